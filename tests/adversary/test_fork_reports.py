@@ -12,7 +12,7 @@ import pytest
 
 from tests.adversary.action_run import TOKEN, Ended, Job
 from tests.ci.github.github_server import GitHubServer, github_server
-from tests.ci.github.test_finished_run import TIP, payload, pull
+from tests.ci.github.test_event import TIP, payload, pull
 from tests.support.report_parts import finding, verdict
 from tests.support.workspace import NOT_COMPILED, Workspace
 from tunegate.artifacts import artifact_io

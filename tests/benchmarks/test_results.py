@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -208,3 +210,122 @@ print(table.rows)
     merged, alone = run(program, str(tmp_path)).stdout.splitlines()
     assert merged == "(('a', '4'), ('b', '3'), ('c', '5'))"
     assert alone == "(('a', '4'), ('c', '5'))"
+
+
+COMMANDS = sorted(
+    path
+    for path in (ROOT / "benchmarks").rglob("*.py")
+    if path.parent.name != "kit" and 'if __name__ == "__main__":' in path.read_text()
+)
+HELP_OF_EACH = """\
+import contextlib, io, runpy, sys
+for name in sys.argv[1:]:
+    sys.argv = [name, "--help"]
+    told = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(told):
+        runpy.run_module(name, run_name="__main__")
+    print(name, "usage:" in told.getvalue())
+"""
+
+
+def test_every_benchmark_says_what_it_does_and_takes() -> None:
+    """They run in one process: importing a compiler for each of them would take minutes."""
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in COMMANDS]
+    done = subprocess.run(
+        [sys.executable, "-c", HELP_OF_EACH, *names],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    assert [name for name in names if told.get(name) != "True"] == []
+    assert len(COMMANDS) > 30
+
+
+def test_every_option_that_a_benchmark_reads_is_one_that_it_takes() -> None:
+    read = {path.name: ast.parse(path.read_text()) for path in COMMANDS}
+    unknown = {name: options_read(tree) - options_taken(tree) for name, tree in read.items()}
+    assert {name: options for name, options in unknown.items() if options} == {}
+
+
+def options_read(tree: ast.Module) -> set[str]:
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return {node.attr for node in every if ast.unparse(node.value) == "options"}
+
+
+def options_taken(tree: ast.Module) -> set[str]:
+    """Those of all calls of `command_line`: keywords, and texts or pairs for the arguments."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {
+        name
+        for call in calls
+        if ast.unparse(call.func) == "command_line"
+        for name in names_in(call)
+    }
+
+
+def names_in(call: ast.Call) -> Iterator[str]:
+    yield from (str(keyword.arg) for keyword in call.keywords)
+    for argument in call.args:
+        first = argument.elts[0] if isinstance(argument, ast.Tuple) else argument
+        if isinstance(first, ast.Constant):
+            yield str(first.value).partition("=")[0].removesuffix("...")
+
+
+PROGRAM = """\
+from pathlib import Path
+from benchmarks.kit.averages import geometric, paired
+from benchmarks.kit.command import Choice, Many, command_line, scratch_folder
+from benchmarks.kit.tables import heading, row
+
+options = command_line(
+    "What it measures.",
+    "model=squeezenet",
+    trials=8,
+    seconds=1.5,
+    seeds=[1, 2],
+    folders=Many(Path, is_required=False),
+    server=Choice(("moto", "ceph"), "moto"),
+    shuffled=False,
+)
+with scratch_folder() as folder:
+    assert folder.is_dir()
+heading("model | trials | seconds | seeds | folders | server | shuffled", words=(0, 5))
+row(*vars(options).values())
+assert geometric([1.0, 4.0]) == 2.0
+times = iter([2.0, 1.0, 6.0, 2.0, 4.0, 4.0])
+assert paired([lambda: next(times)] * 2, 3) == (4.0, 2.0, 2.0)
+"""
+
+
+def said(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_options_have_the_types_of_their_defaults_and_a_table_its_columns() -> None:
+    assert said().stdout.splitlines() == [
+        "| model | trials | seconds | seeds | folders | server | shuffled |",
+        "|---|--:|--:|--:|--:|---|--:|",
+        "| squeezenet | 8 | 1.5 | [1, 2] | None | moto | False |",
+    ]
+
+
+def test_what_the_command_line_says_takes_the_place_of_a_default() -> None:
+    given = ("resnet50", "--trials", "3", "--seconds", "2", "--seeds", "7", "--shuffled")
+    assert said(*given, "--server", "ceph").stdout.splitlines()[-1] == (
+        "| resnet50 | 3 | 2.0 | [7] | None | ceph | True |"
+    )
+
+
+def test_what_is_none_of_the_choices_is_refused() -> None:
+    done = said("--server", "other")
+    assert done.returncode == 2
+    assert "invalid choice: 'other'" in done.stderr

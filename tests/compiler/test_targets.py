@@ -2,17 +2,30 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
+from typing import Any
 
 import pytest
 import tvm
+import tvm_ffi
+from tvm import te
+from tvm.s_tir import dlight
+from tvm.support import nvcc
 
-from tunegate.compiler import versions
+from tunegate.compiler import cuda_text, versions
+from tunegate.compiler.cuda_text import (
+    compile_texts_briefly,
+    machine_code,
+    without_library_headers,
+)
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.system.machine import packages as installed_version
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 
 
 def test_a_cpu_is_named_with_the_threads_that_it_was_tuned_for() -> None:
@@ -89,3 +102,95 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(installed_version, "version", only_tvm)
     found = versions.toolchain()
     assert (found.tvm, found.ffi, found.cuda) == ("0.27", "", "")
+
+
+# NVRTC itself compiles here: it needs no device.
+
+CALLBACK = "tvm_callback_cuda_compile"
+TARGET = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
+
+
+def text_of(dtype: str) -> str:
+    """The text of a kernel, as TVM writes it for NVRTC."""
+    x = te.placeholder((64, 64), name="x", dtype=dtype)
+    y = te.compute((64, 64), lambda i, j: x[i, j] * x[j, i] + x[i, j], name="y")
+    function = te.create_prim_func([x, y]).with_attr("global_symbol", "main")
+    with TARGET:
+        module = dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(
+            tvm.IRModule({"main": function})
+        )
+    return str(tvm.compile(module, target=TARGET).mod.imports[0].inspect_source())
+
+
+def code_of(cubin: bytes) -> dict[str, bytes]:
+    """The machine code of each kernel, by the name of its section."""
+    (start,) = struct.unpack_from("<Q", cubin, 40)
+    count, names = struct.unpack_from("<HH", cubin, 60)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, start + 64 * n) for n in range(count)]
+    strings = cubin[headers[names][4] :]
+    named = {strings[h[0] : strings.index(b"\0", h[0])].decode(): h for h in headers}
+    return {
+        name: cubin[header[4] : header[4] + header[5]]
+        for name, header in named.items()
+        if name.startswith(".text")
+    }
+
+
+@pytest.fixture
+def nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """NVRTC compiles, and texts are brief until the end of a test. Gives TVM's own callback."""
+    found = cuda_variables()
+    if found.get("TVM_CUDA_COMPILE_MODE") != "nvrtc":
+        pytest.skip("the headers of CUDA, or NVRTC, are missing")
+    for name, value in found.items():
+        monkeypatch.setenv(name, value)
+    before = tvm.get_global_func(CALLBACK)
+    compile_texts_briefly.cache_clear()
+    compile_texts_briefly()
+    yield before
+    tvm_ffi.register_global_func(CALLBACK, before, override=True)
+    compile_texts_briefly.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64"])
+def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str) -> None:
+    text = text_of(dtype)
+    brief = without_library_headers(text)
+    assert brief is not None
+    assert "cuda/std" not in brief
+    with TARGET:
+        found = machine_code(brief)
+        expected = code_of(bytes(nvcc.compile_cuda(text, target_format="cubin", compiler="nvrtc")))
+    assert found is not None
+    assert code_of(bytes(found)) == expected
+
+
+@pytest.mark.parametrize(
+    "needs",
+    ["using std::is_same;", "cuda::std::uint8_t x;", "#include <cuda/barrier>", "CUtensorMap map;"],
+)
+def test_a_text_that_needs_more_of_the_library_keeps_its_headers(needs: str) -> None:
+    beginning = "\n#ifdef __CUDACC_RTC__\n  #include <cuda/std/cstdint>\n#endif\n"
+    assert without_library_headers(beginning + "__global__ void k() {}") is not None
+    assert without_library_headers(f"{beginning}{needs}\n__global__ void k() {{}}") is None
+
+
+def test_a_text_that_begins_in_another_way_is_left_alone() -> None:
+    assert without_library_headers("#include <cuda.h>\n__global__ void k() {}") is None
+
+
+def test_what_does_not_compile_so_is_compiled_as_tvm_does(
+    nvrtc: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_text, "_NAMES", "this is no C\n")
+    with TARGET:
+        assert code_of(bytes(tvm.get_global_func(CALLBACK)(text_of("int64"))))
+
+
+def test_where_nvcc_compiles_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "TVM_CUDA_COMPILE_MODE", "nvcc")
+    compile_texts_briefly.cache_clear()
+    before = tvm.get_global_func(CALLBACK)
+    compile_texts_briefly()
+    assert tvm.get_global_func(CALLBACK).same_as(before)
+    compile_texts_briefly.cache_clear()

@@ -4,6 +4,7 @@ import math
 import random
 
 import msgspec
+import numpy as np
 import pytest
 
 from tests.support.measured_cells import (
@@ -11,8 +12,10 @@ from tests.support.measured_cells import (
     make_builds,
     make_launches,
     make_measurement,
+    make_probes,
     make_run,
 )
+from tests.support.simulated.simulated_launches import launch_of
 from tunegate.artifacts.builds import (
     Build,
     CandidateTime,
@@ -22,8 +25,10 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
     unbuilt,
 )
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Comparison, Launch
+from tunegate.config import GateConfig
 from tunegate.decide.assessment import Assessment, assess
+from tunegate.decide.compare import compare
 from tunegate.decide.gate import candidate_outcomes
 from tunegate.decide.histogram import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
@@ -213,3 +218,53 @@ def test_why_nothing_was_measured_stands_with_what_ships() -> None:
 @pytest.mark.parametrize("head", [None, unbuilt("its file is missing")])
 def test_without_a_candidate_there_is_nothing_to_tell(head: Build | None) -> None:
     assert outcomes(head) == []
+
+
+# A scheduler that gives the core to another program in turns.
+
+TURN_MS = 3.0
+
+
+def wall_ms(rng: np.random.Generator, cpu_ms: float, count: int) -> list[float]:
+    """Inferences of so much work, one after the other; another program has every second turn."""
+    times, at = [], rng.uniform(0, TURN_MS)
+    for _ in range(count):
+        work = cpu_ms * math.exp(rng.normal(0.0, 0.01))
+        turns = int((at + work) // TURN_MS)
+        at = (at + work) % TURN_MS
+        times.append(work + turns * TURN_MS)
+    return times
+
+
+def launch(rng: np.random.Generator, change: float) -> Launch:
+    work = (TURN_MS, TURN_MS * (1 + change))
+    blocks = [[wall_ms(rng, each, 20) for each in work] for _ in range(12)]
+    return launch_of(np.array(blocks))
+
+
+def compared(change: float) -> Comparison:
+    rng = np.random.default_rng(4)
+    launches = tuple(launch(rng, change) for _ in range(9))
+    measured = make_measurement([0.0, 0.0], probes=make_probes([0.0, 0.0], 15))
+    measured = msgspec.structs.replace(measured, launches=launches)
+    run = make_run(measured, make_builds(make_build("a"), make_build("b")))
+    (found,) = compare(run, GateConfig())
+    return found
+
+
+@pytest.mark.parametrize("percent", [34, 20])
+def test_the_interval_has_the_part_of_a_change_that_the_median_misses(percent: int) -> None:
+    """The median of such inferences is half of it: most wait for one turn on either side."""
+    found = compared(percent / 100)
+    assert found.change_percent is not None
+    assert found.change_percent.center < 0.75 * percent
+    assert found.change_percent.low < percent
+    assert found.change_percent.high == pytest.approx(percent, abs=1.0)
+    assert found.decision == "fail"
+
+
+def test_without_a_change_the_interval_stays_as_narrow_as_the_median_is() -> None:
+    found = compared(0.0)
+    assert found.change_percent is not None
+    assert -1 < found.change_percent.low < found.change_percent.high < 1
+    assert found.change_percent.center == pytest.approx(0.0, abs=0.2)

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
+from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT
+from tests.support.small_onnx import conv_model, save
 
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = sorted(FOLDER.glob("*.yml"))
@@ -86,3 +89,158 @@ def test_actionlint_finds_nothing() -> None:
     command = [str(PROGRAMS / "actionlint"), "-no-color", "-ignore", "label .+ is unknown", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# The Dockerfile: what its images are made of, that linters pass it, and that its commands run.
+
+TEXT = (ROOT / "Dockerfile").read_text()
+IMAGES = {
+    "slim": ("/requirements/run-onnxruntime.lock", "/extras/upgrades/requirements.lock"),
+    "full": ("/requirements/run.lock", "/extras/deploy/clients.lock"),
+    "cuda": ("/requirements/gpu.lock",),
+}
+PLACES = {"requirements": ROOT / "requirements", "extras": ROOT / "plugin" / "extras"}
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """One FROM, and the instructions until the next one."""
+
+    name: str
+    base: str
+    lines: tuple[str, ...]
+
+    def said(self, instruction: str) -> list[str]:
+        return [line for line in self.lines if line.startswith(f"{instruction} ")]
+
+
+def stages() -> dict[str, Stage]:
+    joined = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE))
+    _, *parts = re.split(r"^FROM ", joined, flags=re.MULTILINE)
+    found = {}
+    for part in parts:
+        first, *lines = part.splitlines()
+        base, name = first.split(" AS ")
+        found[name] = Stage(name, base, tuple(lines))
+    return found
+
+
+def test_the_one_base_from_elsewhere_is_pinned_by_digest() -> None:
+    elsewhere = [stage.base for stage in stages().values() if stage.base not in stages()]
+    (base,) = elsewhere
+    assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", base)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_an_image_starts_tunegate_as_nobody(name: str) -> None:
+    (user,) = stages()[name].said("USER")
+    assert user == "USER 10001:10001"  # a number: Kubernetes cannot tell that a name is not root
+    assert stages()["base"].said("ENTRYPOINT") == ['ENTRYPOINT ["/opt/tunegate/bin/tunegate"]']
+    assert f"COPY --from={name}-environment /opt/tunegate /opt/tunegate" in stages()[name].lines
+
+
+@pytest.mark.parametrize(("name", "locks"), IMAGES.items())
+def test_what_an_image_installs_is_locked_with_hashes(name: str, locks: tuple[str, ...]) -> None:
+    for lock in locks:
+        _, place, rest = lock.split("/", 2)
+        assert (PLACES[place] / rest).exists()
+    (run,) = stages()[f"{name}-environment"].said("RUN")
+    installs = run.split("pip --python ")[1:]
+    options = " ".join(f"--requirement {lock}" for lock in locks)
+    assert f"--require-hashes {options}" in installs[0]
+    assert all("--no-index --no-deps /dist/" in one for one in installs[1:])
+
+
+def test_full_has_the_clients_of_the_deploy_gate_at_the_versions_of_the_rest() -> None:
+    full = locked(ROOT / "plugin" / "extras" / "deploy" / "clients.lock")
+    gpu, slim = (
+        locked(ROOT / "requirements" / name) for name in ("gpu.lock", "run-onnxruntime.lock")
+    )
+    clients = {"mlflow-skinny", "huggingface-hub"}
+    assert clients <= full.keys()
+    assert not clients & slim.keys()
+    both = full.keys() & gpu.keys()
+    assert {name: full[name] for name in both} == {name: gpu[name] for name in both}
+
+
+def locked(lock: Path) -> dict[str, list[str]]:
+    """The versions of each package of a lock, with the machines that they are for."""
+    found: dict[str, list[str]] = {}
+    for line in lock.read_text().splitlines():
+        if line[:1].isalpha():
+            package, _, version = line.rstrip(" \\").partition("==")
+            found.setdefault(package, []).append(version)
+    return found
+
+
+def test_no_secret_has_a_way_into_an_image() -> None:
+    assert not re.search(r"^ARG|type=secret|type=ssh|TOKEN|PASSWORD|^ADD", TEXT, re.MULTILINE)
+    assert {line for stage in stages().values() for line in stage.said("COPY")} == {
+        f"COPY --from={name}-environment /opt/tunegate /opt/tunegate" for name in IMAGES
+    }
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored[1:] == ["*", "!dist/*.whl", "!requirements/*.lock", "!plugin/extras/*/*.lock"]
+
+
+def test_a_release_builds_each_image() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    targets = {tuple(jobs[job]["strategy"]["matrix"]["target"]) for job in ("image", "index")}
+    assert targets == {tuple(IMAGES)}
+
+
+@pytest.mark.pipelines
+def test_hadolint_finds_nothing() -> None:
+    command = [str(PROGRAMS / "hadolint"), "--failure-threshold", "style", str(ROOT / "Dockerfile")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.pipelines
+@pytest.mark.timeout(1800)
+def test_the_commands_of_each_image_make_an_environment_that_gates(tmp_path: Path) -> None:
+    """The images' own RUNs, one on top of the other, with their absolute paths somewhere else."""
+    for project in (ROOT, *(path.parent for path in ROOT.glob("plugin/extras/*/pyproject.toml"))):
+        builder = WheelBuilder(str(project))
+        list(builder.build(directory=str(tmp_path / "dist"), versions=["standard"]))
+    models = tmp_path / "models"
+    save(conv_model(), models / "a.onnx")
+    save(conv_model(), models / "b.onnx")
+    compared = ("compare", "onnxruntime:a.onnx", "onnxruntime:b.onnx")
+    looked = ("deploy-gate", "--production", "models:/asr/1", "--candidate", "a.onnx")
+    assert made("slim", tmp_path) == {"boto3", "onnxruntime"}
+    assert ran(tmp_path, *compared) == (0, "")
+    assert ran(tmp_path, *looked)[1].endswith("python -m pip install 'tunegate-deploy[mlflow]'")
+    assert made("full", tmp_path) == {"boto3", "huggingface_hub", "mlflow", "onnxruntime", "tvm"}
+    assert ran(tmp_path, *looked)[1].endswith("such as https://mlflow.example.com.")
+    assert made("cuda", tmp_path) >= {"cuda", "mlflow", "tvm"}
+    assert ran(tmp_path, *compared) == (0, "")
+
+
+def made(image: str, root: Path) -> set[str]:
+    """Those of some packages that are there, after the RUN of the image's environment."""
+    (run,) = stages()[f"{image}-environment"].said("RUN")
+    command = re.sub(r"RUN (--mount=\S+ *)+", "", run)
+    places = {"opt": root / "opt", "dist": root / "dist", **PLACES}
+    for name, place in places.items():
+        command = command.replace(f" /{name}/", f" {place}/")
+    subprocess.run(["bash", "-ec", command], check=True, env=environment(root))
+    (packages,) = (root / "opt" / "tunegate").glob("lib/python*/site-packages")
+    some = ("boto3", "cuda", "huggingface_hub", "mlflow", "onnxruntime", "tvm")
+    return {name for name in some if (packages / name).is_dir()}
+
+
+def ran(root: Path, *line: str) -> tuple[int, str]:
+    """The exit code, and the last line of what went wrong."""
+    program = root / "opt" / "tunegate" / "bin" / "tunegate"
+    done = subprocess.run(
+        [program, *line],
+        cwd=root / "models",
+        env=environment(root),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr.splitlines()[-1] if done.returncode else ""
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": f"{PROGRAMS}:/usr/local/bin:/usr/bin:/bin"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,6 +16,9 @@ from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import conv_model, matmul_model
 from tunegate.errors import ModelError
 from tunegate.models.graph import graph_digest
+from tunegate.models.kernel_digest import without_weights
+from tunegate.models.light_models import seeded_light
+from tunegate.models.preparation import with_data
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
@@ -271,3 +275,149 @@ def function_model(weight: float) -> onnx.ModelProto:
     model = model_of([helper.make_node("plus", ["x"], ["y"], domain="own")])
     model.functions.append(function)
     return model
+
+
+# The onnx package's light models, with weights that matter.
+
+
+@pytest.fixture(scope="module")
+def squeezenet() -> onnx.ModelProto:
+    return seeded_light("squeezenet", 1)
+
+
+def test_it_is_a_valid_model_without_constant_weights(squeezenet: onnx.ModelProto) -> None:
+    onnx.checker.check_model(squeezenet, full_check=True)
+    assert "ConstantOfShape" not in {node.op_type for node in squeezenet.graph.node}
+
+
+def test_another_seed_changes_weights_only(squeezenet: onnx.ModelProto) -> None:
+    other = seeded_light("squeezenet", 2)
+    assert other != squeezenet
+    assert graph_digest(other.SerializeToString()) == graph_digest(squeezenet.SerializeToString())
+
+
+def test_no_weight_is_constant_or_endless(squeezenet: onnx.ModelProto) -> None:
+    weights = [numpy_helper.to_array(tensor) for tensor in squeezenet.graph.initializer]
+    floats = [weight for weight in weights if weight.dtype == np.float32 and weight.size > 1]
+    assert floats
+    assert all(np.isfinite(weight).all() and weight.std() > 0 for weight in floats)
+
+
+def test_variances_are_not_negative() -> None:
+    model = seeded_light("resnet50", 1)
+    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    variances = [
+        weights[node.input[4]] for node in model.graph.node if node.op_type == "BatchNormalization"
+    ]
+    assert variances
+    assert all((variance >= 0).all() for variance in variances)
+
+
+# Models without their weights have the shapes that they have with them.
+
+WEIGHTS = numpy_helper.from_array(np.ones((6, 100), np.float32), "weights")
+TABLE = numpy_helper.from_array(np.arange(1000), "table")
+PLACE = numpy_helper.from_array(np.array([6, 100]), "place")
+
+
+def model() -> onnx.ModelProto:
+    """The weights, reshaped to two numbers of a table: 6 and 100."""
+    nodes = [
+        helper.make_node("Gather", ["table", "place"], ["shape"]),
+        helper.make_node("Reshape", ["weights", "shape"], ["reshaped"]),
+        helper.make_node("Add", ["x", "reshaped"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    return helper.make_model(helper.make_graph(nodes, "g", [x], [y], [WEIGHTS, TABLE, PLACE]))
+
+
+def test_of_large_weights_type_and_extents_are_left() -> None:
+    before = model()
+    after = without_weights(before, most=10)
+    kept = {tensor.name: tensor for tensor in after.graph.initializer}
+    assert kept["weights"] == TensorProto(name="weights", data_type=1, dims=[6, 100])
+    assert (kept["place"], kept["table"]) == (PLACE, TABLE)
+    assert before == model()
+
+
+def test_shapes_that_are_picked_out_of_a_large_table_are_known_as_before() -> None:
+    inferred = [
+        onnx.shape_inference.infer_shapes(each, data_prop=True).graph
+        for each in (model(), without_weights(model(), most=10))
+    ]
+    before, after = ([*graph.value_info, *graph.output] for graph in inferred)
+    assert before == after
+    extents = [dim.dim_value for dim in after[-1].type.tensor_type.shape.dim]
+    assert extents == [6, 100]
+
+
+# A model is taken in with all its numbers, and with no others.
+
+NUMBERS = np.arange(4, dtype=np.float32)
+
+
+def branch_with(tensor: TensorProto) -> bytes:
+    branch = helper.make_graph([], "branch", [], [], [tensor])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    content: bytes = helper.make_model(helper.make_graph([node], "g", [], [])).SerializeToString()
+    return content
+
+
+def laid_out(**where: str) -> TensorProto:
+    tensor = lay_out(numpy_helper.from_array(NUMBERS, "w"), "w.bin")
+    for key, value in where.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def test_data_of_a_branch_are_taken_in(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(b"head" + NUMBERS.tobytes() + b"tail")
+    proto, had_files = with_data(branch_with(laid_out(offset="4", length="16")), tmp_path)
+    assert had_files
+    for attribute in proto.graph.node[0].attribute:
+        (tensor,) = attribute.g.initializer
+        assert numpy_helper.to_array(tensor).tolist() == NUMBERS.tolist()
+        assert not tensor.external_data
+
+
+def test_without_a_length_the_data_go_to_the_end_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(NUMBERS.tobytes())
+    proto, _ = with_data(branch_with(laid_out()), tmp_path)
+    assert proto.graph.node[0].attribute[0].g.initializer[0].raw_data == NUMBERS.tobytes()
+
+
+def test_a_model_without_data_files_stays_as_it_is(tmp_path: Path) -> None:
+    model = branch_with(numpy_helper.from_array(NUMBERS, "w"))
+    proto, had_files = with_data(model, tmp_path)
+    assert (proto, had_files) == (onnx.ModelProto.FromString(model), False)
+
+
+def test_a_file_that_ends_too_soon_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(NUMBERS.tobytes())
+    with pytest.raises(ModelError, match=r"^its data file 'w.bin' ends before tensor 'w' does$"):
+        with_data(branch_with(laid_out(offset="4", length="16")), tmp_path)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"^its data file 'w.bin' is missing"):
+        with_data(branch_with(laid_out()), tmp_path)
+
+
+def test_a_link_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(NUMBERS.tobytes())
+    (tmp_path / "w.bin").symlink_to("real")
+    with pytest.raises(ModelError, match=r"^its data file 'w.bin' is missing"):
+        with_data(model_with_data("w.bin"), tmp_path)
+
+
+def test_a_tensor_that_names_no_file_is_an_error(tmp_path: Path) -> None:
+    tensor = TensorProto(name="v", data_location=TensorProto.EXTERNAL)
+    branch = helper.make_graph([], "branch", [], [], [tensor, laid_out()])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branch)
+    model = helper.make_model(helper.make_graph([node], "g", [], []))
+    (tmp_path / "w.bin").write_bytes(NUMBERS.tobytes())
+    with pytest.raises(
+        ModelError, match=r"^its tensor 'v' has its numbers in a data file, and names none"
+    ):
+        with_data(model.SerializeToString(), tmp_path)

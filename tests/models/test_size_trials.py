@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
-from tunegate.artifacts.inputs import Constant, Uniform
+from tunegate.artifacts.inputs import Constant, InputForm, Uniform
+from tunegate.cli.handlers.doctor_checks import shape_report
+from tunegate.config import Config, ModelConfig, ProfileConfig
 from tunegate.models import trial_child
 from tunegate.models.finder import FoundModel, find_models
-from tunegate.models.size_evidence import evidence_of
+from tunegate.models.model_inputs import made_of, stated_size
+from tunegate.models.size_evidence import Evidence, evidence_of
 from tunegate.models.size_trials import choose_sizes, try_models
 from tunegate.models.sizes import guessed_sizes, size_candidates
 from tunegate.models.trial_messages import NotLoaded, Outcome, TriedSizes, TrySizes
@@ -263,3 +268,149 @@ def test_models_whose_turn_comes_too_late_keep_what_is_likely(tmp_path: Path) ->
     models = find_models(workspace.root, with_guesses=True)
     (found,) = try_models(workspace.root, models, 0.0)
     assert found.trial.note == "its sizes were not tried: there was no time left"
+
+
+WHISPER = {"num_mel_bins": 80, "max_source_positions": 1500}
+
+
+def model(**metadata: str) -> onnx.ModelProto:
+    made = graph_of([node("Relu", "x", "y")], [GraphInput("x", (1, 3, 8, 8), "float32")])
+    helper.set_model_props(made, metadata)
+    return made
+
+
+def beside(name: str, **document: object) -> Evidence:
+    return evidence_of(model(), "models/m.onnx", {name: json.dumps(document).encode()})
+
+
+def test_a_detector_says_its_own_image_size() -> None:
+    found = evidence_of(model(imgsz="[1280, 1280]", stride="32"), "models/best.onnx")
+    assert found.image == (1280, 1280)
+    assert found.why == {"image": "the model's metadata say it"}
+
+
+@pytest.mark.parametrize("size", ["640", "[1, 3, 640, 640]", "640x640", "(640, 640)"])
+def test_an_image_size_is_read_in_the_forms_that_exporters_write(size: str) -> None:
+    assert evidence_of(model(input_size=size), "m.onnx").image == (640, 640)
+
+
+def test_metadata_say_a_sample_rate() -> None:
+    assert evidence_of(model(sample_rate="22050"), "m.onnx").sample_rate == 22050
+
+
+@pytest.mark.parametrize(
+    ("document", "image"),
+    [
+        ({"size": {"height": 384, "width": 512}}, (384, 512)),
+        ({"size": {"shortest_edge": 256}, "crop_size": 224}, (224, 224)),
+        ({"image_size": 518}, (518, 518)),
+        ({"vision_config": {"image_size": 336}}, (336, 336)),
+        ({"pretrained_cfg": {"input_size": [3, 260, 260]}}, (260, 260)),
+    ],
+)
+def test_preprocessors_beside_a_model_say_its_image(
+    document: dict[str, object], image: tuple[int, int]
+) -> None:
+    found = beside("preprocessor_config.json", **document)
+    assert found.image == image
+    assert found.why["image"] == "preprocessor_config.json beside it says it"
+
+
+def test_configurations_beside_a_model_say_how_long_its_inputs_are() -> None:
+    assert beside("tokenizer_config.json", model_max_length=77).max_length == 77
+    assert beside("config.json", **WHISPER).frames == 3000
+    assert beside("preprocessor_config.json", sampling_rate=16000).sample_rate == 16000
+
+
+def test_a_limit_that_is_no_limit_says_nothing() -> None:
+    assert beside("tokenizer_config.json", model_max_length=10**30).max_length == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"[1, 2]", b"{", b"[" * 100_000, b'{"size": -3}', b'{"image_size": true}', b"\xff"]
+)
+def test_odd_files_beside_a_model_say_nothing(content: bytes) -> None:
+    found = evidence_of(model(), "m.onnx", {"config.json": content})
+    assert (found.image, found.why) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("models/ch_PP-OCRv5_rec_infer.onnx", "text line"),
+        ("weights/yolov8n.onnx", "detector"),
+        ("vad/model.onnx", "sound"),
+    ],
+)
+def test_the_path_hints_at_what_a_model_is_for(path: str, hint: str) -> None:
+    assert hint in evidence_of(model(), path).hints
+
+
+def test_a_list_of_characters_in_the_file_makes_a_recognizer() -> None:
+    assert "text line" in evidence_of(model(character="a b c"), "models/m.onnx").hints
+    assert not evidence_of(model(), "models/m.onnx").hints
+
+
+def test_every_profile_and_every_mistake_is_shown(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    save(matmul_model(rows="batch"), workspace.root / "models" / "m.onnx")
+    profiles = {"one": ProfileConfig(dims={"batch": 1}), "open": ProfileConfig()}
+    config = Config(models=(ModelConfig(path="models/*", profiles=profiles),), dims={"batsh": 2})
+    found = shape_report(find_models(workspace.root, config), config)
+    assert [(each.model, each.size) for each in found.sizes] == [
+        ("models/m.onnx@one", 1),
+        ("models/m.onnx@open", None),
+    ]
+    assert [check.detail.partition(":")[0] for check in found.checks] == [
+        "dims.batsh",
+        "models/m.onnx@open",
+    ]
+    assert not any(check.ok for check in found.checks)
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    workspace.write("models/m.onnx", "nonsense")
+    config = Config(models=(ModelConfig(path="**"),))
+    broken, shapes = shape_report(find_models(workspace.root, config), config).checks
+    assert (broken.name, broken.ok) == ("models", False)
+    assert broken.detail == "models/m.onnx: not a readable ONNX file. Export it again."
+    assert (shapes.name, shapes.ok) == ("shapes", True)
+
+
+TENSOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [0, "n"])
+SEQUENCE = helper.make_sequence_type_proto(TENSOR)
+MAP = onnx.TypeProto(map_type={"key_type": TensorProto.STRING, "value_type": TENSOR})
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "words"),
+    [
+        (TENSOR, "", "tensor"),
+        (SEQUENCE, "sequence", "sequence of tensor"),
+        (helper.make_optional_type_proto(TENSOR), "optional", "optional of tensor"),
+        (
+            helper.make_optional_type_proto(SEQUENCE),
+            "optional sequence",
+            "optional of sequence of tensor",
+        ),
+    ],
+)
+def test_what_has_tensors_inside_has_their_type(
+    kind: onnx.TypeProto, form: InputForm, words: str
+) -> None:
+    made = made_of(helper.make_value_info("x", kind))
+    assert (made.form, made.kind) == (form, words)
+    assert [stated_size(each) for each in made.tensor.shape.dim] == [0, None]
+
+
+@pytest.mark.parametrize("kind", [MAP, helper.make_sequence_type_proto(MAP), onnx.TypeProto()])
+def test_what_cannot_be_given_has_no_form(kind: onnx.TypeProto) -> None:
+    assert made_of(onnx.ValueInfoProto(name="x", type=kind)).form is None
+
+
+def test_sequences_inside_of_sequences_have_no_form() -> None:
+    kind = TENSOR
+    for _ in range(50):
+        kind = helper.make_sequence_type_proto(kind)
+    assert made_of(helper.make_value_info("x", kind)).form is None

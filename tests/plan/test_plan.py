@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -27,9 +28,16 @@ from tunegate.artifacts.plans import MeasuringShard, TuningPlan
 from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import BudgetConfig, GateConfig, TargetConfig
 from tunegate.errors import ConfigError
+from tunegate.plan.allocation import balanced
 from tunegate.plan.plan import plan
 from tunegate.plan.run_forecast import answer_seconds, build_seconds
-from tunegate.plan.shards import matrix, measure_matrix, plan_measuring
+from tunegate.plan.shards import (
+    compared_elsewhere,
+    matrix,
+    measure_matrix,
+    of_shard,
+    plan_measuring,
+)
 from tunegate_cache.format.records import Lookup
 
 kinds = st.tuples(
@@ -363,3 +371,54 @@ def test_an_answer_may_take_as_long_as_its_cell_and_half_a_minute(
     gate: float, seconds: float
 ) -> None:
     assert answer_seconds(GateConfig(seconds=gate)) == seconds
+
+
+CHANGES = parts.changes(
+    parts.change("a.onnx", targets=("cpu", "gpu")),
+    parts.change("b.onnx"),
+    parts.change("c.onnx", kind="added", base=None),
+)
+
+
+def shard(index: int, target: str, *models: str) -> MeasuringShard:
+    return MeasuringShard(
+        index=index, target=target, labels=(), models=models, predicted_seconds=1.0
+    )
+
+
+SHARDS = (shard(0, "cpu", "a.onnx"), shard(1, "cpu", "b.onnx", "c.onnx"), shard(2, "gpu", "a.onnx"))
+PLAN: TuningPlan = replace(parts.plan(CHANGES, parts.cache()), measuring=SHARDS)
+
+
+def test_a_shard_has_its_own_models_on_its_own_target() -> None:
+    found = of_shard(PLAN, SHARDS[2]).changes.models
+    assert [(change.path, change.targets) for change in found] == [("a.onnx", ("gpu",))]
+
+
+def test_the_others_share_the_error_unless_they_have_nothing_to_compare_with() -> None:
+    assert [compared_elsewhere(PLAN, each) for each in SHARDS] == [2, 2, 2]
+
+
+# Balanced shards.
+
+loads = st.lists(st.floats(0, 1000), max_size=30)
+
+
+@given(loads, st.integers(1, 8))
+def test_every_load_is_in_exactly_one_bin(sizes: list[float], bins: int) -> None:
+    groups = balanced(sizes, bins)
+    assert len(groups) == bins
+    assert sorted(index for group in groups for index in group) == list(range(len(sizes)))
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=7), st.integers(1, 3))
+def test_the_fullest_bin_is_within_four_thirds_of_the_best(sizes: list[int], bins: int) -> None:
+    fullest = max(sum(sizes[i] for i in group) for group in balanced(sizes, bins))
+    best = min(
+        max(
+            sum(s for s, chosen in zip(sizes, where, strict=True) if chosen == b)
+            for b in range(bins)
+        )
+        for where in product(range(bins), repeat=len(sizes))
+    )
+    assert fullest <= (4 / 3 - 1 / (3 * bins)) * best + 1e-9

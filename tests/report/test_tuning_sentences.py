@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import datetime
+from typing import Literal
+
+import msgspec
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.report.budgeted import make_error
 from tests.support import report_parts as parts
+from tests.support.reports import make_report
+from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.inputs import (
     Columns,
     Constant,
@@ -17,8 +25,16 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
+from tunegate.artifacts.verdicts import ISSUE_TO_WRITE, REASON_TO_WRITE, Report, Waiver, WaiverOffer
 from tunegate.report.report_tables import values_in_words
-from tunegate.report.sentences import cache_traffic, cache_words, tuning_words
+from tunegate.report.sentences import (
+    cache_traffic,
+    cache_words,
+    shipped,
+    shipped_in_short,
+    tuning_words,
+)
+from tunegate.report.waiver_text import waiver_text
 
 
 @pytest.mark.parametrize(
@@ -128,3 +144,155 @@ def test_the_numbers_add_up_to_all_tasks(exact: int, unfinished: int, near: int,
 )
 def test_values_are_told_in_a_few_words(values: Drawn, words: str) -> None:
     assert values_in_words(DrawnInput("x", (1,), "int64", InputRule(values))) == words
+
+
+TITLES = {"tvm": "TVM", "onnxruntime": "ONNX Runtime", "third": "Third"}
+
+
+def times(**milliseconds: float) -> RuntimeChoice:
+    return RuntimeChoice(
+        times=tuple(
+            CandidateTime(candidate=name, title=TITLES[name], ms=ms)
+            for name, ms in milliseconds.items()
+        )
+    )
+
+
+def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
+    made = make_report("slowed")
+    assert made.run is not None
+    built = made.run.builds[0]
+    assert built.head is not None
+    assert built.base is not None
+    replaced = msgspec.structs.replace(
+        built,
+        base=msgspec.structs.replace(built.base, runtime=base, title=TITLES[base]),
+        head=msgspec.structs.replace(
+            built.head, runtime=runtime, title=TITLES[runtime], choice=choice
+        ),
+    )
+    run = msgspec.structs.replace(made.run, builds=(replaced,))
+    return msgspec.structs.replace(made, run=run)
+
+
+ODD = RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported.")
+ERROR = make_error(28.0, 24.3, 44.3)
+BOTH = times(tvm=8.0, onnxruntime=6.0)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "choice", "base", "said"),
+    [
+        (
+            "onnxruntime",
+            BOTH,
+            "onnxruntime",
+            "ONNX Runtime, 25% faster than TVM when they were compared.",
+        ),
+        ("onnxruntime", BOTH, "tvm", "than TVM when they were compared; the base runs with TVM."),
+        (
+            "tvm",
+            times(tvm=4.04, onnxruntime=4.0),
+            "tvm",
+            "TVM, 1% slower than ONNX Runtime (not clearly) when they were compared.",
+        ),
+        (
+            "third",
+            times(tvm=8.0, onnxruntime=6.0, third=3.0),
+            "third",
+            ("Third, 50% faster than ONNX Runtime, 62% faster than TVM when they were compared."),
+        ),
+        (
+            "onnxruntime",
+            RuntimeChoice(refused=(ODD,)),
+            "onnxruntime",
+            "ONNX Runtime (TVM: operator Odd is not supported).",
+        ),
+        (
+            "onnxruntime",
+            RuntimeChoice(reason="not measured: no answer in 120 s", refused=(ODD,)),
+            "onnxruntime",
+            "(not measured: no answer in 120 s; TVM: operator Odd is not supported).",
+        ),
+        (
+            "third",
+            msgspec.structs.replace(times(onnxruntime=6.0, third=3.0), refused=(ODD,)),
+            "third",
+            "than ONNX Runtime when they were compared (TVM: operator Odd is not supported).",
+        ),
+    ],
+)
+def test_the_sentence_says_what_ships_and_what_it_saves(
+    runtime: str, choice: RuntimeChoice, base: str, said: str
+) -> None:
+    (sentence,) = shipped(report(runtime, choice, base), str)
+    assert "ships with" in sentence
+    assert sentence.endswith(said)
+
+
+def test_in_short_it_counts_those_that_are_refused() -> None:
+    off = RefusedCandidate(candidate="third", title="Third", reason="off", error=ERROR)
+    choice = msgspec.structs.replace(BOTH, refused=(off, ODD, ODD))
+    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    assert sentence.endswith(
+        "than TVM when they were compared. 3 other candidates are refused, 1 of them by the budget "
+        "of accuracy: the report has the reasons."
+    )
+
+
+def test_in_short_a_single_refusal_has_its_reason() -> None:
+    choice = RuntimeChoice(refused=(ODD,))
+    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    assert sentence.endswith("ONNX Runtime (TVM: operator Odd is not supported).")
+
+
+def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
+    made = report("tvm", None, "tvm")
+    assert made.run is not None
+    (built,) = made.run.builds
+    assert built.head is not None
+    first, *others = built.head.tasks
+    tasks = (msgspec.structs.replace(first, source="prior", ms=None), *others)
+    head = msgspec.structs.replace(built.head, tasks=tasks)
+    run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(built, head=head),))
+    (sentence,) = shipped(msgspec.structs.replace(made, run=run), str)
+    assert sentence.endswith(
+        "ships with TVM; 1 of 10 kernels runs a schedule that the prior picked, unmeasured alone."
+    )
+
+
+def offer(*models: str, source: Literal["base", "head"] = "base") -> WaiverOffer:
+    waivers = tuple(
+        Waiver(
+            model=model,
+            target="cpu",
+            ceiling_percent=16,
+            expires=datetime.date(2026, 12, 25),
+            issue=ISSUE_TO_WRITE,
+            reason=REASON_TO_WRITE,
+        )
+        for model in models
+    )
+    return WaiverOffer(waivers=waivers, counts_from=source)
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_any_name_comes_back_from_the_block(name: str) -> None:
+    text = waiver_text(offer(name))
+    assert text.count("\n```") == 2
+    (entry,) = yaml.safe_load(text.split("```yaml\n")[1].split("\n```")[0])["waivers"]
+    assert entry["model"] == name
+    assert (entry["issue"], entry["reason"]) == (ISSUE_TO_WRITE, REASON_TO_WRITE)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"), [("base", "Merge it first"), ("head", "The file of this branch counts")]
+)
+def test_it_says_where_the_waiver_counts(source: Literal["base", "head"], said: str) -> None:
+    assert said in waiver_text(offer("m.onnx", source=source))
+
+
+def test_many_waivers_are_cut_and_counted() -> None:
+    text = waiver_text(offer(*(f"m{number}.onnx" for number in range(11))))
+    assert text.count("model:") == 10
+    assert "1 more waiver would be needed" in text

@@ -1,23 +1,41 @@
 from __future__ import annotations
 
+import random
+from itertools import islice
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from scipy import stats
 
 from tests.support.plans import MISS, plan_of
 from tests.support.tuning_tasks import make_outcome, make_planned, make_record, make_task
 from tests.tune.test_next_task import state
+from tests.tune.test_prior import SKETCH
+from tunegate.artifacts.outcomes import CandidateCost
+from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import BudgetConfig
 from tunegate.tune.batches import OpenBatches
+from tunegate.tune.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
+from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, fewest_trials
 from tunegate.tune.protocol import Candidate, Measured, Schedule
-from tunegate.tune.task_history import Prediction, TaskHistory, disagrees, is_enough
+from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated
+from tunegate.tune.task_history import (
+    Prediction,
+    TaskHistory,
+    disagrees,
+    is_enough,
+    patience_seconds,
+)
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,
     Provenance,
+    RecordStatus,
     Toolchain,
     TuningRecord,
 )
@@ -206,3 +224,142 @@ def test_only_its_own_confirmed_record_is_an_answer(
     records: tuple[TuningRecord, ...], is_answer: bool
 ) -> None:
     assert answers_next_run(make_outcome("a", records=records)) == is_answer
+
+
+numbers = st.lists(st.integers(-20, 20).map(float), min_size=3, max_size=40)
+
+
+@given(st.none() | numbers, st.integers(1, 40), st.integers(0, 50), st.integers(0, 2**32))
+def test_every_sample_is_picked_once(
+    scores: list[float] | None, kinds: int, wanted: int, seed: int
+) -> None:
+    samples = 12 if scores is None else len(scores)
+    alike = [number % kinds for number in range(samples)]
+    found = list(picks(scores, alike, wanted, random.Random(seed)))
+    assert sorted(pick.sample for pick in found) == list(range(samples))
+
+
+def test_without_scores_the_order_is_random_and_says_so() -> None:
+    found = list(picks(None, range(50), 8, random.Random(1)))
+    assert {pick.reason for pick in found} == {"random"}
+    assert [pick.sample for pick in found] != sorted(pick.sample for pick in found)
+
+
+def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
+    scores = [float(n) for n in range(500)]
+    batches = [list(islice(picks(scores, range(500), 8, random.Random(s)), 8)) for s in range(400)]
+    audits = [pick for batch in batches for pick in batch if pick.reason == "audit"]
+    assert 0.7 * AUDIT_SHARE < len(audits) / 3200 < 1.3 * AUDIT_SHARE
+    assert all(pick.sample < 492 for pick in audits)
+    predicted = [[p.sample for p in batch if p.reason == "predicted"] for batch in batches]
+    assert all(best == list(range(499, 499 - len(best), -1)) for best in predicted)
+
+
+def test_the_first_of_a_batch_is_the_best_by_its_score() -> None:
+    scores = [float(n) for n in range(100)]
+    firsts = {next(picks(scores, range(100), 1, random.Random(seed))) for seed in range(100)}
+    assert firsts == {Pick(99, "predicted")}
+
+
+def test_audited_samples_are_spread_over_all_that_was_rejected() -> None:
+    scores = [float(n) for n in range(100)]
+    rng = random.Random(1)
+    audits = [p.sample for _ in range(2000) for p in islice(picks(scores, range(100), 8, rng), 8)]
+    middle = [sample for sample in audits if sample < 92]
+    assert 40 < sum(middle) / len(middle) < 51
+
+
+def test_of_samples_that_are_alike_a_batch_takes_the_best_only() -> None:
+    scores = [float(n) for n in range(100)]
+    tens = [n // 10 for n in range(100)]
+    batches = [list(islice(picks(scores, tens, 4, random.Random(s)), 4)) for s in range(50)]
+    predicted = [[p.sample for p in batch if p.reason == "predicted"] for batch in batches]
+    assert all(best == [99, 89, 79, 69][: len(best)] for best in predicted)
+    assert any(len(best) == 4 for best in predicted)
+
+
+def test_nothing_left_to_reject_ends_with_the_kept() -> None:
+    assert list(picks([1.0, 2.0], range(2), 8, random.Random(1))) == [
+        Pick(1, "predicted"),
+        Pick(0, "predicted"),
+    ]
+
+
+@given(numbers, st.integers(0, 2**32))
+def test_the_rank_correlation_is_spearmans(values: list[float], seed: int) -> None:
+    other = random.Random(seed).sample(values, len(values))
+    expected = stats.spearmanr(values, other).statistic if len(set(values)) > 1 else 0.0
+    assert rank_correlation(values, other) == pytest.approx(expected, abs=1e-9)
+
+
+def cost(
+    build_seconds: float, status: RecordStatus = "ok", origin: ScheduleSource = "search"
+) -> CandidateCost:
+    return CandidateCost(
+        stage="quick",
+        origin=origin,
+        pick="random",
+        status=status,
+        build_seconds=build_seconds,
+        run_seconds=0.1,
+        milliseconds=1.0,
+        improved=False,
+    )
+
+
+def test_before_a_few_have_finished_a_candidate_may_take_what_its_place_allows() -> None:
+    assert patience_seconds([]) is None
+    assert patience_seconds([cost(0.5)] * 3) is None
+
+
+def test_it_is_three_times_the_slowest_and_never_less_than_five_seconds() -> None:
+    assert patience_seconds([cost(0.5)] * 4) == 5.0
+    assert patience_seconds([*[cost(0.5)] * 3, cost(4.0)]) == 12.0
+
+
+def test_neither_failures_nor_the_default_schedule_make_it_longer() -> None:
+    others = [cost(19.0, status="timeout"), cost(19.0, origin="default")]
+    assert patience_seconds([*[cost(0.5)] * 4, *others]) == 5.0
+
+
+# A copy that is unrolled into hundreds of statements is told before anything is lowered.
+
+INNER = SKETCH.nest or LoopNest(())
+"""It copies what the two innermost levels of both axes write."""
+OUTER = replace(INNER, copied_at=0)
+SLOW: Decided = ((8, 2, 8, 1), (2, 16, 1, 32), (128, 2), (3,))
+"""Took 5.7 s to compile with the copy outside, and 0.05 s with it inside, or with none."""
+
+
+def test_the_statements_are_the_vectors_of_the_tile_that_is_copied() -> None:
+    assert copied_statements(INNER, SLOW) == 8
+    assert copied_statements(OUTER, SLOW) == 256
+
+
+def test_what_took_a_hundred_times_as_long_to_compile_is_rejected() -> None:
+    assert is_bloated(OUTER, SLOW)
+    assert not is_bloated(INNER, SLOW)
+    assert not is_bloated(replace(OUTER, copied_at=None), SLOW)
+
+
+def test_a_copy_that_stays_a_loop_is_not_code() -> None:
+    less = (*SLOW[:3], (2,))
+    assert copied_statements(OUTER, less) == 0
+    assert copied_statements(replace(OUTER, unrolled_by=None), SLOW) == 0
+
+
+def test_a_sketch_without_a_loop_nest_is_never_rejected() -> None:
+    assert not is_bloated(None, ((1024,),))
+
+
+tiles = st.tuples(*[st.sampled_from((1, 2, 3, 4, 8, 16))] * 4)
+
+
+@given(tiles, tiles, st.integers(0, 3), st.sampled_from((0, 1, None)))
+def test_no_copy_has_more_statements_than_are_unrolled(
+    rows: tuple[int, ...], columns: tuple[int, ...], unroll: int, copied_at: int | None
+) -> None:
+    nest = replace(INNER, copied_at=copied_at)
+    found: Decided = (rows, columns, (4, 8), (unroll,))
+    assert copied_statements(nest, found) <= nest.unrolled_steps(found)
+    assert is_bloated(nest, found) == (copied_statements(nest, found) > MAX_STATEMENTS)

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm import relax, te
 
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import chain_model, conv_model, save
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
 from tunegate.compiler import loader as kernel_profile
 from tunegate.compiler.build import build_model
 from tunegate.compiler.build import build_model as linked_build
 from tunegate.compiler.build.functions import ModelFunction, functions_of
-from tunegate.compiler.build.single_kernel import sample, sample_inputs
+from tunegate.compiler.build.single_kernel import built_kernel, sample, sample_inputs
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import slower_in_model
-from tunegate.compiler.opening import import_in_layout
+from tunegate.compiler.loader import is_faster_whole, slower_in_model
+from tunegate.compiler.opening import KernelObjects, import_in_layout
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
@@ -310,3 +311,105 @@ def test_values_are_spread_between_minus_one_and_one() -> None:
 def test_integers_are_zero_because_they_may_be_indices() -> None:
     values = sample(TensorArgument((5,), "int64"), tvm.cpu(), 1).numpy()
     assert values.tolist() == [0] * 5
+
+
+# A function is built by itself and takes the arguments of its workload.
+
+
+def test_a_kernel_computes_into_its_last_argument() -> None:
+    x = te.placeholder((4, 8), name="x")
+    main = te.create_prim_func([x, te.compute((4, 8), lambda i, j: x[i, j] + 1.0)])
+    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
+    kernel = built_kernel(tvm.IRModule({"main": main}), target)
+    value = np.random.default_rng(1).standard_normal((4, 8)).astype("float32")
+    given = [tvm.runtime.tensor(value), tvm.runtime.tensor(np.zeros_like(value))]
+    kernel.function["main"](*kernel.arguments(given))
+    np.testing.assert_allclose(given[-1].numpy(), value + 1)
+
+
+# What is slower kernel by kernel is dropped where the model as a whole is no faster with it.
+
+
+@pytest.fixture(scope="module")
+def single_kernel_workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("trial"))
+
+
+def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_it(
+    single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is remembered, too: a build in another precision does not drop it."""
+    monkeypatch.setattr(
+        build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
+    )
+    monkeypatch.setattr(build_model, "is_faster_whole", lambda *_, **__: True)
+    for name in ("first", "again"):
+        built = single_kernel_workshop.build(name, single_kernel_workshop.record(), source="search")
+        assert (built.dropped, source_of(built)) == ((), "search")
+        assert ArtifactFile.read(single_kernel_workshop.directory / name).key == built.key
+
+
+def test_of_two_builds_the_faster_one_is_told(
+    single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops as they are written take tens of times as long as any schedule."""
+    for each in ("with_default_schedule", "with_packing_schedules"):
+        monkeypatch.setattr(linked_build, each, lambda module, *_: module)
+    single_kernel_workshop.build("plain")
+    single_kernel_workshop.build("fast", single_kernel_workshop.record())
+    fast, plain = (
+        single_kernel_workshop.directory / name / "model.so" for name in ("fast", "plain")
+    )
+    inputs = ArtifactFile.read(plain.parent).inputs
+
+    def is_faster(one: Path, other: Path) -> bool:
+        return is_faster_whole(one, other, inputs=inputs, seed=1)
+
+    assert is_faster(fast, plain)
+    assert not is_faster(plain, fast)
+
+
+# A kernel is compiled once, and a library of such kernels computes what TVM's own does.
+
+SINGLE_KERNEL_TARGET: Any = tvm_target(TargetConfig(name="cpu", threads=1)).target
+OTHER: Any = tvm_target(TargetConfig(name="cpu", threads=1, cpu="haswell")).target
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    place = tmp_path_factory.mktemp("model")
+    file = save(chain_model(layers=2, width=16), place / "m.onnx")
+    prepared = prepare(file, shapes={}, into=place / "p", path="m.onnx")
+    return import_in_layout(prepared, SINGLE_KERNEL_TARGET, "m.onnx", ("nhwc",))
+
+
+def outputs(executable: Any, files: Any, place: Path) -> Any:
+    executable.export_library(str(place), addons=[str(file) for file in files])
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(place)), tvm.cpu())
+    given = np.random.default_rng(1).standard_normal((4, 16)).astype("float32")
+    return machine["main"](tvm.runtime.tensor(given)).numpy()
+
+
+def test_a_library_of_kernels_computes_what_the_whole_does_and_compiles_each_once(
+    module: Any, tmp_path: Path
+) -> None:
+    with SINGLE_KERNEL_TARGET, tvm.transform.PassContext(opt_level=3):
+        whole = relax.build(module, target=SINGLE_KERNEL_TARGET)
+    objects = KernelObjects()
+    executable, files = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "k")
+    expected = outputs(whole, [], tmp_path / "whole.so")
+    np.testing.assert_array_equal(outputs(executable, files, tmp_path / "kernels.so"), expected)
+    _, again = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "later")
+    assert again == files
+    assert not (tmp_path / "later").exists()
+
+
+def test_a_kernel_of_another_target_is_another_and_the_rest_stay(
+    module: Any, tmp_path: Path
+) -> None:
+    objects = KernelObjects()
+    _, files = objects.executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path)
+    kernel = next(v.name_hint for v in module.functions if v.name_hint != "main")
+    _, others = objects.executable(module, SINGLE_KERNEL_TARGET, {kernel: OTHER}, tmp_path)
+    assert len({*others} - {*files}) == 1
+    assert len({*others} & {*files}) == len(files) - 1

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 import tvm
 from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
 
 from tests.support.operator_models import operator_model, outputs_of, rewritten
-from tests.support.small_onnx import matmul_model, one_node_model, save
+from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.compiler import opening as module
+from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
-from tunegate.compiler.importing.graph_view import GraphView
-from tunegate.compiler.importing.import_onnx import imported
+from tunegate.compiler.importing.graph_view import GraphView, attribute
+from tunegate.compiler.importing.import_onnx import fused, import_operators, imported
+from tunegate.compiler.importing.node_errors import NodeError, importing, shortened
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.opening import import_in_layout, unbuildable
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
+from tunegate.models.preparation import prepare
+from tunegate.models.prepared import PreparedModel
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.protocol import ModelFile
@@ -182,3 +192,157 @@ def built(model: Path, feed: dict[str, np.ndarray], place: Path) -> list[np.ndar
     assert isinstance(handle_request(request), Built)
     artifact = ArtifactFile.read(place / "build")
     return list(TvmArtifact(place / "build", artifact).run(feed))
+
+
+# A model that the compiler cannot build is known by its module.
+
+TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
+
+
+def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
+    file = save(conv_model(), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=True)
+    assert unbuildable(module, TARGET) == ""
+
+
+def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("NonZero", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    file = save(model, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=False)
+    assert "data" in unbuildable(module, TARGET)
+
+
+@pytest.mark.parametrize(("layout", "obstacle"), [("NCHW", ""), ("NHWC", "conv2d_transpose")])
+def test_an_operator_without_code_in_its_layout_is_named(layout: str, obstacle: str) -> None:
+    found = unbuildable(relax.get_pipeline("zero")(_transposed(layout)), TARGET)
+    assert obstacle in found
+    assert bool(found) == bool(obstacle)
+
+
+def _transposed(layout: str) -> Any:
+    shape = (1, 4, 8, 8) if layout == "NCHW" else (1, 8, 8, 4)
+    builder = relax.BlockBuilder()
+    image = relax.Var("x", relax.TensorType(shape, "float32"))
+    weight = relax.Var("w", relax.TensorType((4, 2, 2, 2), "float32"))
+    with builder.function("main", [image, weight]):
+        with builder.dataflow():
+            call = relax.op.nn.conv2d_transpose(image, weight, strides=(2, 2), data_layout=layout)
+            output = builder.emit_output(call)
+        builder.emit_func_output(output)
+    return builder.finalize()
+
+
+# What rules know of a graph.
+
+
+def test_types_are_known_where_all_extents_are() -> None:
+    view = GraphView(matmul_model(rows=3))
+    assert view.type_of("y") == ((3, 16), TensorProto.FLOAT)
+    assert view.type_of("w") == ((16, 16), TensorProto.FLOAT)
+    assert view.type_of("nowhere") is None
+    assert GraphView(matmul_model(rows="n")).type_of("y") is None
+
+
+def test_constants_are_initializers_and_constant_nodes() -> None:
+    model = operator_model(helper.make_node("Constant", [], ["y"], value_ints=[1, 2]), {})
+    constant = GraphView(model).constant("y")
+    assert constant is not None
+    assert constant.tolist() == [1, 2]
+    assert GraphView(matmul_model()).constant("x") is None
+
+
+def test_attributes_have_defaults_and_text_is_text() -> None:
+    node = helper.make_node("LSTM", ["x"], ["y"], direction="reverse", activations=["Tanh"])
+    assert attribute(node, "direction") == "reverse"
+    assert attribute(node, "activations") == ["Tanh"]
+    assert attribute(node, "clip", np.inf) == np.inf
+
+
+# A model is imported in the first layout in which it can be built.
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> PreparedModel:
+    file = save(conv_model(), tmp_path / "m.onnx")
+    return prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+
+
+def test_the_second_layout_is_taken_where_the_first_cannot_be_built(
+    prepared: PreparedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = import_in_layout(prepared, TARGET, "m", ("nchw",))
+    monkeypatch.setattr(module, "unbuildable", _only_first_refused())
+    found = import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+    digests = [[f.workload.digest for f in functions_of(each)] for each in (only, found)]
+    assert digests[0] == digests[1]
+
+
+def test_what_the_first_layout_lacks_is_said_where_none_can_be_built(tmp_path: Path) -> None:
+    file = save(one_node_model("Det"), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    with pytest.raises(UnsupportedModelError, match="Det"):
+        import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
+
+
+def _only_first_refused() -> Callable[..., str]:
+    answers = iter(["the compiler has no code for it", ""])
+    return lambda *_: next(answers)
+
+
+# A refusal says the operator, its node, and what is missing.
+
+NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("w"), "reads w, which the compiler's importer does not know there"),
+        (KeyError("num_heads"), "has no num_heads, which the compiler's importer asks for"),
+        (AssertionError(), "cannot be imported by the compiler (AssertionError)"),
+        (AssertionError("."), "cannot be imported by the compiler (AssertionError)"),
+        (
+            ValueError("first\n  rank 5 is one too many."),
+            "cannot be imported by the compiler (ValueError: rank 5 is one too many)",
+        ),
+        (
+            ValueError('Cannot parse attribute: \nname: "axes"\ntype: INTS\n\n.'),
+            'cannot be imported by the compiler (ValueError: Cannot parse attribute: name: "axes"',
+        ),
+        (
+            NotImplementedError("Only const k is not supported"),
+            "is not supported by the compiler (Only const k is not supported)",
+        ),
+        (UnsupportedModelError(), "is not supported by the compiler"),
+        (UnsupportedModelError("its k is an input"), "is not supported by the compiler: its k"),
+    ],
+)
+def test_what_a_converter_raises_becomes_a_sentence(error: Exception, said: str) -> None:
+    with pytest.raises(NodeError) as caught, importing(NODE):
+        raise error
+    assert str(caught.value).startswith(f'operator Attention (node "block/attention") {said}')
+
+
+def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:
+    error = NodeError(helper.make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
+    assert str(error).startswith("operator TopK (the node that makes values) reads k")
+
+
+def test_a_lack_of_memory_is_no_fault_of_a_node() -> None:
+    with pytest.raises(MemoryError), importing(NODE):
+        raise MemoryError
+
+
+def test_a_long_message_is_cut_between_words_and_an_operator_called_by_its_name() -> None:
+    told = shortened('ir.Op(span=None, name="relax.nn.conv2d", attrs=1) takes ' + "12345 " * 100)
+    assert told.startswith("relax.nn.conv2d takes 12345")
+    assert told.endswith("12345 …")
+    assert len(told) <= 302

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, clone, new_repository
-from tests.support.two_branches import commit_of as two_branches_commit_of
-from tests.support.two_branches import two_branches
+from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
+from tests.support.two_branches import commit_of, two_branches
+from tests.support.two_branches import fetch_commit_of as two_branches_commit_of
+from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.system.git.events import GitEvents
 from tunegate.system.git.fetch import (
     deepen,
     ensure_here,
@@ -20,6 +22,7 @@ from tunegate.system.git.fetch import (
     merge_base,
 )
 from tunegate.system.git.process import GitProcess
+from tunegate.system.git.repository import GitRepository
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def shallow(origin: Checkout, tmp_path: Path) -> GitProcess:
     return GitProcess(made.path)
 
 
-def commit_of(origin: Checkout, name: str) -> str:
+def fetch_commit_of(origin: Checkout, name: str) -> str:
     return origin.git("rev-parse", name)
 
 
@@ -66,7 +69,7 @@ def test_only_a_full_id_is_an_id(text: str, is_id: bool) -> None:
 def test_a_commit_that_a_shallow_clone_lacks_is_fetched_and_it_stays_shallow(
     origin: Checkout, shallow: GitProcess
 ) -> None:
-    first = commit_of(origin, "v1")
+    first = fetch_commit_of(origin, "v1")
     assert not is_here(shallow, first)
     assert ensure_here(shallow, first)
     assert is_here(shallow, first)
@@ -82,7 +85,7 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     assert shallow.text("rev-list", "--count", "HEAD") == "1"
-    deepen(shallow, 1, commit_of(origin, "main"))
+    deepen(shallow, 1, fetch_commit_of(origin, "main"))
     assert shallow.text("rev-list", "--count", "HEAD") == "2"
     deepen(shallow, 1, "1" * 40)
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
@@ -90,7 +93,7 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
 
 def test_branches_are_fetched_by_their_name_here(origin: Checkout, shallow: GitProcess) -> None:
     assert fetch_branch(shallow, "topic") == "refs/remotes/origin/topic"
-    assert shallow.text("rev-parse", "origin/topic") == commit_of(origin, "topic")
+    assert shallow.text("rev-parse", "origin/topic") == fetch_commit_of(origin, "topic")
     assert fetch_branch(shallow, "absent") is None
     assert fetch_branch(shallow, "--upload-pack=x") is None
 
@@ -99,7 +102,7 @@ def test_tags_come_with_the_history_that_leads_to_them(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     fetch_tags(shallow, "v*")
-    assert shallow.text("rev-parse", "v1") == commit_of(origin, "v1")
+    assert shallow.text("rev-parse", "v1") == fetch_commit_of(origin, "v1")
     assert not is_shallow(shallow)
 
 
@@ -221,3 +224,186 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
     assert is_ancestor(git, head, head)
     assert is_ancestor(git, start, head)
     assert not is_ancestor(git, other, head)
+
+
+# Base and head of every event, in real repositories and real shallow clones of them.
+
+NOTHING = "0" * 40
+
+
+@pytest.fixture
+def events_origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+# pull requests -------------------------------------------------------------------
+
+
+def test_a_merge_commit_of_depth_one_fetches_its_first_parent_without_blobs(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    tip, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+    merge = events_origin.merge("topic")
+    here = actions_checkout(events_origin, tmp_path / "job", merge)
+    found = GitEvents(here.path).merge_commit_revisions(tip, head)
+    assert (found.base, found.head) == (tip, merge)
+    assert found.reason == "first parent of the merge commit"
+    assert not here.has_object(commit_of(events_origin, f"{tip}:a.onnx"))
+
+
+def test_only_the_blobs_that_are_read_are_fetched(events_origin: Checkout, tmp_path: Path) -> None:
+    events_origin.commit({"c.onnx": b"c" * 2000}, "to be removed by the topic")
+    events_origin.git("checkout", "-q", "topic")
+    events_origin.git("merge", "-q", "--no-ff", "-m", "again", "main")
+    events_origin.commit({"c.onnx": None})
+    events_origin.git("checkout", "-q", "main")
+    tip = commit_of(events_origin, "main")
+    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
+    repository = GitRepository(here.path)
+    found = repository.merge_commit_revisions(tip, commit_of(events_origin, "topic"))
+    repository.files(found.base or "")
+    assert repository.read(tip, "a.onnx") == b"a" * 2000
+    assert here.has_object(commit_of(events_origin, f"{tip}:a.onnx"))
+    assert not here.has_object(commit_of(events_origin, f"{tip}:c.onnx"))
+
+
+def test_a_merge_commit_whose_parent_is_out_of_reach_is_not_judged(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    tips = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
+    events_origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
+        GitEvents(here.path).merge_commit_revisions(*tips)
+
+
+def test_the_base_of_an_event_may_be_older_than_the_first_parent(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    named, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+    for number in range(60):
+        events_origin.commit({"readme": str(number).encode()})
+    tip = commit_of(events_origin, "main")
+    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
+    assert GitEvents(here.path).merge_commit_revisions(named, head).base == tip
+
+
+def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    head, tip = commit_of(events_origin, "topic"), commit_of(events_origin, "main")
+    merge = events_origin.merge("topic")
+    later = events_origin.commit({"readme": b"later"})
+    here = actions_checkout(events_origin, tmp_path / "job", merge)
+    with pytest.raises(RevisionError, match="is not of the base"):
+        GitEvents(here.path).merge_commit_revisions(later, head)
+    assert GitEvents(here.path).merge_commit_revisions(tip, head).base == tip
+
+
+def test_a_checkout_of_something_else_is_not_the_pull_request(events_origin: Checkout) -> None:
+    tip, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+    with pytest.raises(RevisionError, match="neither the pull request's head"):
+        GitEvents(events_origin.path).merge_commit_revisions(tip, head)
+    with pytest.raises(RevisionError, match="the event is about"):
+        GitEvents(events_origin.path).require_checked_out(head)
+    GitEvents(events_origin.path).require_checked_out(tip)
+
+
+def test_a_pull_requests_own_head_is_compared_with_the_merge_base(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    start, tip, head = (commit_of(events_origin, name) for name in ("main~1", "main", "topic"))
+    # A fork's head is on no branch of the repository.
+    events_origin.git("update-ref", "refs/pull/1/head", head)
+    events_origin.git("branch", "-q", "-D", "topic")
+    here = actions_checkout(events_origin, tmp_path / "job", head)
+    found = GitEvents(here.path).merge_commit_revisions(tip, head)
+    assert (found.base, found.head, found.policy) == (start, head, tip)
+    assert found.reason == "merge base of the pull request"
+
+
+# pushes and the merge queue ------------------------------------------------------
+
+
+def test_a_push_is_compared_with_what_was_there_before(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    before, after = commit_of(events_origin, "main~1"), commit_of(events_origin, "main")
+    here = actions_checkout(events_origin, tmp_path / "job", after)
+    found = GitEvents(here.path).push_revisions(before, after)
+    assert (found.base, found.reason) == (before, "the commit before the push")
+
+
+@pytest.mark.parametrize("zeros", ["0" * 40, "0" * 64])
+def test_a_new_branch_is_compared_with_its_merge_base(
+    events_origin: Checkout, tmp_path: Path, zeros: str
+) -> None:
+    after = commit_of(events_origin, "topic")
+    here = actions_checkout(events_origin, tmp_path / "job", after)
+    found = GitEvents(here.path).push_revisions(zeros, after)
+    assert found.base == commit_of(events_origin, "main~1")
+    assert found.reason == "new branch: merge base with origin/main"
+
+
+def test_a_new_branch_without_a_remote_cannot_know_its_base(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    after = commit_of(events_origin, "topic")
+    here = actions_checkout(events_origin, tmp_path / "job", after)
+    events_origin.path.rename(tmp_path / "moved")
+    with pytest.raises(EnvironmentUnfitError, match="default branch could not be fetched"):
+        GitEvents(here.path).push_revisions(NOTHING, after)
+
+
+def test_a_forced_push_that_lost_its_commit_is_compared_with_the_merge_base(
+    events_origin: Checkout,
+) -> None:
+    found = GitEvents(events_origin.path).push_revisions(
+        "f" * 40, commit_of(events_origin, "topic")
+    )
+    assert found.base == commit_of(events_origin, "main~1")
+    assert found.reason == "ffffffffffff is gone (forced push): merge base with main"
+
+
+def test_a_forced_push_to_the_default_branch_has_nothing_to_compare_with(
+    events_origin: Checkout,
+) -> None:
+    with pytest.raises(NoBaselineError, match=r"^ffffffffffff is gone \(forced push\)"):
+        GitEvents(events_origin.path).push_revisions("f" * 40, commit_of(events_origin, "main"))
+
+
+def test_a_merge_queue_names_both_commits(events_origin: Checkout, tmp_path: Path) -> None:
+    base, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+    here = actions_checkout(events_origin, tmp_path / "job", head)
+    found = GitEvents(here.path).range_revisions(base, head)
+    assert (found.base, found.head, found.reason) == (base, head, "named by the event")
+
+
+def test_a_commit_of_an_event_is_never_an_option_of_git(events_origin: Checkout) -> None:
+    with pytest.raises(RevisionError, match="--base"):
+        GitEvents(events_origin.path).range_revisions("--upload-pack=touch pwned", "main")
+    assert not (events_origin.path / "pwned").exists()
+
+
+def test_fetching_into_a_full_clone_does_not_make_it_shallow(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    here = clone(events_origin, tmp_path / "clone")
+    late = events_origin.commit({"late": b"late"})
+    assert GitEvents(here.path).push_revisions(late, commit_of(here, "HEAD")).base == late
+    assert here.git("rev-parse", "--is-shallow-repository") == "false"
+
+
+def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_no_longer_has(
+    events_origin: Checkout, tmp_path: Path
+) -> None:
+    job = clone(events_origin, tmp_path / "kept")
+    job.git("checkout", "-q", "--detach", "origin/topic")
+    job.git("branch", "-q", "-D", "main")
+    repository = GitRepository(job.path)
+    assert repository.asked_revisions("main", None).base == commit_of(events_origin, "main~1")
+    events_origin.git("branch", "-m", "main", "trunk")
+    with pytest.raises(RevisionError, match='the remote has no branch "main" any more'):
+        repository.asked_revisions("main", None)
+    events_origin.path.rename(tmp_path / "out of reach")
+    assert repository.asked_revisions("main", None).base == job.git("rev-parse", "origin/main~1")

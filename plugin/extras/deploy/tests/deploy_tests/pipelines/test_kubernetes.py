@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from tests.house.sources import ROOT
-from tests.house.test_images import IMAGES
+from tests.house.test_workflows import IMAGES
 
 from tunegate.cli.parse import parse
 from tunegate.review.config_file import parse_config
