@@ -308,7 +308,7 @@ def test_an_environment_that_was_restored_is_checked_by_its_content(runner: Runn
 def test_a_cancelled_installation_leaves_nothing(
     runner: Runner, number: signal.Signals, slow: str
 ) -> None:
-    runner.index.slow = {slow: 60.0}
+    runner.index.slow = {slow: 280.0}
     job = runner.start()
     wait_until(lambda: bool(runner.index.clients_of(slow)))
     children = psutil.Process(job.pid).children(recursive=True)
@@ -316,7 +316,7 @@ def test_a_cancelled_installation_leaves_nothing(
     began = time.monotonic()
     job.send_signal(number)
     said, _ = job.communicate()
-    assert time.monotonic() - began < 30  # the download takes a minute
+    assert time.monotonic() - began < 120  # the download takes longer than that
     assert job.returncode == 130
     assert "cancelled" in said
     assert not [child for child in children if child.is_running()]

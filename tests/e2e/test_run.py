@@ -165,7 +165,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
     done = workspace.tunegate("tune", "--json")
     outcome = json.loads(done.stdout)
     assert outcome["stopped"] in {"usd", "converged", "finished"}
-    assert outcome["spent"]["seconds"] < 60
+    assert outcome["spent"]["seconds"] < 200
 
 
 @pytest.mark.e2e

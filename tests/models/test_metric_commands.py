@@ -41,7 +41,7 @@ def cases(directory: Path, count: int = 3) -> Path:
 
 
 def scores(
-    workspace: Workspace, tmp_path: Path, command: str, limit_seconds: float = 20.0
+    workspace: Workspace, tmp_path: Path, command: str, limit_seconds: float = 120.0
 ) -> tuple[float, ...]:
     scorer = MetricCommands(
         GitRepository(workspace.root),

@@ -12,9 +12,8 @@ from tests.cache.stores.store_contract import MaintainedStoreContract
 from tests.support.programs import require
 from tests.support.servers.ceph import PROGRAMS, ceph_gateway
 from tests.support.servers.moto_server import BUCKET
-from tests.support.two_runs import KNOWN, NEW, Place
+from tests.support.two_runs import KNOWN, NEW, PATIENT, Place
 from tunegate_cache.format.records import ExactHit
-from tunegate_cache.protocol.tuning_cache import Seconds
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
@@ -46,7 +45,7 @@ def test_what_is_published_to_ceph_is_found_there(
     store = over(ceph_url)
     place = Place(store, "main", tmp_path)
     place.fill()
-    outcome = place.run(store, Seconds(), lambda: 0)
+    outcome = place.run(store, PATIENT, lambda: 0)
     assert outcome.published
     assert outcome.healed == {record.key: ExactHit((record,)) for record in [*KNOWN, NEW]}
 

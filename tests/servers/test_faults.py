@@ -15,7 +15,7 @@ from tests.support.servers.fault_proxy import Verb, fault_proxy
 from tests.support.servers.faults import FAULTS
 from tests.support.servers.listing_faults import LISTING_FAULTS
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, free_port
-from tests.support.two_runs import KNOWN, NEW, Outcome, Place
+from tests.support.two_runs import KNOWN, NEW, PATIENT, Outcome, Place
 from tunegate_cache.format.records import ExactHit, Miss
 from tunegate_cache.protocol.tuning_cache import Seconds
 from tunegate_cache.stores.s3 import S3Store
@@ -25,8 +25,6 @@ pytestmark = pytest.mark.usefixtures("credentials")
 BUDGET = Seconds(lookup=1.0, publish=1.0)
 LONGER = [Seconds(lookup=seconds, publish=seconds) for seconds in (4.0, 16.0)]
 """The time of a run that met no fault before its time was over: the machine is busy."""
-PATIENT = Seconds(lookup=60.0, publish=60.0)
-"""What does no harm is not waited for, and must not fail on a slow machine."""
 SLACK_SECONDS = 20.0
 """Faults that hang do so until the test ends."""
 MAKING = threading.Lock()
