@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from tests.house.sources import ROOT as SOURCES_ROOT
-from tests.support.documentation import CODE, anchors, pages
-from tests.support.json_schemas import require_valid
+from tests.support.documentation import CODE, anchors, pages, require_valid
 from tunegate import errors
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import parse

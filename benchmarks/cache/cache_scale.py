@@ -14,14 +14,18 @@ import json
 import os
 import random
 import resource
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
-from tests.support.servers.slow_proxy import slow_proxy
 from tests.support.tuning_records import TARGET, hexdigest, make_record
 
 from benchmarks.kit.command import Choice, command_line, scratch_folder
@@ -286,3 +290,45 @@ def table(
 
 if __name__ == "__main__":
     main()
+
+
+# A TCP proxy on loopback that lets every request wait, as a network does.
+
+_CHUNK_BYTES = 256 * 1024
+
+
+@contextmanager
+def slow_proxy(url: str, *, seconds: float) -> Iterator[str]:
+    """The proxy's URL. What a client sends waits `seconds` before it goes on to `url`; answers
+    pass at once."""
+    server = urlsplit(url)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    address = (str(server.hostname), int(server.port or 80))
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            far = socket.create_connection(address)
+            far.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for pair in ((client, far, seconds), (far, client, 0.0)):
+                threading.Thread(target=_forward, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.close()
+
+
+def _forward(source: socket.socket, destination: socket.socket, seconds: float) -> None:
+    with suppress(OSError):
+        while data := source.recv(_CHUNK_BYTES):
+            time.sleep(seconds)
+            destination.sendall(data)
+    for end in (source, destination):
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)

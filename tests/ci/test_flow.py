@@ -7,9 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.git_repository import Checkout
+from tests.support.git_repository import Checkout, commit_of, two_branches
 from tests.support.report_parts import finding, verdict
-from tests.support.two_branches import commit_of, two_branches
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
 from tunegate.ci.job import Ended, run_job, stopped

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.git_repository import Checkout, clone
-from tests.support.two_branches import commit_of, two_branches
+from tests.support.git_repository import Checkout, clone, commit_of, two_branches
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.job import is_of_pull_request, job_revisions, reported_commit
 from tunegate.ci.protocol import (

@@ -12,8 +12,7 @@ import boto3
 import pytest
 
 from tests.support.servers.fault_proxy import Verb, fault_proxy
-from tests.support.servers.faults import FAULTS
-from tests.support.servers.listing_faults import LISTING_FAULTS
+from tests.support.servers.faults import FAULTS, LISTING_FAULTS
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, free_port
 from tests.support.two_runs import KNOWN, NEW, PATIENT, Outcome, Place
 from tunegate_cache.format.records import ExactHit, Miss

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,3 +40,14 @@ def anchors(page: Path) -> set[str]:
         found[anchor] = found.get(anchor, 0) + 1
     repeated = {f"{anchor}-{n}" for anchor, times in found.items() for n in range(1, times)}
     return set(found) | repeated
+
+
+# Files of pipelines, checked by the schema that their CI publishes.
+
+
+def require_valid(schema: str, files: Iterable[Path], *options: str) -> None:
+    """`schema` is a name that check-jsonschema has built in."""
+    check = Path(sys.executable).parent / "check-jsonschema"
+    command = [str(check), "--builtin-schema", schema, *options, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

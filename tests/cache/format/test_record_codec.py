@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.any_record import RECORDS
-from tests.support.tuning_records import hexdigest, make_record
+from tests.support.tuning_records import RECORDS, hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.records import (

@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.any_record import RECORDS
 from tests.support.programs import require
-from tests.support.tuning_records import hexdigest, make_record
+from tests.support.tuning_records import RECORDS, hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format import segment
 from tunegate_cache.format.names import (

@@ -18,10 +18,10 @@ from tests.support.servers.faults import (
     black_hole,
     captive_portal,
     endless_body,
+    pages_without_end,
     stalled_body,
     swapped_bodies,
 )
-from tests.support.servers.listing_faults import pages_without_end
 from tests.support.servers.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.stores import s3
 from tunegate_cache.stores.bounded_answers import BoundedBody

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.support.models.quantized import STATIC, quantized
+from tests.support.models.inexact import STATIC, quantized
 from tests.support.small_onnx import chain_model, conv_model, one_node_model
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.runtimes.build_messages import Refused, Written

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import NodeProto, helper
 
-from tests.support.models.quantized import quantized
+from tests.support.models.inexact import quantized
 from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig

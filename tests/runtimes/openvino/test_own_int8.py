@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.support.models.quantized import STATIC, quantized
+from tests.support.models.inexact import STATIC, quantized
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig

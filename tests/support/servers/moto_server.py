@@ -53,7 +53,7 @@ def free_port() -> int:
 
 
 def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         with suppress(OSError), urllib.request.urlopen(url, timeout=1):
             return

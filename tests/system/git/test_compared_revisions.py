@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
-from tests.support.two_branches import commit_of, two_branches
+from tests.support.git_repository import (
+    Checkout,
+    actions_checkout,
+    clone,
+    commit_of,
+    new_repository,
+    two_branches,
+)
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git.compared_revisions import GitHistory, name_of_remote
 from tunegate.system.git.named_revision import default_branch, known_default_branch, short

@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
-from tests.support.two_branches import commit_of, two_branches
-from tests.support.two_branches import fetch_commit_of as two_branches_commit_of
+from tests.support.git_repository import (
+    Checkout,
+    actions_checkout,
+    clone,
+    commit_of,
+    new_repository,
+    two_branches,
+)
+from tests.support.git_repository import fetch_commit_of as two_branches_commit_of
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git.events import GitEvents
 from tunegate.system.git.fetch import (

@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import Checkout, actions_checkout, clone, new_repository
-from tests.support.two_branches import commit_of, two_branches
+from tests.support.git_repository import (
+    Checkout,
+    actions_checkout,
+    clone,
+    commit_of,
+    new_repository,
+    two_branches,
+)
 from tunegate.errors import RevisionError
 from tunegate.system.git.named_revision import fetch_if_branch, named_branches, named_commit
 from tunegate.system.git.process import GitProcess

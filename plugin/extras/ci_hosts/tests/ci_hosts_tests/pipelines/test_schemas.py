@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.json_schemas import require_valid
+from tests.support.documentation import require_valid
 
 PIPELINES = Path(__file__).resolve().parents[3] / "pipelines"
 OF_AZURE = ("--data-transform", "azure-pipelines", "--regex-variant", "python")
