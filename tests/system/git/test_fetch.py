@@ -12,7 +12,6 @@ from tests.support.git_repository import (
     new_repository,
     two_branches,
 )
-from tests.support.git_repository import fetch_commit_of as two_branches_commit_of
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git.events import GitEvents
 from tunegate.system.git.fetch import (
@@ -54,10 +53,6 @@ def shallow(origin: Checkout, tmp_path: Path) -> GitProcess:
     return GitProcess(made.path)
 
 
-def fetch_commit_of(origin: Checkout, name: str) -> str:
-    return origin.git("rev-parse", name)
-
-
 @pytest.mark.parametrize(
     ("text", "is_id"),
     [
@@ -75,7 +70,7 @@ def test_only_a_full_id_is_an_id(text: str, is_id: bool) -> None:
 def test_a_commit_that_a_shallow_clone_lacks_is_fetched_and_it_stays_shallow(
     origin: Checkout, shallow: GitProcess
 ) -> None:
-    first = fetch_commit_of(origin, "v1")
+    first = commit_of(origin, "v1")
     assert not is_here(shallow, first)
     assert ensure_here(shallow, first)
     assert is_here(shallow, first)
@@ -91,7 +86,7 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     assert shallow.text("rev-list", "--count", "HEAD") == "1"
-    deepen(shallow, 1, fetch_commit_of(origin, "main"))
+    deepen(shallow, 1, commit_of(origin, "main"))
     assert shallow.text("rev-list", "--count", "HEAD") == "2"
     deepen(shallow, 1, "1" * 40)
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
@@ -99,7 +94,7 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
 
 def test_branches_are_fetched_by_their_name_here(origin: Checkout, shallow: GitProcess) -> None:
     assert fetch_branch(shallow, "topic") == "refs/remotes/origin/topic"
-    assert shallow.text("rev-parse", "origin/topic") == fetch_commit_of(origin, "topic")
+    assert shallow.text("rev-parse", "origin/topic") == commit_of(origin, "topic")
     assert fetch_branch(shallow, "absent") is None
     assert fetch_branch(shallow, "--upload-pack=x") is None
 
@@ -108,7 +103,7 @@ def test_tags_come_with_the_history_that_leads_to_them(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     fetch_tags(shallow, "v*")
-    assert shallow.text("rev-parse", "v1") == fetch_commit_of(origin, "v1")
+    assert shallow.text("rev-parse", "v1") == commit_of(origin, "v1")
     assert not is_shallow(shallow)
 
 
@@ -141,7 +136,7 @@ def many(checkout: Checkout, number: int) -> None:
 
 def test_what_both_have_is_found(merge_base_origin: Checkout) -> None:
     assert base_of(merge_base_origin, "main", "topic") == (
-        two_branches_commit_of(merge_base_origin, "main~1"),
+        commit_of(merge_base_origin, "main~1"),
         "",
     )
 
@@ -157,7 +152,7 @@ def test_a_shallow_clone_gets_as_much_history_as_it_takes(
     merge_base_origin: Checkout, tmp_path: Path, commits: int
 ) -> None:
     many(merge_base_origin, commits)
-    start = two_branches_commit_of(merge_base_origin, "topic~1")
+    start = commit_of(merge_base_origin, "topic~1")
     here = clone(
         merge_base_origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic"
     )
@@ -198,8 +193,8 @@ def test_of_branches_that_were_merged_into_each_other_it_is_what_was_on_the_bran
     merge_base_origin: Checkout,
 ) -> None:
     on_main, on_topic = (
-        two_branches_commit_of(merge_base_origin, "main"),
-        two_branches_commit_of(merge_base_origin, "topic"),
+        commit_of(merge_base_origin, "main"),
+        commit_of(merge_base_origin, "topic"),
     )
     merge_base_origin.merge("topic")
     merge_base_origin.git("checkout", "-q", "topic")
@@ -221,12 +216,12 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
     merge_base_origin: Checkout, tmp_path: Path
 ) -> None:
     start, other = (
-        two_branches_commit_of(merge_base_origin, "main~1"),
-        two_branches_commit_of(merge_base_origin, "topic"),
+        commit_of(merge_base_origin, "main~1"),
+        commit_of(merge_base_origin, "topic"),
     )
     many(merge_base_origin, 60)
     git = GitProcess(clone(merge_base_origin, tmp_path / "clone", "--depth=1").path)
-    head = two_branches_commit_of(merge_base_origin, "main")
+    head = commit_of(merge_base_origin, "main")
     assert is_ancestor(git, head, head)
     assert is_ancestor(git, start, head)
     assert not is_ancestor(git, other, head)
