@@ -98,7 +98,7 @@ REFERENCE: Final[RuntimeName] = "onnxruntime"
 GRAPH: Final = "graph"
 """Kernels are captured once as a graph, and launched together."""
 TFLOAT32: Final = "tfloat32"
-"""float32 products whose factors have 10 bits of mantissa."""
+"""Products of float32 whose factors have 10 bits of mantissa."""
 FLOAT16: Final = "float16"
 
 _PRECISIONS: Final = {"": {}, "tf32": {PRECISION: TFLOAT32}, "f16": {PRECISION: FLOAT16}}

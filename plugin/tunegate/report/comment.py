@@ -55,7 +55,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
     """Returns the whole report in at most `limit_chars` characters, leaving out the least
     important.
 
-    GitHub refuses a comment of more than 65,536 characters.
+    A comment of more than 65,536 characters is refused.
     """
     shown = shown_findings(report.verdict)
     sections = (

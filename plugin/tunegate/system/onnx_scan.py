@@ -26,7 +26,7 @@ _MAX_GROWTH = 8
 of 25 MB takes five times, a language model of 30,000 nodes far less."""
 _MAX_PARSED_BYTES = 2**31
 _MESSAGE_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 200, 32, 16
-"""protobuf's memory for a message, for a text beside its length, and for a number in a list."""
+"""The bytes of protobuf for a message, for a text beside its length, and for a number in a list."""
 _DEEPEST = 100
 """The deepest nesting that protobuf reads; a branch inside a branch is three levels deeper."""
 _MAX_NAME_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-"""`tunegate deploy-gate`, `attest` and `verify`, as the command line knows them."""
+"""Declares `tunegate deploy-gate`, `attest` and `verify`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tunegate.cli.shared_options import (
 
 
 class DeployGateOptions(Options, frozen=True, kw_only=True):
-    """The two addresses, and how what lies there is measured and judged."""
+    """The two addresses, and how their content is measured and judged."""
 
     budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()

@@ -1,4 +1,4 @@
-"""`tunegate deploy-gate`: what is in production against what would be deployed."""
+"""`tunegate deploy-gate`: compares what is in production with what would be deployed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(options: DeployGateOptions) -> int:
     """Downloads both models, pinned to what their addresses name now, and does what `compare` does.
     A name is moved only after a pass."""
     settings = options.settings
-    config = _on_targets(comparison_config(settings, "", {}), options.target)
+    config = _limit_targets(comparison_config(settings, "", {}), options.target)
     places = SourceSettings(endpoint_url=config.cache.endpoint_url, region=config.cache.region)
     production = open_address(options.production, places)
     candidate = open_address(options.candidate, places)
@@ -57,8 +57,8 @@ def run(options: DeployGateOptions) -> int:
         tempfile.TemporaryDirectory(prefix="tunegate-models-") as scratch,
     ):
         out.forget(since="plan")
-        base = _fetched(production, Path(scratch, "production"), limits)
-        head = _fetched(candidate, Path(scratch, "candidate"), limits)
+        base = _fetch(production, Path(scratch, "production"), limits)
+        head = _fetch(candidate, Path(scratch, "candidate"), limits)
         report = _report(options, config, base, head, out)
         exit_code = finish(report, settings)
         if movable is not None:
@@ -78,7 +78,7 @@ def _movable(production: AddressedModel, candidate: AddressedModel) -> MovableMo
     return production
 
 
-def _fetched(opened: OpenedAddress, into: Path, limits: DownloadLimits) -> FetchedModel:
+def _fetch(opened: OpenedAddress, into: Path, limits: DownloadLimits) -> FetchedModel:
     found = fetched_model(opened.model, into, limits, opened.sha256)
     pin = found.pin
     said = f"{pin.address}: {pin.version + ', ' if pin.version else ''}sha256 {pin.sha256[:12]}"
@@ -156,8 +156,8 @@ def _side(fetched: FetchedModel) -> Model | Artifact:
     return Artifact(fetched.path) if fetched.path.is_dir() else Model(fetched.path)
 
 
-def _on_targets(config: Config, names: tuple[str, ...]) -> Config:
-    """The configuration with these targets alone. Raises ConfigError for one that it lacks."""
+def _limit_targets(config: Config, names: tuple[str, ...]) -> Config:
+    """Returns the configuration with these targets only. Raises ConfigError for an unknown one."""
     known = {target.name: target for target in config.targets}
     for name in names:
         if name not in known:
@@ -177,8 +177,8 @@ def move_after_pass(
     status: Status,
     limits: DownloadLimits,
 ) -> None:
-    """Moves the name where the verdict is a pass, whatever exit code the configuration gives to
-    others. Raises what the server of the name raises."""
+    """Moves the name after a pass, whatever exit code the configuration gives other statuses.
+    Raises what the name's server raises."""
     if status != "pass":
         sys.stderr.write(f"{production.shown}: not moved, since this is no pass.\n")
         return

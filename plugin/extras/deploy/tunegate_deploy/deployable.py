@@ -1,5 +1,4 @@
-"""Refusals of the deploy gate: builds for other devices, and code from a network that nobody
-vouched for."""
+"""Refusals of the deploy gate: builds for other devices, and code from an untrusted network."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_deploy.model_sources.fetched_model import FetchedModel
 
 _KINDS = {"cpu": "llvm", "cuda": "cuda"}
-"""The kind of a target by the device of an artifact."""
+"""The kind of a target by an artifact's device."""
 
 
 def require_usable(
     config: Config, fetched: Iterable[FetchedModel], *, trust_compiled: bool
 ) -> Config:
-    """Returns the configuration with the targets on whose device the artifacts run. Raises
-    ConfigError where there is none, and for an artifact from a network that is not trusted."""
+    """Returns the configuration with the targets whose device the artifacts run on. Raises
+    ConfigError if there is none, and for an artifact from an untrusted network."""
     for each in fetched:
         if not each.path.is_dir():
             continue
@@ -39,8 +38,8 @@ def require_usable(
 def on_device_of(
     config: Config, shown: str, artifact: ArtifactFile, gpus: Sequence[Gpu] | None = None
 ) -> Config:
-    """Returns the configuration with the targets of the artifact's device. Raises ConfigError where
-    there is none, or where the GPU here is another than it was built for."""
+    """Returns the configuration with the targets of the artifact's device. Raises ConfigError if
+    there is none, or the GPU here is another than the artifact's."""
     kind = _KINDS[artifact.device]
     targets = tuple(target for target in config.targets if target.kind == kind)
     if not targets:

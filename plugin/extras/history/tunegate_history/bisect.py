@@ -1,7 +1,7 @@
-"""`tunegate bisect GOOD..BAD`: the commit that made a model slow, found by measuring few of them.
+"""`tunegate bisect GOOD..BAD`: finds the commit that made a model slow, by measuring few of them.
 
-The model of each measured commit is built with the records that the cache has, under the
-configuration of the checkout, and compared with that of GOOD. Nothing is tuned.
+The model of each measured commit is built from the cache's records, under the checkout's
+configuration, and compared with GOOD's. Nothing is tuned.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _SHOWN = 3
 
 
 def run(options: BisectOptions) -> int:
-    """Returns 0 where a commit is named or there is nothing to find, and 3 where this machine
-    cannot tell. Writes bisect.json. Raises ConfigError, RevisionError, ModelError."""
+    """Returns 0 if a commit is named or there is nothing to find, and 3 if this machine cannot
+    tell. Writes bisect.json. Raises ConfigError, RevisionError, ModelError."""
     settings = options.settings
     project = open_project(settings)
     good, bad = _ends(project.repository, options.commits)
@@ -74,7 +74,7 @@ def run(options: BisectOptions) -> int:
     model.choose(project.config, options.model)
     with opened_output(settings.out, "bisect") as out:
         out.forget(since="plan")
-        found = _bisected(_Measuring(options, model, out), model, commits)
+        found = _bisect(_Measuring(options, model, out), model, commits)
         artifact_io.write(out.path / "bisect.json", found)
     for line in bisection_lines(found):
         sys.stderr.write(f"{visible(line, _LONGEST)}\n")
@@ -84,7 +84,7 @@ def run(options: BisectOptions) -> int:
 
 
 def _ends(repository: GitRepository, given: str) -> tuple[str, str]:
-    """The commits of a range such as `v1.2.0..HEAD`."""
+    """Returns the commits of a range such as `v1.2.0..HEAD`."""
     good, dots, bad = given.partition("..")
     if not (good and dots) or bad.startswith("."):
         raise ConfigError(f'"{given}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
@@ -92,7 +92,7 @@ def _ends(repository: GitRepository, given: str) -> tuple[str, str]:
 
 
 class _BisectedModel:
-    """One model at the commits between two ends, whatever it is called there."""
+    """One model at the commits between two ends, whatever its name there."""
 
     def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
         self._repository, self._reader = repository, GitModelReader(repository)
@@ -102,8 +102,8 @@ class _BisectedModel:
         self.path = ""
 
     def choose(self, config: Config, asked: ModelPath) -> None:
-        """Takes the model of this path at the slow end, or without one the only configured model
-        that changed. Raises ConfigError where that is none, or not one."""
+        """Takes the model of this path at the slow end, or else the only configured model that
+        changed. Raises ConfigError if that is not exactly one."""
         self.path = asked or self._only_change(config)
         if self.path not in self._pairs.before:
             where = "the slow" if self.path in self._after else "the fast"
@@ -112,7 +112,7 @@ class _BisectedModel:
             raise ConfigError(f"{self.path}: {told}. Name a model of both ends with --model.")
 
     def at(self, commit: str) -> ModelVersion:
-        """The model at a commit. Raises ModelError where it is not there."""
+        """Returns the model at a commit. Raises ModelError if it is not there."""
         first, there = self._pairs.before[self.path], self._reader.models(commit)
         pairs = pair_models(self._reader, {first.path: first}, there, {first.path}, commit)
         paths = [path for path, before in pairs.before.items() if before.path == first.path]
@@ -121,7 +121,7 @@ class _BisectedModel:
         return there[self.path if self.path in paths else paths[0]]
 
     def content(self, commit: str) -> tuple[str, ...]:
-        """The digests of the model at a commit and of its data files. Raises ModelError."""
+        """Returns the digests of the model at a commit and of its data files. Raises ModelError."""
         return self._content(self.at(commit))
 
     def export(self, commit: str, into: Path) -> Path:
@@ -129,7 +129,7 @@ class _BisectedModel:
         return self._repository.export_model(self.at(commit), into)
 
     def subject(self, commit: str) -> str:
-        """The first line of the commit's message."""
+        """Returns the first line of the commit's message."""
         return self._repository.subject(commit)
 
     def _content(self, version: ModelVersion) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class _BisectedModel:
 
 
 class _Measured(NamedTuple):
-    """The comparison of a commit with the fast end; None and a reason where there is none."""
+    """The comparison of a commit with the fast end; None, with a reason, if there is none."""
 
     comparison: Comparison | None
     reason: str = ""
@@ -173,11 +173,11 @@ class _Measuring:
         self.margin_percent = self._config(model.path).gate.margin_percent
 
     def narrow(self, target: str, margin_percent: float) -> None:
-        """Measures on one target from now on, with a margin that tells fast from slow."""
+        """Measures only on this target from now on, with a margin that tells fast from slow."""
         self._target, self._margin_percent = target, margin_percent
 
     def compare(self, commit: str) -> _Measured:
-        """Returns the comparison of the target that got slowest. Raises ConfigError."""
+        """Returns the comparison of the target that slowed down most. Raises ConfigError."""
         self.count += 1
         try:
             with tempfile.TemporaryDirectory(prefix="tunegate-bisect-") as place:
@@ -198,7 +198,7 @@ class _Measuring:
         return models_report(self._options.settings, config, both, pair, self._out)
 
     def _config(self, name: str) -> Config:
-        """The configuration of the checkout for the model under the name of a file."""
+        """Returns the checkout's configuration for the model under the name of a file."""
         settings, shapes = self._options.settings, dict(self._options.shapes)
         place = settings.repository / self._model.path
         config = comparison_config(settings, name, shapes, [place])
@@ -218,8 +218,8 @@ def _least_change(comparison: Comparison) -> float:
     return change.low if change else float("-inf")
 
 
-def _bisected(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]) -> Bisection:
-    """Measures both ends, and where they differ the commits between them."""
+def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]) -> Bisection:
+    """Measures both ends, and the commits between them if the ends differ."""
     ends, why = measuring.compare(model.bad)
     if ends is None:
         raise MeasurementError(f"the ends cannot be compared: {why}")
@@ -238,7 +238,7 @@ def _bisected(measuring: _Measuring, model: _BisectedModel, commits: Sequence[st
     if finding != "real" or ends.change_percent is None:
         return begun
     measuring.narrow(ends.cell.target, half_way_percent(ends.change_percent.center))
-    search, steps, slowest = _narrowed(measuring, model, begin_search(tuple(commits)), ends)
+    search, steps, slowest = _narrow(measuring, model, begin_search(tuple(commits)), ends)
     return msgspec.structs.replace(
         begun,
         suspects=suspects(search),
@@ -249,11 +249,11 @@ def _bisected(measuring: _Measuring, model: _BisectedModel, commits: Sequence[st
     )
 
 
-def _narrowed(
+def _narrow(
     measuring: _Measuring, model: _BisectedModel, search: Search, slowest: Comparison
 ) -> tuple[Search, tuple[MeasuredCommit, ...], Comparison]:
-    """Returns the search at its end, the commits that it asked about in their order, and the
-    comparison of the oldest slow commit. The same model is measured once."""
+    """Returns the finished search, its commits in order, and the comparison of the oldest slow
+    commit. Equal models are measured once."""
     known = {
         model.content(model.good): MeasuredCommit(commit=model.good, answer="fast"),
         model.content(model.bad): MeasuredCommit(commit=model.bad, answer="slow"),
@@ -261,20 +261,20 @@ def _narrowed(
     steps = []
     while (index := next_commit(search)) is not None:
         commit = search.commits[index]
-        step, comparison = _asked(measuring, model, commit, known)
+        step, comparison = _judge(measuring, model, commit, known)
         slowest = comparison if step.answer == "slow" and comparison else slowest
         steps.append(step)
         search = with_answer(search, index, step.answer)
     return search, tuple(steps), slowest
 
 
-def _asked(
+def _judge(
     measuring: _Measuring,
     model: _BisectedModel,
     commit: str,
     known: dict[tuple[str, ...], MeasuredCommit],
 ) -> tuple[MeasuredCommit, Comparison | None]:
-    """Returns the answer for a commit, and its comparison where it was measured."""
+    """Returns the answer for a commit, and its comparison if it was measured."""
     named = MeasuredCommit(commit=commit, subject=model.subject(commit), answer="skipped")
     try:
         content = model.content(commit)
@@ -295,7 +295,7 @@ def _asked(
 
 
 def _slower_layers(comparison: Comparison) -> Iterator[str]:
-    """The names of the layers that got slower, the slowest first."""
+    """Yields the names of the layers that got slower, the slowest first."""
     slower = [each for each in comparison.differences if each.difference_ms > 0]
     for each in sorted(slower, key=lambda layer: -layer.difference_ms)[:_SHOWN]:
         yield each.name

@@ -1,9 +1,9 @@
-"""The search for the commit that made a model slow: which commit to measure next, what is left, and
-the result in lines for people.
+"""Searches for the commit that made a model slow: the next commit to measure, what is left, and the
+result in lines for people.
 
-A binary search over commits of which the first are fast and the others slow, as `git bisect` does
-it: https://git-scm.com/docs/git-bisect-lk2009. A commit that cannot be measured is left out, and
-the nearest one to it is measured in its place.
+A binary search over commits of which the first are fast and the others slow, as in `git bisect`:
+https://git-scm.com/docs/git-bisect-lk2009. A commit that cannot be measured is skipped, and the
+nearest one is measured instead.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tunegate.wording import plural
 
 Answer = Literal["fast", "slow", "skipped"]
 EndsFinding = Literal["real", "noise", "machine", "method"]
-"""What a reported slowdown is: `real` where the models differ in time, `noise` where a repeat shows
-no difference, `machine` where this one cannot tell, `method` where both ends are one build, so how
-they were measured made the difference."""
+"""The nature of a reported slowdown: `real` if the models differ in time, `noise` if a repeat shows
+no difference, `machine` if this one cannot tell, `method` if both ends are one build, so the way of
+measuring made the difference."""
 
 
 class MeasuredCommit(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for one commit. It `is_measured` unless its model is that of another one.
-    `reason` says which, or why the commit was skipped."""
+    """The answer for one commit. It `is_measured` unless it has another commit's model. `reason`
+    says which, or why the commit was skipped."""
 
     commit: str
     subject: str = ""
@@ -38,9 +38,9 @@ class MeasuredCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bisection(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `bisect.json`. `change_percent` is that from `good` to `bad`. One of the
+    """The content of `bisect.json`. `change_percent` is from `good` to `bad`. One of the
     `suspects`, with these `subjects`, made the model slow: a single one unless others could not be
-    measured, none where `finding` is not `real`. `layers` got slower, the slowest first."""
+    measured, none unless `finding` is `real`. `layers` got slower, the slowest first."""
 
     schema: Literal[1] = 1
     model: ModelPath
@@ -59,9 +59,9 @@ class Bisection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """`commits` are in their order, the oldest first; the last is slow, and what lies before the
-    first is fast. `fast` is the index of the newest one that is (-1: none of these), `slow` of the
-    oldest one that is; `skipped` could not be measured."""
+    """`commits` are in order, oldest first; the last is slow, and the commit before the first is
+    fast. `fast` is the index of the newest fast one (-1: none of these), `slow` that of the oldest
+    slow one; `skipped` could not be measured."""
 
     commits: tuple[str, ...]
     fast: int = -1
@@ -75,8 +75,8 @@ def begin_search(commits: tuple[str, ...]) -> Search:
 
 
 def next_commit(search: Search) -> int | None:
-    """Returns the index of the commit to measure: the middle of the open ones, or the one nearest
-    to it that is not skipped; None where nothing is left to measure."""
+    """Returns the index of the commit to measure: the middle of the open ones, or the nearest that
+    is not skipped; None if nothing is left."""
     open_ones = [
         index for index in range(search.fast + 1, search.slow) if index not in search.skipped
     ]
@@ -85,7 +85,7 @@ def next_commit(search: Search) -> int | None:
 
 
 def with_answer(search: Search, index: int, answer: Answer) -> Search:
-    """Returns the search after the commit of this index was measured, or could not be."""
+    """Returns the search after this commit's answer."""
     if answer == "fast":
         return msgspec.structs.replace(search, fast=max(search.fast, index))
     if answer == "slow":
@@ -99,8 +99,8 @@ def suspects(search: Search) -> tuple[str, ...]:
 
 
 def half_way_percent(change_percent: float) -> float:
-    """Returns the margin that tells fast commits from slow ones: half of the whole slowdown, as a
-    ratio. With +21% it is 10%."""
+    """Returns the margin between fast and slow commits: half of the whole slowdown, as a ratio. For
+    +21% it is 10%."""
     return 100 * (math.sqrt(1 + change_percent / 100) - 1)
 
 
@@ -120,8 +120,8 @@ def judge_ends(comparison: Comparison, margin_percent: float) -> tuple[EndsFindi
 
 
 def judge_commit(comparison: Comparison) -> tuple[Answer, str]:
-    """Returns whether a commit is on the slow side, by a comparison with the fast end under half
-    the slowdown as the margin, and the reason where nobody can tell."""
+    """Returns whether a commit is on the slow side, by a comparison with the fast end at half the
+    slowdown as the margin, and the reason if that is unclear."""
     if comparison.stopped == "identical" or comparison.median == "pass":
         return "fast", ""
     if comparison.median == "fail":
@@ -135,7 +135,7 @@ _SHORT_ID = 12
 
 
 def bisection_lines(found: Bisection) -> Iterator[str]:
-    """Yields a line for each commit that was asked about, then the answer."""
+    """Yields a line for each commit of the search, then the answer."""
     place = f"{found.model} on {found.target}"
     for step in found.steps:
         yield _step_line(step)

@@ -1,4 +1,4 @@
-"""`tunegate history` and `tunegate bisect`, as the command line knows them."""
+"""Declares `tunegate history` and `tunegate bisect`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
         .get_template("costs.html.j2")
         .render(
             location=location,
-            left_out=" ".join(filter(None, (refused_words(refused), _uncounted(sums.uncounted)))),
+            left_out=" ".join(
+                filter(None, (refused_words(refused), _uncounted_text(sums.uncounted)))
+            ),
             headline=_headline(sums.total),
             figures=tuple(_figures(sums.total)),
             remarks=tuple(_remarks(sums)),
@@ -57,8 +59,8 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
 
 
 def costs_table(title: str, rows: Sequence[CostSum], *, gains: bool = False) -> ReportTable:
-    """Returns a table with a row for each sum; columns of money only where there is a price, and of
-    `gains` only where each row is one model."""
+    """Returns a table with a row per sum; columns of money only if there is a price, and of `gains`
+    only if each row is one model."""
     is_priced = any(_usd(row.cost) is not None for row in rows)
     gained: tuple[Column[Any], ...] = (
         number_column("Faster by", lambda row: milliseconds(row.cost.gained_ms or None)),
@@ -80,12 +82,13 @@ def costs_table(title: str, rows: Sequence[CostSum], *, gains: bool = False) -> 
 
 
 def hit_rate(cost: ModelCost) -> str:
-    """The share of tasks that the cache had."""
+    """Returns the share of tasks that the cache had."""
     return share(cost.hits / cost.tasks) if cost.tasks else NONE
 
 
 def bought(row: CostSum) -> str:
-    """Returns what a dollar of tuning bought in the run that gained most: time off an inference."""
+    """Returns what a dollar of tuning bought in the run with the largest gain: time off an
+    inference."""
     if not row.gain_usd or not row.cost.gained_ms:
         return NONE
     return milliseconds(row.cost.gained_ms / row.gain_usd)
@@ -105,7 +108,7 @@ def _usd(cost: ModelCost) -> float | None:
 
 
 def _headline(total: CostSum) -> str:
-    """Returns the headline: the cost of tuning beside what was saved of it."""
+    """Returns the headline: the cost of tuning beside its savings."""
     cost, usd = total.cost, _usd(total.cost)
     spent = duration(_spent_seconds(cost)) if usd is None else money(usd)
     tuning = duration(cost.seconds) if usd is None else money(cost.usd)
@@ -128,21 +131,21 @@ def _remarks(sums: CostSums) -> Iterator[str]:
 
 
 def _figures(total: CostSum) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields each figure by its name, in parts between which a line may end."""
+    """Yields each figure by name, in parts between which a line may break."""
     cost = total.cost
-    yield "Spent", _with_money(_spent_seconds(cost), _usd(cost))
-    yield "of it on tuning", _with_money(cost.seconds, cost.usd)
-    yield "of it on the gate", _with_money(cost.gate_seconds, cost.gate_usd)
-    yield "Tuning saved by hits", _with_money(cost.saved_seconds, cost.saved_usd)
+    yield "Spent", _add_money(_spent_seconds(cost), _usd(cost))
+    yield "of it on tuning", _add_money(cost.seconds, cost.usd)
+    yield "of it on the gate", _add_money(cost.gate_seconds, cost.gate_usd)
+    yield "Tuning saved by hits", _add_money(cost.saved_seconds, cost.saved_usd)
     yield "Hit rate", (hit_rate(cost), f"of {cost.tasks:,.0f} look-ups")
     yield "Trials", (f"{cost.trials:,.0f} run,", f"{cost.saved_trials:,.0f} saved")
 
 
-def _with_money(seconds: float, usd: float | None) -> tuple[str, ...]:
+def _add_money(seconds: float, usd: float | None) -> tuple[str, ...]:
     return (duration(seconds),) if usd is None else (f"{money(usd)},", duration(seconds))
 
 
-def _uncounted(lines: int) -> str:
+def _uncounted_text(lines: int) -> str:
     if not lines:
         return ""
     return f"{plural(lines, 'line')} of earlier versions without a cost not counted."
@@ -157,7 +160,7 @@ _LABELS = 5
 
 
 def weeks_plot(weeks: Sequence[CostSum]) -> str:
-    """The last year; in dollars where they are known, else in minutes of tuning. '' without any."""
+    """Returns the last year, in dollars if known, else in minutes of tuning. '' without any."""
     shown = weeks[-_SHOWN_WEEKS:]
     if not shown:
         return ""
@@ -188,8 +191,8 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
 
 
 class CostSums(msgspec.Struct, frozen=True, kw_only=True):
-    """The sums of a history. Weeks are named by their Monday, in UTC. `unfinished` are the runs
-    among them without a verdict, `uncounted` the lines of versions that wrote no cost."""
+    """The sums of a history. Weeks are named by their Monday, in UTC. `unfinished` counts the runs
+    without a verdict, `uncounted` the lines of versions that recorded no cost."""
 
     total: CostSum
     weeks: tuple[CostSum, ...]
@@ -200,32 +203,33 @@ class CostSums(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_sums(entries: Sequence[HistoryEntry]) -> CostSums:
-    """The sums; the dearest repositories and models first, by money or else by time."""
+    """Returns the sums; the most expensive repositories and models first, by money or else by
+    time."""
     counted = [entry for entry in entries if entry.cost is not None]
     return CostSums(
         total=cost_sum("", counted),
-        weeks=tuple(sorted(_grouped(counted, week_of), key=lambda row: row.name)),
-        repositories=_dearest(_grouped(counted, lambda entry: entry.repository)),
-        models=_dearest(_grouped(counted, lambda entry: entry.model)),
+        weeks=tuple(sorted(_group(counted, week_of), key=lambda row: row.name)),
+        repositories=_most_expensive(_group(counted, lambda entry: entry.repository)),
+        models=_most_expensive(_group(counted, lambda entry: entry.model)),
         unfinished=len(runs_of(e for e in counted if e.status in {"cancelled", "aborted"})),
         uncounted=len(entries) - len(counted),
     )
 
 
 def week_of(entry: HistoryEntry) -> str:
-    """The Monday of the week of a run, in UTC."""
+    """Returns the Monday of a run's week, in UTC."""
     day = datetime.datetime.fromtimestamp(entry.at, tz=datetime.UTC).date()
     return (day - datetime.timedelta(days=day.weekday())).isoformat()
 
 
-def _grouped(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str]) -> list[CostSum]:
+def _group(entries: Sequence[HistoryEntry], name: Callable[[HistoryEntry], str]) -> list[CostSum]:
     groups: dict[str, list[HistoryEntry]] = defaultdict(list)
     for entry in entries:
         groups[name(entry)].append(entry)
     return [cost_sum(key, group) for key, group in groups.items()]
 
 
-def _dearest(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:
+def _most_expensive(rows: Iterable[CostSum]) -> tuple[CostSum, ...]:
     def price(row: CostSum) -> tuple[float, float, str]:
         cost = row.cost
         return (

@@ -27,7 +27,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: HistoryOptions) -> int:
-    """Writes the latest `runs` runs of the configured zone, also while a run is at work."""
+    """Writes the latest `runs` runs of the configured zone, even while a run is at work."""
     settings = options.settings
     place = open_cache_admin(settings)
     with answering(place.config):

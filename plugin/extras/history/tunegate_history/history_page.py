@@ -1,4 +1,4 @@
-"""The history as one HTML file: latencies over time or commits, with what happened beside them."""
+"""The history as one HTML file: latencies over time or commits, with events beside them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from tunegate.report.html_page import page_environment
 from tunegate.wording import plural
 
 TEMPLATES = "tunegate_history"
-"""The package whose templates these pages have, beside those of reports."""
+"""The package with these pages' templates; the reports' are used, too."""
 WITHOUT_VERDICT = {"warmed": "Warmed", "cancelled": "Cancelled", "aborted": "Aborted"}
 
 
 def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> str:
-    """The page; the same entries always give the same bytes. `refused` lines were none of ours."""
+    """Returns the page; the same entries always give the same bytes. `refused` counts invalid
+    lines."""
     page = page_environment(longest_text=300, own=TEMPLATES).get_template("history.html.j2")
     shown = sorted(entries, key=lambda e: (e.at, e.commit, e.model, e.target, e.device, e.status))
     timed = {(e.at, e.commit, e.repository) for e in shown if e.head_ms is not None}
@@ -44,12 +45,11 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
 
 
 def refused_words(refused: int) -> str:
-    """The sentence about lines that were refused; '' where none was."""
+    """Returns the sentence about rejected lines, '' if there were none."""
     return f"{plural(refused, 'line')} of another format left out." if refused else ""
 
 
-# The entries as columns of indices and numbers, which a browser reads in a moment however many
-# they are.
+# The entries as columns of indices and numbers, which a browser parses instantly.
 
 SHOWN_TEXT = 160
 _Value = TypeVar("_Value", bound=Hashable)
@@ -68,7 +68,7 @@ _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 
 class _Numbered(Generic[_Value]):
-    """Values in the order in which they came, each once."""
+    """Numbers values in order of appearance, each once."""
 
     def __init__(self) -> None:
         self.places: dict[_Value, int] = {}
@@ -78,8 +78,8 @@ class _Numbered(Generic[_Value]):
 
 
 def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
-    """The columns by name. A text is a place in `texts`, every character of which can be seen; a
-    toolchain is a place in `versions`."""
+    """Returns the columns by name. A text is an index into `texts`, which have only visible
+    characters; a toolchain is an index into `versions`."""
     texts: _Numbered[str] = _Numbered()
     toolchains: _Numbered[tuple[tuple[str, str], ...]] = _Numbered()
     shown: dict[str, str] = {}
@@ -106,7 +106,7 @@ def entry_columns(entries: Sequence[HistoryEntry]) -> dict[str, object]:
         "high": [_digits(each.high) if each else None for each in intervals],
         "toolchain": [toolchains.place(_versions(entry)) for entry in entries],
         "texts": list(texts.places),
-        "versions": [_seen(each) for each in toolchains.places],
+        "versions": [_visible_versions(each) for each in toolchains.places],
     }
 
 
@@ -142,7 +142,7 @@ def _chained(entry: HistoryEntry, levels: dict[tuple[str, ...], tuple[float, str
 
 
 def script_json(value: object) -> str:
-    """JSON that ends no script element, whatever its texts are."""
+    """Returns JSON that cannot end a script element, whatever its texts are."""
     text = msgspec.json.encode(value).decode()
     for character, reference in _SAFE.items():
         text = text.replace(character, reference)
@@ -157,16 +157,16 @@ def _versions(entry: HistoryEntry) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(entry.versions.items()))
 
 
-def _seen(versions: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def _visible_versions(versions: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return {visible(name, 60): visible(value, 60) for name, value in versions}
 
 
 # The history as CSV (RFC 4180), for a spreadsheet. No text in it is a formula there.
 
 _FORMULA = frozenset("=+-@\t\r\n|%")
-"""Characters that begin a formula of a spreadsheet. LibreOffice looks behind blanks, too."""
+"""Characters that begin a spreadsheet formula. LibreOffice skips spaces before them."""
 _DECIMALS = 6
-"""A nanosecond of what is in milliseconds."""
+"""A nanosecond, in milliseconds."""
 _COLUMNS: tuple[tuple[str, Callable[[HistoryEntry], str | float | None]], ...] = (
     ("at_utc_seconds", lambda entry: entry.at),
     ("authored_utc_seconds", lambda entry: entry.authored),
@@ -192,7 +192,7 @@ _COLUMNS: tuple[tuple[str, Callable[[HistoryEntry], str | float | None]], ...] =
 
 
 def csv_lines(entries: Sequence[HistoryEntry]) -> str:
-    """A line of names, and one for each entry; what is unknown is empty."""
+    """Returns a line of names, and one per entry; unknown values are empty."""
     out = io.StringIO()
     writer = csv.writer(out)
     costs = ModelCost.__struct_fields__
@@ -219,15 +219,14 @@ def _cell(value: Any) -> Any:  # noqa: ANN401  # what the csv module takes
     return f"'{shown}" if shown.lstrip()[:1] in _FORMULA else shown
 
 
-# Scripts and styles inside of a page, each allowed by its hash alone: no text of an entry can be
-# one.
+# Scripts and styles of a page, each allowed only by its hash: no text of an entry can be one.
 
 _UPLOT = "vendor/uplot"
 _OWN = ("entries.js", "chart.js", "controls.js")
 
 
 class Inlined(msgspec.Struct, frozen=True):
-    """A text, and the source expression by which a Content-Security-Policy allows it."""
+    """A text, and the source expression that allows it in a Content-Security-Policy."""
 
     text: Markup
     source: Markup
@@ -235,25 +234,25 @@ class Inlined(msgspec.Struct, frozen=True):
 
 @cache
 def history_scripts() -> tuple[Inlined, ...]:
-    """The script of uPlot, and ours, which is one script in strict mode."""
-    own = "\n".join(_read(f"templates/history/{name}") for name in _OWN)
-    return _inlined(_read(f"{_UPLOT}/uPlot.iife.min.js")), _inlined(f'"use strict";\n{own}')
+    """Returns the script of uPlot, and ours, which is one script in strict mode."""
+    own = "\n".join(_read_resource(f"templates/history/{name}") for name in _OWN)
+    return _inline(_read_resource(f"{_UPLOT}/uPlot.iife.min.js")), _inline(f'"use strict";\n{own}')
 
 
 @cache
 def history_style() -> Inlined:
-    """The styles of every report, of uPlot and of this page."""
+    """Returns the styles of every report, of uPlot and of this page."""
     own = (f"{_UPLOT}/uPlot.min.css", "templates/history/history.css")
-    report = _read("templates/report.css", package="tunegate.report")
-    return _inlined("\n".join([report, *map(_read, own)]))
+    report = _read_resource("templates/report.css", package="tunegate.report")
+    return _inline("\n".join([report, *map(_read_resource, own)]))
 
 
-def _inlined(text: str) -> Inlined:
+def _inline(text: str) -> Inlined:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     # Both are files of this package.
     return Inlined(Markup(text), Markup(f"'sha256-{digest}'"))  # noqa: S704
 
 
-def _read(name: str, package: str = TEMPLATES) -> str:
-    """The file, with the line ends by which a browser hashes it."""
+def _read_resource(name: str, package: str = TEMPLATES) -> str:
+    """Returns the file with the line ends that a browser hashes."""
     return files(package).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

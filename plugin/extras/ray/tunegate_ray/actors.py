@@ -1,8 +1,8 @@
-"""Actors on the nodes of a cluster. Requests and answers are the bytes that a child process would
+"""Actors on the nodes of a cluster. Requests and replies are the bytes that a child process would
 get.
 
-Ray moves its own arguments by pickle, between the driver and the nodes of one cluster of the
-user's; no byte of a pull request or of the cache is ever unpickled.
+Ray pickles its own arguments, between the driver and the nodes of one user's cluster; no byte of a
+pull request or of the cache is ever unpickled.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from tunegate_cache.format.records import DeviceFingerprint
 
 
 class RemoteReply(NamedTuple):
-    """`reference` is what the default schedule computed, where this request was to find out."""
+    """`reference` is the default schedule's output, if this request had to compute it."""
 
     measured: bytes
     reference: bytes
 
 
 class Started(NamedTuple):
-    """`node` is Ray's name of the machine, `device` the fingerprint of what is measured on."""
+    """`node` is Ray's name of the machine, `device` the fingerprint of the measured device."""
 
     node: str
     device: bytes
 
 
 class BuildingWorker:
-    """A worker on a CPU of some node: it builds candidates, and measures them
-    there where the target is a CPU."""
+    """A worker on a CPU of some node: it builds candidates, and measures them there if the target
+    is a CPU."""
 
     def __init__(self, program: str, variables: Mapping[str, str]) -> None:
         os.environ.update(variables)
@@ -65,7 +65,7 @@ class BuildingWorker:
 
 
 class MeasuringWorker:
-    """A worker with a GPU of its own: it measures what was built elsewhere."""
+    """A worker with its own GPU: it measures what was built elsewhere."""
 
     def __init__(self, program: str, variables: Mapping[str, str], target: bytes) -> None:
         os.environ.update(variables)
@@ -97,14 +97,14 @@ def _node() -> str:
 
 
 def _directory() -> Path:
-    """The directory of this node that everybody who measures on it uses."""
+    """Returns this node's directory that everybody who measures on it uses."""
     directory = Path(tempfile.gettempdir()) / "tunegate-ray"
     directory.mkdir(exist_ok=True)
     return directory
 
 
 def _local(request: bytes, reference: bytes, directory: Path, place: Placement) -> Measure:
-    """The request with files of this node in the place of the driver's."""
+    """Returns the request with this node's files instead of the driver's."""
     asked = msgspec.msgpack.decode(request, type=Measure)
     run = Path(asked.reference)
     file = directory / run.parent.name / run.name

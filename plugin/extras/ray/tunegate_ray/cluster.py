@@ -1,4 +1,4 @@
-"""Executor on a Ray cluster: builders on its CPUs, and measuring workers where the target is."""
+"""An executor on a Ray cluster: builders on its CPUs, and measuring workers where the target is."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tunegate_ray.references import References
 from tunegate_ray.remote_worker import RemoteWorker
 
 _LIMIT_SECONDS = 60.0
-"""Building, the turn on the node's device, measuring, and the way there and back."""
+"""Building, the wait for the node's device, measuring, and transfers."""
 _FIRST_WORKER_SECONDS = 120.0
 _PER_GPU = 2
-"""The number of workers for a GPU. While one measures, the other one's candidate is
-loaded and its arguments are made."""
+"""Workers per GPU: while one measures, the other's candidate is loaded and its arguments are
+made."""
 _ON_THE_CLUSTER = Claim(uuid="cluster", directory="", wait_seconds=0.0)
 
 
 class RayCluster:
-    """A cluster of workers for one target that run `program`. The devices of all nodes
-    must be alike: records name one."""
+    """A cluster of workers for one target that run `program`. The devices of all nodes must be
+    alike: records name one."""
 
     def __init__(self, ray: Ray, target: TargetConfig, program: str) -> None:
         self._ray, self._target, self._program = ray, target, program
@@ -38,7 +38,7 @@ class RayCluster:
         self._first: RemoteWorker | None = None
 
     def device(self) -> DeviceFingerprint:
-        """The device of the first worker that starts. Raises EnvironmentUnfitError where none
+        """Returns the device of the first worker that starts. Raises EnvironmentUnfitError if none
         does."""
         worker = self._worker(threads=1)
         try:
@@ -58,7 +58,7 @@ class RayCluster:
         return found
 
     def pool(self) -> WorkerPool:
-        """A pool of as many workers as the cluster has room for now."""
+        """Returns a pool of as many workers as the cluster has room for now."""
         found = self._ray.resources()
         cpus = int(found.get("CPU", 0))
         workers = min(cpus, _PER_GPU * int(found.get("GPU", 0))) if self._is_cuda else cpus
@@ -68,10 +68,10 @@ class RayCluster:
         return None if threads == 1 or self._is_cuda else self._spawn(1, threads=threads)
 
     def require_devices(self, reason: str) -> None:
-        """Asks nobody: a node that has lost its device is the cluster's to take out."""
+        """Does nothing: the cluster removes a node that has lost its device."""
 
     def busy_percent(self) -> float | None:
-        """Not known: the devices are those of other machines."""
+        """Returns None: the devices belong to other machines."""
         return None
 
     def close(self) -> None:
@@ -82,12 +82,12 @@ class RayCluster:
         return self._target.kind == "cuda"
 
     def _spawn(self, size: int, *, threads: int) -> WorkerPool:
-        # Every node has a lock of its own; for the pool the cluster is one device.
+        # Every node has its own lock; for the pool the cluster is one device.
         place = Placement(slots=(Slot(claim=_ON_THE_CLUSTER),), limit_seconds=_LIMIT_SECONDS)
         return WorkerPool([place] * size, partial(self._begin, threads))
 
     def _begin(self, threads: int, _: Placement) -> Worker:
-        """Returns a worker; the one that reported its device is the first of the pool."""
+        """Returns a worker; the one that reported its device is the pool's first."""
         worker, self._first = self._first, None
         return worker or self._worker(threads=threads)
 
@@ -113,7 +113,7 @@ class RayCluster:
 
 
 def open_cluster(target: TargetConfig, program: str) -> RayCluster:
-    """The cluster of `RAY_ADDRESS`, or that of this machine. Raises EnvironmentUnfitError."""
+    """Returns the cluster of `RAY_ADDRESS`, or of this machine. Raises EnvironmentUnfitError."""
     return RayCluster(Ray(), target, program)
 
 

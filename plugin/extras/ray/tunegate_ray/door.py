@@ -1,4 +1,4 @@
-"""The only door to Ray, an install extra."""
+"""The only use of Ray, an install extra."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _KNOCK_SECONDS, _NEAR_SECONDS = 10.0, 2.0
 
 
 class Ray:
-    """A connection to a running cluster: that of `RAY_ADDRESS`, or the one of this machine. Raises
-    EnvironmentUnfitError where there is none."""
+    """A connection to a running cluster: that of `RAY_ADDRESS`, or of this machine. Raises
+    EnvironmentUnfitError if there is none."""
 
     def __init__(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -44,11 +44,11 @@ class Ray:
         self.errors: type[Exception] = ray.exceptions.RayError
 
     def resources(self) -> dict[str, float]:
-        """The resources of the whole cluster, as it is now."""
+        """Returns the resources of the whole cluster, as they are now."""
         return dict(self._ray.cluster_resources())
 
     def actor(self, kind: type[object], *arguments: object, cpus: float, gpus: float = 0) -> Any:
-        """Starts one more actor, which waits until there is room. It is not started again when it
+        """Starts another actor, which waits until there is room. It is not restarted when it
         dies."""
         remote = self._ray.remote(kind)
         return remote.options(num_cpus=cpus, num_gpus=gpus, max_restarts=0).remote(*arguments)
@@ -62,7 +62,7 @@ class Ray:
         return bool(done)
 
     def value(self, promise: Any) -> Any:
-        """Waits for it. Raises one of `errors`, or what the actor raised."""
+        """Waits for the promise. Raises one of `errors`, or what the actor raised."""
         return self._ray.get(promise)
 
     def first_of(self, promises: list[Any], seconds: float) -> Any | None:
@@ -70,13 +70,13 @@ class Ray:
         return done[0] if done else None
 
     def when_done(self, promise: Any, call: Callable[[], None]) -> None:
-        """Calls back in another thread once the promise has ended, also where it has failed."""
+        """Calls back in another thread once the promise has ended or failed."""
         promise.future().add_done_callback(lambda _: call())
 
     def is_gone(self, node: str) -> bool:
-        """Returns whether this machine has left the cluster. The cluster takes a while to notice,
-        and a worker that died with its machine looks like one that a candidate has killed: so we
-        ask the machine."""
+        """Returns whether this machine has left the cluster. The cluster notices that late, and a
+        worker that died with its machine looks like one that a candidate killed: so the machine is
+        contacted."""
         for each in self._ray.nodes():
             if each["NodeID"] == node:
                 address = (each["NodeManagerAddress"], each["NodeManagerPort"])
@@ -91,7 +91,7 @@ class Ray:
 
 
 def _knock(address: str) -> None:
-    """Ray itself waits five minutes for a cluster that is not there. Raises OSError."""
+    """Connects once, as Ray itself waits five minutes for a missing cluster. Raises OSError."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=_KNOCK_SECONDS).close()
@@ -106,6 +106,6 @@ def _answers(address: tuple[str, int]) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Short enough for a message of ours."""
+    """Returns the first line, short enough for our messages."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200]

@@ -19,5 +19,6 @@ class References:
         self._stored[request.reference] = self._ray.stored(reference)
 
     def of(self, request: Measure) -> Any:
-        """Empty where nobody knows it yet: the candidate is not compared then."""
+        """Returns the reference, empty if it is not known yet: the candidate is then not
+        compared."""
         return self._stored.get(request.reference, b"")

@@ -1,4 +1,4 @@
-"""A worker on another machine, with the face of a child process."""
+"""A worker on another machine, with the interface of a child process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tunegate_ray.door import Ray, first_line
 from tunegate_ray.references import References
 
 Call = Callable[[bytes, Any], Any]
-"""A call with an encoded request and a reference (bytes, or where they are), which
-returns the promise of an Answer."""
+"""A call with an encoded request and a reference (bytes, or where they are) that returns the
+promise of a reply."""
 
 
 class RemoteWorker:
-    """`actors` are its own, and end with it; `started` is the promise that they are there."""
+    """`actors` are its own, and end with it; `started` is the promise that they run."""
 
     def __init__(
         self, ray: Ray, actors: Sequence[Any], call: Call, started: Any, references: References
@@ -39,18 +39,17 @@ class RemoteWorker:
 
     @property
     def is_ready(self) -> bool:
-        """Returns whether the worker has started, also where it has failed to: then its first
-        answer says so."""
+        """Returns whether the worker has started or failed to: its first reply says which."""
         return self._ray.is_done(self.started)
 
     def fileno(self) -> int:
-        """Readable when an answer has come."""
+        """Returns a descriptor that is readable when a reply has come."""
         return self._bell
 
     def send(self, request: Measure) -> None:
         self.busy_since = time.monotonic()
         self._asked = request
-        self._guarded(lambda: setattr(self, "_node", self._ray.value(self.started).node))
+        self._call_ray(lambda: setattr(self, "_node", self._ray.value(self.started).node))
         reference = self._references.of(request)
         self._answer = self._call(msgspec.msgpack.encode(request), reference)
         self._ray.when_done(self._answer, self._ring)
@@ -60,14 +59,14 @@ class RemoteWorker:
             return None
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        answer = self._guarded(lambda: self._ray.value(self._answer))
+        answer = self._call_ray(lambda: self._ray.value(self._answer))
         self._answer, self.busy_since = None, None
         if self._asked is not None and answer.reference:
             self._references.keep(self._asked, answer.reference)
         return msgspec.msgpack.decode(answer.measured, type=Measured)
 
     def resident_bytes(self) -> int:
-        """Ray bounds the memory of its own workers."""
+        """Returns 0: Ray limits the memory of its workers itself."""
         return 0
 
     def kill(self) -> None:
@@ -79,13 +78,12 @@ class RemoteWorker:
                 os.close(bell)
 
     def _ring(self) -> None:
-        """Rings the bell from a thread of Ray's, also for an answer that nobody waits for any
-        more."""
+        """Rings the bell from a thread of Ray's, even for a reply that nobody awaits any more."""
         with self._bell_lock:
             if self._bell >= 0:
                 os.eventfd_write(self._bell, 1)
 
-    def _guarded(self, ask: Callable[[], Any]) -> Any:
+    def _call_ray(self, ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except self._ray.errors as error:

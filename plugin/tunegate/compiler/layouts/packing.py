@@ -141,7 +141,7 @@ def _by_axis(digits: Iterable[Digit]) -> list[Digit]:
 # much of its build. It is only a copy in another order.
 
 _NUMBERS = frozenset("?biuf")
-"""numpy's own kinds of numbers; others, such as bfloat16, are left to the compiler."""
+"""NumPy's own kinds of numbers; others, such as bfloat16, are left to the compiler."""
 
 
 def with_moved_constants(module: Any) -> Any:

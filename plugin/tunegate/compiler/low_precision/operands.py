@@ -244,7 +244,7 @@ class TileOperands(Protocol):
 
 
 class Bfloat16Operands:
-    """bfloat16 operands: their sums are float32 already."""
+    """Operands in bfloat16, whose sums are float32 already."""
 
     functions = amx.ROUND
 

@@ -26,7 +26,7 @@ _OPERANDS = {
 _OF_ONNX_RUNTIME = frozenset(
     {"MatMulIntegerToFloat", "QAttention", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM"}
 )
-"""int8 products that only occur in models which ONNX Runtime optimized and saved."""
+"""Products of int8 that only occur in models which ONNX Runtime optimized and saved."""
 _MANY = 4096
 """A tensor with more numbers holds weights: no type depends on it."""
 _OFFSET = 128

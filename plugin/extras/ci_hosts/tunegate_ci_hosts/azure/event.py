@@ -1,6 +1,6 @@
-"""What a run of Azure Pipelines is about: which commits, how much trust, which pull request. Pure.
+"""Runs of Azure Pipelines as comparisons: commits, trust and pull request. Pure.
 
-No variable says the default branch, or the commit before a push: the template hands on the first.
+No variable has the default branch, or the commit before a push: the template passes on the first.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _TIP = "SYSTEM_PULLREQUEST_SOURCECOMMITID"
 
 
 def azure_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event from BUILD_* and SYSTEM_* variables. Raises ConfigError for a run that is refused;
-    whoever names both base and head says what it means."""
+    """Returns the event, from BUILD_* and SYSTEM_* variables. Raises ConfigError for a refused run;
+    a job that names both base and head needs no event."""
     job = JobVariables(environment)
     reason, number = job.text("BUILD_REASON"), pull_request(job)
     if asked.base and asked.head:
@@ -48,14 +48,14 @@ def azure_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEve
 
 
 def pull_request(job: JobVariables) -> int | None:
-    """The number of the pull request of a run, as people know it. For one of GitHub the identifier
-    is another number."""
+    """Returns the number of a run's pull request, as people know it. For one on GitHub the
+    identifier is another number."""
     names = ("SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID")
     return job.number(names[0]) or job.number(names[1])
 
 
 def _pull_request(job: JobVariables, head: str, number: int | None) -> JobEvent:
-    """The merge commit is checked out, and must be the one of the run."""
+    """Returns the event; the merge commit is checked out, and must be the run's."""
     target = job.branch("SYSTEM_PULLREQUEST_TARGETBRANCH")
     if number is None or not target:
         raise contradiction("it names no pull request with a target branch")
@@ -73,5 +73,5 @@ def _zone(job: JobVariables, ref: str) -> str:
 
 
 def _project(job: JobVariables) -> str:
-    """The repository: a GUID in Azure Repos, `owner/name` in GitHub."""
+    """Returns the repository: a GUID in Azure Repos, `owner/name` in GitHub."""
     return job.text("BUILD_REPOSITORY_ID")

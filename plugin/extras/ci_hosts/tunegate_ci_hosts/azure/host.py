@@ -1,4 +1,4 @@
-"""Azure Pipelines, in a job of it."""
+"""A job of Azure Pipelines."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _AZURE_REPOS = "TfsGit"
 
 
 class AzureHost:
-    """A job of Azure Pipelines, by the variables that an agent gives to it. Commands go to
-    standard output."""
+    """A job of Azure Pipelines, by the variables that the agent gives it. Commands go to standard
+    output."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every job of Azure Pipelines has this variable."""
+        """Returns whether this is an Azure job: each has this variable."""
         return environment.get("TF_BUILD", "").lower() == "true"
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the job's event. Raises ConfigError."""
         return azure_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """The page of the run; it has the artifacts, which a later step publishes."""
+        """Returns the page of the run, which shows the artifacts that a later step publishes."""
         collection, project = self._value("SYSTEM_COLLECTIONURI"), self._value("SYSTEM_TEAMPROJECT")
         number = self._value("BUILD_BUILDID")
         if not (collection and project and number.isdecimal()):
@@ -58,11 +58,11 @@ class AzureHost:
         return Links(run=f"{place}/_build/results?buildId={number}&view=results")
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Names from a pull request may be printed meanwhile."""
+        """Keeps printed names of a pull request from being taken for commands."""
         return logging_commands_broken()
 
     def tell(self, report: JobReport) -> None:
-        """Tells the report by logging commands, and by a file for the summary of the run."""
+        """Reports by logging commands, and by a file for the run's summary."""
         lines = [issue_command(each) for each in report.annotations]
         if report.directory is not None:
             outputs = report.outputs.items()
@@ -77,7 +77,8 @@ class AzureHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """A thread on the pull request. One of GitHub is commented on by its own token, there."""
+        """Writes a thread on the pull request. One on GitHub gets its comment there, by its own
+        token."""
         token = Secret(self._value("SYSTEM_ACCESSTOKEN").strip())
         repository = self._value("BUILD_REPOSITORY_ID")
         if event.pull_request is None:

@@ -21,7 +21,7 @@ _ZERO_WIDTH = "\u200b"
 
 
 def issue_command(annotation: Annotation) -> str:
-    """An error or a warning of the run, at the line of the file where one is named."""
+    """Returns an error or a warning of the run, at the file's line if it names one."""
     properties = {"type": _TYPES[annotation.level]}
     if annotation.file and annotation.line:
         properties |= {"sourcepath": annotation.file, "linenumber": str(annotation.line)}
@@ -30,24 +30,24 @@ def issue_command(annotation: Annotation) -> str:
 
 
 def variable_command(name: str, value: str) -> str:
-    """A variable for later steps and, with the name of the step, for later jobs."""
+    """Returns a variable for later steps and, with the step's name, for later jobs."""
     variable = f"TUNEGATE_{name.upper()}"
     return _command("task.setvariable", {"variable": variable, "isOutput": "true"}, value)
 
 
 def summary_command(page: Path) -> str:
-    """The page in Markdown that is shown in the summary of the run."""
+    """Returns the command that shows a Markdown page in the run's summary."""
     return _command("task.uploadsummary", {}, str(page))
 
 
 def is_plain(value: str) -> bool:
-    """Returns whether it is one line of characters that no shell and no macro reads."""
+    """Returns whether it is one line of characters that no shell or macro interprets."""
     return value.isascii() and value.isprintable() and not set(value) & set("\"'\\$`#%;]")
 
 
 @contextmanager
 def logging_commands_broken() -> Iterator[None]:
-    """Breaks all commands that are printed inside: names from a pull request are."""
+    """Breaks all commands printed inside, as names of a pull request may contain some."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _Broken(before[0]), _Broken(before[1])
     try:
@@ -59,8 +59,8 @@ def logging_commands_broken() -> Iterator[None]:
 
 
 class _Broken(io.TextIOBase):
-    """Writes text to a stream with a character of no width between two number signs, also where one
-    piece ends with the first and the next begins with the second."""
+    """Writes text to a stream with a zero-width character between two number signs, even across two
+    pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -89,20 +89,20 @@ class _Broken(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of what is underneath."""
+        """Returns the encoding of the wrapped stream."""
         return self._stream.encoding
 
 
 def _command(name: str, properties: Mapping[str, str], text: str) -> str:
     said = "".join(
-        f"{key}={_escaped(value, in_property=True)};" for key, value in properties.items()
+        f"{key}={_escape(value, in_property=True)};" for key, value in properties.items()
     )
-    return f"##vso[{name}{' ' if said else ''}{said}]{_escaped(text)}"
+    return f"##vso[{name}{' ' if said else ''}{said}]{_escape(text)}"
 
 
-def _escaped(text: str, *, in_property: bool = False) -> str:
-    """The text as the agent reads it back. What cannot be seen is left out; no command can begin
-    in it."""
+def _escape(text: str, *, in_property: bool = False) -> str:
+    """Returns the text as the agent reads it back, without invisible characters; no command can
+    begin in it."""
     shown = "".join(c for c in text if c.isprintable() or c in "\r\n")
     escaped = shown.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
     if in_property:

@@ -1,4 +1,4 @@
-"""The thread of a pull request of Azure Repos that holds the report."""
+"""The thread with the report on a pull request of Azure Repos."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tunegate.report.markdown import fitted_text
 MAX_THREAD_CHARACTERS = 149_000
 _VERSION = "api-version=7.0"
 _REFERENCE = re.compile(r"\]\(https?://[^\s()]*\)|(?<!&)(?P<mark>[@#!])(?=[<\w])")
-"""An address is kept; a person, a work item or a pull request is not referred to."""
+"""Keeps addresses, and matches references to a person, a work item or a pull request."""
 _ZERO_WIDTH = "\u200b"
 
 
 class KnownThread(NamedTuple):
-    """Ours, and its first comment, which is the report."""
+    """Our thread, and its first comment, which is the report."""
 
     thread: int
     comment: int
 
 
 class Threads:
-    """Those of one pull request, under the name of one report. `project` is the address of
-    the team project."""
+    """Threads of one pull request, under the name of one report. `project` is the address of the
+    team project."""
 
     def __init__(
         self, collection: str, project: str, pull_request: tuple[str, int], name: str, token: Secret
     ) -> None:
-        """Raises HostRefusedError. A pull request is known by its repository and its number."""
+        """Raises HostRefusedError. A pull request is identified by its repository and number."""
         repository, number = pull_request
         headers = {"Authorization": f"Bearer {token.reveal()}"}
         self._api = RestApi("Azure DevOps", collection, headers)
@@ -42,25 +42,25 @@ class Threads:
         self._me = ""
 
     def publish(self, markdown: str, *, updates_only: bool = False) -> None:
-        """Raises HostRefusedError."""
+        """Replaces our thread's report, or writes the first one. Raises HostRefusedError."""
         room = MAX_THREAD_CHARACTERS - len(self._first) - 1
         body = f"{self._first}\n{thread_text(fitted_text(markdown, room * 9 // 10))}"
         KeptComment(self).publish(body[:MAX_THREAD_CHARACTERS], updates_only=updates_only)
 
     def ours(self) -> KnownThread | None:
-        """The marker alone could be planted by anybody who may comment: it must be of this token's
-        identity."""
+        """Returns our thread. Anybody who may comment could plant the marker: it must be by this
+        token's identity."""
         if not self._me:
             self._me = _identity(self._api.ask("GET", "/_apis/connectionData"))
         answer = self._api.ask("GET", f"{self._path}?{_VERSION}")
         threads = answer.get("value") if isinstance(answer, dict) else None
         if not isinstance(threads, list):
             raise HostRefusedError("Azure DevOps answered with no list of threads")
-        found = (self._known(each) for each in threads)
+        found = (self._ours_in(each) for each in threads)
         return next((each for each in found if each is not None), None)
 
     def write(self, text: str) -> None:
-        """Writes a thread that is closed: nobody has to resolve it."""
+        """Writes a closed thread: nobody has to resolve it."""
         comment = {"parentCommentId": 0, "content": text, "commentType": "text"}
         body = {"comments": [comment], "status": "closed"}
         self._api.ask("POST", f"{self._path}?{_VERSION}", body)
@@ -69,7 +69,7 @@ class Threads:
         path = f"{self._path}/{known.thread}/comments/{known.comment}?{_VERSION}"
         self._api.ask("PATCH", path, {"content": text})
 
-    def _known(self, thread: Any) -> KnownThread | None:  # noqa: ANN401 -- JSON
+    def _ours_in(self, thread: Any) -> KnownThread | None:  # noqa: ANN401 -- JSON
         if not isinstance(thread, dict) or thread.get("isDeleted") is True:
             return None
         comments = thread.get("comments")
@@ -86,7 +86,7 @@ class Threads:
 
 
 def thread_text(markdown: str) -> str:
-    """The same text for a reader, without mentions and references."""
+    """Returns the same text for a reader, without mentions and references."""
     return _REFERENCE.sub(
         lambda found: found.group() + (_ZERO_WIDTH if found["mark"] else ""), markdown
     )

@@ -1,7 +1,7 @@
-"""A report as Bitbucket's Markdown, which knows no HTML: tags would be shown, comments too.
+"""A report as Bitbucket's Markdown, which has no HTML: tags would be shown, and so would comments.
 
-What the report has escaped stays text: references to characters become the characters, and none of
-them can begin anything.
+What the report has escaped stays text: character references become the characters, and none of them
+can begin anything.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _PART = re.compile(
 )
 _PLAIN = {"line_break": ", ", "tag": ""}
 _ESCAPED = "\\`*_{}[]()>#+-.!|~"
-"""Characters that a backslash makes text."""
+"""Characters that a backslash turns into text."""
 
 
 def comment_text(markdown: str) -> str:
-    """The same text for a reader, without tags, mentions and references."""
-    return _PART.sub(_shown, markdown)
+    """Returns the same text for a reader, without tags, mentions and references."""
+    return _PART.sub(_plain, markdown)
 
 
 def bitbucket_marker(name: str) -> str:
-    """The first line of the report under this name: the definition of a link that nobody uses,
-    which no Markdown shows."""
+    """Returns the first line of the report under this name: the definition of an unused link, which
+    Markdown hides."""
     plain = "".join(c for c in name if c.isalnum() or c in "._-/")
     return f"[//]: # (tunegate:report {plain})"
 
 
-def _shown(found: re.Match[str]) -> str:
+def _plain(found: re.Match[str]) -> str:
     kind, text = found.lastgroup, found.group()
     match kind:
         case "summary":
@@ -49,7 +49,7 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def _literal(character: str) -> str:
-    """A character that begins nothing, whatever follows it."""
+    """Returns a character that begins nothing, whatever follows it."""
     if character == _ZERO_WIDTH or not character.isprintable():
         return _ZERO_WIDTH
     escaped = f"\\{character}" if character in _ESCAPED else character

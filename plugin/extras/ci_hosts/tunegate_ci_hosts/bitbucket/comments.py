@@ -1,7 +1,7 @@
 """The comments of one pull request of Bitbucket, and which of them are ours.
 
-A token of a repository cannot ask who it is. It can only change its own comments: of those that
-begin as ours do, the one that can be written again is ours.
+A repository's token cannot ask who it is, but can change only its own comments: of those that begin
+as ours do, the one that can be rewritten is ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GONE = 404
 
 
 class BitbucketComments:
-    """Those of one pull request, under the name of one report. `repository` is its full name."""
+    """Comments of one pull request, under the name of one report. `repository` is its full name."""
 
     def __init__(self, repository: str, number: int, name: str, token: Secret) -> None:
         """Raises HostRefusedError."""
@@ -32,14 +32,14 @@ class BitbucketComments:
         self._first = bitbucket_marker(name)
 
     def publish(self, markdown: str, *, updates_only: bool = False) -> None:
-        """Raises HostRefusedError."""
+        """Replaces our comment, or writes the first one. Raises HostRefusedError."""
         room = MAX_BITBUCKET_CHARACTERS - len(self._first) - 2
         shown = comment_text(markdown)
         body = f"{self._first}\n\n{fitted_text(shown, room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
     def ours(self) -> tuple[int, ...] | None:
-        """Those that begin as ours do, the newest first."""
+        """Returns the comments that begin as ours do, newest first."""
         found: list[int] = []
         for page in range(1, _MAX_PAGES + 1):
             answer = self._api.ask("GET", f"{self._path}?pagelen=100&page={page}")
@@ -55,7 +55,8 @@ class BitbucketComments:
         self._api.ask("POST", self._path, {"content": {"raw": text}})
 
     def rewrite(self, known: tuple[int, ...], text: str) -> None:
-        """Raises RestRefusedError, as for a comment that is gone where none of them is ours."""
+        """Rewrites ours. Raises RestRefusedError if none of them is, as for a comment that is
+        gone."""
         for number in known:
             try:
                 self._api.ask("PUT", f"{self._path}/{number}", {"content": {"raw": text}})

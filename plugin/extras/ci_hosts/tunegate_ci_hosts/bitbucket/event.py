@@ -1,6 +1,6 @@
-"""What a pipeline of Bitbucket is about: which commits, how much trust, which pull request. Pure.
+"""Pipelines of Bitbucket as comparisons: commits, trust and pull request. Pure.
 
-In the pipeline of a pull request, the destination has been merged into what is checked out.
+In a pull request's pipeline, the destination has been merged into what is checked out.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tunegate_ci_hosts.bitbucket.event_table import BITBUCKET_EVENTS
 
 
 def bitbucket_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event from BITBUCKET_* variables. Raises ConfigError for a pipeline that is refused;
-    whoever names both base and head says what it means."""
+    """Returns the event, from BITBUCKET_* variables. Raises ConfigError for a refused pipeline; a
+    job that names both base and head needs no event."""
     job = JobVariables(environment)
     number = job.number("BITBUCKET_PR_ID")
     if asked.base and asked.head:
@@ -54,8 +54,8 @@ def _kind(job: JobVariables) -> str:
 
 
 def _pull_request(job: JobVariables, head: str) -> JobEvent:
-    """The destination's commit may be only the beginning of one, which no remote gives: then its
-    branch is asked for."""
+    """Returns the event. The destination's commit may be abbreviated, and no remote serves that:
+    then its branch is used."""
     number = job.required_number("BITBUCKET_PR_ID")
     commit = job.commit_or_none("BITBUCKET_PR_DESTINATION_COMMIT")
     target = commit or job.branch("BITBUCKET_PR_DESTINATION_BRANCH")
@@ -72,8 +72,8 @@ def _pull_request(job: JobVariables, head: str) -> JobEvent:
 
 
 def _is_fork(job: JobVariables) -> bool:
-    """Bitbucket starts no pipeline for a fork's pull request in this repository. Should it, the
-    clone has another origin."""
+    """Returns whether the clone has another origin: Bitbucket starts no pipeline here for a fork's
+    pull request, but if it did, that would tell."""
     origin = job.text("BITBUCKET_GIT_HTTP_ORIGIN").removesuffix("/").removesuffix(".git")
     return not origin.lower().endswith(f"/{_project(job)}".lower())
 

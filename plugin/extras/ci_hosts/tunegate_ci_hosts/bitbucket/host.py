@@ -1,4 +1,4 @@
-"""Bitbucket Pipelines, in a step of it."""
+"""A step of Bitbucket Pipelines."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class BitbucketHost:
-    """A step of Bitbucket Pipelines, by the variables that a runner gives to it."""
+    """A step of Bitbucket Pipelines, by the variables that the runner gives it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every step of Bitbucket's has these variables."""
+        """Returns whether this is a Bitbucket step: each has these variables."""
         return bool(
             environment.get("BITBUCKET_BUILD_NUMBER") and environment.get("BITBUCKET_COMMIT")
         )
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the step's event. Raises ConfigError."""
         return bitbucket_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """The page of the pipeline has the artifacts."""
+        """Returns the page of the pipeline, which has the artifacts."""
         repository, number = (
             self._value("BITBUCKET_REPO_FULL_NAME"),
             self._value("BITBUCKET_BUILD_NUMBER"),
@@ -56,11 +56,11 @@ class BitbucketHost:
         return Links(run=f"{place}/pipelines/results/{number}", commit=f"{place}/commits/")
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Nobody reads instructions out of a log."""
+        """Changes nothing: nobody reads commands from a log."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log, outputs in a file for later steps, and the verdict beside
+        """Reports annotations in the log, outputs in a file for later steps, and the verdict beside
         the commit."""
         log_annotations(report.annotations)
         if report.directory is not None:
@@ -70,7 +70,7 @@ class BitbucketHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """A comment on the pull request."""
+        """Writes a comment on the pull request."""
         token = self._token()
         if event.pull_request is None:
             raise HostRefusedError("this pipeline is of no pull request")
@@ -80,7 +80,7 @@ class BitbucketHost:
         comments.publish(markdown, updates_only=updates_only)
 
     def _tell_commit(self, report: JobReport) -> None:
-        """A Code Insights report, where a token is; what Bitbucket refuses is a line of the log."""
+        """Publishes a Code Insights report if there is a token; a refusal is a line of the log."""
         token, commit = self._token(), self._value("BITBUCKET_COMMIT")
         if not token or not report.outputs.get("verdict"):
             return

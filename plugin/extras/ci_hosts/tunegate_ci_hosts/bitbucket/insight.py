@@ -23,7 +23,7 @@ def publish_insight(report: JobReport, commit_path: str, link: str, token: Secre
 
 
 def insight_of(report: JobReport, link: str) -> Mapping[str, object]:
-    """The report as the API takes it: plain text, no Markdown."""
+    """Returns the report as the API takes it: plain text, no Markdown."""
     verdict = report.outputs.get("verdict", "")
     texts = [each.text for each in report.annotations] or [f"verdict: {verdict}"]
     details = "; ".join(texts)

@@ -1,6 +1,6 @@
-"""What a build of Buildkite is about: which commits, how much trust, which pull request. Pure.
+"""Builds of Buildkite as comparisons: commits, trust and pull request. Pure.
 
-A build that a pipeline of others has started may say anything: it only reads the cache.
+A build started by somebody else's pipeline may claim anything: it only reads the cache.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ _NO_PULL_REQUEST = {"", "false"}
 _WRITING = {"webhook", "schedule"}
 _TRIGGERED = "trigger_job"
 _SYMBOLIC = "HEAD"
-"""The commit of a build that was started without one: what the branch has when it is checked
-out."""
+"""The commit of a build that was started without one: the branch's tip at checkout."""
 _REPOSITORY = re.compile(
     r"(?:\w+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.+?)(?:\.git)?/*"
 )
 
 
 def buildkite_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event from BUILDKITE_* variables. Raises ConfigError for a build that is refused; whoever
-    names both base and head says what it means."""
+    """Returns the event, from BUILDKITE_* variables. Raises ConfigError for a refused build; a job
+    that names both base and head needs no event."""
     job = JobVariables(environment)
     kind = _kind(job)
     number = job.number("BUILDKITE_PULL_REQUEST")
@@ -70,7 +69,8 @@ def _pull_request(job: JobVariables) -> JobEvent:
 
 
 def _merge_queue(job: JobVariables) -> JobEvent:
-    """The commit that the queue merges onto may be the one of another pull request in it."""
+    """Returns the event. The commit that the queue merges onto may belong to another pull request
+    in it."""
     head = job.commit("BUILDKITE_COMMIT")
     base = job.commit("BUILDKITE_MERGE_QUEUE_BASE_COMMIT")
     zone = None if _is_triggered(job) else zone_of_queue(_project(job))
@@ -94,8 +94,7 @@ def _head(job: JobVariables) -> str:
 
 
 def _is_untrusted(job: JobVariables) -> bool:
-    """Returns whether the pull request is of a fork, or a pipeline of others says which one it
-    is."""
+    """Returns whether the pull request is a fork's, or only somebody else's pipeline names it."""
     ours = _repository(job.text("BUILDKITE_REPO"))
     return _is_triggered(job) or not ours or ours != _repository(_source(job))
 
@@ -109,7 +108,7 @@ def _source(job: JobVariables) -> str:
 
 
 def _repository(address: str) -> str:
-    """The repository of an address over SSH, HTTPS or git, which differ for the same one."""
+    """Returns the repository of an address over SSH, HTTPS or git, so that they can be compared."""
     found = _REPOSITORY.fullmatch(address)
     return f"{found['host']}/{found['path'].strip('/')}".lower() if found else ""
 

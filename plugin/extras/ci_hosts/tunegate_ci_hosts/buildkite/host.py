@@ -1,4 +1,4 @@
-"""Buildkite, in a job of it."""
+"""A job of Buildkite."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from tunegate_ci_hosts.buildkite.event import buildkite_event
 
 
 class BuildkiteHost:
-    """A job of Buildkite, by the variables that an agent gives to it."""
+    """A job of Buildkite, by the variables that the agent gives it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every job of Buildkite's has this variable."""
+        """Returns whether this is a Buildkite job: each has this variable."""
         return environment.get("BUILDKITE") == "true"
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the job's event. Raises ConfigError."""
         return buildkite_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """Artifacts have no address that can be known before they are uploaded."""
+        """Returns the links; artifacts have no address before they are uploaded."""
         build, job = self._value("BUILDKITE_BUILD_URL"), self._value("BUILDKITE_JOB_ID")
         return Links(run=f"{build}#{job}" if build and job else build)
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """A log has sections, and no instructions that reach outside of it."""
+        """Changes nothing: a log has sections, but no commands that reach outside of it."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> AgentCommand | None:
-        """Tells annotations in the log, and the report as an annotation of the build."""
+        """Reports annotations in the log, and returns the command for the build's annotation."""
         log_annotations(report.annotations)
         if not report.summary or not self._value("BUILDKITE_JOB_ID"):
             return None
@@ -47,10 +47,11 @@ class BuildkiteHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Buildkite has no comments on pull requests: the report is an annotation already."""
+        """Does nothing: Buildkite has no comments on pull requests, and the report is an
+        annotation."""
 
     def _artifact(self, report: JobReport) -> str:
-        """The path of the HTML report, where the job uploads files."""
+        """Returns the path of the HTML report if the job uploads files."""
         if not self._value("BUILDKITE_ARTIFACT_PATHS") or report.directory is None:
             return ""
         try:

@@ -1,7 +1,7 @@
-"""What a job of CircleCI is about: which commits, how much trust, which pull request. Pure.
+"""Jobs of CircleCI as comparisons: commits, trust and pull request. Pure.
 
-CircleCI names no base: an orb can hand on what its configuration knows. A project whose integration
-does not say whether a branch is of a fork only reads the cache.
+CircleCI names no base: an orb can pass on what its configuration knows. A project whose integration
+does not say whether a branch is a fork's only reads the cache.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _OF_FORK = ("CIRCLE_PR_USERNAME", "CIRCLE_PR_REPONAME", "CIRCLE_PR_NUMBER")
 
 
 def circleci_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event from CIRCLE_* variables. Raises ConfigError; whoever names both base and head says
-    what it means."""
+    """Returns the event, from CIRCLE_* variables. Raises ConfigError; a job that names both base
+    and head needs no event."""
     job = JobVariables(environment)
     number, kind = _number(job), _kind(job)
     if asked.base and asked.head:
@@ -41,7 +41,7 @@ def circleci_event(environment: Mapping[str, str], asked: AskedRevisions) -> Job
     if kind == "tag":
         return of_tag(asked, head)
     if kind == "branch":
-        return of_branch(asked, head, _compared(job, head), _zone(job))
+        return of_branch(asked, head, _branch_revisions(job, head), _zone(job))
     project = _project(job)
     writes = kind == "pull_request" and project and number
     return JobEvent(
@@ -64,7 +64,7 @@ def _kind(job: JobVariables) -> str:
 
 
 def _number(job: JobVariables) -> int | None:
-    """The number in the address of the pull request; of several, the first in their order."""
+    """Returns the number in the pull request's address; of several, the first."""
     named = job.text("CIRCLE_PULL_REQUESTS") or job.text("CIRCLE_PULL_REQUEST")
     numbers = (int(found[1]) for found in _PULL_REQUEST.finditer(named))
     return job.number("CIRCLE_PR_NUMBER") or min(numbers, default=None)
@@ -75,7 +75,7 @@ def _target(job: JobVariables) -> RevisionChoice:
     return MergeBase(target=target) if target else Usual(default_branch=job.default_branch())
 
 
-def _compared(job: JobVariables, head: str) -> RevisionChoice:
+def _branch_revisions(job: JobVariables, head: str) -> RevisionChoice:
     default = job.default_branch()
     before = job.commit_or_none(_BASE)
     if before and before != head and default == job.branch("CIRCLE_BRANCH"):
@@ -91,7 +91,7 @@ def _zone(job: JobVariables) -> str | None:
 
 
 def _project(job: JobVariables) -> str:
-    """The organization and the project; '' where the integration does not say them: it does not say
-    either whether a branch is of a fork."""
+    """Returns the organization and the project, '' if the integration does not say them: then it
+    does not say either whether a branch is a fork's."""
     parts = (job.text("CIRCLE_PROJECT_USERNAME"), job.text("CIRCLE_PROJECT_REPONAME"))
     return "/".join(parts) if all(parts) else ""

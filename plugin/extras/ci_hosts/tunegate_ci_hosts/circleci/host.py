@@ -1,4 +1,4 @@
-"""CircleCI, in a job of it."""
+"""A job of CircleCI."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from tunegate_ci_hosts.circleci.event import circleci_event
 
 
 class CircleCiHost:
-    """A job of CircleCI, by the variables that a runner gives to it."""
+    """A job of CircleCI, by the variables that the runner gives it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every job of CircleCI's has this variable."""
+        """Returns whether this is a CircleCI job: each has this variable."""
         return environment.get("CIRCLECI") == "true"
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the job's event. Raises ConfigError."""
         return circleci_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """The page of the job has the artifacts, which a later step stores."""
+        """Returns the page of the job, which has the artifacts that a later step stores."""
         return Links(run=self._value("CIRCLE_BUILD_URL"))
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Nobody reads instructions out of a log."""
+        """Changes nothing: nobody reads commands from a log."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log, and outputs in a file for later steps."""
+        """Reports annotations in the log, and outputs in a file for later steps."""
         log_annotations(report.annotations)
         if report.directory is not None:
             write_outputs(report.directory, report.outputs)
@@ -50,7 +50,7 @@ class CircleCiHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """CircleCI cannot write on a pull request."""
+        """Does nothing: CircleCI cannot write on a pull request."""
         raise HostRefusedError("CircleCI has no comments: store the report as an artifact")
 
     def _value(self, name: str) -> str:

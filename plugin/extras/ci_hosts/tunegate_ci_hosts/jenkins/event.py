@@ -1,4 +1,4 @@
-"""What a build of Jenkins is about: which commits, how much trust, which change. Pure.
+"""Builds of Jenkins as comparisons: commits, trust and change. Pure.
 
 The variables are those of multibranch pipelines. Any other job only reads the cache.
 """
@@ -23,8 +23,8 @@ from tunegate_ci_hosts.jenkins.event_table import JENKINS_EVENTS
 
 
 def jenkins_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
-    """The event of a multibranch build. Raises ConfigError for one that is refused; whoever names
-    both base and head says what it means."""
+    """Returns the event of a multibranch build. Raises ConfigError for a refused one; a job that
+    names both base and head needs no event."""
     job = JobVariables(environment)
     kind = _kind(job)
     if asked.base and asked.head:
@@ -57,7 +57,8 @@ def _is_primary(job: JobVariables) -> bool:
 
 
 def _change(job: JobVariables, *, is_fork: bool) -> JobEvent:
-    """A merge that Jenkins makes has no commit anywhere else: what is checked out is judged."""
+    """Returns the event of a change. A merge made by Jenkins exists nowhere else: the checked out
+    one is judged."""
     target = job.branch("CHANGE_TARGET")
     if not target:
         raise contradiction("CHANGE_TARGET is not set")
@@ -83,13 +84,13 @@ def _branch(job: JobVariables, asked: AskedRevisions, *, is_primary: bool) -> Jo
 
 
 def _head(job: JobVariables) -> str:
-    """The commit that was checked out. GIT_COMMIT is not set where a script checks out without
-    saying so: '' is what git has."""
+    """Returns the checked out commit, '' if a script's checkout did not set GIT_COMMIT: then git's
+    own counts."""
     return job.commit("GIT_COMMIT") if job.text("GIT_COMMIT") else ""
 
 
 def _project(job: JobVariables) -> str:
-    """The folders and the name of the multibranch project: those of the job without its branch,
-    which JOB_NAME has last."""
+    """Returns the folders and the name of the multibranch project: JOB_NAME without its last part,
+    the branch."""
     project, _, _ = job.text("JOB_NAME").rpartition("/")
     return "".join(c if c.isascii() and (c.isalnum() or c in "._/-") else "_" for c in project)

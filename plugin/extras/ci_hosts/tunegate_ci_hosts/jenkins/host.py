@@ -1,4 +1,4 @@
-"""Jenkins, in a build of it."""
+"""A build of Jenkins."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from tunegate_ci_hosts.jenkins.event import jenkins_event
 
 
 class JenkinsHost:
-    """A build of Jenkins, by the variables that a controller gives to it."""
+    """A build of Jenkins, by the variables that the controller gives it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
-        """Every build has both of these variables."""
+        """Returns whether this is a Jenkins build: each has both of these variables."""
         return bool(environment.get("JENKINS_URL") and environment.get("BUILD_TAG"))
 
     def event(self, asked: AskedRevisions) -> JobEvent:
-        """Raises ConfigError."""
+        """Returns the build's event. Raises ConfigError."""
         return jenkins_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
-        """The report is among the artifacts, where the directory is in the workspace."""
+        """Returns the links; the report is among the artifacts if the directory is in the
+        workspace."""
         build = self._value("BUILD_URL").rstrip("/")
         report = report_inside(out, self._value("WORKSPACE"))
         return Links(run=build, report=f"{build}/artifact/{report}" if build and report else "")
 
     def literal_output(self) -> AbstractContextManager[None]:
-        """Nobody reads instructions out of a log."""
+        """Changes nothing: nobody reads commands from a log."""
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log, and outputs in a file for later steps."""
+        """Reports annotations in the log, and outputs in a file for later steps."""
         log_annotations(report.annotations)
         if report.directory is not None:
             write_outputs(report.directory, report.outputs)
@@ -52,7 +53,7 @@ class JenkinsHost:
     def comment(
         self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        """Jenkins cannot write on a change; whoever hosts the repository can."""
+        """Does nothing: Jenkins cannot write on a change; the repository's host can."""
         raise HostRefusedError("Jenkins has no comments: archive the report")
 
     def _value(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""`tunegate attest`: signs the verdict in `--out` as an evidence that other places can check."""
+"""`tunegate attest`: signs the verdict in `--out` as evidence for other places."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ KEY_VARIABLE = "TUNEGATE_EVIDENCE_KEY"
 
 
 def run(options: AttestOptions) -> int:
-    """Writes evidence.json, and statement.json and predicate.json for who signs otherwise. Raises
-    ArtifactError where the files of `--out` do not belong together, EvidenceError for the key."""
+    """Writes evidence.json, and statement.json and predicate.json for other signers. Raises
+    ArtifactError if the files of `--out` do not belong together, EvidenceError for the key."""
     out = options.settings.out
     verdict = artifact_io.read(out / "verdict.json", Verdict)
     changes = artifact_io.read(out / "changes.json", ChangeSet)
-    run_of_gate = _measured(out, verdict)
+    run_of_gate = _read_measurements(out, verdict)
     if verdict.revisions != changes.revisions:
         raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
     files = dict(_files(GitRepository(options.settings.repository), changes))
@@ -72,8 +72,9 @@ def run(options: AttestOptions) -> int:
     return 0
 
 
-def _measured(out: Path, verdict: Verdict) -> MeasurementRun | None:
-    """The measurements that the verdict names; None where it has none. Raises ArtifactError."""
+def _read_measurements(out: Path, verdict: Verdict) -> MeasurementRun | None:
+    """Returns the measurements that the verdict names, None if it names none. Raises
+    ArtifactError."""
     if not verdict.origin.measurements:
         return None
     path = out / "measurements.json"
@@ -84,7 +85,7 @@ def _measured(out: Path, verdict: Verdict) -> MeasurementRun | None:
 
 
 def _files(repository: GitRepository, changes: ChangeSet) -> Iterator[tuple[tuple[Side, str], str]]:
-    """The SHA-256 digest of every file of the models on each side, by its path in the repository:
+    """Yields the SHA-256 digest of every model file on each side, by its path in the repository: of
     the bytes that a checkout has, through Git LFS and DVC."""
     for change in changes.models:
         for side, version in zip(SIDES, (change.base, change.head), strict=True):

@@ -1,5 +1,5 @@
-"""A verdict as the model card of a CycloneDX bill of materials: its changes of latency as
-performance metrics with their intervals (https://cyclonedx.org/docs/1.6/json/). Pure."""
+"""A verdict as the model card of a CycloneDX bill of materials: latency changes as performance
+metrics with their intervals (https://cyclonedx.org/docs/1.6/json/). Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunegate_deploy.evidence.statement import JudgedCell, Statement
 
 
 def bill_of_materials(statement: Statement) -> bytes:
-    """Returns a CycloneDX 1.6 document with a component for each model that was judged."""
+    """Returns a CycloneDX 1.6 document with a component for each judged model."""
     found = statement.predicate
     models = dict.fromkeys(each.model for each in found.findings)
     document = {

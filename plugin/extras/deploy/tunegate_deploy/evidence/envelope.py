@@ -26,13 +26,13 @@ MAX_SIGNATURES = 16
 
 
 class EvidenceError(TunegateError):
-    """An evidence does not show what it is asked to show; its text says why, in one line."""
+    """Evidence does not show what it should; the text says why in one line."""
 
     exit_code = USAGE
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """`keyid` is a hint which key it is by; `sig` is base64."""
+    """`keyid` is a hint at the signing key; `sig` is base64."""
 
     keyid: Annotated[str, msgspec.Meta(max_length=128)]
     sig: str
@@ -47,7 +47,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:
-    """Returns the evidence file: the statement with a signature by the key."""
+    """Returns the evidence file: the statement, signed by the key."""
     payload = msgspec.json.encode(statement)
     signature = key.sign(encode_for_signing(PAYLOAD_TYPE, payload))
     envelope = Envelope(
@@ -65,9 +65,9 @@ def encode_for_signing(payload_type: str, payload: bytes) -> bytes:
 
 
 def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
-    """Returns the statement of an evidence file that one of the trusted keys has signed. Raises
-    EvidenceError for one that is cut, altered, of another kind or by nobody who is trusted."""
-    envelope, payload = _opened(evidence)
+    """Returns the statement of an evidence file signed by a trusted key. Raises EvidenceError if it
+    is truncated, altered, of another kind, or not signed by a trusted key."""
+    envelope, payload = _open(evidence)
     message = encode_for_signing(envelope.payload_type, payload)
     signatures = [_bytes(each.sig) for each in envelope.signatures]
     if not any(_is_by(key, each, message) for key in trusted for each in signatures):
@@ -79,7 +79,7 @@ def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
     return _statement(envelope, payload)
 
 
-def _opened(evidence: bytes) -> tuple[Envelope, bytes]:
+def _open(evidence: bytes) -> tuple[Envelope, bytes]:
     if len(evidence) > MAX_EVIDENCE_BYTES:
         raise EvidenceError(f"larger than {MAX_EVIDENCE_BYTES >> 20} MiB: no evidence of ours.")
     try:
@@ -90,7 +90,7 @@ def _opened(evidence: bytes) -> tuple[Envelope, bytes]:
 
 
 def _statement(envelope: Envelope, payload: bytes) -> Statement:
-    """The type is part of what is signed, so it is read after the signature."""
+    """Returns the statement. The type is signed, too, so it is read after the signature."""
     if envelope.payload_type != PAYLOAD_TYPE:
         raise EvidenceError(f"a signed {envelope.payload_type}, and not an in-toto statement.")
     try:

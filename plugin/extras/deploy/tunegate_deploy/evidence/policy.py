@@ -1,5 +1,5 @@
-"""The policy by which an evidence is accepted, and the check of a statement against it. Pure but
-for reading the file."""
+"""The policy for accepting evidence, and the check of a statement against it. Pure, except for
+reading the file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class EvidencePolicy(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True
 ):
     """The content of a policy file. `keys` are the public keys that may sign. `policy-digests` are
-    the rules of the gate that count: the `policyDigest` of an evidence that somebody reviewed;
-    without any, all do. `targets` are those that must have been judged; without any, all that
-    were."""
+    the accepted rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are.
+    `targets` must have been judged; if empty, any."""
 
     keys: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     max_age_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
@@ -57,9 +56,10 @@ def check_statement(
 ) -> tuple[JudgedCell, ...]:
     """Returns the findings on the model whose files `head` has, by the digests of their content.
 
-    `head` and `base` are the SHA-256 of each file by its name, the model's first; `base` is what is
-    in production, None where that is not asked. Raises EvidenceError with the first reason for
-    which the statement does not show that this model may be deployed."""
+    `head` and `base` are the SHA-256 of each file by name, the model's first; `base` is what is in
+    production, None if that is not checked. Raises EvidenceError with the first reason why the
+    statement does not show that this model may be deployed.
+    """
     found = statement.predicate
     _check_age(found.finished_at, policy.max_age_days, now)
     if policy.policy_digests and found.policy_digest not in policy.policy_digests:
@@ -109,8 +109,8 @@ def _check_age(finished_at: str, max_days: float, now: datetime.datetime) -> Non
 
 
 def _paths_with(statement: Statement, side: Side, files: Mapping[str, str]) -> tuple[str, ...]:
-    """The paths at which a side had a model of this content, each data file under its name beside
-    it: `files` are SHA-256 digests by name, the model's first."""
+    """Returns the paths at which a side had a model of this content, each data file under its name
+    beside it; `files` are SHA-256 digests by name, the model's first."""
     known = {each.name: each.digest.get("sha256") for each in statement.subject}
     (_, model), *beside = files.items()
     prefix = subject_name(side, "")

@@ -1,6 +1,6 @@
-"""A verdict as an in-toto statement: what was compared, by which rules, and what came out.
+"""A verdict as an in-toto statement: what was compared, by which rules, and the result.
 
-The layout is that of in-toto's Statement v1
+The layout is in-toto's Statement v1
 (https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md). The subjects are the files
 of both sides and the artifacts that ship; the predicate is ours. Pure.
 """
@@ -19,21 +19,21 @@ from tunegate.artifacts.verdicts import Finding, Status, Verdict
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://github.com/tunegate/tunegate/latency-verdict/v1"
 """The name of the layout of `LatencyVerdict`. A change that old readers would misread gets a new
-one."""
+name."""
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """A file: `head:models/m.onnx` is the model that was judged, `base:…` what it was compared
-    with, `artifact:models/m.onnx:cpu` the directory that ships on a target. `digest` is by
-    algorithm, in hexadecimal digits."""
+    """A file: `head:models/m.onnx` is the judged model, `base:…` what it was compared with,
+    `artifact:models/m.onnx:cpu` the directory that ships on a target. `digest` is by algorithm, in
+    hexadecimal digits."""
 
     name: str
     digest: Mapping[str, str]
 
 
 class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result for one model on one target. `base_path` is where its base lay, '' where it had
-    none. A pass excludes a slowdown over `margin_percent`, and what `excludes` says in words;
+    """The result for one model on one target. `base_path` is where its base was, '' without one. A
+    pass excludes a slowdown over `margin_percent`, and what `excludes` says in words;
     `interval_percent` is the change of the median latency."""
 
     model: str
@@ -49,8 +49,8 @@ class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The predicate. `policy_digest` is that of the rules that judged, waivers included, and
-    `measurements_digest` that of `measurements.json`. `finished_at` is a time of UTC."""
+    """The predicate. `policy_digest` is of the judging rules, waivers included,
+    `measurements_digest` of `measurements.json`. `finished_at` is in UTC."""
 
     status: Status
     findings: tuple[JudgedCell, ...]
@@ -68,7 +68,7 @@ class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """The signed content of an evidence."""
+    """The signed content of evidence."""
 
     type: str = msgspec.field(name="_type")
     subject: tuple[Subject, ...]
@@ -116,12 +116,12 @@ def make_statement(
 
 
 def subject_name(side: Side, path: str) -> str:
-    """Returns the name of the subject that is a file of a side."""
+    """Returns the subject name of a side's file."""
     return f"{side}:{path}"
 
 
 def artifact_name(model: str, target: str) -> str:
-    """Returns the name of the subject that ships for a model on a target."""
+    """Returns the subject name of what ships for a model on a target."""
     return f"artifact:{model}:{target}"
 
 

@@ -1,4 +1,4 @@
-"""`tunegate verify`: whether an evidence shows that a model may be deployed. Needs no network."""
+"""`tunegate verify`: does evidence show that a model may be deployed? Needs no network."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def shown_by(
 
 
 def file_digests(model: Path) -> dict[str, str]:
-    """Returns the SHA-256 digest of a model's file and of each of its data files, by name, the
-    model's first. Raises ModelError for a file that is no model, and for data that is not there or
-    behind a link: nobody could say what would be deployed."""
+    """Returns the SHA-256 of a model's file and of each of its data files, by name, the model's
+    first. Raises ModelError for a file that is no model, and for data that is missing or behind a
+    link: it would be unclear what is deployed."""
     try:
         body = read_regular(model)
         beside = data_files(body)

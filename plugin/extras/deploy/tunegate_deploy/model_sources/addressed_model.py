@@ -1,5 +1,5 @@
-"""The ports of the deploy gate: a model that lives at an address, and one whose address is a name
-that can be moved to another version."""
+"""The ports of the deploy gate: a model at an address, and one whose address is a name that can be
+moved to another version."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tunegate.wording import PAGES
 from tunegate_deploy.model_sources.download_limits import ByteCount
 
 PAGE = f"{PAGES.removesuffix('/docs')}/plugin/extras/deploy/README.md"
-"""The address of the page that says which addresses there are, for a message."""
+"""The page that explains addresses, for messages."""
 
 
 class AddressedModel(Protocol):
     """One address, as the user wrote it.
 
-    **Pinning.** `resolve` is asked first and once; `download` brings what it found, whatever the
+    **Pinning.** `resolve` is called first and once; `download` fetches what it found, whatever the
     address names by then.
 
-    **Faults.** Each method raises ConfigError for what the user has to change (no such version,
-    no credentials), ModelError for content that is no model, and EnvironmentUnfitError for a server
-    that does not answer. No message holds a credential.
+    **Faults.** Each method raises ConfigError for what the user has to change (no such version, no
+    credentials), ModelError for content that is no model, and EnvironmentUnfitError for a server
+    that does not answer. No message contains a credential.
     """
 
     @property
     def shown(self) -> str:
-        """The address without what may be secret in it: its query."""
+        """The address without its query, which may be secret."""
         ...
 
     def resolve(self) -> str:
@@ -34,8 +34,8 @@ class AddressedModel(Protocol):
         ...
 
     def download(self, into: Path, count: ByteCount) -> Path:
-        """Brings the model with its data files into an empty directory. Returns the ONNX file, or
-        the directory where it is an artifact of ours. `count` is told of each piece."""
+        """Downloads the model with its data files into an empty directory. Returns the ONNX file,
+        or the directory of an artifact of ours. `count` gets the size of each piece."""
         ...
 
 
@@ -44,11 +44,10 @@ class MovableModel(AddressedModel, Protocol):
     """A name such as an alias or a tag."""
 
     def require_movable_to(self, candidate: AddressedModel) -> None:
-        """Asks nobody. Raises ConfigError where the name cannot be moved to that model."""
+        """Raises ConfigError if the name cannot be moved to that model; sends no request."""
         ...
 
     def move_to(self, candidate: AddressedModel, downloaded: Path) -> str:
-        """Moves the name to the candidate as it was resolved, unless it names something else than
-        what `resolve` found. Returns what it names now. Raises EnvironmentUnfitError where it was
-        moved meanwhile."""
+        """Moves the name to the candidate as resolved, unless the name has changed since `resolve`.
+        Returns what it names now. Raises EnvironmentUnfitError if it was moved meanwhile."""
         ...

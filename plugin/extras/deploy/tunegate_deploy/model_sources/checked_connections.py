@@ -1,4 +1,4 @@
-"""Connections that look at their peer before they send it anything: a name may lead anywhere."""
+"""Connections that check their peer before they send anything: a name may lead anywhere."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tunegate_deploy.model_sources.peer_rules import PeerRules
 def checked_pool(
     scheme: str, host: str, port: int | None, timeout: Timeout, peers: PeerRules
 ) -> HTTPConnectionPool:
-    """A pool for one host, whose connections raise ConfigError for a peer that is not allowed."""
+    """Returns a pool for one host, whose connections raise ConfigError for a forbidden peer."""
     if scheme == "http":
         plain = HTTPConnectionPool(host, port, timeout=timeout)
-        plain.ConnectionCls = _plain(peers)
+        plain.ConnectionCls = _checked_http(peers)
         return plain
     pool = HTTPSConnectionPool(host, port, timeout=timeout)
-    pool.ConnectionCls = _encrypted(peers)
+    pool.ConnectionCls = _checked_https(peers)
     return pool
 
 
-def _plain(peers: PeerRules) -> type[HTTPConnection]:
+def _checked_http(peers: PeerRules) -> type[HTTPConnection]:
     class Checked(HTTPConnection):
         def connect(self) -> None:
             super().connect()
@@ -30,7 +30,7 @@ def _plain(peers: PeerRules) -> type[HTTPConnection]:
     return Checked
 
 
-def _encrypted(peers: PeerRules) -> type[HTTPSConnection]:
+def _checked_https(peers: PeerRules) -> type[HTTPSConnection]:
     class Checked(HTTPSConnection):
         def connect(self) -> None:
             super().connect()

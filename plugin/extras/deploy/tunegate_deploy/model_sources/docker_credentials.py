@@ -1,4 +1,4 @@
-"""Credentials of a registry, as docker, podman and ORAS keep them: in a file, or with a helper
+"""A registry's credentials as docker, podman and ORAS store them: in a file, or with a helper
 program that the file names."""
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _Value = TypeVar("_Value")
 
 DOCKER_HUB = "docker.io"
 _HUB_LOGIN = "https://index.docker.io/v1/"
-"""The name under which docker keeps the login of its own hub."""
+"""The name under which docker stores the login of its own hub."""
 _MAX_BYTES = 2**20
 _HELPER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _KNOWS_NONE = b"credentials not found"
-"""Begins what a helper prints that has no login for the server."""
+"""The beginning of a helper's output if it has no login for the server."""
 _OF_A_TOKEN = "<token>"  # noqa: S105 -- the user whose password is an identity token
 _SHOWN = 200
 
 
 class RegistryLogin(msgspec.Struct, frozen=True):
-    """A user and a password, as the header of `Authorization: Basic`, or an identity token, which
-    the registry's own server exchanges."""
+    """A user and a password, as the `Authorization: Basic` header, or an identity token, which the
+    registry's server exchanges."""
 
     basic: str = ""
     identity_token: str = ""
@@ -56,16 +56,16 @@ class _Printed(msgspec.Struct, rename="pascal"):
 
 
 def registry_login(host: str, variables: Mapping[str, str] = os.environ) -> RegistryLogin:
-    """The login of the first file that has one for the host, itself or with a helper program; an
-    empty one where none has. Raises ConfigError for a helper that does not answer."""
+    """Returns the login of the first file that has one for the host, itself or by a helper program;
+    an empty one if none has. Raises ConfigError for a helper that does not answer."""
     server, names = _names_of(host)
     for path in _files(variables):
-        found = _read(path)
+        found = _read_file(path)
         helper = next(
             (found.cred_helpers[name] for name in names if name in found.cred_helpers), ""
         )
         if helper := helper or found.creds_store:
-            said = _helped(helper, server, path, variables)
+            said = _ask_helper(helper, server, path, variables)
             if said != RegistryLogin():
                 return said
         entry = next((found.auths[name] for name in names if name in found.auths), None)
@@ -74,12 +74,12 @@ def registry_login(host: str, variables: Mapping[str, str] = os.environ) -> Regi
     return RegistryLogin()
 
 
-def _first(names: Iterable[str], among: Mapping[str, _Value]) -> _Value | None:
+def _first_known(names: Iterable[str], among: Mapping[str, _Value]) -> _Value | None:
     return next((among[name] for name in names if name in among), None)
 
 
 def _names_of(host: str) -> tuple[str, tuple[str, ...]]:
-    """Returns what a helper is asked for, and the names that the host has in a file."""
+    """Returns the name to ask a helper for, and the names that the host has in a file."""
     names = (host, f"https://{host}", f"https://{host}/v1/", f"http://{host}")
     return (_HUB_LOGIN, (_HUB_LOGIN, *names)) if host == DOCKER_HUB else (host, names)
 
@@ -93,7 +93,7 @@ def _files(variables: Mapping[str, str]) -> Iterator[Path]:
         yield Path(variables["XDG_RUNTIME_DIR"]) / "containers" / "auth.json"
 
 
-def _read(path: Path) -> _File:
+def _read_file(path: Path) -> _File:
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(_MAX_BYTES), type=_File)
@@ -101,8 +101,8 @@ def _read(path: Path) -> _File:
         return _File()
 
 
-def _helped(name: str, server: str, path: Path, variables: Mapping[str, str]) -> RegistryLogin:
-    """Raises ConfigError for a helper that does not answer."""
+def _ask_helper(name: str, server: str, path: Path, variables: Mapping[str, str]) -> RegistryLogin:
+    """Asks a helper. Raises ConfigError if it does not answer."""
     program = f"docker-credential-{name}"
     if not _HELPER_NAME.fullmatch(name):
         message = f"{path}: {name[:_SHOWN]!r} is no name of a helper program."
@@ -111,7 +111,7 @@ def _helped(name: str, server: str, path: Path, variables: Mapping[str, str]) ->
     if answer.exit_code != 0 and answer.printed.strip().startswith(_KNOWS_NONE):
         return RegistryLogin()
     trouble = answer.trouble or (f"exited with {answer.exit_code}" if answer.exit_code else "")
-    login = None if trouble else _printed(answer.printed)
+    login = None if trouble else _parse_output(answer.printed)
     if login is None:
         message = (
             f"{program}: {trouble or 'printed no login'}. {path} leaves the login for {server} to "
@@ -121,7 +121,7 @@ def _helped(name: str, server: str, path: Path, variables: Mapping[str, str]) ->
     return login
 
 
-def _printed(body: bytes) -> RegistryLogin | None:
+def _parse_output(body: bytes) -> RegistryLogin | None:
     try:
         printed = msgspec.json.decode(body, type=_Printed)
     except (msgspec.DecodeError, UnicodeDecodeError):

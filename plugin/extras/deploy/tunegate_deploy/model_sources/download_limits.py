@@ -1,4 +1,4 @@
-"""The limits of a download: whatever sends it, it ends, and does not fill the disk."""
+"""The limits of a download: whatever the server sends, it ends, and does not fill the disk."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _POLL_SECONDS = 0.2
 
 
 class DownloadLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model may need: bytes on the disk, and seconds until all of it is there."""
+    """The most bytes and seconds of one model."""
 
     bytes: int = 32 * 2**30
     seconds: float = 600.0
 
 
 class ByteCount:
-    """The bytes of one model so far, of all its files."""
+    """Counts the bytes of one model, over all its files."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
 
     def add(self, size_bytes: int) -> None:
-        """Raises ModelError once they are too many."""
+        """Adds bytes. Raises ModelError once they are too many."""
         self._bytes += size_bytes
         if self._bytes > self._most_bytes:
             raise ModelError(_too_large(self._most_bytes))
 
     @property
     def left(self) -> int:
-        """Returns how many more there may be."""
+        """Returns how many more bytes are allowed."""
         return self._most_bytes - self._bytes
 
 
 def within_limits(
     ask: Callable[[], _Answer], shown: str, limits: DownloadLimits, grows: Path | None = None
 ) -> _Answer:
-    """Returns the answer of `ask`, which runs beside who waits for it: a client of others may know
-    no limits. `grows` is the directory that it fills. Raises EnvironmentUnfitError where it takes
-    too long, ModelError where the directory grows too large, and what `ask` raises."""
+    """Returns the result of `ask`, run in a thread, as a library's client may have no limits.
+    `grows` is the directory that it fills. Raises EnvironmentUnfitError if it takes too long,
+    ModelError if the directory grows too large, and what `ask` raises."""
     asked = _Asked(ask)
     waited = 0.0
     while not asked.done.wait(_POLL_SECONDS):

@@ -1,4 +1,4 @@
-"""A model, brought from its address and pinned to what was there."""
+"""A model, downloaded from its address and pinned to its version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tunegate_deploy.model_sources.model_files import content_digest
 
 
 class FetchedModel(msgspec.Struct, frozen=True):
-    """An ONNX file, or the directory of an artifact of ours, as it is named by `pin`."""
+    """An ONNX file, or the directory of an artifact of ours, identified by `pin`."""
 
     path: Path
     pin: ModelPin
@@ -25,8 +25,8 @@ class FetchedModel(msgspec.Struct, frozen=True):
 def fetched_model(
     model: AddressedModel, into: Path, limits: DownloadLimits, sha256: str = ""
 ) -> FetchedModel:
-    """`sha256` is what the content must have, where the user said so. Raises what the address
-    raises, ModelError for other content, and EnvironmentUnfitError where it takes too long."""
+    """Fetches a model. `sha256` is the digest that the user requires, if any. Raises what the
+    address raises, ModelError for other content, and EnvironmentUnfitError if it takes too long."""
     into.mkdir(parents=True)
     count = ByteCount(limits.bytes)
     try:
@@ -44,5 +44,5 @@ def fetched_model(
 
 
 def _one_line(error: Exception, into: Path) -> str:
-    """Returns what is wrong, in paths relative to the model."""
+    """Returns the problem, with paths relative to the model."""
     return str(error).replace(f"{into}/", "").rstrip(".") + "."

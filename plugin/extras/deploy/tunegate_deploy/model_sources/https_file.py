@@ -1,4 +1,4 @@
-"""A model behind an `https://` address. Its data files lie beside it, under the same query."""
+"""A model at an `https://` address. Its data files are beside it, under the same query."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _NAMELESS = "model.onnx"
 
 
 class HttpsFile:
-    """One file and its data files. Credentials are those that ~/.netrc has for the host."""
+    """One file and its data files. Credentials come from ~/.netrc."""
 
     def __init__(self, url: str, settings: SourceSettings) -> None:
-        """Raises ConfigError for an address that is not taken."""
+        """Raises ConfigError for a forbidden address."""
         self._parts = require_web_address(url)
 
     @property
@@ -37,7 +37,7 @@ class HttpsFile:
         return shown_url(self._parts.geturl())
 
     def resolve(self) -> str:
-        """A file has no versions: what pins it is its content alone."""
+        """Returns no version: only its content pins a file."""
         return ""
 
     def download(self, into: Path, count: ByteCount) -> Path:
@@ -60,7 +60,7 @@ class HttpsFile:
 
 
 def _credentials(host: str) -> dict[str, str]:
-    """The header that ~/.netrc makes for the host, as curl and pip do."""
+    """Returns the header that ~/.netrc gives for the host, as with curl and pip."""
     try:
         found = netrc.netrc().authenticators(host)
     except (OSError, netrc.NetrcParseError):

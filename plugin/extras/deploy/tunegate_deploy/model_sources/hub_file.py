@@ -26,8 +26,8 @@ _QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_XET": "1",
 }
-"""What the client does where the user has not said otherwise. Its faster protocol starts threads
-that nobody can stop."""
+"""The client's settings, unless the user has others. Its faster protocol starts threads that cannot
+be stopped."""
 _USUAL = ("model.onnx", "onnx/model.onnx")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _CLIENT_FOLDER = ".client"
@@ -39,7 +39,7 @@ class HubFile:
     """The hub is HF_ENDPOINT, and credentials are the client's: HF_TOKEN or `hf auth login`."""
 
     def __init__(self, address: str, settings: SourceSettings) -> None:
-        """Raises ConfigError for an address that is not whole, and where the client is missing."""
+        """Raises ConfigError for an incomplete address, and if the client is missing."""
         found = _FORM.fullmatch(address)
         if found is None:
             message = f"{address}: write hf://owner/name@revision, or with /path/model.onnx."
@@ -80,13 +80,13 @@ class HubFile:
         require_inside(self._path)
 
         def read(name: str) -> Iterator[bytes]:
-            yield from pieces_of(self._fetched(str(model.with_name(name)), into))
+            yield from pieces_of(self._fetch(str(model.with_name(name)), into))
 
         found = bring_model(model.name, into, read, count)
         shutil.rmtree(into / _CLIENT_FOLDER)
         return found
 
-    def _fetched(self, name: str, into: Path) -> Path:
+    def _fetch(self, name: str, into: Path) -> Path:
         from huggingface_hub import hf_hub_download  # noqa: PLC0415
 
         require_inside(name)
@@ -103,7 +103,8 @@ class HubFile:
         return file
 
     def _ask(self, request: Callable[[], _T]) -> _T:
-        """Messages hold only the kind of an error: the text of some holds signed addresses."""
+        """Sends a request. Messages contain only the kind of an error: some texts contain signed
+        addresses."""
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError  # noqa: PLC0415
 
         try:
@@ -124,7 +125,8 @@ class HubFile:
 
 
 def model_among(names: list[str], shown: str) -> str:
-    """Raises ConfigError where the repository has several, and none with a usual name."""
+    """Returns the only or usually named model. Raises ConfigError if the repository has several
+    others."""
     models = sorted(name for name in names if name.lower().endswith(".onnx"))
     if len(models) == 1:
         return models[0]

@@ -16,7 +16,7 @@ _PIECE_BYTES = 2**20
 
 
 class LocalPath:
-    """The files are copied: what is measured is what was pinned, whatever becomes of the path."""
+    """Copies the files: what is measured is what was pinned, whatever becomes of the path."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,13 +43,13 @@ class LocalPath:
     def download(self, into: Path, count: ByteCount) -> Path:
         real = self._path.resolve()
         if real.is_dir():
-            return bring_artifact(into, lambda name: _read(real, name), count)
-        return bring_model(real.name, into, lambda name: _read(real.parent, name), count)
+            return bring_artifact(into, lambda name: _read_pieces(real, name), count)
+        return bring_model(real.name, into, lambda name: _read_pieces(real.parent, name), count)
 
 
-def _read(directory: Path, name: str) -> Iterator[bytes]:
-    """Raises ModelError for a file that is not there, that this user may not read, or that a link
-    leads to: what it leads to would end in what is uploaded."""
+def _read_pieces(directory: Path, name: str) -> Iterator[bytes]:
+    """Reads a file. Raises ModelError if it is missing, unreadable or behind a link, whose target
+    would end up in what is uploaded."""
     file = directory / name
     try:
         found = opened_inside(directory, name)

@@ -1,7 +1,7 @@
-"""A helper program of docker's as a child process: it is asked for one login, and nothing else.
+"""Runs docker's helper program as a child process, to get one login.
 
-It is the user's own, with the user's variables: whoever it asks in turn needs them. It works in no
-directory of anybody's, and is found in no place that depends on the working directory.
+It is the user's own and gets the user's variables, which what it calls needs. It runs in an empty
+directory, and is never looked up in a place that depends on the working directory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOWHERE = "/"
 
 
 class HelperAnswer(msgspec.Struct, frozen=True):
-    """`trouble` is why there is no answer, "" where there is one; `printed` is standard output."""
+    """`trouble` is why there is no answer, '' if there is one; `printed` is standard output."""
 
     printed: bytes = b""
     exit_code: int = 0
@@ -42,7 +42,7 @@ def asked_helper(
     limit_seconds: float = _LIMIT_SECONDS,
 ) -> HelperAnswer:
     """Returns the answer of `program get` about a server, whose name it reads from standard input.
-    It and what it has started are ended after the limit, and with this process."""
+    It and its children are ended after the limit, and with this process."""
     environment = absolute_only(dict(variables))
     found = shutil.which(program, path=environment.get("PATH", "/nowhere"))
     if found is None:
@@ -95,8 +95,8 @@ def _answer(process: subprocess.Popen[bytes], limit_seconds: float) -> HelperAns
 
 @contextlib.contextmanager
 def _ended_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ends it when it is left, or when this process ends: a download runs in a thread of its own,
-    which an interrupt does not reach."""
+    """Ends the process on exit, or when this process ends: a download runs in its own thread, which
+    an interrupt does not reach."""
 
     def end() -> None:
         _end(process)

@@ -34,7 +34,7 @@ _QUIET = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
 }
-"""What the client does where the user has not said otherwise: it would ask for minutes."""
+"""The client's settings, unless the user has others: by itself it would retry for minutes."""
 _FIRST_FAULT_OF_SERVER = 500
 _TOO_MANY = 429
 _CLIENT_FOLDER = ".client"
@@ -49,7 +49,7 @@ class _Flavors(msgspec.Struct):
 
 
 class _ModelFile(msgspec.Struct):
-    """What is read of the file `MLmodel`."""
+    """The fields of the file `MLmodel` that are read."""
 
     flavors: _Flavors
 
@@ -59,8 +59,8 @@ class MlflowVersion:
     MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN."""
 
     def __init__(self, address: str, settings: SourceSettings) -> None:
-        """Raises ConfigError for an address that is not whole, and where the client or its server
-        is missing."""
+        """Raises ConfigError for an incomplete address, and if the client or its server is
+        missing."""
         found = _FORM.fullmatch(address)
         if found is None:
             message = f"{address}: write models:/name@alias or models:/name/version."
@@ -76,7 +76,7 @@ class MlflowVersion:
 
     def resolve(self) -> str:
         if self._alias:
-            self.version = self._aliased()
+            self.version = self._version_of_alias()
         found = self._ask(lambda: self._client.get_model_version(self.name, self.version))
         self._require_remote(str(found.source))
         return f"version {self.version}"
@@ -85,7 +85,7 @@ class MlflowVersion:
         model = self._onnx_file(into)
 
         def read(name: str) -> Iterator[bytes]:
-            yield from pieces_of(self._fetched(str(model.with_name(name)), into))
+            yield from pieces_of(self._fetch(str(model.with_name(name)), into))
 
         found = bring_model(model.name, into, read, count)
         shutil.rmtree(into / _CLIENT_FOLDER)
@@ -99,7 +99,7 @@ class MlflowVersion:
 
     def move_to(self, candidate: AddressedModel, downloaded: Path) -> str:
         wanted = self._sibling(candidate).version
-        now = self._aliased()
+        now = self._version_of_alias()
         if now != self.version:
             message = (
                 f"{self.shown}: names version {now} by now, not {self.version}, and was not moved. "
@@ -107,7 +107,7 @@ class MlflowVersion:
             )
             raise EnvironmentUnfitError(message)
         self._ask(lambda: self._client.set_registered_model_alias(self.name, self._alias, wanted))
-        if self._aliased() != wanted:
+        if self._version_of_alias() != wanted:
             message = f"{self.shown}: somebody else moved it at the same time. Look at it."
             raise EnvironmentUnfitError(message)
         return f"version {wanted}"
@@ -118,12 +118,12 @@ class MlflowVersion:
         message = f"{self.shown}: --promote needs a candidate that is a version of {self.name}."
         raise ConfigError(message)
 
-    def _aliased(self) -> str:
+    def _version_of_alias(self) -> str:
         found = self._ask(lambda: self._client.get_model_version_by_alias(self.name, self._alias))
         return str(found.version)
 
     def _require_remote(self, source: str) -> None:
-        """A source on a disk would be one of this machine's. Raises ModelError."""
+        """Raises ModelError for a source on a disk: it would be on this machine's."""
         if source.startswith("models:/"):
             model_id = source.removeprefix("models:/")
             source = str(
@@ -134,7 +134,7 @@ class MlflowVersion:
             raise ModelError(message)
 
     def _onnx_file(self, into: Path) -> PurePosixPath:
-        described = self._fetched("MLmodel", into).read_text(errors="replace")
+        described = self._fetch("MLmodel", into).read_text(errors="replace")
         try:
             onnx = msgspec.convert(read_yaml(described), _ModelFile).flavors.onnx
         except (YamlProblemError, msgspec.ValidationError):
@@ -145,8 +145,8 @@ class MlflowVersion:
         require_inside(onnx.data)
         return PurePosixPath(onnx.data)
 
-    def _fetched(self, name: str, into: Path) -> Path:
-        """One file of the version, as the client brings it: never through a link."""
+    def _fetch(self, name: str, into: Path) -> Path:
+        """Fetches one file of the version with the client, never through a link."""
         require_inside(name)
         folder = into / _CLIENT_FOLDER
         folder.mkdir(exist_ok=True)
@@ -160,7 +160,8 @@ class MlflowVersion:
         return found
 
     def _ask(self, request: Callable[[], _T]) -> _T:
-        """Messages hold only the code of an error: the text of some holds addresses and answers."""
+        """Sends a request. Messages contain only an error's code: some texts contain addresses and
+        answers."""
         from mlflow.exceptions import MlflowException  # noqa: PLC0415
 
         try:

@@ -1,5 +1,5 @@
-"""The files of a model that is brought from elsewhere: the ONNX file and the data files it names,
-or an artifact of ours."""
+"""Writes the files of a downloaded model: the ONNX file and its data files, or an artifact of
+ours."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tunegate_deploy.model_sources.download_limits import ByteCount
 MAX_FILES = 10_000
 _PIECE_BYTES = 2**20
 Read = Callable[[str], Iterable[bytes]]
-"""The content of a file, in pieces, by its path relative to the directory of the model."""
+"""Returns the content of a file in pieces, by its path relative to the model's directory."""
 
 
 def bring_model(name: str, into: Path, read: Read, count: ByteCount) -> Path:
-    """Writes the ONNX file `name` and its data files below `into`. Raises ModelError for content
-    that is no ONNX file, and for data files that lie outside of its directory."""
+    """Writes the ONNX file `name` and its data files below `into`. Raises ModelError if it is no
+    ONNX file, or data files are outside its directory."""
     model = into / name
     write_file(model, read(name), count)
     bring_files(data_of(model), into, read, count)
@@ -29,8 +29,8 @@ def bring_model(name: str, into: Path, read: Read, count: ByteCount) -> Path:
 
 
 def bring_artifact(into: Path, read: Read, count: ByteCount) -> Path:
-    """Writes an artifact of ours. Raises ArtifactError for one that is none, and ModelError for
-    files that lie outside of its directory."""
+    """Writes an artifact of ours. Raises ArtifactError if it is none, and ModelError if files are
+    outside its directory."""
     write_file(into / ARTIFACT_FILE, read(ARTIFACT_FILE), count)
     artifact = ArtifactFile.read(into)
     bring_files([*dict.fromkeys([artifact.file, *artifact.files])], into, read, count)
@@ -38,8 +38,8 @@ def bring_artifact(into: Path, read: Read, count: ByteCount) -> Path:
 
 
 def bring_files(names: Iterable[str], into: Path, read: Read, count: ByteCount) -> None:
-    """Writes files that a model names. Raises ModelError for one that lies elsewhere, and for a
-    multitude of them."""
+    """Writes files that a model names. Raises ModelError if one is elsewhere, or they are too
+    many."""
     for number, name in enumerate(dict.fromkeys(str(PurePosixPath(name)) for name in names)):
         require_inside(name)
         if number >= MAX_FILES:
@@ -49,7 +49,8 @@ def bring_files(names: Iterable[str], into: Path, read: Read, count: ByteCount) 
 
 
 def data_of(model: Path) -> tuple[str, ...]:
-    """The data files that the ONNX file names. Raises ModelError, also for what is none."""
+    """Returns the data files that the ONNX file names. Raises ModelError, also if it is no ONNX
+    file."""
     size = model.stat().st_size
     if size > MAX_MODEL_BYTES:
         raise ModelError(too_large(size))
@@ -57,7 +58,7 @@ def data_of(model: Path) -> tuple[str, ...]:
 
 
 def require_inside(name: str) -> None:
-    """Raises ModelError for a path that leads out of the directory, or that is none."""
+    """Raises ModelError for an invalid path, or one that leads out of the directory."""
     path = PurePosixPath(name)
     is_plain = bool(path.name) and not path.is_absolute() and ".." not in path.parts
     if not is_plain or "\\" in name or not name.isprintable() or len(name) > 1024:  # noqa: PLR2004
@@ -66,7 +67,7 @@ def require_inside(name: str) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[bytes], count: ByteCount) -> None:
-    """Writes a new file. Raises ModelError where something lies there already."""
+    """Writes a new file. Raises ModelError if something is there already."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -80,15 +81,15 @@ def write_file(path: Path, pieces: Iterable[bytes], count: ByteCount) -> None:
 
 
 def pieces_of(file: Path) -> Iterator[bytes]:
-    """The content of a file of this machine."""
+    """Yields the content of a file of this machine."""
     with file.open("rb") as stream:
         while piece := stream.read(_PIECE_BYTES):
             yield piece
 
 
 def content_digest(downloaded: Path) -> str:
-    """The SHA-256 of a model of one file. Several files have that of the lines that `sha256sum`
-    prints for them, in the order of their names."""
+    """Returns the SHA-256 of a model of one file. Several files have that of `sha256sum`'s output
+    for them, sorted by name."""
     directory = downloaded if downloaded.is_dir() else downloaded.parent
     digests = dict(_all_digests(directory))
     if len(digests) == 1:

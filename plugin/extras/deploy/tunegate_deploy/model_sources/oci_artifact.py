@@ -1,5 +1,5 @@
-"""A model as an artifact of an OCI registry, as `oras push` makes it: a layer for each file, which
-its annotation names."""
+"""A model as an artifact of an OCI registry, as `oras push` makes it: a layer per file, named by
+its annotation."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _NAMELESS = "model.onnx"
 
 
 class OciArtifact:
-    """Credentials are those that docker, podman or ORAS keep for the registry."""
+    """Credentials come from docker, podman or ORAS."""
 
     def __init__(self, address: str, settings: SourceSettings) -> None:
-        """Raises ConfigError for an address that is not whole."""
+        """Raises ConfigError for an incomplete address."""
         found = _FORM.fullmatch(address)
         if found is None:
             message = f"{redacted(address, ())}: write oci://registry/repository:tag or @sha256:..."
@@ -55,13 +55,13 @@ class OciArtifact:
         return self.pinned().digest
 
     def pinned(self) -> StoredManifest:
-        """Returns the manifest that the address named when it was first asked."""
+        """The manifest that the address named when it was first resolved."""
         if self._stored is None:
             self._stored = self._registry.manifest(self._reference)
         return self._stored
 
     def download(self, into: Path, count: ByteCount) -> Path:
-        layers = _by_name(self.pinned().manifest.layers, count)
+        layers = _layers_by_name(self.pinned().manifest.layers, count)
 
         def read(name: str) -> Iterator[bytes]:
             layer = layers.get(name)
@@ -98,8 +98,9 @@ class OciArtifact:
         raise ConfigError(message)
 
 
-def _by_name(layers: tuple[Layer, ...], count: ByteCount) -> dict[str, Layer]:
-    """Raises ModelError for names that lead elsewhere, and for more than may be downloaded."""
+def _layers_by_name(layers: tuple[Layer, ...], count: ByteCount) -> dict[str, Layer]:
+    """Returns layers by name. Raises ModelError for names that lead elsewhere, and for more than
+    may be downloaded."""
     if len(layers) > MAX_FILES:
         message = f"it has more than {MAX_FILES:,} layers"
         raise ModelError(message)
@@ -120,7 +121,7 @@ def _by_name(layers: tuple[Layer, ...], count: ByteCount) -> dict[str, Layer]:
 
 
 def _model_of(layers: dict[str, Layer]) -> str:
-    """The layer with the media type of ONNX, or the name of an ONNX file."""
+    """Returns the layer with ONNX's media type, or the name of an ONNX file."""
     found = [name for name, layer in layers.items() if "onnx" in layer.media_type]
     found = found or [name for name in layers if name.lower().endswith(".onnx")]
     if len(found) == 1:

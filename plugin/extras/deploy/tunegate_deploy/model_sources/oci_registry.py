@@ -1,5 +1,5 @@
-"""One repository of an OCI registry: its manifests and blobs, read with their digests checked, and
-its tags. Our own client over our own door, since those of others read answers without limits."""
+"""A client of one repository in an OCI registry: manifests and blobs, read with checked digests,
+and tags. It is our own, because others read answers without limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredManifest(msgspec.Struct, frozen=True):
-    """A manifest with its bytes, of which the digest is."""
+    """A manifest with the bytes that its digest covers."""
 
     digest: str
     body: bytes
@@ -52,7 +52,7 @@ class StoredManifest(msgspec.Struct, frozen=True):
 
 
 class OciRegistry:
-    """`host` may have a port; on this machine it is asked without encryption."""
+    """`host` may have a port; on this machine it is reached without encryption."""
 
     def __init__(self, host: str, repository: str) -> None:
         scheme = "http" if is_loopback_name(host.rpartition(":")[0] or host) else "https"
@@ -63,8 +63,8 @@ class OciRegistry:
         self._authorization = ""
 
     def manifest(self, reference: str) -> StoredManifest:
-        """Returns what a tag or digest names now. Raises ConfigError where it names nothing,
-        ModelError for a manifest that is none."""
+        """Returns what a tag or digest names now. Raises ConfigError if it names nothing,
+        ModelError for an invalid manifest."""
         shown = f"{self._shown}:{reference}".replace(":sha256:", "@sha256:")
         request = WebRequest(
             url=f"{self._root}/manifests/{reference}", headers={"Accept": MANIFEST_TYPE}
@@ -75,10 +75,10 @@ class OciRegistry:
         said = reference if reference.startswith("sha256:") else digest
         if said != digest:
             raise ModelError(f"the registry sent another manifest ({digest})")
-        return StoredManifest(digest, body, _decoded(body))
+        return StoredManifest(digest, body, _decode(body))
 
     def blob(self, layer: Layer) -> Iterator[bytes]:
-        """The content of a layer. Raises ModelError where it has another size or digest."""
+        """Yields the content of a layer. Raises ModelError if its size or digest differs."""
         found, size = hashlib.sha256(), 0
         url = f"{self._root}/blobs/{layer.digest}"
         with self._answer(WebRequest(url=url), f"{self._shown}@{layer.digest}") as answer:
@@ -92,7 +92,7 @@ class OciRegistry:
             raise ModelError(f"the layer {layer.digest[:19]} has other bytes than its digest says")
 
     def tag(self, name: str, stored: StoredManifest) -> None:
-        """Makes the tag name that manifest, which the repository has already."""
+        """Moves the tag to a manifest that the repository already has."""
         request = WebRequest(
             url=f"{self._root}/manifests/{name}",
             method="PUT",
@@ -117,7 +117,7 @@ class OciRegistry:
             self._authorization = authorization(self._host, challenge, shown)
 
 
-def _decoded(body: bytes) -> Manifest:
+def _decode(body: bytes) -> Manifest:
     try:
         return msgspec.json.decode(body, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What the user wrote to the model that it names. Nobody is asked yet."""
+"""Opens the model that the user's text names, without a request."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _KINDS: dict[str, Callable[[str, SourceSettings], AddressedModel]] = {
 
 
 class OpenedAddress(msgspec.Struct, frozen=True):
-    """`sha256` is what the content must have, '' where the address does not say it."""
+    """`sha256` is the required digest, '' if the address has none."""
 
     model: AddressedModel
     sha256: str
 
 
 def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
-    """Raises ConfigError for an address of no known kind, or that is not whole."""
-    address, sha256 = _pinned(text)
+    """Opens an address. Raises ConfigError if its kind is unknown, or it is incomplete."""
+    address, sha256 = _split_digest(text)
     found = _SCHEME.match(address)
     if found is None:
         if not address:
@@ -59,8 +59,9 @@ def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
     return OpenedAddress(_KINDS[scheme](address, settings), sha256)
 
 
-def _pinned(text: str) -> tuple[str, str]:
-    """The address, and the digest behind `#sha256=`. A path may have a `#` of its own."""
+def _split_digest(text: str) -> tuple[str, str]:
+    """Returns the address, and the digest behind `#sha256=`. A path may contain a `#` of its
+    own."""
     address, mark, digest = text.partition("#sha256=")
     if mark and not _SHA256.fullmatch(digest):
         message = f"#sha256={unquote(digest)[:80]}: not 64 digits from 0 to 9 and a to f."

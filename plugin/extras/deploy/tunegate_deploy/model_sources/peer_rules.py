@@ -1,5 +1,5 @@
-"""Which hosts a download may be led to. Who writes an answer must not choose what a runner asks:
-clouds hand out credentials at addresses of their own."""
+"""Decides where a download may be redirected. The author of an answer must not choose what a runner
+connects to: clouds hand out credentials at special addresses."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _METADATA = frozenset(
 
 
 def is_loopback_name(host: str) -> bool:
-    """Returns whether the host, as it is written in an address, is this machine."""
+    """Returns whether the host, as written in an address, is this machine."""
     found = _address(host)
     return host.lower() == "localhost" if found is None else found.is_loopback
 
 
 class PeerRules:
-    """The peers of one download, the one that the user named first. Where that is public, a
-    redirect may not lead into the network of the runner."""
+    """The peers of one download, the user's first. If that is public, a redirect must not lead into
+    the runner's network."""
 
     def __init__(self) -> None:
         self._first: _Address | None = None
 
     def require_allowed(self, host: str) -> None:
-        """Asks before a connection, where the host is written as a number, and after it, of the
-        peer. Raises ConfigError."""
+        """Raises ConfigError for a forbidden peer. Called before a connection if the host is a
+        number, and after it for the peer."""
         found = _address(host)
         if found is None:
             return

@@ -1,5 +1,5 @@
-"""What a registry that asks who we are is answered: the login of the user, or a token that its own
-server gives for it."""
+"""Answers a registry that asks who we are: with the user's login, or a token that its own server
+issues for it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class _Token(msgspec.Struct):
 
 
 def authorization(host: str, challenge: str, shown: str) -> str:
-    """The header that answers the challenge (`WWW-Authenticate`) of a registry. Raises ConfigError
-    where it wants a login that nobody has, EnvironmentUnfitError for an answer without a token."""
+    """Returns the header that answers a registry's challenge (`WWW-Authenticate`). Raises
+    ConfigError if it requires a login that is missing, EnvironmentUnfitError for an answer without
+    a token."""
     login = registry_login(host)
     kind, _, rest = challenge.partition(" ")
     if kind.lower() == "basic" and login.basic:
@@ -53,7 +54,8 @@ def authorization(host: str, challenge: str, shown: str) -> str:
 
 
 def _token_request(realm: str, wanted: dict[str, str], login: RegistryLogin) -> WebRequest:
-    """An identity token is a refresh token of OAuth 2, which is sent in a body."""
+    """Returns the token request; an identity token is an OAuth 2 refresh token, which is sent in a
+    body."""
     if login.identity_token:
         form = {"grant_type": "refresh_token", "client_id": _CLIENT, **wanted}
         return WebRequest(

@@ -1,5 +1,5 @@
 """A model in a bucket: one key with its data files beside it, or a prefix that ends in `/` with an
-artifact of ours. The second user of the client of S3: the cache's store knows no versions."""
+artifact of ours. It has its own requests, as the cache's store knows no versions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _Client = Any
 
 
 class S3Object:
-    """Credentials come from the usual chain of the SDK; endpoint and region are the cache's."""
+    """Credentials come from the SDK's usual chain; endpoint and region are the cache's."""
 
     def __init__(self, address: str, settings: SourceSettings) -> None:
-        """Raises ConfigError for an address that is not whole."""
+        """Raises ConfigError for an incomplete address."""
         found = _FORM.fullmatch(address)
         if found is None:
             message = f"{address.partition('?')[0]}: write s3://bucket/key, or s3://bucket/prefix/."
@@ -83,17 +83,17 @@ class S3Object:
             raise ConfigError(message)
         tag = self._pinned["IfMatch"]
         if self._current_tag() != tag:
-            raise EnvironmentUnfitError(self._moved())
+            raise EnvironmentUnfitError(self._moved_text())
         try:
-            answer = self._put(downloaded, tag)
+            answer = self._put_if_unchanged(downloaded, tag)
         except _MovedError:
             # Ceph compares with the bare tag, and refuses every tag in the quotes it sends.
             if tag == tag.strip('"') or self._current_tag() != tag:
-                raise EnvironmentUnfitError(self._moved()) from None
-            answer = self._put(downloaded, tag.strip('"'))
+                raise EnvironmentUnfitError(self._moved_text()) from None
+            answer = self._put_if_unchanged(downloaded, tag.strip('"'))
         return f"ETag {answer.get('ETag', '')}"
 
-    def _put(self, file: Path, tag: str) -> Mapping[str, Any]:
+    def _put_if_unchanged(self, file: Path, tag: str) -> Mapping[str, Any]:
         def put(client: _Client) -> Mapping[str, Any]:
             with file.open("rb") as body:
                 answer: Mapping[str, Any] = client.put_object(
@@ -107,7 +107,7 @@ class S3Object:
         answer = self._ask(lambda client: client.head_object(Bucket=self._bucket, Key=self._key))
         return str(answer.get("ETag", ""))
 
-    def _moved(self) -> str:
+    def _moved_text(self) -> str:
         return f"{self.shown}: changed since it was read, and was not replaced. Run it again."
 
     def _pieces(self, key: str, pinned: Mapping[str, str]) -> Iterator[bytes]:
@@ -117,7 +117,8 @@ class S3Object:
             yield piece
 
     def _ask(self, request: Callable[[_Client], _T]) -> _T:
-        """Messages hold only the code or the class of an error: texts may hold signed addresses."""
+        """Sends a request. Messages contain only an error's code or class: texts may contain signed
+        addresses."""
         from botocore.exceptions import (  # noqa: PLC0415
             BotoCoreError,
             ClientError,
@@ -130,7 +131,7 @@ class S3Object:
         try:
             return request(self._client)
         except ClientError as error:
-            raise self._refused(error.response) from None
+            raise self._error_of(error.response) from None
         except (NoCredentialsError, PartialCredentialsError, ProfileNotFound) as error:
             message = f"{self.shown}: {type(error).__name__}. {_GIVE}."
             raise ConfigError(message) from None
@@ -142,12 +143,12 @@ class S3Object:
             message = f"{self.shown}: {type(error).__name__}. Try again."
             raise EnvironmentUnfitError(message) from None
 
-    def _refused(self, response: Mapping[str, Any]) -> Exception:
+    def _error_of(self, response: Mapping[str, Any]) -> Exception:
         code = str(response.get("Error", {}).get("Code", "unknown"))
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         code = _SAID.get(status, code) if code.isdigit() else code
         if status == 412 or status == 409:  # noqa: PLR1714, PLR2004
-            return _MovedError(self._moved())
+            return _MovedError(self._moved_text())
         if status in {400, 401, 403, 404}:
             unsigned = status in {401, 403} and not is_signed(self._client)
             hint = f" No credentials were found. {_GIVE}." if unsigned else ""
@@ -178,7 +179,7 @@ _SAID = {
 
 
 class _MovedError(EnvironmentUnfitError):
-    """The key holds something else than was read."""
+    """The key's content has changed since it was read."""
 
 
 _: type[MovableModel] = S3Object

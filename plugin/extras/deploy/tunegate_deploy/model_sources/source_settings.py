@@ -1,4 +1,4 @@
-"""What the configuration says about places outside: the cache's endpoint is the team's."""
+"""Configured settings for external sources: the cache's endpoint is the team's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SourceSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The `endpoint-url` and `region` of the cache; None is the SDK's own choice."""
+    """The cache's `endpoint-url` and `region`; None is the SDK's own choice."""
 
     endpoint_url: str | None = None
     region: str | None = None

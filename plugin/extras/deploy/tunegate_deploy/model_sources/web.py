@@ -1,5 +1,5 @@
-"""The one door to HTTP of the model sources: bounded, with checked hosts, and without a way for an
-answer to take credentials elsewhere."""
+"""The model sources' only use of HTTP: bounded, with checked hosts, and never sending credentials
+where an answer redirects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HOST = re.compile(r"[\w.:%-]+")
 
 
 class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked, of an address that may be secret in its query."""
+    """A request to an address whose query may be secret."""
 
     url: str
     headers: Mapping[str, str] = {}
@@ -42,7 +42,7 @@ class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebAnswer:
-    """What a server answered. `headers` are by their names in small letters."""
+    """A server's answer. `headers` are by lower-case name."""
 
     def __init__(self, answer: BaseHTTPResponse) -> None:
         self._answer = answer
@@ -50,12 +50,12 @@ class WebAnswer:
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it was sent: what is packed stays so, and cannot grow."""
+        """Yields the body as sent: compressed content stays so, and cannot grow."""
         while piece := self._answer.read1(_PIECE_BYTES, decode_content=False):
             yield piece
 
     def body(self, most_bytes: int) -> bytes:
-        """The whole body. Raises EnvironmentUnfitError where it is longer."""
+        """Returns the whole body. Raises EnvironmentUnfitError if it is longer."""
         found = bytearray()
         for piece in self.pieces():
             found += piece
@@ -67,11 +67,11 @@ class WebAnswer:
 
 @contextmanager
 def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
-    """The answer to one request, whatever its status; redirects of a GET or HEAD are followed. The
-    `Authorization` of the request goes to its own host alone. Raises ConfigError for an address
-    that is not taken, EnvironmentUnfitError for a server that does not answer in time."""
+    """Yields the answer to one request, whatever its status; redirects of a GET or HEAD are
+    followed. The `Authorization` header goes only to the request's own host. Raises ConfigError for
+    a forbidden address, EnvironmentUnfitError for a server that does not answer in time."""
     try:
-        with _followed(request, PeerRules()) as answer:
+        with _follow_redirects(request, PeerRules()) as answer:
             yield WebAnswer(answer)
     except (HTTPError, OSError) as error:
         shown, untrusted = shown_url(request.url), untrusted_reason(error)
@@ -85,7 +85,7 @@ def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
 
 
 def require_success(answer: WebAnswer, shown: str) -> None:
-    """Raises ConfigError for what the user can change, EnvironmentUnfitError for the rest."""
+    """Raises ConfigError for what the user can change, EnvironmentUnfitError for other failures."""
     if answer.status in _REFUSED:
         message = f"{shown}: refused ({answer.status}). Give credentials: {PAGE}"
         raise ConfigError(message)
@@ -97,14 +97,13 @@ def require_success(answer: WebAnswer, shown: str) -> None:
 
 
 def shown_url(url: str) -> str:
-    """The address without its query, which may be a signature, and without a user."""
+    """Returns the address without a user and without its query, which may be a signature."""
     parts = _parts(url)
     return SplitResult(parts.scheme, _host_of(parts), parts.path, "", "").geturl()
 
 
 def require_web_address(url: str) -> SplitResult:
-    """Raises ConfigError for one with credentials in it, or that is not encrypted on its way over a
-    network."""
+    """Raises ConfigError for an address with credentials in it, or unencrypted over a network."""
     parts = _parts(url)
     if "@" in parts.netloc:
         message = (
@@ -138,41 +137,44 @@ def _host_of(parts: SplitResult) -> str:
 
 
 @contextmanager
-def _followed(request: WebRequest, peers: PeerRules) -> Iterator[BaseHTTPResponse]:
+def _follow_redirects(request: WebRequest, peers: PeerRules) -> Iterator[BaseHTTPResponse]:
     for _ in range(_MAX_REDIRECTS + 1):
         parts = require_web_address(request.url)
         with (
             closing(_pool(parts, peers)) as pool,
-            closing(_patient(pool, request, parts)) as answer,
+            closing(_send_with_retries(pool, request, parts)) as answer,
         ):
-            target = _redirected(answer, request)
+            target = _redirect_of(answer, request)
             if target is None:
                 yield answer
                 return
-        request = _led_to(urljoin(request.url, target), request)
+        request = _redirected_request(urljoin(request.url, target), request)
     message = f"{shown_url(request.url)}: more than {_MAX_REDIRECTS} redirects."
     raise EnvironmentUnfitError(message)
 
 
-def _redirected(answer: BaseHTTPResponse, request: WebRequest) -> str | None:
+def _redirect_of(answer: BaseHTTPResponse, request: WebRequest) -> str | None:
     if request.method in {"GET", "HEAD"} and answer.status in _REDIRECTS:
         return answer.headers.get("location")
     return None
 
 
-def _led_to(url: str, request: WebRequest) -> WebRequest:
-    """The request to where a redirect leads: without credentials on another host."""
+def _redirected_request(url: str, request: WebRequest) -> WebRequest:
+    """Returns the request to a redirect's destination: without credentials if the host is
+    another."""
     headers = request.headers
     if _parts(url)[:2] != _parts(request.url)[:2]:
         headers = {name: value for name, value in headers.items() if name != "Authorization"}
     return msgspec.structs.replace(request, url=url, headers=headers)
 
 
-def _patient(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) -> BaseHTTPResponse:
-    """Asks again where a server is busy or cannot be reached."""
+def _send_with_retries(
+    pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult
+) -> BaseHTTPResponse:
+    """Repeats a request if a server is busy or unreachable."""
     for attempt in range(1, _ATTEMPTS):
         try:
-            answer = _asked(pool, request, parts)
+            answer = _send(pool, request, parts)
         except (HTTPError, OSError):
             answer = None
         if answer is not None:
@@ -180,10 +182,10 @@ def _patient(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) 
                 return answer
             answer.close()
         time.sleep(_FIRST_PAUSE_SECONDS * attempt)
-    return _asked(pool, request, parts)
+    return _send(pool, request, parts)
 
 
-def _asked(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) -> BaseHTTPResponse:
+def _send(pool: HTTPConnectionPool, request: WebRequest, parts: SplitResult) -> BaseHTTPResponse:
     path = parts.path or "/"
     return pool.urlopen(
         request.method,
@@ -208,7 +210,7 @@ def _pool(parts: SplitResult, peers: PeerRules) -> HTTPConnectionPool:
 
 
 def _proxy_for(parts: SplitResult) -> str | None:
-    """The proxy of the usual variables (HTTPS_PROXY, NO_PROXY), where one is set for this host."""
+    """Returns the proxy of the usual variables (HTTPS_PROXY, NO_PROXY) for this host, if any."""
     host = parts.hostname or ""
     if is_loopback_name(host) or urllib.request.proxy_bypass(host):
         return None
