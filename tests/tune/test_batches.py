@@ -23,7 +23,7 @@ from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, fewest_trials
 from tunegate.tune.protocol import Candidate, Measured, Schedule
-from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated
+from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated, spills
 from tunegate.tune.task_history import (
     Prediction,
     TaskHistory,
@@ -350,6 +350,24 @@ def test_a_copy_that_stays_a_loop_is_not_code() -> None:
 
 def test_a_sketch_without_a_loop_nest_is_never_rejected() -> None:
     assert not is_bloated(None, ((1024,),))
+
+
+GPU = LoopNest(tuple((place, level) for level in range(5) for place in (0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_spilled"),
+    [
+        ((8, 2, 16, 4, 2), (8, 1, 16, 1, 8), False),  # 128 sums in each of 256 threads
+        ((8, 4, 16, 4, 2), (8, 1, 16, 1, 8), True),  # 256, and a thread has 255 registers
+        ((8, 2, 32, 4, 2), (8, 1, 32, 1, 8), True),  # 128 in each of 1,024 threads
+    ],
+)
+def test_sums_that_need_more_registers_than_a_gpu_has_are_not_tried(
+    rows: tuple[int, ...], columns: tuple[int, ...], is_spilled: bool
+) -> None:
+    assert spills(GPU, (rows, columns)) is is_spilled
+    assert not spills(INNER, (rows[:4], columns[:4]))
 
 
 tiles = st.tuples(*[st.sampled_from((1, 2, 3, 4, 8, 16))] * 4)

@@ -186,8 +186,10 @@ class SampleFeatures:
         """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
         return sample.template, innermost(self._sketches[sample.template], _decided(sample))
 
-    def is_bloated(self, sample: ScheduleSample) -> bool:
-        return is_bloated(self._sketches[sample.template].nest, _decided(sample))
+    def is_hopeless(self, sample: ScheduleSample, kind: str) -> bool:
+        """Returns whether a sample is not worth compiling for a target of this kind."""
+        rejects = spills if kind == "cuda" else is_bloated
+        return rejects(self._sketches[sample.template].nest, _decided(sample))
 
     def _own(self, sample: ScheduleSample) -> list[float]:
         sampling = self._templates[sample.template]
@@ -248,3 +250,23 @@ def copied_statements(nest: LoopNest, decided: Decided) -> int:
     innermost, _ = nest.order[-1]
     vectors = tile // decided[innermost][-1]
     return vectors if vectors <= nest.unrolled_steps(decided) else 0
+
+
+# The registers of a sample on a GPU. MetaSchedule keeps the sums of a thread in registers, those of
+# its virtual threads too. Where they are more than a thread or a block can have, the assembler puts
+# them into memory: such a kernel takes longest to compile and is never fast.
+
+MAX_OF_THREAD, MAX_OF_BLOCK = 255, 65_536
+"""Registers of 32 bits, alike on all of NVIDIA's architectures since 2012."""
+_GPU_LEVELS = 5
+"""Those of a spatial tile: blocks, virtual threads, threads, and two inside a thread."""
+
+
+def spills(nest: LoopNest | None, decided: Decided) -> bool:
+    """Returns whether the sums alone need more registers than there are."""
+    tiles = [decided[place] for place in nest.spatial] if nest is not None else []
+    if not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
+        return False
+    sums = math.prod(virtual * outer * inner for _, virtual, _, outer, inner in tiles)
+    threads = math.prod(tile[2] for tile in tiles)
+    return sums > MAX_OF_THREAD or sums * threads > MAX_OF_BLOCK

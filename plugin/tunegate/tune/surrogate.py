@@ -144,14 +144,11 @@ _GENERATIONS = 2
 
 
 class SamplePools:
-    """Makes pools of `samples`. With `drops_bloated`, samples that keep a CPU's compiler busy are
-    left out."""
+    """Makes pools of `samples` for a `kind` of target, without those that are not worth
+    compiling."""
 
-    def __init__(
-        self, samples: SampleSpace, features: SampleFeatures, *, drops_bloated: bool
-    ) -> None:
-        self._samples, self._features = samples, features
-        self._drops_bloated = drops_bloated
+    def __init__(self, samples: SampleSpace, features: SampleFeatures, kind: str) -> None:
+        self._samples, self._features, self._kind = samples, features, kind
 
     def drawn(
         self, good: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
@@ -180,7 +177,7 @@ class SamplePools:
         self, pool: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
     ) -> list[ScheduleSample]:
         new = (sample for sample in pool if sample not in seen)
-        return [s for s in new if not (self._drops_bloated and self._features.is_bloated(s))]
+        return [each for each in new if not self._features.is_hopeless(each, self._kind)]
 
     def _scores(
         self, score: Score, samples: Sequence[ScheduleSample]

@@ -106,14 +106,14 @@ def test_what_would_keep_the_compiler_busy_is_never_proposed() -> None:
     statements."""
     mine = search(size=512)
     assert any(
-        mine._features.is_bloated(sample)
+        mine._features.is_hopeless(sample, "llvm")
         for sample in SampleSpace(mine.space.sampling(), random.Random(1)).pool([], 512)
     )
     for _ in range(6):
         proposed = mine.propose(8, ()).candidates
         mine.learn(results(proposed))
         samples = [ScheduleSample(c.schedule.template, c.schedule.decisions) for c in proposed[-8:]]
-        assert not any(mine._features.is_bloated(sample) for sample in samples)
+        assert not any(mine._features.is_hopeless(sample, "llvm") for sample in samples)
 
 
 def test_a_small_space_is_exhausted_and_says_so() -> None:
@@ -143,7 +143,11 @@ def test_samples_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> 
     later = mine.propose(8, ()).candidates
     mine.learn(results(later))
     assert len(later) >= 4
-    assert len(mine.propose(8, ()).candidates) >= 4
+    last = mine.propose(8, ()).candidates
+    assert len(last) >= 4
+    tried = [candidate for candidate in (*later, *last) if candidate.origin == "search"]
+    samples = [ScheduleSample(each.schedule.template, each.schedule.decisions) for each in tried]
+    assert not any(mine._features.is_hopeless(sample, "cuda") for sample in samples)
 
 
 def test_seeds_come_first_and_what_a_batch_has_no_room_for_comes_with_the_next() -> None:

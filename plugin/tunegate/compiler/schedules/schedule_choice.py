@@ -236,9 +236,9 @@ def _rank_samples(
     seldom = [d for d, t in space.templates.items() if t.variant.is_seldom_best]
     rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
     samples = SampleSpace(sampling, rng, seldom=seldom)
-    pools = SamplePools(samples, features, drops_bloated=kind == "llvm")
+    pools = SamplePools(samples, features, kind)
     drawn, _ = pools.drawn(offered, ())
-    fitting = [each for each in offered if not features.is_bloated(each)]
+    fitting = [each for each in offered if not features.is_hopeless(each, kind)]
     scores = pools.bred(prior.ratios, [*fitting, *drawn], (), ())
     for sample in sorted(scores, key=lambda each: -scores[each]):
         if prior.knows([features.of(sample)])[0]:

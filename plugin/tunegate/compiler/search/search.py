@@ -71,8 +71,7 @@ class TaskSearch:
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
         self._surrogate = Surrogate(prior if is_known else None)
-        is_cpu = str(target.kind.name) == "llvm"
-        self._pools = SamplePools(samples, self._features, drops_bloated=is_cpu)
+        self._pools = SamplePools(samples, self._features, str(target.kind.name))
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}
         self._seen: set[Schedule] = set()
