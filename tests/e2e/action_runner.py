@@ -34,7 +34,7 @@ def run_action(
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The exit code, the outputs, the summary and the log of the action. `variables` are in the
-    runner's environment besides."""
+    runner's environment besides; of a PYTHONPATH the packages are in the action's own."""
     event_file = temp / "event.json"
     event_file.write_text(json.dumps(event.payload))
     context = {
@@ -48,7 +48,7 @@ def run_action(
             "GITHUB_EVENT_PATH": str(event_file),
             "GITHUB_REPOSITORY": "acme/models",
             "GITHUB_WORKSPACE": str(workspace),
-            "RUNNER_TOOL_CACHE": str(_tool_cache(temp)),
+            "RUNNER_TOOL_CACHE": str(_tool_cache(temp, (variables or {}).get("PYTHONPATH", ""))),
             **(variables or {}),
         },
     }
@@ -65,13 +65,15 @@ def run_action(
     return result
 
 
-def _tool_cache(temp: Path) -> Path:
-    """The locked environment as an earlier job of this runner left it: that of these tests."""
+def _tool_cache(temp: Path, packages: str) -> Path:
+    """The locked environment as an earlier job of this runner left it: that of these tests, with
+    what is at `packages`."""
     system = shutil.which("python3") or sys.executable
     directory = temp / "tools" / "tunegate" / "env" / key_by(system)
     (directory / "bin").mkdir(parents=True, exist_ok=True)
     python = directory / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    path = f"PYTHONPATH={packages}:$PYTHONPATH " if packages else ""
+    python.write_text(f'#!/bin/sh\n{path}exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     seal(directory)
     return temp / "tools"

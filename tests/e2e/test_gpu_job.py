@@ -22,6 +22,7 @@ from benchmarks.kit.model_changes import new_weights
 
 from tests.cuda_stand_in.environment import launches
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.e2e.action_runner import Event, run_action
 from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import FIRST_ANALYSIS, Workspace
 
@@ -237,3 +238,41 @@ def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
     told = runner.tunegate("cache", "stats")
     assert told.returncode == 0, told.stderr
     assert "that wrote to zone" in told.stdout
+
+
+@pytest.mark.pipelines
+def test_the_actions_stages_measure_two_models_on_two_gpu_runners(
+    tmp_path: Path, cuda_stand_in: WhatCuda, node_modules: Path
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    root = runner.workspace.root
+    models = {name: chain_model(layers=1, width=width) for name, width in (("m", 16), ("n", 32))}
+    for name, model in models.items():
+        save(model, root / "models" / f"{name}.onnx")
+    runner.workspace.commit()
+    for name, model in models.items():
+        save(new_weights(model), root / "models" / f"{name}.onnx")
+    runner.workspace.commit()
+    (tmp_path / "temp").mkdir()
+
+    def stage(name: str, **inputs: str) -> dict[str, Any]:
+        done = run_action(
+            Event("workflow_dispatch", {}),
+            {"stage": name, "base": "HEAD~1", "head": "HEAD", "trials": "0", **inputs},
+            workspace=root,
+            temp=tmp_path / "temp",
+            node_modules=node_modules,
+            variables=runner.variables,
+        )
+        assert done["exitCode"] == 0, done["log"]
+        outputs: dict[str, Any] = done["outputs"]
+        return outputs
+
+    planned = stage("plan", **{"measure-shards": "2"})
+    shards = [str(each["shard"]) for each in json.loads(planned["measure-matrix"])["include"]]
+    assert shards == ["0", "1"]
+    for shard in shards:
+        stage("measure", shard=shard)
+    assert stage("gate")["verdict"] == "pass"
+    findings = {each["model"]: each["status"] for each in runner.verdict()["findings"]}
+    assert findings == {"models/m.onnx": "pass", "models/n.onnx": "pass"}
