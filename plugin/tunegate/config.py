@@ -608,6 +608,21 @@ class WatchConfig(_Section, frozen=True, kw_only=True):
     ] = ()
 
 
+class OperatorLibraryConfig(_Section, frozen=True, kw_only=True):
+    """A library with operators that ONNX Runtime does not bring."""
+
+    library: Annotated[
+        str,
+        msgspec.Meta(pattern=r"^(/.+|[A-Za-z_][A-Za-z0-9_]*)$"),
+        Key("a package beside tunegate, such as `onnxruntime_extensions`, or an absolute path"),
+    ]
+    sha256: Annotated[
+        str,
+        msgspec.Meta(pattern=r"^[0-9a-f]{64}$"),
+        Key("the digest of the library's file; another file is not loaded"),
+    ]
+
+
 class Config(_Section, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -634,6 +649,13 @@ class Config(_Section, frozen=True, kw_only=True):
         GateConfig()
     )
     watch: Annotated[WatchConfig, Key("which files decide what runs the models")] = WatchConfig()
+    custom_operators: Annotated[
+        tuple[OperatorLibraryConfig, ...],
+        Key(
+            "libraries that ONNX Runtime loads for models that [use their "
+            "operators](how-to/models.md#custom-operators)"
+        ),
+    ] = ()
     executor: Annotated[
         Name,
         Key(

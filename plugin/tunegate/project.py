@@ -15,6 +15,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError, RevisionError
 from tunegate.handover import check_changes, check_release, check_revisions
 from tunegate.models.inputs.checked_values import FilesOfConfig
+from tunegate.models.operator_libraries import require_outside
 from tunegate.models.reader import GitModelReader
 from tunegate.ports import Repository
 from tunegate.review import config_file
@@ -147,7 +148,9 @@ class Project:
         )
 
     def checkout(self) -> Subject:
-        """Returns the checkout as a subject, with its own configuration."""
+        """Returns the checkout as a subject, with its own configuration. Raises ConfigError where
+        that names code in the checkout."""
+        require_outside(self.config.custom_operators, self.repository.root)
         return Subject(
             config=self.config,
             repository=self.repository,
@@ -210,6 +213,7 @@ class Project:
         config = judging_config(before.config, own, changes, self._reader)
         rules = f"{self.config_path}, with the rules of the base"
         config_file.check_config(config, rules, is_merged=True)
+        require_outside(config.custom_operators, self.repository.root)
         day = today(SystemClock())
         judge = changes.revisions.judged_by
         return Review(

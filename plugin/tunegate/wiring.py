@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -135,7 +136,13 @@ def opened_upgrade_tools(
 
     def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
         limit_seconds = answer_seconds(config.gate)
-        return FreshProcesses(scratch, seed, limit_seconds=limit_seconds, pythons=pythons)
+        return FreshProcesses(
+            scratch,
+            seed,
+            limit_seconds=limit_seconds,
+            pythons=pythons,
+            libraries=config.custom_operators,
+        )
 
     rules = with_configured(judging_rules(settings, review), config, review.changes)
     with opened_gate_tools(settings, config, benchmarker, out, rules) as tools:
@@ -214,7 +221,11 @@ def _saving_builders(
     limit_seconds = build_seconds(config.budget)
     return {
         runtime.name: SavingBuilder(
-            runtime, workdir / "save" / runtime.name, seed=seed, limit_seconds=limit_seconds
+            runtime,
+            workdir / "save" / runtime.name,
+            seed=seed,
+            limit_seconds=limit_seconds,
+            libraries=config.custom_operators,
         )
         for runtime in filter(saves, installed.runtimes)
     }
@@ -230,8 +241,9 @@ def _benchmarker(
         seed,
         _cuda_target(config),
         limit_seconds=limit_seconds,
-        reference=reference_builder,
+        reference=partial(reference_builder, libraries=config.custom_operators),
         pythons=pythons,
+        libraries=config.custom_operators,
     )
 
 

@@ -26,6 +26,8 @@ OTHER_MEANINGS = {
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/models/reference": {"onnxruntime"},
     "plugin/tunegate/artifacts/candidates.py": {"onnxruntime"},
+    # The name of a package with operators.
+    "plugin/tunegate/models/operator_libraries.py": {"onnxruntime"},
     # Its values hold the types that NumPy lacks.
     "plugin/tunegate/models/narrow_types.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.

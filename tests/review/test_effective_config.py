@@ -15,6 +15,7 @@ from tunegate.config import (
     GateConfig,
     ModelConfig,
     ObjectiveConfig,
+    OperatorLibraryConfig,
     TargetConfig,
 )
 from tunegate.review.effective_config import Effective, effective, in_report_order
@@ -71,6 +72,9 @@ caches = st.builds(
 )
 
 
+LIBRARIES = tuple(OperatorLibraryConfig(library=name, sha256=name * 64) for name in "ab")
+
+
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
     found = draw(st.lists(targets, min_size=1, max_size=3, unique_by=lambda target: target.name))
@@ -89,6 +93,7 @@ def configs(draw: st.DrawFn) -> Config:
         budget=draw(budgets),
         gate=draw(gates),
         executor=draw(st.sampled_from(["local", "ray"])),
+        custom_operators=draw(st.sampled_from([(), LIBRARIES[:1], LIBRARIES])),
     )
 
 
@@ -123,6 +128,7 @@ def no_rule_of_the_base_is_loosened(base: Config, judged: Config) -> None:
     assert not is_loosened(judged.gate, base.gate, GATE)
     assert (judged.cache, judged.executor) == (base.cache, base.executor)
     assert judged.budget == base.budget
+    assert judged.custom_operators == base.custom_operators
     for path in PATHS:
         old, new = entry_for(base, path), entry_for(judged, path)
         if old is None:
@@ -165,6 +171,7 @@ def every_difference_that_has_no_effect_is_told(
     if not any(change.weakens for change in changes):
         sections = (judged.gate, judged.budget, judged.cache, judged.executor)
         assert sections == (head.gate, head.budget, head.cache, head.executor)
+        assert judged.custom_operators == head.custom_operators
         assert all(
             needs_of(judged, path) == needs_of(head, path)
             for path in PATHS

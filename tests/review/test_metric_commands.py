@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.config import Accuracy, AccuracyConfig, Config, MetricCommandConfig, ModelConfig
+from tunegate.config import (
+    Accuracy,
+    AccuracyConfig,
+    Config,
+    MetricCommandConfig,
+    ModelConfig,
+    OperatorLibraryConfig,
+)
 from tunegate.review.base_rules import metric_of
 from tunegate.review.effective_config import Effective, effective, of_head_alone
 from tunegate.review.model_settings import entry_for
@@ -61,6 +68,16 @@ def test_a_head_that_no_base_judges_has_no_command(head: Config) -> None:
     assert not any(metric_of(each.accuracy) for each in found.config.models)
     asked = [each.path for each in head.models if metric_of(each.accuracy)]
     assert [told.model for told in found.changes] == asked
+
+
+def test_a_head_that_no_base_judges_has_no_library() -> None:
+    library = OperatorLibraryConfig(library="onnxruntime_extensions", sha256="0" * 64)
+    head = Config(models=(ModelConfig(path="*.onnx"),), custom_operators=(library,))
+    found = of_head_alone(head)
+    assert found.config.custom_operators == ()
+    assert [(told.key, told.counts) for told in found.changes] == [
+        ("custom-operators", "once merged")
+    ]
 
 
 def config(accuracy: Accuracy) -> Config:

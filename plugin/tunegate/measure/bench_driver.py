@@ -17,6 +17,7 @@ from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.measure.bench_process import MAX_SECONDS, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
+from tunegate.models.operator_libraries import Libraries
 from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 from tunegate.system.clock import derived
 
@@ -30,7 +31,8 @@ class FreshProcesses:
     """Measures on this machine; GPU artifacts on the GPU of the target `cuda`. Inputs and orders
     come from `seed`. A process that takes longer than `limit_seconds` for an answer is killed.
     `reference_ms` measures what `reference` builds. An artifact in `pythons` runs under that
-    Python, with the packages of its environment."""
+    Python, with the packages of its environment. `libraries` may be loaded for custom
+    operators."""
 
     def __init__(
         self,
@@ -41,10 +43,12 @@ class FreshProcesses:
         limit_seconds: float = MAX_SECONDS,
         reference: ReferenceBuilder | None = None,
         pythons: Mapping[Path, Path] = MappingProxyType({}),
+        libraries: Libraries = (),
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         named = {str(artifact.absolute()): python for artifact, python in pythons.items()}
-        self._limits, self._reference = Limits(limit_seconds, pythons=named), reference
+        self._limits = Limits(limit_seconds, pythons=named, libraries=tuple(libraries))
+        self._reference = reference
         self._scratch = scratch
         self._devices = Devices(cuda)
         self._seed = seed

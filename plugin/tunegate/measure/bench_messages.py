@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from tunegate.artifacts.changes import Side
+from tunegate.config import OperatorLibraryConfig
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 
@@ -15,7 +16,7 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     """Load the artifact and warm up for at least this long. Inputs come from `seed`, by the rules
     in `inputs` if there are some, otherwise by the artifact's own. An input with several cases
     takes `case`, or one chosen by the seed. Every inference is slowed by `slowdown_percent` in a
-    busy loop."""
+    busy loop. `libraries` are those that an artifact may need."""
 
     artifact: str
     threads: int
@@ -24,6 +25,7 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     slowdown_percent: float = 0.0
     inputs: tuple[ArtifactTensor, ...] = ()
     case: int | None = None
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
@@ -41,6 +43,7 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
     threads: int
     inferences: int
     seed: int
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
-from tunegate.config import TargetConfig
+import msgspec
+
+from tunegate.config import OperatorLibraryConfig, TargetConfig
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 from tunegate.measure.bench_messages import (
     BenchReply,
@@ -42,12 +44,13 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 class Limits(NamedTuple):
     """Limits of a bench process: seconds for an answer, and the number of processes that share the
     memory (the free memory at that time, or `memory`). `pythons` maps artifacts to the Python of
-    another environment."""
+    another environment; `libraries` may be loaded for custom operators."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
     memory: MemoryLimit | None = None
     pythons: Mapping[str, Path] = {}
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
 _ALONE = Limits()
@@ -82,13 +85,14 @@ class Process:
             log=log,
             python=limits.pythons.get(start.artifact),
         )
-        self._limit_seconds = limits.seconds
+        self._limits = limits
         self._start = start
         self.peak_bytes = self.workspace_bytes = 0
 
     def start(self, again: Start | None = None) -> float:
         """Returns the median milliseconds after the warm-up. A running process may load `again`."""
-        ready = self._ask(again or self._start, Ready)
+        start = msgspec.structs.replace(again or self._start, libraries=self._limits.libraries)
+        ready = self._ask(start, Ready)
         self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
         return ready.milliseconds
 
@@ -104,7 +108,8 @@ class Process:
         return TimedBlock(times, len(times) + timed.untimed)
 
     def operators_ms(self, inferences: int) -> dict[str, float]:
-        request = Profile(self._start.artifact, self._start.threads, inferences, self._start.seed)
+        start, libraries = self._start, self._limits.libraries
+        request = Profile(start.artifact, start.threads, inferences, start.seed, libraries)
         return self._ask(request, Profiled).milliseconds
 
     @property
@@ -115,7 +120,7 @@ class Process:
         self._child.kill()
 
     def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
-        deadline = time.monotonic() + self._limit_seconds
+        deadline = time.monotonic() + self._limits.seconds
         try:
             self._child.send(request)
             with selectors.DefaultSelector() as selector:
@@ -130,7 +135,7 @@ class Process:
         except ChildDiedError as error:
             message = f"the measuring process {error} (log: {self._log})"
             raise MeasurementError(message) from error
-        message = f"no answer in {self._limit_seconds:.0f} s (log: {self._log})"
+        message = f"no answer in {self._limits.seconds:.0f} s (log: {self._log})"
         raise MeasurementError(message)
 
 

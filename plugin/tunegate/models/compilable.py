@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.graph import STANDARD_DOMAINS
+from tunegate.models.graph import SHOWN_OPERATORS, STANDARD_DOMAINS, custom_operators
 from tunegate.models.prepared import Compilable
 from tunegate.models.reference.onnx_runtime import said
 from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
@@ -32,8 +32,14 @@ def compilable(
     """Optimizes a model of static shapes, called `path` in messages, and returns its files. `file`
     holds the model as it is (None: not saved yet). It `was_open` if its sizes were fixed here.
 
-    Raises UnsupportedModelError for what ONNX Runtime rejects at static shapes.
+    Raises UnsupportedModelError for operators of a library, and for what ONNX Runtime rejects at
+    static shapes.
     """
+    of_libraries = custom_operators(proto)
+    if of_libraries:
+        named = ", ".join(of_libraries[:SHOWN_OPERATORS])
+        message = f"{path}: {named} comes from a library, which only ONNX Runtime loads."
+        raise UnsupportedModelError(message)
     fixed, optimized = file or into / "fixed.onnx", into / "optimized.onnx"
     try:
         into.mkdir(parents=True, exist_ok=True)

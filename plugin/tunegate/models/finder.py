@@ -14,6 +14,7 @@ from tunegate.artifacts.changes import ModelInput
 from tunegate.artifacts.inputs import DrawnInput, InputRule
 from tunegate.config import Config
 from tunegate.errors import ModelError, NoOnnxError
+from tunegate.models.graph import custom_operators
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, evidence_of
 from tunegate.models.sizes import GuessedSize, guessed_sizes
@@ -24,9 +25,6 @@ from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENDING = ".onnx"
-_CONTRIB = "ai.onnx.contrib"
-"""The domain of onnxruntime-extensions, which is among ONNX's own."""
-_KNOWN_DOMAINS = ("ai.onnx", "com.microsoft", "com.ms.internal", "org.pytorch.aten")
 
 
 class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,31 +99,6 @@ def _read_model(root: Path, path: str, *, is_committed: bool, with_guesses: bool
         guesses=guessed_sizes(model, evidence_at(root, path, model)) if with_guesses else (),
         is_committed=is_committed,
     )
-
-
-def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
-    ONNX nor ONNX Runtime has their domain, and the model does not define them."""
-    own = {(function.domain, function.name) for function in model.functions}
-    graphs = [model.graph.node, *(function.node for function in model.functions)]
-    found: set[str] = set()
-    while graphs:
-        for node in graphs.pop():
-            if _is_custom(node.domain) and (node.domain, node.op_type) not in own:
-                found.add(f"{node.domain}:{node.op_type}")
-            for attribute in node.attribute:
-                inner = (
-                    (attribute.g, *attribute.graphs)
-                    if attribute.HasField("g")
-                    else attribute.graphs
-                )
-                graphs += [graph.node for graph in inner]
-    return tuple(sorted(found))
-
-
-def _is_custom(domain: str) -> bool:
-    is_known = not domain or domain.startswith(_KNOWN_DOMAINS)
-    return domain == _CONTRIB or not is_known
 
 
 def evidence_at(root: Path, path: str, model: onnx.ModelProto) -> Evidence:

@@ -25,6 +25,28 @@ def operator_of(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
 
 
+_CONTRIB = "ai.onnx.contrib"
+"""The domain of onnxruntime-extensions, which is among ONNX's own."""
+_KNOWN_DOMAINS = ("ai.onnx", "com.microsoft", "com.ms.internal", "org.pytorch.aten")
+
+
+SHOWN_OPERATORS = 3
+"""Custom operators of a model that a message names."""
+
+
+def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
+    ONNX nor ONNX Runtime has their domain, and the model does not define them."""
+    own = {(function.domain, function.name) for function in model.functions}
+    used = {(node.domain, node.op_type) for node in nodes_of(model) if _is_custom(node.domain)}
+    return tuple(sorted(f"{domain}:{name}" for domain, name in used - own))
+
+
+def _is_custom(domain: str) -> bool:
+    is_known = not domain or domain.startswith(_KNOWN_DOMAINS)
+    return domain == _CONTRIB or not is_known
+
+
 # The digest of an ONNX graph without its weights, computed without compiling.
 
 _INTEGERS = {TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL}

@@ -17,6 +17,7 @@ import onnx
 
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models.compilable import compilable
+from tunegate.models.graph import custom_operators
 from tunegate.models.model_inputs import made_of, model_input, real_inputs, stated_size
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
@@ -46,6 +47,7 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
         inputs=tuple(tensor_of(value, path) for value in real_inputs(proto.graph)),
         outputs=tuple(output.name for output in proto.graph.output),
         make_compilable=partial(_compilable, original, weights, shapes, into, path),
+        custom_operators=custom_operators(proto),
     )
 
 

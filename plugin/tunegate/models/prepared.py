@@ -49,7 +49,8 @@ class PreparedModel:
 
     `inputs` are those of one inference, with sizes for dynamic dimensions. The compiler's files are
     made on demand: `make_compilable` raises UnsupportedModelError. `calibration` are inputs to
-    learn tensor ranges from, for candidates that need them.
+    learn tensor ranges from, for candidates that need them; `custom_operators` are those of
+    libraries.
     """
 
     original: Path
@@ -58,6 +59,7 @@ class PreparedModel:
     outputs: tuple[str, ...]
     make_compilable: Callable[[], Compilable]
     calibration: Iterable[Mapping[str, Any]] = ()
+    custom_operators: tuple[str, ...] = ()
 
     @property
     def fixed(self) -> Path:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath, PolicyChange
-from tunegate.config import Config, ModelConfig
+from tunegate.config import Config, ModelConfig, OperatorLibraryConfig
 from tunegate.review.base_rules import (
     merged_targets,
     merged_watch,
@@ -75,10 +75,12 @@ def effective(
 
 
 def of_head_alone(head: Config) -> Effective:
-    """Returns the head's own rules if the base has none, without its commands: a pull request would
-    choose what runs."""
-    models = without_commands(head.models)
-    return Effective(msgspec.structs.replace(head, models=models), tuple(new_commands(head.models)))
+    """Returns the head's own rules if the base has none, without its commands and libraries: a pull
+    request would choose what runs."""
+    config = msgspec.structs.replace(
+        head, models=without_commands(head.models), custom_operators=()
+    )
+    return Effective(config, (*new_commands(head.models), *_library_changes((), head)))
 
 
 def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:
@@ -116,6 +118,7 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
     yield from section_changes(base.budget, head.budget, BUDGET, "budget")
     yield from section_changes(base.cache, head.cache, CACHE, "cache")
     yield from watch_changes(base.watch, head.watch)
+    yield from _library_changes(base.custom_operators, head)
     if base.executor != head.executor:
         yield PolicyChange(
             key="executor",
@@ -123,6 +126,19 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
             new=written(head.executor),
             effect="changed",
             counts="once merged",
+        )
+
+
+def _library_changes(
+    before: tuple[OperatorLibraryConfig, ...], head: Config
+) -> Iterator[PolicyChange]:
+    """A library is code: the head can neither open one nor change its digest."""
+    if head.custom_operators != before:
+        old, new = (
+            written(list(each)) if each else "not set" for each in (before, head.custom_operators)
+        )
+        yield PolicyChange(
+            key="custom-operators", old=old, new=new, effect="changed", counts="once merged"
         )
 
 

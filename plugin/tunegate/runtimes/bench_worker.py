@@ -58,7 +58,8 @@ def _answer(request: BenchRequest) -> BenchReply:
             case Profile():
                 _pin(request.threads)
                 artifact, inferences = Path(request.artifact), request.inferences
-                return Profiled(operators_ms(artifact, inferences, request.seed))
+                libraries = request.libraries
+                return Profiled(operators_ms(artifact, inferences, request.seed, libraries))
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -69,7 +70,8 @@ def _start(request: Start) -> Ready:
     """Starts the artifact, or restarts it for other inputs, after dropping the loaded one."""
     _loaded.clear()
     _pin(request.threads)
-    run = bound_inference(Path(request.artifact), request.seed, request.inputs, request.case)
+    artifact, libraries = Path(request.artifact), request.libraries
+    run = bound_inference(artifact, request.seed, request.inputs, request.case, libraries)
     if request.slowdown_percent:
         run = _slow_down(run, request.slowdown_percent / 100)
     _loaded.append(run)

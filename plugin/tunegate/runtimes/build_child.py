@@ -17,14 +17,16 @@ from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
+from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.calibration import calibration
 from tunegate.models.inputs.drawn_inputs import Drawing, draw_inputs
+from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun, compared, kind
 from tunegate.models.reference.error_samples import sampled_errors
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import said, use_libraries
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
@@ -49,7 +51,20 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         )
     except TunegateError as error:
         return Refused(str(error), memory=lacked_memory(error))
+    reply = _asked(runtime, prepared, request)
+    operators = prepared.custom_operators[:SHOWN_OPERATORS]
+    if not isinstance(reply, Refused) or not operators or request.libraries:
+        return reply
+    told = (
+        f"{reply.reason} {', '.join(operators)} may be of a library: name it under "
+        "custom-operators, which counts once merged."
+    )
+    return Refused(told, memory=reply.memory)
+
+
+def _asked(runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact) -> WriteReply:
     try:
+        use_libraries(library_files(request.libraries if prepared.custom_operators else ()))
         return _write_artifact(runtime, prepared, request)
     except NotOfferedError as error:
         precision = request.settings.get(PRECISION, FLOAT32)
@@ -88,6 +103,7 @@ def _write_artifact(
         device=request.device,
         model=request.path,
         toolchain=dict(runtime.versions()),
+        libraries=_digests(prepared, request),
     )
     files = files_in(directory)
     key = _key(files, artifact, request)
@@ -116,6 +132,11 @@ def _write_artifact(
         inputs=tuple(each.drawn() for each in artifact.inputs),
         notes=notes,
     )
+
+
+def _digests(prepared: PreparedModel, request: WriteArtifact) -> tuple[str, ...]:
+    named = request.libraries if prepared.custom_operators else ()
+    return tuple(each.sha256 for each in named)
 
 
 def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
@@ -244,6 +265,8 @@ def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifac
         parts["runtime"] = request.runtime
     if request.device != "cpu":
         parts["device"] = request.device
+    if artifact.libraries:
+        parts["libraries"] = artifact.libraries
     if request.settings:
         parts["settings"] = request.settings
     return digest_of_document(parts)

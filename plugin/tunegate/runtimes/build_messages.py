@@ -9,6 +9,7 @@ import msgspec
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.config import OperatorLibraryConfig
 
 
 class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
@@ -16,7 +17,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     private to it. The model runs on the inputs of `seeds`, compared with the reference unless this
     is its own runtime. For a build in lower precision, `samples` are the seeds of inputs that
     measure its error, `calibration` those it may learn from, and the results on the samples are
-    saved in the directory `cases`, if given."""
+    saved in the directory `cases`, if given. `libraries` may be loaded for custom operators."""
 
     runtime: RuntimeName
     variant: str
@@ -34,6 +35,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     samples: tuple[int, ...] = ()
     calibration: tuple[int, ...] = ()
     cases: str = ""
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):

@@ -12,6 +12,7 @@ from typing import cast
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import QUANTIZATION, REFERENCE, STATIC
 from tunegate.models.inputs.calibration import MAX_INPUTS, calibration_seeds, error_seeds
+from tunegate.models.operator_libraries import Libraries
 from tunegate.ports import Builder, BuildJob
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
 from tunegate.runtimes.registry import runtime_named
@@ -32,7 +33,8 @@ MAX_BUILD_SECONDS = 300.0
 
 class SavingBuilder:
     """Builds in children. `scratch` is a private directory; models are checked on inputs of `seed`.
-    A model that takes longer than `limit_seconds` is an error."""
+    A model that takes longer than `limit_seconds` is an error. Custom operators may come from
+    `libraries`."""
 
     def __init__(
         self,
@@ -41,10 +43,12 @@ class SavingBuilder:
         *,
         seed: int,
         limit_seconds: float = MAX_BUILD_SECONDS,
+        libraries: Libraries = (),
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._runtime, self._scratch, self._seed = runtime, scratch, seed
         self._limit_seconds = min(limit_seconds, MAX_BUILD_SECONDS)
+        self._libraries = tuple(libraries)
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
@@ -89,6 +93,7 @@ class SavingBuilder:
             samples=error_seeds(job.samples),
             calibration=calibration_seeds(learned),
             cases=str(job.cases.resolve()) if job.cases is not None else "",
+            libraries=self._libraries,
         )
 
     def _finish(self, job: BuildJob, talk: Conversation[WriteReply]) -> Build:
@@ -132,9 +137,9 @@ def _device_variables() -> dict[str, str]:
     return {} if first is None else variables_for(first)
 
 
-def reference_builder(scratch: Path, seed: int) -> Builder:
+def reference_builder(scratch: Path, seed: int, libraries: Libraries = ()) -> Builder:
     """Returns the builder of the reference, which others are compared with."""
-    return SavingBuilder(runtime_named(REFERENCE), scratch, seed=seed)
+    return SavingBuilder(runtime_named(REFERENCE), scratch, seed=seed, libraries=libraries)
 
 
 _: type[Builder] = SavingBuilder

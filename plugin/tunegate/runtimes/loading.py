@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts.builds import Build
+from tunegate.models.operator_libraries import Libraries, library_files, named_by
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded
@@ -29,20 +30,32 @@ def titled_artifact(directory: Path) -> Build:
 
 
 def bound_inference(
-    directory: Path, seed: int, inputs: Sequence[ArtifactTensor] = (), case: int | None = None
+    directory: Path,
+    seed: int,
+    inputs: Sequence[ArtifactTensor] = (),
+    case: int | None = None,
+    libraries: Libraries = (),
 ) -> Inference:
     """Returns a function that runs one inference on the inputs of `seed`, by these rules or the
     artifact's own. Of given cases it takes `case`, or one that the seed chooses."""
-    loaded, artifact = _load(directory)
+    loaded, artifact = _load(directory, libraries)
     return loaded.bound(seeded_inputs(inputs or artifact.inputs, seed, case))
 
 
-def operators_ms(directory: Path, inferences: int, seed: int) -> dict[str, float]:
+def operators_ms(
+    directory: Path, inferences: int, seed: int, libraries: Libraries = ()
+) -> dict[str, float]:
     """Returns the median time of each operator in one inference of the whole model."""
-    loaded, artifact = _load(directory)
+    loaded, artifact = _load(directory, libraries)
     return dict(loaded.operators_ms(seeded_inputs(artifact.inputs, seed), inferences))
 
 
-def _load(directory: Path) -> tuple[Loaded, ArtifactFile]:
+def _load(directory: Path, libraries: Libraries = ()) -> tuple[Loaded, ArtifactFile]:
+    """Loads the libraries that the artifact was built with, where they are among those given."""
     artifact = ArtifactFile.read(directory)
+    if artifact.libraries:
+        # Loads ONNX Runtime, which artifacts of other runtimes do without.
+        from tunegate.models.reference.onnx_runtime import use_libraries  # noqa: PLC0415
+
+        use_libraries(library_files(named_by(libraries, artifact.libraries)))
     return runtime_named(artifact.runtime).load(directory, artifact), artifact

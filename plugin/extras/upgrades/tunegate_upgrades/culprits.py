@@ -16,6 +16,7 @@ from tunegate.decide.compare import compare
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.measure_cells import measure
+from tunegate.models.operator_libraries import Libraries
 from tunegate.plan.run_forecast import answer_seconds
 from tunegate.tools import GateTools
 from tunegate_upgrades.environments.uv import UvError
@@ -32,10 +33,16 @@ class Culprits:
     measurement that has begun."""
 
     def __init__(
-        self, locked: Mapping[str, LockedSides], made: MakeEnvironment, scratch: Path
+        self,
+        locked: Mapping[str, LockedSides],
+        made: MakeEnvironment,
+        scratch: Path,
+        libraries: Libraries = (),
     ) -> None:
-        """Packages go by the names of the models that they run."""
+        """Packages go by the names of the models that they run; `libraries` may be loaded for
+        custom operators."""
         self._locked, self._made, self._scratch = locked, made, scratch
+        self._libraries = libraries
 
     def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
         """The measurements, with a line on the package of each upgraded model that is slower."""
@@ -108,6 +115,7 @@ class Culprits:
             tools.context.seed,
             limit_seconds=answer_seconds(gate),
             pythons={**places, base: base_python},
+            libraries=self._libraries,
         )
         run = measure(
             [built], benchmarker=benchmarker, rules=rules, context=tools.context, references={}

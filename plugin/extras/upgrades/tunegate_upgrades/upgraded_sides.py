@@ -97,7 +97,12 @@ class UpgradedSides:
             model,
             places,
             self._environments[change.path],
-            SavingBuilder(runtime, scratch, seed=context.seed),
+            SavingBuilder(
+                runtime,
+                scratch,
+                seed=context.seed,
+                libraries=self._source.config.custom_operators,
+            ),
         ).each(lambda build: located(build, self._out))
         return CellBuilds(cell=cell, base=base, head=head)
 
@@ -144,7 +149,8 @@ def opened_upgrades(
                         names[change.path] = runtime.name
                         if both := making.locked(lock, runtime):
                             locked[change.path] = both
-            search = Culprits(locked, kept.made, source.workdir / "culprits")
+            libraries = source.config.custom_operators
+            search = Culprits(locked, kept.made, source.workdir / "culprits", libraries)
             yield UpgradedSides(source, out, environments, names, search)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from tunegate import pipeline
@@ -101,7 +102,8 @@ def artifacts_report(
 ) -> Report:
     """Measures two artifacts as they are, and judges them."""
     changes = _changes(built.cell, revisions)
-    with opened_gate_tools(settings, config, FreshProcesses, out) as tools:
+    processes = partial(FreshProcesses, libraries=config.custom_operators)
+    with opened_gate_tools(settings, config, processes, out) as tools:
         return pipeline.judge(tools, changes, [built])
 
 

@@ -21,6 +21,7 @@ from tunegate.errors import ConfigError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides
 from tunegate.models.file_pair import FilePair
+from tunegate.models.operator_libraries import Libraries
 from tunegate.plan.run_forecast import answer_seconds
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
@@ -70,7 +71,7 @@ def compare_environments(
     changes = _changes(model, targets, found)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        builds = _Builds(runtime, model, found, out)
+        builds = _Builds(runtime, model, found, out, config.custom_operators)
         cells = {target.name: builds.directories(target) for target in targets}
         pythons = {
             directory: each.python
@@ -80,7 +81,13 @@ def compare_environments(
 
         def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
             limit_seconds = answer_seconds(config.gate)
-            return FreshProcesses(scratch, seed, limit_seconds=limit_seconds, pythons=pythons)
+            return FreshProcesses(
+                scratch,
+                seed,
+                limit_seconds=limit_seconds,
+                pythons=pythons,
+                libraries=config.custom_operators,
+            )
 
         with opened_gate_tools(settings, config, benchmarker, out) as tools:
             tools.context.progress.step(f"packages: {changes.revisions.reason}")
@@ -99,8 +106,9 @@ class _Builds:
         model: Model,
         environments: Sides[RuntimeEnvironment],
         out: OutputDirectory,
+        libraries: Libraries,
     ) -> None:
-        self._runtime, self._model = runtime, model
+        self._runtime, self._model, self._libraries = runtime, model, libraries
         self._environments, self._out = environments, out
 
     def directories(self, target: TargetConfig) -> Sides[Path]:
@@ -118,7 +126,7 @@ class _Builds:
             model,
             self.directories(target),
             Sides(*self._environments),
-            SavingBuilder(self._runtime, scratch, seed=seed),
+            SavingBuilder(self._runtime, scratch, seed=seed, libraries=self._libraries),
         ).each(lambda build: located(build, self._out.path))
         cell = Cell(model=self._model.file.name, target=target.name)
         return CellBuilds(cell=cell, base=base, head=head)

@@ -19,6 +19,7 @@ from tunegate.measure.choose_runtime import Fixed
 from tunegate.models.export_models import export_models
 from tunegate.models.file_pair import TWO_FILES, FilePair
 from tunegate.models.model_inputs import inputs_of_file
+from tunegate.models.operator_libraries import require_outside
 from tunegate.project import Subject
 from tunegate.redaction import redacted
 from tunegate.review import config_file
@@ -69,8 +70,8 @@ def comparison_config(
 ) -> Config:
     """Returns the configuration of a comparison. Targets, cache, gate and model sizes come from the
     repository's, if any; sizes from the first of the `files` that it has some for. `shapes` take
-    precedence, and `name` is the only model. Raises ConfigError, also for a dimension of unknown
-    size."""
+    precedence, and `name` is the only model. Libraries of operators come only from a configuration
+    that the user names. Raises ConfigError, also for a dimension of unknown size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
     found = Config(models=(ModelConfig(path=literal(name)),))
     if settings.config is not None or path.exists():
@@ -86,7 +87,9 @@ def comparison_config(
         cache=found.cache,
         budget=found.budget,
         gate=found.gate,
+        custom_operators=found.custom_operators if settings.config is not None else (),
     )
+    require_outside(found.custom_operators, settings.repository)
     by = settings.overrides
     if not any(key.startswith("budget.") for key in by.values):
         by = Overrides({**by.values, "budget.trials": 0})

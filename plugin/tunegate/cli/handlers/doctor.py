@@ -104,7 +104,7 @@ def _diagnose_project(
         models = gated_models(config, here, project.repository.uncommitted())
         files = (
             *files_check(project, here),
-            *custom_operators_check(here),
+            *custom_operators_check(config, here),
             *budgets_check(config, (each.model for each in models)),
         )
     except TunegateError as error:

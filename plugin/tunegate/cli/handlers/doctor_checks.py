@@ -19,9 +19,16 @@ from tunegate.artifacts.changes import ModelPath, Revisions, path_of
 from tunegate.artifacts.verdicts import WAIVERS_FILE, WarmedModel
 from tunegate.config import CacheConfig, Config, ValuesConfig, WatchConfig
 from tunegate.decide.error_budget import fewest_samples
-from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
+from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, RevisionError
 from tunegate.models.finder import FoundModel
+from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.checked_values import value_problems
+from tunegate.models.operator_libraries import (
+    USUAL_LIBRARY,
+    digest_of_file,
+    files_of,
+    library_files,
+)
 from tunegate.plan.resolve import resolve
 from tunegate.project import Project
 from tunegate.regular_files import opened_inside
@@ -100,20 +107,37 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
 
 
-def custom_operators_check(models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
-    """Yields a warning for each model that a run will reject because no runtime here has its
-    operators. The other models are gated all the same."""
+def custom_operators_check(config: Config, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
+    """Yields where a model's operators of libraries come from, or a warning for each model that a
+    run will reject because the configuration names none. The other models are gated all the same.
+    """
+    try:
+        files = library_files(config.custom_operators)
+    except ModelError as error:
+        yield HealthCheck(_CUSTOM, ok=True, warns=True, detail=str(error))
+        return
+    loaded = ", ".join(file.name for file in files)
     for model in models:
-        if model.custom_operators:
-            named = ", ".join(model.custom_operators[:_SHOWN_OPERATORS])
-            detail = (
-                f"{model.path} uses {named}, of a library that no runtime here loads: once it "
-                "changes, it is an error. Export it without, or take it out of models"
-            )
-            yield HealthCheck("custom operators", ok=True, warns=True, detail=detail)
+        if not model.custom_operators:
+            continue
+        named = ", ".join(model.custom_operators[:SHOWN_OPERATORS])
+        if loaded:
+            yield HealthCheck(_CUSTOM, ok=True, detail=f"{model.path} uses {named}, from {loaded}")
+            continue
+        detail = (
+            f"{model.path} uses {named}, of a library that nothing names: once it changes, it is "
+            f"an error. Name it: {_how_to_name()}. Or export the model without"
+        )
+        yield HealthCheck(_CUSTOM, ok=True, warns=True, detail=detail)
 
 
-_SHOWN_OPERATORS = 3
+_CUSTOM = "custom operators"
+
+
+def _how_to_name() -> str:
+    """Returns the line of the configuration, with the digest of the usual library where it is."""
+    digest = next((digest_of_file(file) for file in files_of(USUAL_LIBRARY)), "...")
+    return f"custom-operators: [{{library: {USUAL_LIBRARY}, sha256: {digest}}}]"
 
 
 def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[HealthCheck]:

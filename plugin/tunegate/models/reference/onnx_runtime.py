@@ -31,6 +31,7 @@ __all__ = [
     "quantization",
     "said",
     "timed_options",
+    "use_libraries",
 ]
 
 _ON_CPU = ["CPUExecutionProvider"]
@@ -51,6 +52,15 @@ _UNOPTIMIZED = (
     "ONNX Runtime's own optimizations fail on this model ({}): it was run without them "
     "(graph_optimization_level=ORT_DISABLE_ALL), as production must run it, too"
 )
+
+
+_libraries: list[str] = []
+
+
+def use_libraries(files: Sequence[Path]) -> None:
+    """Gives the sessions that are opened from now on the operators of these libraries, and of no
+    others."""
+    _libraries[:] = map(str, files)
 
 
 class Opened(NamedTuple):
@@ -141,10 +151,13 @@ def open_session(
 
 
 def exact_options() -> onnxruntime.SessionOptions:
-    """Returns settings with which int8 sums are exact on every CPU. Without VNNI, ONNX Runtime adds
-    pairs of products in 16 bits by default, and they saturate."""
+    """Returns settings with which int8 sums are exact on every CPU, and with the operators of the
+    libraries in use. Without VNNI, ONNX Runtime adds pairs of products in 16 bits by default, and
+    they saturate."""
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry(_EXACT, "1")
+    for library in _libraries:
+        options.register_custom_ops_library(library)
     return options
 
 

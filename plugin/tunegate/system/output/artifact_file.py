@@ -40,7 +40,8 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
 
 class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     """`file` is beside it, and `files` are the SHA-256 digests of everything there; `threads` is
-    what the code was tuned for. The rest is provenance."""
+    what the code was tuned for, `libraries` the SHA-256 digests of those with its custom operators.
+    The rest is provenance."""
 
     schema: Literal[1] = 1
     runtime: str
@@ -58,6 +59,7 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     target: dict[str, Any] = {}
     toolchain: dict[str, Any] = {}
     tasks: list[dict[str, Any]] = []
+    libraries: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:

@@ -1,0 +1,85 @@
+"""Libraries with operators that ONNX Runtime does not bring: the file of each, by its digest.
+
+A library is native code. Only one that a merged configuration names is loaded, and only the very
+file that it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tunegate.config import OperatorLibraryConfig
+from tunegate.errors import ConfigError, ModelError
+
+USUAL_LIBRARY = "onnxruntime_extensions"
+Libraries = Sequence[OperatorLibraryConfig]
+_ENDINGS = ("*.so", "*.dylib", "*.dll")
+
+
+def library_files(libraries: Libraries) -> list[Path]:
+    """Returns the file of each library. Raises ModelError for one that is not here, or is another
+    file than the configuration says."""
+    return [_file(each) for each in libraries]
+
+
+def _file(library: OperatorLibraryConfig) -> Path:
+    others: dict[str, Path] = {}
+    for file in files_of(library.library):
+        found = digest_of_file(file)
+        if found == library.sha256:
+            return file
+        others[found] = file
+    wanted = f"{library.library} with the SHA-256 {library.sha256[:12]}…"
+    found = ", ".join(f"{path.name} has {digest}" for digest, path in others.items())
+    message = f"custom-operators names {wanted}, and {found or 'there is none on this machine'}"
+    raise ModelError(message)
+
+
+def files_of(library: str) -> Iterator[Path]:
+    """Yields the files that may be the library: itself, or those of the package, which is not
+    imported."""
+    if Path(library).is_absolute():
+        if Path(library).is_file():
+            yield Path(library)
+        return
+    for place in dict.fromkeys(sys.path):
+        for ending in _ENDINGS:
+            yield from sorted((Path(place) / library).rglob(ending))
+
+
+def digest_of_file(file: Path) -> str:
+    """Returns the SHA-256."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def require_outside(libraries: Libraries, checkout: Path) -> Libraries:
+    """Returns the libraries. Raises ConfigError for one in the checkout, where a change could put
+    other code at any time."""
+    for each in libraries:
+        if Path(each.library).is_absolute() and _is_inside(Path(each.library), checkout):
+            message = (
+                f"custom-operators: {each.library} lies in the checkout, and code of a checkout is "
+                "never loaded. Install it on the runner."
+            )
+            raise ConfigError(message)
+    return libraries
+
+
+def _is_inside(file: Path, checkout: Path) -> bool:
+    places = (file.absolute(), file.resolve())
+    return any(each.is_relative_to(checkout.resolve()) for each in places)
+
+
+def named_by(libraries: Libraries, digests: Sequence[str]) -> Libraries:
+    """Returns the libraries with these digests, which an artifact was built with. Raises ModelError
+    where the configuration does not name one."""
+    known = {each.sha256: each for each in libraries}
+    for each in digests:
+        if each not in known:
+            message = f"it was built with the library {each[:12]}…, which custom-operators lacks"
+            raise ModelError(message)
+    return [known[each] for each in digests]

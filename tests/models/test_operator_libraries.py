@@ -1,0 +1,75 @@
+"""Libraries of custom operators: the very file that the configuration names, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.custom_operators import custom_model
+from tests.support.small_onnx import save
+from tunegate.config import OperatorLibraryConfig
+from tunegate.errors import ConfigError, ModelError, UnsupportedModelError
+from tunegate.models.operator_libraries import library_files, named_by, require_outside
+from tunegate.models.preparation import prepare
+
+CODE = b"code"
+
+
+def named(library: str, content: bytes = CODE) -> OperatorLibraryConfig:
+    return OperatorLibraryConfig(library=library, sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of two libraries, whose import would fail."""
+    package = tmp_path / "packages" / "operators"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit")
+    (package / "a.so").write_bytes(b"other")
+    (package / "b.so").write_bytes(CODE)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
+    return package
+
+
+def test_the_file_with_the_digest_is_found_by_path_and_in_a_package(place: Path) -> None:
+    for library in ("operators", str(place / "b.so")):
+        assert library_files([named(library)]) == [place / "b.so"]
+
+
+@pytest.mark.parametrize("library", ["operators", "/no/such/library.so", "no_such_package"])
+def test_another_file_is_refused_and_its_digest_told(place: Path, library: str) -> None:
+    with pytest.raises(ModelError, match="custom-operators names") as refused:
+        library_files([named(library, b"wanted")])
+    is_there = library == "operators"
+    assert (hashlib.sha256(CODE).hexdigest() in str(refused.value)) == is_there
+    assert ("there is none on this machine" in str(refused.value)) != is_there
+
+
+def test_code_in_the_checkout_is_refused_also_behind_a_link(place: Path, tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    (checkout / "own.so").write_bytes(CODE)
+    (tmp_path / "link.so").symlink_to(checkout / "own.so")
+    for file in (checkout / "own.so", tmp_path / "link.so"):
+        with pytest.raises(ConfigError, match="lies in the checkout"):
+            require_outside([named(str(file))], checkout)
+    outside = [named(str(place / "b.so")), named("operators")]
+    assert require_outside(outside, checkout) == outside
+
+
+def test_an_artifact_gets_the_library_that_it_was_built_with_or_none() -> None:
+    one, other = named("operators"), named("operators", b"other")
+    assert named_by([one, other], [other.sha256]) == [other]
+    with pytest.raises(ModelError, match="which custom-operators lacks"):
+        named_by([one], [other.sha256])
+
+
+def test_compilers_are_told_that_operators_come_from_a_library(tmp_path: Path) -> None:
+    model = save(custom_model(1), tmp_path / "m.onnx")
+    prepared = prepare(model, shapes={}, into=tmp_path / "into", path="m.onnx")
+    assert prepared.custom_operators == ("ai.onnx.contrib:Inverse",)
+    with pytest.raises(UnsupportedModelError, match="comes from a library, which only ONNX"):
+        _ = prepared.optimized
