@@ -98,7 +98,8 @@ class ModelReader(Protocol):
     `obstacle` says what stands where no file is: a submodule, a link or a directory. `blob` is
     git's id of any file's content. '' is nothing. `submodules` are their commits, by path.
     `unread_outputs` are what DVC keeps, differs between two revisions, and is not read: by path, or
-    by stage, with what it is.
+    by stage, with what it is. `unlisted` is the version of a path that may be in a directory of
+    DVC's whose listing is not here, so that nothing can be read of it; None elsewhere.
     """
 
     def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
@@ -110,6 +111,7 @@ class ModelReader(Protocol):
     def blob(self, revision: str, path: str) -> str: ...
     def submodules(self, revision: str) -> Mapping[str, str]: ...
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]: ...
+    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None: ...
 
 
 class RecordQueue(Protocol):

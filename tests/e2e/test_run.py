@@ -401,3 +401,37 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     refused = workspace.tunegate("run", "--base", "HEAD~3")
     assert refused.returncode == 2
     assert "over 90 days ahead" in refused.stderr
+
+
+@pytest.mark.e2e
+def test_a_slower_version_fails_beside_the_one_before_it_and_that_may_go_later(
+    tmp_path: Path,
+) -> None:
+    """As servers of models keep them: with `{version}` a new directory has a base."""
+    numbered = NOT_COMPILED.replace("models/*.onnx", "models/*/{version}/model.onnx")
+    workspace = Workspace(tmp_path / "w", numbered + FIRST_ANALYSIS)
+    model = workspace.root / "models" / "m.onnx"
+    first, second = (workspace.root / "models" / "enc" / str(n) / "model.onnx" for n in (1, 2))
+    first.parent.mkdir(parents=True)
+    model.rename(first)
+    workspace.commit()
+
+    save(conv_model(channels=16, out=32, size=42), second)
+    workspace.commit()
+    done = workspace.tunegate("run", "--json")
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (done.returncode, finding["model"], finding["status"]) == (
+        1,
+        "models/enc/2/model.onnx",
+        "fail",
+    )
+    told = "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, the version before it"
+    assert told in " ".join(done.stderr.split())
+
+    first.unlink()
+    workspace.commit()
+    done = workspace.tunegate("run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "is not compared" not in done.stderr
+    together = workspace.tunegate("run", "--json", "--base", "HEAD~2")
+    assert together.returncode == 1, together.stderr

@@ -127,6 +127,7 @@ def test_every_setting_is_said_once(path: Path) -> None:
         "budget",
         "gate",
         "executor",
+        "custom-operators",
         "watch",
     }
 
@@ -204,6 +205,9 @@ class History:
 
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
         return {}
+
+    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+        return None
 
     def submodules(self, revision: str) -> Mapping[str, str]:
         raise NotImplementedError

@@ -317,8 +317,9 @@ def test_a_new_version_is_compared_with_the_highest_earlier_one(
     assert (change.path, change.kind) == ("models/enc/11/model.onnx", "modified")
     assert change.base is not None
     assert change.base.path == "models/enc/10/model.onnx"
-    assert change.reason.endswith("compared with models/enc/10/model.onnx, the version before it")
-    assert changes.notes == ()
+    told = "compared with models/enc/10/model.onnx, the version before it"
+    assert change.reason.endswith(told)
+    assert changes.notes == (f"models/enc/11/model.onnx is {told}",)
 
 
 def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(

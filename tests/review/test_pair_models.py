@@ -47,6 +47,9 @@ class Tree:
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
         raise NotImplementedError
 
+    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+        return None
+
     def obstacle(self, revision: str, path: ModelPath) -> str:
         return self.obstacles.get(path, "")
 

@@ -4,9 +4,9 @@ with data files."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import PurePosixPath
 
 import msgspec
@@ -17,7 +17,12 @@ from tunegate.models.graph import graph_digest, outline_of
 from tunegate.ports import ModelReader, TreeEntry
 from tunegate.system.git.checkout import ATTRIBUTES_FILE
 from tunegate.system.git.content import MAX_POINTER_BYTES, dvc_pointer, lfs_pointer
-from tunegate.system.git.dvc import StageOutputs, outputs_of_file
+from tunegate.system.git.dvc import (
+    StageOutput,
+    StageOutputs,
+    may_keep_directory,
+    outputs_of_file,
+)
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.onnx_scan import data_files
 
@@ -53,7 +58,8 @@ class GitModelReader:
         ]
         versions += self._outputs(revision, versions)
         trees = self._repository.directories(revision) if versions else {}
-        found = {version.path: _beside(version, trees) for version in _each_once(versions)}
+        beside = cache(partial(_digest_kept, self._stages(revision)))
+        found = {version.path: _beside(version, trees, beside) for version in _each_once(versions)}
         return self._add_attributes(revision, found)
 
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
@@ -161,7 +167,7 @@ class GitModelReader:
         stages = self._stages(head)
         before = StageOutputs() if base is None else self._stages(base)
         found = {
-            path: "a directory that DVC keeps"
+            path: "a directory that DVC keeps, whose listing is not in the cache"
             for path, digest in stages.directories.items()
             if before.directories.get(path) != digest
         }
@@ -185,33 +191,36 @@ class GitModelReader:
             return {}
         found = {str(directory / name): digest for name, digest in outputs.items()}
         return {
-            name: "a directory that DVC keeps" if digest.endswith(".dir") else f"kept by {path}"
+            name: f"kept by {path}"
             for name, digest in found.items()
-            if digest.endswith(".dir") or name.casefold().endswith(_MODEL)
+            if not digest.endswith(".dir") and name.casefold().endswith(_MODEL)
         }
 
     def _outputs(self, revision: str, others: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
-        """Yields the models that are outputs of DVC's pipelines. One that is also committed with
-        the same bytes is the committed one: a stage's `cache: false` means that."""
+        """Yields the models that are outputs of DVC's pipelines or in directories that DVC keeps.
+        One that is also committed with the same bytes is the committed one: a stage's `cache:
+        false` means that."""
         known = {other.path: other for other in others}
         for path, output in self._stages(revision).files.items():
             if not path.casefold().endswith(_MODEL):
                 continue
             if (other := known.get(path)) is not None and self._is_equal(other, output.digest):
                 continue
-            yield ModelVersion(
-                revision=revision,
-                path=path,
-                content_digest=f"md5:{output.digest}",
-                graph_digest=None,
-                storage="dvc",
-                size_bytes=output.size_bytes or 0,
-            )
+            yield _dvc_version(revision, path, output.digest, output.size_bytes or 0)
+
+    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+        stages = self._stages(revision)
+        directory = stages.unlisted_above(path)
+        if not directory:
+            return None
+        return _dvc_version(revision, path, f"{stages.directories[directory]}/{path}")
 
     def _stages(self, revision: str) -> StageOutputs:
-        """Returns the stages' outputs, looked up only if a file says that there are pipelines."""
-        names = (path.rpartition("/")[2] for path in self._files(revision))
-        has_some = any(name == "dvc.lock" for name in names)
+        """Returns what DVC keeps, looked up only if a file says that it keeps something."""
+        has_some = any(
+            path.rpartition("/")[2] == "dvc.lock" or may_keep_directory(path)
+            for path in self._files(revision)
+        )
         return self._repository.stage_outputs(revision) if has_some else StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:
@@ -251,7 +260,10 @@ class GitModelReader:
         files = self._files(version.revision)
         paths = [str(directory / name) for name in names]
         converted = self._conversions(version.revision, paths)
-        external = [_external(path, files, converted.get(path, "")) for path in paths]
+        kept = self._stages(version.revision).files
+        external = [
+            _external(path, files, converted.get(path, ""), kept.get(path)) for path in paths
+        ]
         return msgspec.structs.replace(version, external=tuple(external))
 
     def _list_attributes(self, revision: str) -> Mapping[str, TreeEntry]:
@@ -278,6 +290,17 @@ class GitModelReader:
         }
 
 
+def _dvc_version(revision: str, path: ModelPath, md5: str, size_bytes: int = 0) -> ModelVersion:
+    return ModelVersion(
+        revision=revision,
+        path=path,
+        content_digest=f"md5:{md5}",
+        graph_digest=None,
+        storage="dvc",
+        size_bytes=size_bytes,
+    )
+
+
 def _link_version(revision: str, entry: TreeEntry) -> ModelVersion:
     """Returns a version for a symbolic link in a model's place. It may point anywhere, and is not
     followed."""
@@ -291,10 +314,21 @@ def _link_version(revision: str, entry: TreeEntry) -> ModelVersion:
     )
 
 
-def _beside(version: ModelVersion, trees: Mapping[str, str]) -> ModelVersion:
+def _beside(
+    version: ModelVersion, trees: Mapping[str, str], kept: Callable[[str], str]
+) -> ModelVersion:
     directory = str(PurePosixPath(version.path).parent)
-    tree = trees.get(directory, version.revision)
-    return msgspec.structs.replace(version, external=(ExternalFile(directory, f"tree:{tree}"),))
+    tree = f"tree:{trees.get(directory, version.revision)} {kept(directory)}".strip()
+    return msgspec.structs.replace(version, external=(ExternalFile(directory, tree),))
+
+
+def _digest_kept(stages: StageOutputs, directory: str) -> str:
+    """Returns a digest of all that DVC keeps in a directory; '' where that is nothing. It is named
+    elsewhere, so git's id of the directory does not tell its changes."""
+    start = "" if directory == "." else f"{directory}/"
+    digests = {**stages.directories, **{path: out.digest for path, out in stages.files.items()}}
+    lines = [f"{path} {digests[path]}" for path in sorted(digests) if path.startswith(start)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else ""
 
 
 def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
@@ -319,12 +353,14 @@ def _attributes_of(
     return (ExternalFile(beside.path, " ".join([beside.digest, *blobs])),)
 
 
-def _external(path: str, files: Mapping[str, TreeEntry], attribute: str) -> ExternalFile:
+def _external(
+    path: str, files: Mapping[str, TreeEntry], attribute: str, kept: StageOutput | None
+) -> ExternalFile:
     """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
     does."""
     entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
     if not entries:
-        return ExternalFile(path, "git:missing")
+        return ExternalFile(path, "git:missing" if kept is None else f"md5:{kept.digest}")
     told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
     return ExternalFile(path, f"{'+'.join(told)} {attribute}".strip())
 

@@ -61,8 +61,9 @@ def detect(
     Raises ConfigError, naming the configuration, for globs without a match on either side and for
     wrong sizes.
     """
-    head = reader.models(revisions.head)
-    base = {} if revisions.base is None else reader.models(revisions.base)
+    head = {**reader.models(revisions.head)}
+    base = {} if revisions.base is None else {**reader.models(revisions.base)}
+    _add_unlisted(reader, revisions, base, head)
     _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
     if problems := shape_problems(reader, config, base_config, head):
         raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
@@ -96,13 +97,28 @@ def detect(
         unchanged=tuple(path for path, change in found.items() if change is None),
         notes=(
             *_notes(revisions, base_config, watched),
-            *_uncompared(changes, pairs, base, old),
+            *_versions(changes, pairs, base, old),
             *_unread_outputs(reader, revisions, judging.config),
             *moved_submodules(reader, revisions),
         ),
         policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )
+
+
+def _add_unlisted(
+    reader: ModelReader,
+    revisions: Revisions,
+    base: dict[ModelPath, ModelVersion],
+    head: dict[ModelPath, ModelVersion],
+) -> None:
+    """Adds the models of a directory that only one side can list to the other side, where reading
+    them says why it cannot: they are neither new nor deleted."""
+    for revision, found, other in ((revisions.base, base, head), (revisions.head, head, base)):
+        for path in other.keys() - found.keys() if revision is not None else ():
+            version = reader.unlisted(revision, path)
+            if version is not None:
+                found[path] = version
 
 
 def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
@@ -277,10 +293,13 @@ def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> Mode
     return msgspec.structs.replace(change, reason=f"{change.reason}; {beside}")
 
 
-def _uncompared(
+def _versions(
     changes: Sequence[ModelChange], pairs: Pairs, base: _Found, config: Config
 ) -> Iterator[str]:
-    """Yields notes on new models that may be versions of others, and on deleted ones."""
+    """Yields notes on new models that are or may be versions of others, and on deleted ones."""
+    for path in dict.fromkeys(path_of(each.path) for each in changes):
+        if was := pairs.earlier.get(path):
+            yield f"{path} is compared with {was}, the version before it"
     covered = {*selected(config, base)}
     added = {path_of(each.path) for each in changes if each.kind == "added"}
     deleted = {*pairs.lost}
@@ -303,8 +322,9 @@ def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -
         is_pipeline = path.rpartition("/")[2].startswith("dvc.lock")
         if is_pipeline or any(matches(each, path) or may_match_below(each, path) for each in globs):
             yield (
-                f"{path} ({what}) changed and is not read, so models in it are not checked: keep "
-                "each model by itself, with dvc add MODEL.onnx or as an output of a stage"
+                f"{path} ({what}) changed and is not read, so models in it are not checked: run "
+                "dvc pull before, or keep each model by itself, with dvc add MODEL.onnx or as an "
+                "output of a stage"
             )
 
 

@@ -51,7 +51,7 @@ def handle_request(request: WriteArtifact) -> WriteReply:
         )
     except TunegateError as error:
         return Refused(str(error), memory=lacked_memory(error))
-    reply = _asked(runtime, prepared, request)
+    reply = _write_or_refuse(runtime, prepared, request)
     operators = prepared.custom_operators[:SHOWN_OPERATORS]
     if not isinstance(reply, Refused) or not operators or request.libraries:
         return reply
@@ -62,7 +62,9 @@ def handle_request(request: WriteArtifact) -> WriteReply:
     return Refused(told, memory=reply.memory)
 
 
-def _asked(runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact) -> WriteReply:
+def _write_or_refuse(
+    runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact
+) -> WriteReply:
     try:
         use_libraries(library_files(request.libraries if prepared.custom_operators else ()))
         return _write_artifact(runtime, prepared, request)

@@ -40,5 +40,8 @@ class Outlines:
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
         return {}
 
+    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+        return None
+
     def submodules(self, revision: str) -> Mapping[str, str]:
         raise NotImplementedError

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.git_repository import Checkout, new_repository
 from tests.support.models.detected_changes import content
+from tests.support.models.external_data import model_with_data
 from tests.support.models.pointer_files import dvc_file_of, keep_in_dvc, md5_of, write
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
@@ -97,11 +99,11 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
     [
         (
             {"dvc.lock": lock_of("models/enc", b"x").replace(b"\n      size", b".dir\n      size")},
-            "models/enc (a directory that DVC keeps) changed and is not read",
+            "models/enc (a directory that DVC keeps, whose listing is not in the cache)",
         ),
         (
             {"models.dvc": dvc_file_of("models", b"x").replace(b"\n  size", b".dir\n  size")},
-            "models (a directory that DVC keeps) changed and is not read",
+            "models (a directory that DVC keeps, whose listing is not in the cache)",
         ),
         (
             {"models/all.dvc": dvc_file_of("enc.onnx", b"x")},
@@ -171,3 +173,113 @@ def test_what_dvc_would_not_write_is_no_output(outs: str) -> None:
     text = f"stages: {{a: {{outs: {outs}}}, b: 3}}".encode()
     assert stage_outputs(["dvc.lock"], lambda _: text).files == {}
     assert outputs_of_file(b"{") == {}
+
+
+# Directories.
+
+FILES = {"enc.onnx": OLD, "enc.onnx.data": b"1", "sub/dec.onnx": OLD}
+
+
+def listing_of(files: dict[str, bytes]) -> bytes:
+    entries = [{"md5": md5_of(files[name]), "relpath": name} for name in sorted(files)]
+    return json.dumps(entries).encode()
+
+
+def directory_file(listing: bytes, name: str = "models") -> bytes:
+    return (
+        f"outs:\n- md5: {md5_of(listing)}.dir\n  size: 9\n  nfiles: 3\n  hash: md5\n"
+        f"  path: {name}\n"
+    ).encode()
+
+
+def keep_listing(project: Checkout, listing: bytes) -> Path:
+    md5 = md5_of(listing)
+    return write(project.path / ".dvc/cache/files/md5" / md5[:2] / f"{md5[2:]}.dir", listing)
+
+
+def keep_directory(project: Checkout, files: dict[str, bytes]) -> bytes:
+    """Returns the DVC file of a directory with these files, all of which are in the cache."""
+    for body in files.values():
+        keep_in_dvc(project, body)
+    keep_listing(project, listing_of(files))
+    return directory_file(listing_of(files))
+
+
+def test_models_of_a_directory_are_compared_one_by_one(project: Checkout) -> None:
+    before = {"models.dvc": keep_directory(project, FILES), "models/other.onnx": None}
+    after_ = {"models.dvc": keep_directory(project, {**FILES, "sub/dec.onnx": NEW})}
+    changes = after(project, before, after_)
+    (change,) = changes.models
+    assert (change.path, change.kind, change.change, changes.notes) == (
+        "models/sub/dec.onnx",
+        "modified",
+        "weights-only",
+        (),
+    )
+    assert change.head is not None
+    assert GitRepository(project.path).content(change.head) == NEW
+
+
+def test_a_directory_that_is_the_output_of_a_stage_is_read(project: Checkout) -> None:
+    listing = listing_of(FILES)
+    keep_directory(project, FILES)
+    lock = lock_of("models", listing).replace(b"\n      size", b".dir\n      size")
+    changes = after(project, {"dvc.lock": lock, "models/other.onnx": None})
+    assert {each.path for each in changes.models if each.head is not None} == {
+        "models/enc.onnx",
+        "models/sub/dec.onnx",
+    }
+
+
+def test_data_beside_a_model_that_dvc_keeps_are_part_of_it(project: Checkout) -> None:
+    """Git's directory stays as it is: `models.dvc` lies above it."""
+    proto = model_with_data("enc.onnx.data")
+    files = {"enc.onnx": proto, "enc.onnx.data": b"\0" * 64}
+    before = {"models.dvc": keep_directory(project, files), "models/README": b"x"}
+    files["enc.onnx.data"] = b"\1" * 64
+    (change,) = after(project, before, {"models.dvc": keep_directory(project, files)}).models
+    assert (change.path, change.kind) == ("models/enc.onnx", "modified")
+
+
+@pytest.mark.parametrize("missing", ["base", "head"])
+def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
+    project: Checkout, missing: str
+) -> None:
+    before = {"models.dvc": keep_directory(project, FILES), "models/other.onnx": None}
+    files = {**FILES, "enc.onnx": NEW}
+    after_ = {"models.dvc": keep_directory(project, files)}
+    lost = listing_of(FILES if missing == "base" else files)
+    keep_listing(project, lost).unlink()
+    changes = after(project, before, after_)
+    assert {each.path: each.kind for each in changes.models} == {
+        "models/enc.onnx": "modified",
+        "models/sub/dec.onnx": "modified",
+    }
+    side = changes.models[0].base if missing == "base" else changes.models[0].head
+    assert side is not None
+    with pytest.raises(ModelError, match=r'its listing is not in the cache.*dvc pull "models"'):
+        GitRepository(project.path).content(side)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"[",
+        b'[{"md5": "' + b"0" * 32 + b'", "relpath": "../x.onnx"}]',
+        b'[{"md5": "' + b"0" * 32 + b'", "relpath": "/x.onnx"}]',
+        b'[{"md5": "' + b"0" * 32 + b'.dir", "relpath": "x.onnx"}]',
+        b'[{"md5": "../../secret", "relpath": "x.onnx"}]',
+    ],
+)
+def test_a_listing_that_dvc_would_not_write_lists_nothing(
+    project: Checkout, listing: bytes
+) -> None:
+    keep_listing(project, listing)
+    changes = after(project, {"models.dvc": directory_file(listing)})
+    assert [note.partition(" (")[0] for note in changes.notes] == ["models"]
+
+
+def test_a_listing_with_another_digest_lists_nothing(project: Checkout) -> None:
+    tracked = keep_directory(project, FILES)
+    keep_listing(project, listing_of(FILES)).write_bytes(listing_of({"enc.onnx": NEW}))
+    assert [note[:6] for note in after(project, {"models.dvc": tracked}).notes] == ["models"]

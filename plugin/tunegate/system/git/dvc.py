@@ -1,8 +1,9 @@
-"""What DVC keeps in place of git: the outputs of pipelines that `dvc.lock` names, and the caches
-where their bytes lie."""
+"""What DVC keeps in place of git: the outputs of pipelines that `dvc.lock` names, the directories
+that `.dvc` files name, and the caches where their bytes lie."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
@@ -17,7 +18,11 @@ from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
 _LOCK, _PIPELINE = "dvc.lock", "dvc.yaml"
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
-_DIRECTORY = ".dir"
+_MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
+_DVC, _DIRECTORY = ".dvc", ".dir"
+_OF_MODEL = ".onnx.dvc"
+_MAX_LISTING_BYTES = 16 * 2**20
+"""About 170,000 files of one directory."""
 _MAX_CONFIG_BYTES = 64 * 1024
 _CONFIG_FILES = ("config.local", "config")
 _LAYOUTS = ("files/md5/", "")
@@ -25,7 +30,8 @@ _LAYOUTS = ("files/md5/", "")
 
 
 class StageOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """One output of a stage. `digest` is an md5, by the kind that `ContentPointer` has."""
+    """A file that DVC keeps: an output, or in one that is a directory. `digest` is an md5, by the
+    kind that `ContentPointer` has."""
 
     path: str
     digest: str
@@ -34,19 +40,34 @@ class StageOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The outputs of all pipelines of a revision. `directories` are those that are one, with their
-    digest; `unread` are files or stages that say something else, with what."""
+    """The outputs of all pipelines of a revision, and what is in directories that DVC keeps.
+    `directories` are those whose listing is not here, with their digest; `unread` are files or
+    stages that say something else, with what."""
 
     files: Mapping[str, StageOutput] = {}
     directories: Mapping[str, str] = {}
     unread: Mapping[str, str] = {}
 
+    def unlisted_above(self, path: str) -> str:
+        """Returns the directory without a listing that the path lies in; '' without one."""
+        above = map(str, PurePosixPath(path).parents)
+        return next((each for each in above if each in self.directories), "")
 
-def stage_outputs(paths: Iterable[str], read: Callable[[str], bytes]) -> StageOutputs:
-    """Returns the outputs that the lock files among these paths name. `read` gives a file."""
-    known = {path for path in paths if posixpath.basename(path) in {_LOCK, _PIPELINE}}
-    files: dict[str, StageOutput] = {}
-    directories: dict[str, str] = {}
+
+def may_keep_directory(path: str) -> bool:
+    """Returns whether the file may be the DVC file of a directory: that of a model is not."""
+    return path.endswith(_DVC) and not path.casefold().endswith(_OF_MODEL)
+
+
+def stage_outputs(
+    paths: Iterable[str],
+    read: Callable[[str], bytes],
+    listing: Callable[[str, str], bytes | None] = lambda _path, _digest: None,
+) -> StageOutputs:
+    """Returns what the lock files and DVC files among these paths name. `read` gives a file, and
+    `listing` the content of a directory by its path and digest, where it is here."""
+    known = set(paths)
+    outputs: dict[str, StageOutput] = {}
     unread: dict[str, str] = {}
     for lock in sorted(path for path in known if posixpath.basename(path) == _LOCK):
         try:
@@ -64,11 +85,63 @@ def stage_outputs(paths: Iterable[str], read: Callable[[str], bytes]) -> StageOu
                     unread[f"{lock}: {name}"] = f"the place of its output {path} is not known here"
                 elif (found := _output(place, out)) is None:
                     unread[f"{lock}: {name}"] = f"its output {path} has no md5"
-                elif found.digest.endswith(_DIRECTORY):
-                    directories[place] = found.digest
                 else:
-                    files[place] = found
-    return StageOutputs(files=files, directories=directories, unread=unread)
+                    outputs[place] = found
+    for tracked in sorted(filter(may_keep_directory, known)):
+        outputs |= {out.path: out for out in _directories_of(tracked, read(tracked))}
+    directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
+    files = {path: out for path, out in outputs.items() if path not in directories}
+    unlisted: dict[str, str] = {}
+    for path, out in directories.items():
+        inside = _files_in(out, listing(path, out.digest))
+        if inside is None:
+            unlisted[path] = out.digest
+        else:
+            files |= inside
+    return StageOutputs(files=files, directories=unlisted, unread=unread)
+
+
+def _directories_of(tracked: str, content: bytes) -> Iterator[StageOutput]:
+    try:
+        parsed = _parsed(content)
+    except (YamlProblemError, UnicodeDecodeError):
+        return
+    directory = str(parsed.get("wdir", ".")) if isinstance(parsed, dict) else "."
+    for path, out in _outputs(parsed):
+        place = _place(tracked, directory, path)
+        found = _output(place, out) if place is not None else None
+        if found is not None and found.digest.endswith(_DIRECTORY):
+            yield found
+
+
+def _files_in(directory: StageOutput, listing: bytes | None) -> dict[str, StageOutput] | None:
+    """The files of a directory. None for a listing that is missing, or is not what the digest says,
+    or names a file elsewhere."""
+    if listing is None:
+        return None
+    digest = hashlib.md5(listing, usedforsecurity=False).hexdigest()
+    if f"{digest}{_DIRECTORY}" != directory.digest:
+        return None
+    try:
+        entries = msgspec.json.decode(listing, type=list[_Entry])
+    except msgspec.DecodeError:
+        return None
+    found = {}
+    for entry in entries:
+        path = posixpath.normpath(posixpath.join(directory.path, entry.relpath))
+        if not path.startswith(f"{directory.path}/") or not _MD5_OF_FILE.fullmatch(entry.md5):
+            return None
+        found[path] = msgspec.structs.replace(
+            directory, path=path, digest=entry.md5, size_bytes=None
+        )
+    return found
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A line of a listing."""
+
+    md5: str
+    relpath: str
 
 
 def outputs_of_file(content: bytes) -> Mapping[str, str]:
@@ -122,6 +195,17 @@ def _output(place: str, out: Mapping[str, Any]) -> StageOutput | None:
 
 
 # The caches.
+
+
+def cached_listing(root: Path, path: str, digest: str) -> bytes | None:
+    """Returns the listing of a directory; None where no cache has it, or it is too long."""
+    for directory, place in cached_places(root, path, digest):
+        file = opened_inside(directory, place) if directory.is_dir() else None
+        if file is not None:
+            with file:
+                content = file.read(_MAX_LISTING_BYTES + 1)
+            return content if len(content) <= _MAX_LISTING_BYTES else None
+    return None
 
 
 def cached_places(root: Path, path: str, digest: str) -> Iterator[tuple[Path, str]]:

@@ -4,7 +4,7 @@ tree."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
@@ -21,8 +21,13 @@ from tunegate.system.git.checkout import (
     tracked_above,
     trailers_between,
 )
-from tunegate.system.git.content import copy_content
-from tunegate.system.git.dvc import StageOutputs, stage_outputs
+from tunegate.system.git.content import MAX_DVC_BYTES, copy_content
+from tunegate.system.git.dvc import (
+    StageOutputs,
+    cached_listing,
+    may_keep_directory,
+    stage_outputs,
+)
 from tunegate.system.git.events import GitEvents
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
@@ -187,16 +192,43 @@ class GitRepository(GitEvents):
         return content.getvalue()
 
     def stage_outputs(self, revision: str) -> StageOutputs:
-        """Returns the outputs of DVC's pipelines in this revision."""
+        """Returns what DVC keeps of this revision beside models with a DVC file of their own."""
         return self._stages(revision)
 
     def _read_stages(self, revision: str) -> StageOutputs:
-        paths = [entry.path for entry in self.files(revision) if entry.kind == "file"]
-        return stage_outputs(paths, lambda path: self.read(revision, path))
+        blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
+        pointers = self._small([blob for path, blob in blobs.items() if may_keep_directory(path)])
+
+        def read(path: str) -> bytes:
+            if may_keep_directory(path):
+                return pointers.get(blobs[path], b"")
+            return self.read(revision, path)
+
+        return stage_outputs(blobs, read, partial(cached_listing, self._git.root))
+
+    def _small(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """The content of those of these blobs that may be DVC files, by one process: there may be
+        thousands."""
+        sizes = self.sizes(blobs) if blobs else {}
+        few = [blob for blob, size_bytes in sizes.items() if size_bytes <= MAX_DVC_BYTES]
+        asked = "".join(f"{blob}\n" for blob in few).encode()
+        told = BytesIO(self._git.output("cat-file", "--batch", standard_input=asked) or b"")
+        found: dict[str, bytes] = {}
+        for blob in few:
+            told.readline()
+            found[blob] = told.read(sizes[blob])
+            told.readline()
+        return found
 
     def _copy(self, version: ModelVersion, into: BinaryIO) -> None:
-        stages = self.stage_outputs(version.revision).files if version.storage == "dvc" else {}
-        copy_content(self._git, version, into, stages.get(version.path))
+        kept = self.stage_outputs(version.revision) if version.storage == "dvc" else StageOutputs()
+        if unlisted := kept.unlisted_above(version.path):
+            message = (
+                f"{version.path} at {version.revision[:12]}: DVC keeps the directory {unlisted}, "
+                f'and its listing is not in the cache. Run there: dvc pull "{unlisted}"'
+            )
+            raise ModelError(message)
+        copy_content(self._git, version, into, kept.files.get(version.path))
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other
