@@ -115,7 +115,9 @@ def _add_unlisted(
     """Adds the models of a directory that only one side can list to the other side, where reading
     them says why it cannot: they are neither new nor deleted."""
     for revision, found, other in ((revisions.base, base, head), (revisions.head, head, base)):
-        for path in other.keys() - found.keys() if revision is not None else ():
+        if revision is None:
+            continue
+        for path in other.keys() - found.keys():
             version = reader.unlisted(revision, path)
             if version is not None:
                 found[path] = version

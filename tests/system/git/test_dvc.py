@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def project(tmp_path: Path) -> Checkout:
     return made
 
 
-def after(project: Checkout, *commits: dict[str, bytes | None]) -> ChangeSet:
+def after(project: Checkout, *commits: Mapping[str, bytes | None]) -> ChangeSet:
     *before, last = commits
     for each in before:
         project.commit(each)

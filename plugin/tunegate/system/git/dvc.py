@@ -92,10 +92,10 @@ def stage_outputs(
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     unlisted: dict[str, str] = {}
-    for path, out in directories.items():
-        inside = _files_in(out, listing(path, out.digest))
+    for path, kept in directories.items():
+        inside = _files_in(kept, listing(path, kept.digest))
         if inside is None:
-            unlisted[path] = out.digest
+            unlisted[path] = kept.digest
         else:
             files |= inside
     return StageOutputs(files=files, directories=unlisted, unread=unread)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,6 +73,9 @@ def _major(root: Path) -> int | None:
 
 
 def _bindings_major() -> int:
+    # Slow to import, and each launch imports this module for the memory of a GPU's kernels.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     try:
         return int(version("cuda-bindings").partition(".")[0])
     except PackageNotFoundError:
