@@ -124,7 +124,9 @@ def outcome_in_child(
         child.join()
         return _ended(folder, "limit", f"{limit:g} s")
     if child.exitcode:
-        return _ended(folder, "crash", signal.Signals(-child.exitcode).name)
+        code = child.exitcode
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return _ended(folder, "crash", how)
     return msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
 
 
