@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from benchmarks.kit.command import command_line
 from benchmarks.kit.tables import heading, row
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
 
-Image = npt.NDArray[np.float64]
+Image = npt.NDArray[Any]
 Draw = Callable[[np.random.Generator, int], Image]
 _BOX = 4
 """The numbers of a box, before its scores."""
@@ -46,7 +47,8 @@ def _rectangles(rng: np.random.Generator, side: int) -> Image:
 
 
 def _patches(rng: np.random.Generator, side: int) -> Image:
-    return np.kron(rng.random((3, side // 8, side // 8)), np.ones((1, 8, 8)))
+    patches: Image = np.kron(rng.random((3, side // 8, side // 8)), np.ones((1, 8, 8)))
+    return patches
 
 
 DRAWS: dict[str, Draw] = {

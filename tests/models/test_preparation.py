@@ -88,6 +88,19 @@ def test_a_model_that_static_shapes_break_has_its_inputs_and_nothing_for_compile
             getattr(prepared, made)
 
 
+def test_trees_are_refused_before_anything_is_made_of_them(tmp_path: Path) -> None:
+    """A forest has a number for each of its nodes, half a million as scikit-learn makes it."""
+    model = one_node_model("Relu")
+    node = model.graph.node[0]
+    node.name, node.op_type, node.domain = "forest", "TreeEnsembleClassifier", "ai.onnx.ml"
+    file = save(model, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.unfixable == (
+        'm.onnx: operator TreeEnsembleClassifier (node "forest") is not supported by the compiler.'
+    )
+    assert not (tmp_path / "p").exists()
+
+
 @pytest.mark.parametrize(
     ("ir_version", "said"),
     [

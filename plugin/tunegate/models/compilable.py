@@ -19,6 +19,10 @@ from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
 from tunegate.models.saved_model import save
 from tunegate.system.processes.memory_limit import memory_problem
 
+_ML = "ai.onnx.ml"
+_ML_OPERATORS = frozenset({"ArrayFeatureExtractor"})
+"""The operators of that domain that compilers take."""
+
 
 def compilable(
     proto: onnx.ModelProto,
@@ -40,6 +44,10 @@ def compilable(
         named = ", ".join(of_libraries[:SHOWN_OPERATORS])
         message = f"{path}: {named} comes from a library, which only ONNX Runtime loads."
         raise UnsupportedModelError(message)
+    for node in proto.graph.node:
+        # Before a forest of half a million nodes is optimized and read again.
+        if node.domain == _ML and node.op_type not in _ML_OPERATORS:
+            raise UnsupportedModelError(unsupported_operators(path, node))
     fixed, optimized = file or into / "fixed.onnx", into / "optimized.onnx"
     try:
         into.mkdir(parents=True, exist_ok=True)

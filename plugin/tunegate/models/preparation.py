@@ -112,7 +112,7 @@ def _compilable(
         )
         raise UnsupportedModelError(message)
     with _naming_model(original, path):
-        proto, _ = _read_model(original)
+        proto = onnx.ModelProto.FromString(original.read_bytes())  # its numbers are all in it
     _require_tensors(proto, path)
     is_raised = _raise_version(proto)
     was_open = any(None in model_input(value).dimensions for value in real_inputs(proto.graph))
