@@ -13,6 +13,7 @@ from tests.cuda_stand_in.fixtures import WhatCuda
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _WITHOUT_SPEED = (
     "test_the_driver_tells_the_state_of_the_device",
+    "test_a_block_may_use_the_shared_memory_that_the_card_offers",
     "test_a_transformer_built_for_the_device_computes_what_it_should",
 )
 

@@ -24,6 +24,7 @@ from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
+from tunegate.compiler.shared_memory import offered_bytes
 from tunegate.compiler.targets import tvm_target
 from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -36,6 +37,7 @@ from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.nvidia.nvml import state_of
+from tunegate.tune.programs import SHARED_MEMORY, gpu_variables
 from tunegate.tune.protocol import Measure, Placement
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord
@@ -145,6 +147,14 @@ def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: W
     assert launch.clocks is not None
     assert (launch.clocks.base_mhz or 0) > 100
     assert not launch.clocks.is_mediated
+
+
+def test_a_block_may_use_the_shared_memory_that_the_card_offers() -> None:
+    usable = gpu_variables(PROGRAMS.shared_memory).get(SHARED_MEMORY)
+    offered = offered_bytes()
+    is_recent = float(visible_gpus()[0].compute_capability) >= 8
+    assert is_recent == (usable is not None)
+    assert usable is None or int(usable) in range(offered - 2048, offered)
 
 
 def test_the_driver_tells_the_state_of_the_device() -> None:
