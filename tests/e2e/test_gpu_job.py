@@ -276,3 +276,21 @@ def test_the_actions_stages_measure_two_models_on_two_gpu_runners(
     assert stage("gate")["verdict"] == "pass"
     findings = {each["model"]: each["status"] for each in runner.verdict()["findings"]}
     assert findings == {"models/m.onnx": "pass", "models/n.onnx": "pass"}
+
+
+@pytest.mark.pipelines
+def test_one_launch_of_the_whole_model_is_tried_and_new_weights_pass(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    """Beside the kernels, on a card that has it. Both make use of all shared memory there is."""
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(multiprocessors=1))
+    runner.workspace.write("tunegate.yaml", CONFIG.replace("sm_75", "sm_90"))
+    runner.commit(chain_model(layers=1, width=8))
+    warmed = runner.tunegate("warm", "--trials", "1", "-v")
+    assert warmed.returncode == 0, warmed.stderr
+    assert "build: 1 build with TVM (whole): models/m.onnx" in warmed.stderr
+    assert "models/m.onnx on gpu ships with TVM" in warmed.stdout
+    runner.commit(new_weights(chain_model(layers=1, width=8)))
+    passed = runner.tunegate("run", "--base", "HEAD~1")
+    assert passed.returncode == 0, passed.stderr
+    assert runner.verdict()["tuning"]["trials"] == 0
