@@ -1,2 +1,2 @@
-"""Studies across the stack: which choices of runtime, precision, layout, tuning and threads change
-what is fast."""
+"""Studies across the stack: how the choice of runtime, precision, layout, tuning and threads
+changes what is fast."""

@@ -1,4 +1,4 @@
-"""`tunegate study`, as the command line knows it."""
+"""Declares `tunegate study`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ StudiedLevel = tuple[str, str]
 
 
 def shard_of_shards(text: str) -> tuple[int, int]:
-    """The number of a shard and how many there are, such as 2/3."""
+    """Parses the number of a shard and how many there are, such as 2/3."""
     found = re.fullmatch(r"(\d+)/(\d+)", text)
     shard, shards = (int(number) for number in found.groups()) if found else (0, 0)
     if not 1 <= shard <= shards:
@@ -25,7 +25,7 @@ def shard_of_shards(text: str) -> tuple[int, int]:
 
 
 def level(text: str) -> StudiedLevel:
-    """An axis and one of its levels, such as threads=2."""
+    """Parses an axis and one of its levels, such as threads=2."""
     axis, equals, value = text.partition("=")
     if not (axis and equals and value):
         raise argparse.ArgumentTypeError(f'"{text}" is not AXIS=LEVEL, such as threads=2')
@@ -33,7 +33,7 @@ def level(text: str) -> StudiedLevel:
 
 
 class StudyOptions(Options, frozen=True, kw_only=True):
-    """The study, and which part of it."""
+    """Options of `study`: the study, and which part of it."""
 
     file: Annotated[Path, Argument("what to vary, in YAML", "FILE", Path)]
     shard: Annotated[

@@ -1,4 +1,5 @@
-"""The operations of a model: multiplications with their additions in convolutions and products."""
+"""Counts the operations of a model: multiplications with their additions in convolutions and
+products."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ _CONVOLUTIONS = {"Conv", "ConvInteger", "QLinearConv", "FusedConv"}
 _TRANSPOSED = {"ConvTranspose"}
 _PRODUCTS = {"MatMul", "MatMulInteger", "QLinearMatMul", "Gemm"}
 _RIGHT = {"QLinearConv": 3, "QLinearMatMul": 3}
-"""The place of the second operand where it is not 1."""
+"""The position of the second operand if it is not 1."""
 _FOLLOWS_SLICES = 17
 
 
 def operations_of(file: Path, shapes: Shapes) -> float | None:
-    """Returns None where the sizes are not known, where nothing is counted, or where there are
-    loops and recurrent layers, whose work is not in their shapes."""
+    """Returns the operations; None if sizes are unknown, nothing is counted, or there are loops or
+    recurrent layers, whose work is not in their shapes."""
     try:
         model = parsed_model(file.read_bytes())
     except ModelError:
@@ -37,7 +38,7 @@ def operations_of(file: Path, shapes: Shapes) -> float | None:
     except Exception:  # noqa: BLE001 -- onnx raises several kinds, all of which say "not known"
         return None
     sizes = _sizes(graph)
-    counts = [_of_node(node, sizes) for node in graph.node]
+    counts = [_node_operations(node, sizes) for node in graph.node]
     found = [count for count in counts if count is not None]
     is_known = all(count is None or math.isfinite(count) for count in counts)
     return sum(found) if found and is_known else None
@@ -52,7 +53,7 @@ def _fix(model: onnx.ModelProto, shapes: Shapes) -> None:
 
 
 def _recent(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Shapes that are computed through a Slice are not followed in old opsets."""
+    """Returns the model in a recent opset: shape inference does not follow Slice in old ones."""
     opsets = {each.domain: each.version for each in model.opset_import}
     old = opsets.get("", _FOLLOWS_SLICES) < _FOLLOWS_SLICES
     return convert_version(model, _FOLLOWS_SLICES) if old else model
@@ -67,8 +68,9 @@ def _sizes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
     return known | {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
 
 
-def _of_node(node: onnx.NodeProto, sizes: _Sizes) -> float | None:
-    """Returns None for what counts nothing, and infinity for what cannot be counted."""
+def _node_operations(node: onnx.NodeProto, sizes: _Sizes) -> float | None:
+    """Returns the operations of a node, None if it counts nothing, infinity if it cannot be
+    counted."""
     if node.op_type in ("LSTM", "GRU", "RNN", "Loop", "Scan", "If"):
         return math.inf
     if node.op_type not in _CONVOLUTIONS | _TRANSPOSED | _PRODUCTS:

@@ -1,4 +1,4 @@
-"""An across-stack study: its cells, what was measured of them, and what that says."""
+"""An across-stack study: its cells, their measurements, and the conclusions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that cannot be, or would repeat another one: their `count`, and one of them."""
+    """Cells that are impossible, or would repeat another one: their `count`, and one of them."""
 
     reason: str
     count: int
@@ -32,9 +32,8 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 class StudyLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One launch of a cell beside the reference of its model, in alternating blocks: `effect` is
-    ln(cell / reference). `workspace_bytes` are what running added to the loaded build, `joules`
-    what one inference used by the counters that `energy_source` names, None where there are
-    none."""
+    ln(cell / reference). `workspace_bytes` is what running added to the loaded build, `joules` the
+    energy of one inference by the counters that `energy_source` names, None without any."""
 
     round: int
     effect: float
@@ -47,12 +46,12 @@ class StudyLaunch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting, built and measured. `key` is the digest of the model's bytes and all that was
-    asked of it; what was built counts again only under the same `versions` on the same `device`.
-    `reason` says why there is no build, or no time; it `may_pass` in another run. `trials` were
-    measured for it; `is_cut` where time was over before all of them. `operations` are
-    multiplications with additions of one inference, None where they cannot be counted; `layers` are
-    those that have the form which the cell asks for; `digest` is that of the built artifact."""
+    """One setting, built and measured. `key` is the digest of the model's bytes and the requested
+    settings; a build is reused only under the same `versions` on the same `device`. `reason` says
+    why there is no build, or no time; it `may_pass` in another run. `trials` were measured for it;
+    `is_cut` if time ran out before all of them. `operations` are multiplications with additions per
+    inference, None if they cannot be counted; `layers` have the requested form; `digest` is the
+    built artifact's."""
 
     key: str
     setting: CellSetting
@@ -79,8 +78,8 @@ class KeptCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudyDesign(msgspec.Struct, frozen=True, kw_only=True):
-    """The cells of a study that were chosen. A `full` factorial has all that are possible. `untold`
-    are the pairs of axes whose interaction these cells cannot tell."""
+    """The chosen cells of a study. A `full` factorial has all possible ones. `untold` are the pairs
+    of axes whose interaction these cells cannot tell."""
 
     kind: Literal["full", "fraction"]
     axes: tuple[Axis, ...]
@@ -91,9 +90,9 @@ class StudyDesign(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MainEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The time at `level` against the time at `against`, in percent, on average over so many
-    `settings` of the other axes that have both; 0 settings where a fit of all cells tells it. The
-    interval and `p_value` count all effects of the study."""
+    """The time at `level` against the time at `against`, in percent, averaged over the `settings`
+    of the other axes that have both; 0 settings for a fit of all cells. The interval and `p_value`
+    count all effects of the study."""
 
     axis: str
     level: str
@@ -106,7 +105,7 @@ class MainEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 class PairEffect(msgspec.Struct, frozen=True, kw_only=True):
     """The interaction of two axes, in percent: the time with both levels against the product of
-    their single effects; 0 where they add up."""
+    their single effects; 0 if they add up."""
 
     axes: tuple[str, str]
     levels: tuple[str, str]
@@ -118,9 +117,9 @@ class PairEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankFlip(msgspec.Struct, frozen=True, kw_only=True):
-    """Another level of `ranked` axes is the best once `axis` has another level, with all else (the
-    `setting`) the same. Each of the two best ones is faster than the other, where it is the best,
-    by so many percent."""
+    """Another level of the `ranked` axes is the best once `axis` has another level, with the same
+    `setting` otherwise. Each of the two best ones is faster than the other where it is the best, by
+    this many percent."""
 
     axis: str
     levels: tuple[str, str]
@@ -132,7 +131,7 @@ class RankFlip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlowerWithLess(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that takes longer than another one of more operations, in the same `setting`."""
+    """A model that takes longer than another one with more operations, in the same `setting`."""
 
     fewer: str
     more: str
@@ -143,7 +142,7 @@ class SlowerWithLess(msgspec.Struct, frozen=True, kw_only=True):
 
 class FrontCell(msgspec.Struct, frozen=True, kw_only=True):
     """A cell that no other of its model beats in time, error, size, memory and energy at once.
-    Energy counts where it was counted for all cells of the front."""
+    Energy counts if it was measured for all cells of the front."""
 
     setting: CellSetting
     ms: float
@@ -155,8 +154,8 @@ class FrontCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `study.json`. `file` is what was studied; a cell has fewer launches than
-    `rounds` where the study is not finished, which `unfinished` cells are."""
+    """The content of `study.json`. `file` is what was studied; cells of an unfinished study have
+    fewer launches than `rounds`, `unfinished` of them."""
 
     schema: Literal[1] = 1
     file: str

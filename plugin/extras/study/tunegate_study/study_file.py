@@ -1,5 +1,5 @@
-"""The file of a study to a StudyConfig, and its models. Every mistake is one line: file, key, what
-is wrong, what to do."""
+"""Reads a study's file as a StudyConfig, and its models. Every mistake is one line: file, key,
+problem, remedy."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def parse_study(text: str, where: str) -> StudyConfig:
     try:
         content = read_yaml(text)
     except YamlProblemError as error:
-        raise _refused(where, KeyProblem("", str(error)), error.line) from error
+        raise _error(where, KeyProblem("", str(error)), error.line) from error
     for problem in _unknown_keys(content):
-        raise _refused(where, problem)
+        raise _error(where, problem)
     try:
         config = msgspec.convert(content, StudyConfig)
     except msgspec.ValidationError as error:
-        raise _refused(where, problem_of(error, content, StudyConfig)) from error
+        raise _error(where, problem_of(error, content, StudyConfig)) from error
     for problem in _problems(config):
-        raise _refused(where, problem)
+        raise _error(where, problem)
     return config
 
 
 def studied_models(config: StudyConfig) -> tuple[StudiedModel, ...]:
-    """The levels of the axis of models."""
+    """Returns the levels of the model axis."""
     found = []
     for entry in config.models:
         model = StudyModel(path=entry) if isinstance(entry, str) else entry
@@ -77,7 +77,7 @@ def studied_models(config: StudyConfig) -> tuple[StudiedModel, ...]:
 
 
 def _unknown_keys(content: object) -> Iterator[KeyProblem]:
-    """The keys that no section has; what is no mapping is found later."""
+    """Yields the keys that no section has; what is no mapping is found later."""
     yield from _unknown_in(content, "", StudyConfig)
     if not isinstance(content, dict):
         return
@@ -100,18 +100,20 @@ def _unknown_in(section: object, path: str, kind: type[msgspec.Struct]) -> Itera
 
 def _problems(config: StudyConfig) -> Iterator[KeyProblem]:
     models = studied_models(config)
-    yield from _repeated("models", [model.name for model in models], "Give one a name.")
+    yield from _repeated_levels("models", [model.name for model in models], "Give one a name.")
     for name, levels in msgspec.structs.asdict(config.axes).items():
-        yield from _repeated(f"axes.{name}", levels, "Remove one.")
+        yield from _repeated_levels(f"axes.{name}", levels, "Remove one.")
         if not levels and name in ("precision", "variant", "layout", "algorithm", "tuning"):
             yield KeyProblem(f"axes.{name}", f"axes.{name}: no level. Write one, or remove it.")
-    yield from _repeated("targets", [target.name for target in config.targets], "Rename one.")
+    yield from _repeated_levels(
+        "targets", [target.name for target in config.targets], "Rename one."
+    )
     yield from _unknown("axes.target", config.axes.target, [t.name for t in config.targets])
     variants = {GIVEN_FILE, *(variant for model in models for variant in model.files)}
     yield from _unknown("axes.variant", config.axes.variant, sorted(variants))
 
 
-def _repeated(key: str, levels: Sequence[object], advice: str) -> Iterator[KeyProblem]:
+def _repeated_levels(key: str, levels: Sequence[object], advice: str) -> Iterator[KeyProblem]:
     for level, count in Counter(map(str, levels)).items():
         if count > 1:
             yield KeyProblem(key, f"{key}: {level} is given {count} times. {advice}")
@@ -124,6 +126,6 @@ def _unknown(key: str, levels: Iterable[str], known: Sequence[str]) -> Iterator[
             yield KeyProblem(key, f'{key}: unknown "{level}". {hint}')
 
 
-def _refused(where: str, problem: KeyProblem, line: int = 0) -> ConfigError:
+def _error(where: str, problem: KeyProblem, line: int = 0) -> ConfigError:
     text = " ".join(problem.text.splitlines())
     return ConfigError(f"{where}: {text}", ConfigKey(where, problem.key, line))

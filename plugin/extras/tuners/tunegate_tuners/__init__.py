@@ -1,1 +1,1 @@
-"""Lends the cache to other tuners: what they store is bytes to us."""
+"""Lends the cache to other tuners: what they store is only bytes to us."""

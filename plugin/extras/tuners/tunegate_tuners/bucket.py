@@ -1,8 +1,7 @@
-"""What one tuner may do with the cache: get the newest content under a key, put content, list.
+"""The cache for one tuner: gets the newest content under a key, puts content, lists.
 
-Trouble of the store is a miss: nothing here raises it, and nobody waits longer than the limits say.
-Content counts only from trusted zones, where it is what its name says, and signed by a trusted key
-where the zone has keys.
+Store trouble is a miss: nothing here raises it, and nobody waits longer than the limits. Content
+counts only from trusted zones, if it matches its name and, in a zone with keys, is signed by one.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class Bucket:
-    """The cache as one tuner sees it. Of `zone` None nothing is written."""
+    """The cache as one tuner sees it. With `zone` None nothing is written."""
 
     def __init__(
         self,
@@ -57,11 +56,11 @@ class Bucket:
         self._told: set[str] = set()
 
     def get(self, key: str, files: Collection[str]) -> dict[str, bytes]:
-        """Returns the newest trusted content of each file under the key; nothing of those that are
-        not there, or not in time."""
+        """Returns the newest trusted content of each file under the key, without files that are
+        missing or late."""
         deadline = self._monotonic() + READ_SECONDS
         wanted = {name_part(file): file for file in files}
-        found = self._listed(f"{name_part(key)}/", deadline)
+        found = self._list_objects(f"{name_part(key)}/", deadline)
         contents = self._newest(
             (each for each in found if each.key == name_part(key) and each.file in wanted), deadline
         )
@@ -72,7 +71,7 @@ class Bucket:
         their names: key and file."""
         deadline = self._monotonic() + READ_SECONDS
         latest = sorted(
-            self._listed("", deadline), key=lambda each: each.milliseconds, reverse=True
+            self._list_objects("", deadline), key=lambda each: each.milliseconds, reverse=True
         )
         places = list(dict.fromkeys((each.key, each.file) for each in latest))[:limit]
         wanted = set(places)
@@ -83,7 +82,7 @@ class Bucket:
         return {place: by_place[place] for place in places if place in by_place}
 
     def put(self, key: str, file: str, content: bytes) -> None:
-        """Writes the content beside what is there already, as the newest."""
+        """Writes the content beside existing ones, as the newest."""
         self.put_all(key, {file: content})
 
     def put_all(self, key: str, contents: Mapping[str, bytes]) -> None:
@@ -93,7 +92,9 @@ class Bucket:
         requests: dict[str, Callable[[], None]] = {}
         for file, content in contents.items():
             if len(content) > MAX_CONTENT_BYTES:
-                self._tell(f"{file} is larger than {MAX_CONTENT_BYTES >> 20} MiB and not stored")
+                self._log_once(
+                    f"{file} is larger than {MAX_CONTENT_BYTES >> 20} MiB and not stored"
+                )
                 continue
             name = LentObject(
                 zone=self._zone,
@@ -104,16 +105,16 @@ class Bucket:
                 size=len(content),
                 digest=hashlib.sha256(content).hexdigest(),
             )
-            requests[name.name] = partial(self._store.write, name.name, self._signed(name, content))
+            requests[name.name] = partial(self._store.write, name.name, self._sign(name, content))
         self._ask(requests, self._monotonic() + WRITE_SECONDS)
 
-    def _signed(self, name: LentObject, content: bytes) -> bytes:
+    def _sign(self, name: LentObject, content: bytes) -> bytes:
         if self._trust.signer is None:
             return content
         return signed(content, self._trust.signer.sign(name.name, name.digest))
 
-    def _listed(self, below: str, deadline: float) -> list[LentObject]:
-        """The objects of this tuner in trusted zones, none from the future."""
+    def _list_objects(self, below: str, deadline: float) -> list[LentObject]:
+        """Returns this tuner's objects in trusted zones, none from the future."""
         prefixes = {zone: f"{tool_prefix(zone, self._tool)}{below}" for zone in self._read_zones}
         listings = self._ask(
             {zone: partial(self._store.names, prefix) for zone, prefix in prefixes.items()},
@@ -130,7 +131,7 @@ class Bucket:
         ]
 
     def _newest(self, found: Iterable[LentObject], deadline: float) -> dict[LentObject, bytes]:
-        """The content of the newest object of each key and file that can be trusted."""
+        """Returns the content of the newest trustworthy object of each key and file."""
         places = [
             sorted(group, key=lambda each: each.milliseconds)[-_TRIES:]
             for _, group in groupby(
@@ -157,15 +158,16 @@ class Bucket:
     def _is_trusted(self, name: LentObject, body: bytes) -> bool:
         content = without_signature(body)
         if len(content) != name.size or hashlib.sha256(content).hexdigest() != name.digest:
-            self._tell(f"{name.name} is not what its name says")
+            self._log_once(f"{name.name} is not what its name says")
             return False
         if not self._trust.keys.accepts(name.zone, name.name, name.digest, signature_of(body)):
-            self._tell(f"{name.name} is not signed by a key that zone {name.zone} trusts")
+            self._log_once(f"{name.name} is not signed by a key that zone {name.zone} trusts")
             return False
         return True
 
     def _ask(self, requests: Mapping[str, Callable[[], _T]], deadline: float) -> dict[str, _T]:
-        """The answers that came in time. A store that leaves requests without an answer rests."""
+        """Returns the answers that came in time. A store that leaves requests unanswered is
+        paused."""
         ticket = self._answers.admit() if requests else None
         if ticket is None:
             return {}
@@ -173,13 +175,13 @@ class Bucket:
         is_late = len(answers) < len(requests)
         self._answers.record(ticket, "timed out" if is_late else "answered")
         if is_late:
-            self._tell("the cache does not answer in time")
+            self._log_once("the cache does not answer in time")
         for note in self._statistics.notes:
-            self._tell(note)
+            self._log_once(note)
         return {name: each for name, each in answers.items() if not isinstance(each, Exception)}
 
-    def _tell(self, problem: str) -> None:
-        """Logs each problem once: a kernel more should not be a line more."""
+    def _log_once(self, problem: str) -> None:
+        """Logs each problem once: more kernels should not mean more lines."""
         if problem not in self._told:
             self._told.add(problem)
             _log.warning("tunegate: %s", problem)

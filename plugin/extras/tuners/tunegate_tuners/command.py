@@ -1,4 +1,4 @@
-"""`tunegate lent-gc`, as the command line knows it."""
+"""Declares `tunegate lent-gc`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunegate.cli.shared_options import CacheAddress, Options
 
 
 class LentGcOptions(Options, frozen=True, kw_only=True):
-    """What is kept of other tuners' objects."""
+    """Options of `lent-gc`: what is kept of other tuners' objects."""
 
     cache: CacheAddress = CacheAddress()
     days: Annotated[float, Option("keep nothing that is older", "N", positive)] = 90.0

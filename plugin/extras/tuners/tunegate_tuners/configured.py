@@ -1,5 +1,5 @@
 """The bucket that the environment configures: `TUNEGATE_TUNERS` names a file such as tunegate.yaml,
-of which the section `cache` counts."""
+whose section `cache` counts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ VARIABLE = "TUNEGATE_TUNERS"
 
 @cache
 def configured_bucket(tool: Tool, *, holds_code: bool = False) -> Bucket:
-    """Returns the bucket of a tuner, the same for the whole process. Where the tuner runs what it
-    finds, every zone must have trusted keys. Raises ConfigError."""
+    """Returns a tuner's bucket, the same for the whole process. If the tuner runs what it finds,
+    every zone must have trusted keys. Raises ConfigError."""
     named = os.environ.get(VARIABLE, "")
     path = Path(named)
     if not path.is_absolute():
@@ -31,7 +31,7 @@ def configured_bucket(tool: Tool, *, holds_code: bool = False) -> Bucket:
 
 
 def open_bucket(tool: Tool, config: CacheConfig, *, root: Path, holds_code: bool) -> Bucket:
-    """Returns the bucket of a tuner in this cache; a relative directory lies under `root`. Raises
+    """Returns a tuner's bucket in this cache; a relative directory is below `root`. Raises
     ConfigError."""
     keys, signer = TrustedKeys(config.trusted_keys), signing_key()
     zones = () if config.mode == "off" else (config.zone, *config.read_zones)

@@ -37,11 +37,14 @@ def shared_autotune(root: Path) -> Iterator[Path]:
             model(inputs)
     """
     bucket = configured_bucket("flashinfer")
-    before = {**_read(root), **pull(bucket, root)}
+    before = {**_read_entries(root), **pull(bucket, root)}
     try:
         yield root
     finally:
-        push(bucket, {at: entry for at, entry in _read(root).items() if before.get(at) != entry})
+        push(
+            bucket,
+            {at: entry for at, entry in _read_entries(root).items() if before.get(at) != entry},
+        )
 
 
 def pull(bucket: Bucket, root: Path) -> Entries:
@@ -64,7 +67,7 @@ def push(bucket: Bucket, entries: Entries) -> None:
         )
 
 
-def _read(root: Path) -> Entries:
+def _read_entries(root: Path) -> Entries:
     paths = (root / _SCHEMA).glob(f"*/{_ENTRIES}/*.json")
     found = {}
     for path in paths:

@@ -17,8 +17,8 @@ _MAX_LISTED = 1000
 
 
 class HelionBackend(RemoteCacheBackend):  # type: ignore[misc] # helion is not installed with us
-    """Keeps helion's configurations in the cache. What is no configuration is a miss: helion would
-    end with a traceback."""
+    """Keeps helion's configurations in the cache. Invalid ones are misses: helion would end with a
+    traceback."""
 
     def __init__(self) -> None:
         self._bucket = configured_bucket("helion")

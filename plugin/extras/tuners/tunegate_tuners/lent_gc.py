@@ -1,5 +1,5 @@
-"""`tunegate lent-gc`: counts other tuners' objects, and deletes what is superseded, old or over the
-quota of a zone."""
+"""`tunegate lent-gc`: counts other tuners' objects, and deletes those that are superseded, old or
+over a zone's quota."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tunegate_tuners.command import LentGcOptions
 from tunegate_tuners.lent_objects import LentObject, lent_objects
 
 _GRACE_MS = 3_600_000
-"""A reader may have listed what was superseded since."""
+"""A reader may have listed an object that was superseded since."""
 
 
 class LentCount(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of one tuner in a zone, and those that were deleted or would be."""
+    """One tuner's objects in a zone, and those that were or would be deleted."""
 
     zone: str
     tool: str
@@ -39,7 +39,7 @@ class LentCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: LentGcOptions) -> int:
-    """Every zone, unless one is named."""
+    """Collects every zone, or the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
     zone = settings.overrides.get("cache.zone")
@@ -71,8 +71,8 @@ def run(options: LentGcOptions) -> int:
 def unneeded_objects(
     found: Iterable[LentObject], *, now_ms: int, days: float, max_bytes: int
 ) -> list[LentObject]:
-    """Returns the objects that a newer one in their place supersedes, that are older than `days` or
-    from the future, and the oldest of a zone that has more than `max_bytes`."""
+    """Returns the objects that are superseded by a newer one, older than `days` or from the future,
+    and the oldest of a zone with more than `max_bytes`."""
     by_age = sorted(found, key=lambda each: each.milliseconds, reverse=True)
     oldest_ms = now_ms - days * 86_400_000
     newer_ms: dict[str, int] = {}

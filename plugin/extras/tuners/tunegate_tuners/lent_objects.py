@@ -29,8 +29,8 @@ _NAME = re.compile(
 
 
 class LentObject(msgspec.Struct, frozen=True, kw_only=True):
-    """One object. `size` and `digest` are of the content, without a signature; `key` and `file` are
-    parts of the name as `name_part` makes them."""
+    """One object. `size` and `digest` are of the content without a signature; `key` and `file` are
+    parts of the name, made by `name_part`."""
 
     zone: str
     tool: Tool
@@ -51,8 +51,8 @@ class LentObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def name_part(text: str) -> str:
-    """Returns a text as a part of a name: the text itself where that is possible, else its digest.
-    No two texts share a part."""
+    """Returns a text as a part of a name: the text itself if possible, else its digest. No two
+    texts share a part."""
     if re.fullmatch(_PART, text) and not text.startswith(_HASHED):
         return text
     return f"{_HASHED}{hashlib.sha256(text.encode(errors='surrogateescape')).hexdigest()}"
@@ -63,7 +63,7 @@ def tool_prefix(zone: str, tool: Tool) -> str:
 
 
 def lent_objects(listed: Iterable[str]) -> Iterator[LentObject]:
-    """Yields the objects among names of a store, whatever zone they are of."""
+    """Yields the objects among a store's names, of any zone."""
     for name in listed:
         match = _NAME.fullmatch(name)
         if match is not None and zone_problem(match["zone"]) is None:

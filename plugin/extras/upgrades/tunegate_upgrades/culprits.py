@@ -1,5 +1,5 @@
-"""Which package makes an upgraded model slower: measured in environments with some packages of the
-head, and the others of the base."""
+"""Finds the package that makes an upgraded model slower, by measuring in environments with some of
+the head's packages and otherwise the base's."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tunegate_upgrades.locked_sides import LockedSides, MakeEnvironment
 from tunegate_upgrades.package_search import FoundPackages, search
 
 MAX_SECONDS_OF_ONE = 60.0
-"""The seconds of one measurement of the search, for a slowdown that is known already."""
+"""The seconds of one measurement of the search, for an already known slowdown."""
 
 
 class Culprits:
-    """Finds packages; all searches of a run together take `gate.seconds` at most, but for one
+    """Finds packages; all searches of a run together take at most `gate.seconds`, plus one
     measurement that has begun."""
 
     def __init__(
@@ -39,25 +39,26 @@ class Culprits:
         scratch: Path,
         libraries: Libraries = (),
     ) -> None:
-        """Packages go by the names of the models that they run; `libraries` may be loaded for
+        """`locked` is keyed by the models that run the packages; `libraries` may be loaded for
         custom operators."""
         self._locked, self._made, self._scratch = locked, made, scratch
         self._libraries = libraries
 
     def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
-        """The measurements, with a line on the package of each upgraded model that is slower."""
+        """Returns the measurements, with a line on the guilty package of each slower upgraded
+        model."""
         slower = {each.cell for each in compare(run, tools.rules.gate) if each.decision == "fail"}
         builds = {built.cell: built for built in run.builds}
         until = tools.context.clock.monotonic() + tools.rules.gate.seconds
         cells = [
-            self._blamed(cell, builds[cell.cell], tools, until)
+            self._find_culprit(cell, builds[cell.cell], tools, until)
             if cell.cell in slower and cell.cell.model in self._locked
             else cell
             for cell in run.cells
         ]
         return msgspec.structs.replace(run, cells=tuple(cells))
 
-    def _blamed(
+    def _find_culprit(
         self, cell: CellMeasurement, built: CellBuilds, tools: GateTools, until: float
     ) -> CellMeasurement:
         locked = self._locked[cell.cell.model]
@@ -75,18 +76,18 @@ class Culprits:
     def _is_slower(
         self, built: CellBuilds, pins: Sequence[PinnedPackage], tools: GateTools
     ) -> bool | None:
-        """Measures the base against an environment with these packages. None for one that cannot be
-        made, in which the model does not run, or where the gate decides nothing."""
+        """Measures the base against an environment with these packages. Returns None if it cannot
+        be made, the model does not run in it, or the gate decides nothing."""
         if built.base is None:
             return None
         try:
             python = self._made(pins) / "bin" / "python"
-            mixed, places = self._copied(built, built.base, python, tools.context.out)
-            return self._decided(mixed, places, tools)
+            mixed, places = self._copy_base(built, built.base, python, tools.context.out)
+            return self._gate_mixture(mixed, places, tools)
         except (UvError, OSError, MeasurementError):
             return None
 
-    def _copied(
+    def _copy_base(
         self, built: CellBuilds, base: Build, python: Path, out: Path
     ) -> tuple[CellBuilds, dict[Path, Path]]:
         place = out / f"{base.directory}-mixed"
@@ -99,7 +100,7 @@ class Culprits:
         )
         return msgspec.structs.replace(built, head=mixed), {place: python}
 
-    def _decided(
+    def _gate_mixture(
         self, built: CellBuilds, places: Mapping[Path, Path], tools: GateTools
     ) -> bool | None:
         gate = tools.rules.gate
@@ -128,7 +129,7 @@ class Culprits:
 
 
 def sentence(locked: LockedSides, found: FoundPackages) -> str:
-    """Returns what the report says of the packages that were found."""
+    """Returns the report's sentence on the packages that were found."""
     told = ", ".join(locked.told(name) for name in found.packages)
     count = len(locked.changed())
     if count == 1:

@@ -1,4 +1,4 @@
-"""The runtimes of this installation as a lock file knows them: by the packages that they are."""
+"""The runtimes of this installation as a lock file knows them: by their packages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tunegate_upgrades.lock_files.lock import normal_name
 
 
 class LockedRuntime(msgspec.Struct, frozen=True, kw_only=True):
-    """`packages` are those that it is. `runs` says whether it runs on a target; one that `compiles`
-    beforehand is not gated by its packages alone."""
+    """`packages` are the runtime's own. `runs` returns whether it runs on a target; one that
+    `compiles` ahead is not gated by its packages alone."""
 
     name: str
     title: str
@@ -24,12 +24,12 @@ class LockedRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def locked_runtimes() -> tuple[LockedRuntime, ...]:
-    """Imports all of them. One whose packages are not installed is left out."""
-    found = map(_locked, installed_runtimes().runtimes)
+    """Imports all runtimes, and leaves out those whose packages are not installed."""
+    found = map(_packages_of, installed_runtimes().runtimes)
     return tuple(each for each in found if each.packages)
 
 
-def _locked(runtime: Runtime) -> LockedRuntime:
+def _packages_of(runtime: Runtime) -> LockedRuntime:
     return LockedRuntime(
         name=runtime.name,
         title=runtime.title,

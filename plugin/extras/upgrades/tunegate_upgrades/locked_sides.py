@@ -15,25 +15,25 @@ MakeEnvironment = Callable[[Sequence[PinnedPackage]], Path]
 
 
 class LockedSides(msgspec.Struct, frozen=True, kw_only=True):
-    """The packages of both sides, and those that the runtime is."""
+    """The packages of both sides, and those of the runtime itself."""
 
     pins: Sides[Pins]
     roots: tuple[str, ...]
 
     def changed(self) -> tuple[str, ...]:
-        """The packages that differ, those of the runtime first."""
+        """Returns the packages that differ, the runtime's first."""
         base, head = self.pins
         names = (*self.roots, *sorted({*base, *head} - {*self.roots}))
         return tuple(name for name in names if _version(base, name) != _version(head, name))
 
     def mixed(self, names: frozenset[str]) -> tuple[PinnedPackage, ...]:
-        """The base's packages, with these of the head."""
+        """Returns the base's packages, with these of the head."""
         base, head = self.pins
         kept = {name: pin for name, pin in base.items() if name not in names}
         return tuple((kept | {name: pin for name, pin in head.items() if name in names}).values())
 
     def told(self, name: str) -> str:
-        """Both versions of a package."""
+        """Returns both versions of a package."""
         base, head = self.pins
         return f"{name} {_version(base, name)} -> {_version(head, name)}"
 

@@ -1,4 +1,4 @@
-"""Which of several changed packages makes a model slower: one alone first, then halves. Pure."""
+"""Searches the changed package that makes a model slower: single ones first, then halves. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 IsSlower = Callable[[frozenset[str]], bool | None]
-"""Whether the model is slower with these packages of the head, and all others of the base. None
-where that could not be told."""
+"""Returns whether the model is slower with these packages of the head, and otherwise the base's;
+None if that is unclear."""
 
 
 class FoundPackages(msgspec.Struct, frozen=True):
-    """The fewest `packages` that were shown to make it slower; `is_one` where that is one. `why` it
-    went no further, else ''."""
+    """The fewest `packages` that were shown to make it slower; `is_one` if it is a single one.
+    `why` the search went no further, else ''."""
 
     packages: tuple[str, ...]
     why: str = ""
@@ -24,8 +24,8 @@ class FoundPackages(msgspec.Struct, frozen=True):
 
 
 def search(changed: Sequence[str], is_slower: IsSlower) -> FoundPackages:
-    """The search, with the likeliest package first in `changed`: the runtime itself. It takes one
-    measurement where that is to blame, and at most twice the logarithm of their number more."""
+    """Searches the packages, the likeliest first in `changed`: the runtime itself. That takes one
+    measurement if it is guilty, and at most twice the logarithm of their number more."""
     suspects = tuple(changed)
     size = 1
     while len(suspects) > 1:

@@ -1,4 +1,4 @@
-"""Which watched lock files differ between base and head, and what they pin on both sides."""
+"""The watched lock files that differ between base and head, and their pins on both sides."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MAX_BYTES = 16 * 2**20
 
 
 class UpgradedLock(msgspec.Struct, frozen=True, kw_only=True):
-    """A lock file that pins other packages in the head. Without a `base` there is nothing to
-    compare with, and `reason` says why."""
+    """A lock file with other pins in the head. Without a `base` there is nothing to compare with;
+    `reason` says why."""
 
     head: LockFile
     base: LockFile | None = None
@@ -34,7 +34,7 @@ class UpgradedLock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed in the watched files."""
+    """The changes in the watched files."""
 
     locks: tuple[UpgradedLock, ...] = ()
     notes: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class WatchedChanges(msgspec.Struct, frozen=True, kw_only=True):
 def watched_changes(
     repository: Repository, revisions: Revisions, watch: WatchConfig
 ) -> WatchedChanges:
-    """Files of the head that cannot be read raise ConfigError; those of the base are no base to
-    compare with: who repairs them must not be blocked by them."""
+    """Returns the changes. Unreadable files of the head raise ConfigError; unreadable ones of the
+    base are no base, so that they do not block their repair."""
     if revisions.base is None or not watch.files:
         return WatchedChanges()
     reading = _Reading(repository, watch)
@@ -73,7 +73,7 @@ class _Reading:
         self._repository, self._watch = repository, watch
 
     def entries(self, revision: str) -> Mapping[str, TreeEntry]:
-        """The watched files of a revision."""
+        """Returns the watched files of a revision."""
         return {
             entry.path: entry
             for entry in self._repository.files(revision)
@@ -81,7 +81,7 @@ class _Reading:
         }
 
     def texts(self, revisions: Revisions, path: str, former: str) -> tuple[str, str]:
-        """The text at base, '' where there is none or it cannot be read, and at head."""
+        """Returns the text at base ('' if missing or unreadable), and at head."""
         try:
             base = self._text(revisions.base or "", former) if former else ""
         except LockFileError:
@@ -89,7 +89,7 @@ class _Reading:
         return base, self._text(revisions.head, path)
 
     def lock(self, revisions: Revisions, path: str, former: str) -> UpgradedLock | None:
-        """The change of a lock file, None where it pins the same."""
+        """Returns the change of a lock file, None if its pins are the same."""
         head = self._lock(revisions.head, path)
         if not former:
             return UpgradedLock(head=head, reason=f"{path} is new")
@@ -113,7 +113,8 @@ class _Reading:
 
 
 def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> dict[str, str]:
-    """Path in the head -> path at the base. The only one that is gone is the only new one."""
+    """Returns the path at the base by the path in the head. The only deleted file is the only new
+    one."""
     same = {path: path for path in after if path in before}
     new, gone = after.keys() - before.keys(), before.keys() - after.keys()
     return same | (dict(zip(new, gone, strict=True)) if len(new) == len(gone) == 1 else {})
@@ -122,7 +123,7 @@ def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> 
 def _image_notes(
     path: str, texts: tuple[str, str], watched: Mapping[str, TreeEntry]
 ) -> Iterator[str]:
-    """Yields what changed in a Dockerfile, and every time what of it is not read."""
+    """Yields the changes in a Dockerfile, and every time the parts that are not read."""
     base, head = (read_recipe(text) for text in texts)
     if texts[0]:
         yield from _image_changes(path, base, head)

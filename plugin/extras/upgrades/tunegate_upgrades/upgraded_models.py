@@ -1,4 +1,4 @@
-"""The models that run under the packages of a lock file, as changes of their own."""
+"""The models that run under a lock file's packages, as changes of their own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def upgraded_models(
     locks: Sequence[UpgradedLock],
     runtimes: Sequence[LockedRuntime],
 ) -> Iterator[ModelChange]:
-    """Yields each model of the head once for each lock file and runtime that it pins. Raises
+    """Yields each model of the head once per lock file and runtime that it pins. Raises
     LockFileError for a runtime that the head takes from elsewhere, or in any version."""
     for lock, runtime in product(locks, runtimes):
         if runtime.compiles or not is_named(lock.head, runtime):
             continue
-        if problem := _refused(lock.head, runtime):
+        if problem := _rejection(lock.head, runtime):
             raise LockFileError(f"{problem}.")
         for path, version in heads.items():
             names = profiles_for(config, path) if version.storage != "link" else ()
@@ -33,7 +33,8 @@ def upgraded_models(
 
 
 def unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
-    """A line for each runtime whose upgrade is not measured, and for a file that pins none."""
+    """Yields a line for each runtime whose upgrade is not measured, and for a file that pins
+    none."""
     for lock in locks:
         if not any(is_named(lock.head, each) for each in runtimes):
             names = ", ".join(name for each in runtimes for name in each.packages)
@@ -56,11 +57,11 @@ def _unmeasured_runtime(lock: UpgradedLock, runtime: LockedRuntime) -> str:
 
 
 def is_named(lock: LockFile, runtime: LockedRuntime) -> bool:
-    """Returns whether the file names the packages that the runtime is, pinned or not."""
+    """Returns whether the file names the runtime's packages, pinned or not."""
     return all(name in lock.pins or name in lock.refused for name in runtime.packages)
 
 
-def _refused(lock: LockFile, runtime: LockedRuntime) -> str:
+def _rejection(lock: LockFile, runtime: LockedRuntime) -> str:
     return next((lock.refused[each] for each in runtime.packages if each in lock.refused), "")
 
 
@@ -80,7 +81,7 @@ def _change(
     if not targets:
         return
     base = lock.base
-    has_base = base is not None and is_named(base, runtime) and not _refused(base, runtime)
+    has_base = base is not None and is_named(base, runtime) and not _rejection(base, runtime)
     reason = _versions(lock, runtime) if has_base else _no_base(lock, runtime)
     yield ModelChange(
         path=upgraded_name(name, runtime.name, lock.head.path),
@@ -94,14 +95,15 @@ def _change(
 
 
 def _no_base(lock: UpgradedLock, runtime: LockedRuntime) -> str:
-    refused = _refused(lock.base, runtime) if lock.base is not None else ""
+    refused = _rejection(lock.base, runtime) if lock.base is not None else ""
     unpinned = f"at the base, {refused}" if refused else f"the base pins no {runtime.packages[0]}"
     why = lock.reason or unpinned
     return f"nothing to compare with: {why}"
 
 
 def _versions(lock: UpgradedLock, runtime: LockedRuntime) -> str:
-    """Both versions, like `onnxruntime 1.19.2 -> 1.20.1`, or how many other pins changed."""
+    """Returns both versions, like `onnxruntime 1.19.2 -> 1.20.1`, or how many other pins
+    changed."""
     old, new = _roots(lock.base, runtime), _roots(lock.head, runtime)
     if old != new:
         return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in old)

@@ -1,4 +1,4 @@
-"""The environments of the lock files of a change, and the models that run under them."""
+"""The environments of a change's lock files, and the models that run under them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tunegate_upgrades.upgraded_locks import UpgradedLock
 
 
 class UpgradedSides:
-    """Implements upgrades.Upgrades: the models of the head, with the packages of base and head."""
+    """Implements upgrades.Upgrades: the head's models, with the packages of base and head."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class UpgradedSides:
         runtimes: Mapping[str, str],
         search: Culprits | None = None,
     ) -> None:
-        """Environments and runtimes go by the names of the models that they run."""
+        """Environments and runtimes are by the names of the models that they run."""
         self._source, self._out = source, out
         self._environments, self._runtimes = environments, runtimes
         self._search = search
 
     def pythons(self, changes: ChangeSet) -> dict[Path, Path]:
-        """The Python that runs each artifact."""
+        """Returns the Python that runs each artifact."""
         return {
             self._out / build_directory(Cell(model=each.path, target=target), side): found.python
             for each in upgraded(changes)
@@ -67,20 +67,20 @@ class UpgradedSides:
         }
 
     def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
-        """A build for each side of every upgraded model among these changes."""
+        """Returns a build for each side of every upgraded model among these changes."""
         targets = {target.name: target for target in self._source.config.targets}
         return [
-            self._built(each, targets[name], changes, context)
+            self._build(each, targets[name], changes, context)
             for each in upgraded(changes)
             for name in each.targets
             if name in targets
         ]
 
     def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
-        """The measurements, with the package that makes each upgraded model slower."""
+        """Returns the measurements, with the package that makes each upgraded model slower."""
         return self._search.found(run, tools) if self._search is not None else run
 
-    def _built(
+    def _build(
         self, change: ModelChange, target: TargetConfig, changes: ChangeSet, context: RunContext
     ) -> CellBuilds:
         cell = Cell(model=change.path, target=target.name)
@@ -107,7 +107,7 @@ class UpgradedSides:
         return CellBuilds(cell=cell, base=base, head=head)
 
     def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:
-        """The head's model, as a new one would be run. Raises ModelError."""
+        """Returns the head's model, as a new one would run. Raises ModelError."""
         name = without_upgrade(change.path)
         alone = msgspec.structs.replace(change, path=name, kind="added", base=None)
         only = msgspec.structs.replace(changes, models=(alone,))
@@ -115,7 +115,7 @@ class UpgradedSides:
 
 
 def upgraded(changes: ChangeSet) -> list[ModelChange]:
-    """The changes that are gated for a lock file."""
+    """Returns the changes that are gated for a lock file."""
     return [each for each in changes.models if each.kind == "upgraded"]
 
 
@@ -128,7 +128,7 @@ def opened_upgrades(
     out: Path,
 ) -> Iterator[UpgradedSides]:
     """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
-    head with a package that is refused, and where uv is not installed."""
+    head with a rejected package, and if uv is not installed."""
     wanted = upgraded(changes)
     if not wanted:
         yield UpgradedSides(source, out, {}, {})
@@ -155,25 +155,25 @@ def opened_upgrades(
 
 
 class _Making:
-    """Makes environments of lock files."""
+    """Makes environments from lock files."""
 
     def __init__(self, indexes: Sequence[str], uv: Uv, kept: KeptEnvironments) -> None:
         self._indexes, self._uv, self._kept = indexes, uv, kept
         self._pins: dict[tuple[frozenset[tuple[object, ...]], str], dict[str, PinnedPackage]] = {}
 
     def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
-        """Raises LockFileError where the head's is refused."""
-        head: SideEnvironment = self._made(lock.head, runtime)
+        """Returns both environments. Raises LockFileError if the head's is rejected."""
+        head: SideEnvironment = self._make_environment(lock.head, runtime)
         base: SideEnvironment = None
         if lock.base is not None:
             try:
-                base = self._made(lock.base, runtime)
+                base = self._make_environment(lock.base, runtime)
             except LockFileError as error:
                 base = NoEnvironment(reason=f"at the base, {error}")
         return Sides(base, head)
 
     def locked(self, lock: UpgradedLock, runtime: LockedRuntime) -> LockedSides | None:
-        """The packages of both sides, where both have an environment."""
+        """Returns the packages of both sides, if both have an environment."""
         if lock.base is None:
             return None
         files = (lock.base, lock.head)
@@ -182,7 +182,9 @@ class _Making:
             return None
         return LockedSides(pins=Sides(base, head), roots=runtime.packages)
 
-    def _made(self, lock: LockFile, runtime: LockedRuntime) -> RuntimeEnvironment | NoEnvironment:
+    def _make_environment(
+        self, lock: LockFile, runtime: LockedRuntime
+    ) -> RuntimeEnvironment | NoEnvironment:
         roots = runtime.packages
         try:
             pins = needed_pins(lock, roots, self._uv, self._indexes)
@@ -203,7 +205,7 @@ class _Making:
 def _pairs(
     locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime], wanted: Sequence[ModelChange]
 ) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
-    """Lock files with the runtimes that some model runs under them."""
+    """Yields lock files with the runtimes that some model runs under them."""
     for lock, runtime in product(locks, runtimes):
         ending = upgraded_name("", runtime.name, lock.head.path)
         if any(change.path.endswith(ending) for change in wanted):

@@ -1,4 +1,4 @@
-"""The watched lock files of a change, as the core asks for them."""
+"""The watched lock files of a change, for the core."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tunegate_upgrades.upgraded_sides import opened_upgrades
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """Implements upgrades.WatchedLocks: what changed in the watched files, and the runtimes that
+    """Implements upgrades.WatchedLocks: the changes in the watched files, and the runtimes that
     they may pin."""
 
     changes: WatchedChanges = WatchedChanges()
@@ -35,18 +35,18 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loosened(self) -> tuple[PolicyChange, ...]:
-        """The watched files that are gone."""
+        """Returns the watched files that were deleted."""
         return self.changes.policy_changes
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines on what of it is not measured."""
+        """Returns lines on what is not measured."""
         return (*self.changes.notes, *unmeasured(self.changes.locks, self.runtimes))
 
     def models(
         self, config: Config, heads: Mapping[ModelPath, ModelVersion]
     ) -> Iterator[ModelChange]:
-        """Yields each model of the head once for each lock file and runtime that it pins. Raises
+        """Yields each model of the head once per lock file and runtime that it pins. Raises
         LockFileError."""
         return upgraded_models(config, heads, self.changes.locks, self.runtimes)
 
@@ -61,7 +61,7 @@ class Watcher:
     """Implements upgrades.LockFileWatcher."""
 
     def watched(self, repository: Repository, revisions: Revisions, watch: WatchConfig) -> Watched:
-        """Compares the files of base and head. Runtimes are imported only where one changed."""
+        """Compares the files of base and head. Runtimes are imported only if one changed."""
         changes = watched_changes(repository, revisions, watch)
         return Watched(changes=changes, runtimes=locked_runtimes() if changes.locks else ())
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # they import the compiler
 
 _NATIVE: Final = "native"
 WHOLE: Final = "whole"
-"""All at once: one launch runs the whole model."""
+"""One launch runs the whole model."""
 
 
 class NativeObject:
@@ -61,7 +61,7 @@ class NativeObject:
 
 
 class NativeLaunch(NativeObject):
-    """The same, whose threads start once for an inference."""
+    """A native object whose threads start once per inference."""
 
     title = "one launch"
 

@@ -1,1 +1,1 @@
-"""The across-stack study, pure: which cells, and what their times say."""
+"""The across-stack study, pure: its cells, and the statistics of their times."""

@@ -10,14 +10,14 @@ from tunegate_study.studies import StudyCell
 
 
 class CellEnergy(NamedTuple):
-    """Joules, and the counters that tell them; None where none does."""
+    """Joules, and the counters that measured them; None if none did."""
 
     joules: float | None
     source: EnergySource | None
 
 
 def cell_energy(cell: StudyCell) -> CellEnergy:
-    """The median of the launches; None where one of them was not counted."""
+    """Returns the median of the launches, None if one of them was not counted."""
     counted = [launch.joules for launch in cell.launches if launch.joules is not None]
     if counted and len(counted) == len(cell.launches):
         return CellEnergy(statistics.median(counted), cell.launches[0].energy_source)

@@ -1,6 +1,6 @@
 """Differences of cells that were measured several times, with intervals.
 
-Each cell has a variance of its own, so degrees of freedom are Welch's and Satterthwaite's
+Each cell has its own variance, so degrees of freedom are Welch's and Satterthwaite's
 (Satterthwaite, Biometrics Bulletin 2, 1946).
 """
 
@@ -16,10 +16,10 @@ from tunegate.artifacts.measurements import Interval
 from tunegate.decide.distributions import t_probability, t_quantile
 
 FAMILY_ERROR = 0.05
-"""The chance that any interval of a family misses."""
+"""The probability that any interval of a family misses."""
 _FEWEST = 2
 _LEAST_VARIANCE = 1e-8
-"""Equal launches are luck: no cell is known to better than a hundredth of a percent."""
+"""Equal launches are luck: no cell is known better than to a hundredth of a percent."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def sample_of(values: Sequence[float]) -> Sample | None:
-    """Returns None for fewer than two launches: nobody knows how far they scatter."""
+    """Returns the sample, None for fewer than two launches, whose scatter is unknown."""
     if len(values) < _FEWEST:
         return None
     variance = max(_LEAST_VARIANCE, statistics.variance(values) / len(values))
@@ -47,11 +47,11 @@ class Contrast(msgspec.Struct, frozen=True):
 
     @property
     def p_value(self) -> float:
-        """The chance of a difference so large, either way, where there is none."""
+        """Returns the probability of a difference this large, either way, if there is none."""
         return 2 * t_probability(self.freedom, -abs(self.center) / self.error)
 
     def percent(self, family: int = 1) -> Interval:
-        """The interval of a ratio as a change in percent, where so many are tested together
+        """Returns the interval of a ratio as a change in percent, if `family` are tested together
         (Bonferroni's inequality)."""
         wide = self.error * t_quantile(self.freedom, 1 - FAMILY_ERROR / (2 * family))
         low, center, high = (
@@ -61,7 +61,7 @@ class Contrast(msgspec.Struct, frozen=True):
 
 
 def contrast(weights: Sequence[float], samples: Sequence[Sample]) -> Contrast:
-    """The sum of the samples by these weights, some of which are not 0."""
+    """Returns the sum of the samples by these weights, some of which are not 0."""
     parts = [
         (weight, sample)
         for weight, sample in zip(weights, samples, strict=True)
@@ -78,8 +78,8 @@ def contrast(weights: Sequence[float], samples: Sequence[Sample]) -> Contrast:
 
 
 def holm_p_values(p_values: Sequence[float]) -> list[float]:
-    """Holm's p-values (Scandinavian Journal of Statistics 6, 1979): those under `ERROR` are clear,
-    however many were tested."""
+    """Returns Holm's p-values (Scandinavian Journal of Statistics 6, 1979): those below `ERROR` are
+    clear, however many were tested."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     found, highest = [0.0] * len(p_values), 0.0
     for done, place in enumerate(order):
@@ -89,5 +89,5 @@ def holm_p_values(p_values: Sequence[float]) -> list[float]:
 
 
 def _percent(logarithm: float) -> float:
-    """Returns at most a number that JSON has: an interval of few launches may have no end."""
+    """Returns at most a number that JSON can hold: an interval of few launches may be unbounded."""
     return 100 * math.expm1(min(logarithm, 50.0))

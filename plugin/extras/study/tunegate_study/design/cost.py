@@ -1,5 +1,5 @@
 """The machine time of a study, estimated before anything is spent, and how much of it a budget
-pays."""
+covers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAUNCH_SECONDS = 3.0
 def estimated_seconds(
     cells: Sequence[CellSetting], compilers: Collection[str], rounds: int
 ) -> float:
-    """The builds, the trials (once for all that are built with them) and the launches of these
+    """Returns the time of builds, trials (once for all cells built with them) and launches of these
     cells. `compilers` are the runtimes that tune."""
     models = {cell[MODEL] for cell in cells}
     tuned = {
@@ -33,7 +33,7 @@ def estimated_seconds(
 def cells_paid(
     cells: Sequence[CellSetting], compilers: Collection[str], rounds: int, seconds: float
 ) -> int:
-    """Returns how many of these cells so many seconds pay, at what they take on average."""
+    """Returns how many of these cells fit into `seconds`, at their average time."""
     every = estimated_seconds(cells, compilers, rounds)
     return len(cells) if every <= seconds else int(len(cells) * seconds / every)
 

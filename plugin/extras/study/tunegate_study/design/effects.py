@@ -15,7 +15,7 @@ from tunegate_study.studies import Axis, MainEffect, PairEffect
 
 
 class Estimates:
-    """What the cells say of levels against others; None where they cannot tell. A fraction is
+    """Estimates levels against others from the cells; None if they cannot tell. A fraction is
     fitted, the cells of a full factorial are matched."""
 
     def __init__(
@@ -26,9 +26,9 @@ class Estimates:
         self._pairs: tuple[Pair, ...] = () if is_full else fitted_pairs(self._axes, cells)
 
     def of(self, levels: Mapping[str, tuple[str, str]]) -> tuple[Contrast, int] | None:
-        """The contrast, and the number of settings that it is the mean of; 0 for a fit."""
+        """Returns the contrast, and the number of settings that it averages; 0 for a fit."""
         if not self._is_full:
-            fitted = self._fitted(levels)
+            fitted = self._fitted_weights(levels)
             return None if fitted is None else (contrast(fitted, self._samples), 0)
         if len(levels) == 1:
             ((axis, both),) = levels.items()
@@ -37,9 +37,9 @@ class Estimates:
             weights, settings = pair_weights(self._cells, levels)
         return (contrast(weights, self._samples), settings) if settings else None
 
-    def _fitted(self, levels: Mapping[str, tuple[str, str]]) -> list[float] | None:
-        """Returns what all pairs leave of it, or, where they leave nothing, what is left if they
-        add up."""
+    def _fitted_weights(self, levels: Mapping[str, tuple[str, str]]) -> list[float] | None:
+        """Returns the weights with all pairs fitted, or, if that cannot be told, under the
+        assumption that axes add up."""
         fitted = fitted_weights(self._axes, self._cells, levels, self._pairs)
         if fitted is not None or not self._pairs:
             return fitted
@@ -47,7 +47,8 @@ class Estimates:
 
 
 def main_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[MainEffect, ...]:
-    """Each level against the first of its axis. Models are none: they compute different things."""
+    """Returns each level against the first of its axis, except for models, which compute different
+    things."""
     told = [
         (axis.name, level, *found)
         for axis in varied(axes)
@@ -70,21 +71,21 @@ def main_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[MainEffect
     )
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _PairContrast(msgspec.Struct, frozen=True):
     levels: Mapping[str, tuple[str, str]]
     contrast: Contrast
     settings: int
 
 
 def pair_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[PairEffect, ...]:
-    """Each level of one axis with each of another, against the first of both, the clearest first.
-    A study of no two axes has none."""
-    told = list(_told(axes, estimates))
+    """Returns each level of one axis with each of another, against the first of both, the clearest
+    first. A study without two varying axes has none."""
+    told = list(_pair_contrasts(axes, estimates))
     effects = [_pair_effect(each, len(told)) for each in told]
     return tuple(sorted(effects, key=lambda each: (each.p_value, -abs(each.percent.center))))
 
 
-def _told(axes: Sequence[Axis], estimates: Estimates) -> Iterator[_Told]:
+def _pair_contrasts(axes: Sequence[Axis], estimates: Estimates) -> Iterator[_PairContrast]:
     by_name = {axis.name: axis for axis in axes}
     for one, other in pairs_of(axes):
         for first in by_name[one].levels[1:]:
@@ -95,10 +96,10 @@ def _told(axes: Sequence[Axis], estimates: Estimates) -> Iterator[_Told]:
                 }
                 found = estimates.of(levels)
                 if found is not None:
-                    yield _Told(levels, *found)
+                    yield _PairContrast(levels, *found)
 
 
-def _pair_effect(told: _Told, family: int) -> PairEffect:
+def _pair_effect(told: _PairContrast, family: int) -> PairEffect:
     (one, first), (other, second) = told.levels.items()
     return PairEffect(
         axes=(one, other),
@@ -112,6 +113,6 @@ def _pair_effect(told: _Told, family: int) -> PairEffect:
 
 
 def _is_clear(found: Contrast, family: int) -> bool:
-    """Returns whether all of the interval, which stands beside it, is on one side of 0."""
+    """Returns whether the whole interval, which is shown beside it, is on one side of 0."""
     percent = found.percent(family)
     return not percent.low <= 0 <= percent.high

@@ -1,5 +1,5 @@
-"""Effects of a fraction: least squares over all of its cells. What is estimated is a weighted sum
-of cells, or cannot be told."""
+"""Effects of a fraction: least squares over all of its cells. An estimate is a weighted sum of
+cells, or cannot be told."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TOLERANCE = 1e-8
 
 
 def fitted_pairs(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[Pair, ...]:
-    """The pairs that are fitted beside the main effects: all, where there are more cells than
-    these can tell, else none. What a hole keeps from being told spoils nothing of the others."""
+    """Returns the pairs to fit besides the main effects: all if there are enough cells, else none.
+    A hole in the cells affects only the pairs that it hides."""
     pairs = tuple(pairs_of(axes))
     rows = ModelMatrix(axes, pairs).rows([cell.setting for cell in cells])
     return pairs if rank(rows) < len(cells) else ()
@@ -28,26 +28,26 @@ def fitted_weights(
     levels: Mapping[str, tuple[str, str]],
     pairs: Sequence[Pair],
 ) -> list[float] | None:
-    """The weights of a level of each axis against another: of one axis its main effect, of two how
-    far they are from adding up. None where the cells cannot tell."""
+    """Returns the weights for a level of each axis against another: for one axis its main effect,
+    for two how far they are from adding up. None if the cells cannot tell."""
     own = tuple(levels)
     terms = list(pairs)
     if len(own) > 1 and own not in terms and own[::-1] not in terms:
         terms.append((own[0], own[1]))
     matrix = ModelMatrix(axes, terms)
     rows = matrix.rows([cell.setting for cell in cells])
-    wanted = _wanted(matrix, axes, levels)
+    wanted = _contrast_row(matrix, axes, levels)
     inverse = np.linalg.pinv(rows)
     if np.max(np.abs(wanted @ inverse @ rows - wanted)) > _TOLERANCE:
         return None
     return [float(weight) for weight in wanted @ inverse]
 
 
-def _wanted(
+def _contrast_row(
     matrix: ModelMatrix, axes: Sequence[Axis], levels: Mapping[str, tuple[str, str]]
 ) -> np.ndarray:
-    """The row of the contrast: on average over the levels of the other axes, where the columns of
-    these sum to zero."""
+    """Returns the row of the contrast, averaged over the levels of the other axes, whose columns
+    sum to zero."""
     signed: list[tuple[CellSetting, float]] = [({}, 1.0)]
     for axis in axes:
         if axis.name in levels:

@@ -1,8 +1,8 @@
-"""A fraction of a factorial that tells main effects, and pairs where its cells allow: D-optimal, by
+"""A fraction of a factorial that tells main effects, and pairs if its cells allow: D-optimal, by
 Fedorov's exchange (Theory of Optimal Experiments, 1972).
 
 Pairs are potential terms in the sense of DuMouchel and Jones (Technometrics 36, 1994): each has a
-prior, so that a fraction too small for all of them still tells as much of them as it can.
+prior, so that a fraction too small for all of them still tells as much as it can.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from tunegate_study.studies import Axis, CellSetting
 _STARTS = 4
 _EXCHANGES = 400
 _MOST_CANDIDATES = 600
-"""The number of cells that is drawn from more: the exchange looks at each pair of them."""
+"""The number of cells drawn from more: the exchange compares each pair of them."""
 _PRIOR = 1.0
 """The precision of a pair's prior: that of one cell."""
 _RIDGE = 1e-6
 
 
 def cells_needed(axes: Sequence[Axis], possible: Sequence[CellSetting]) -> int:
-    """The fewest cells that tell all main effects that these settings can tell."""
+    """Returns the fewest cells that tell all main effects that these settings can tell."""
     return rank(ModelMatrix(axes).rows(possible))
 
 
 def chosen_cells(
     axes: Sequence[Axis], possible: Sequence[CellSetting], most: int, *, seed: int = 1
 ) -> tuple[CellSetting, ...]:
-    """All settings where `most` has room for them, else a fraction, in their order. It has as many
-    cells as `most`, which must be `cells_needed` or more."""
+    """Returns all settings if `most` allows, else a fraction, in order. It has `most` cells, which
+    must be at least `cells_needed`."""
     if len(possible) <= most:
         return tuple(possible)
     random = np.random.default_rng(seed)
-    settings = _drawn(axes, possible, random)
+    settings = _draw_candidates(axes, possible, random)
     matrix = ModelMatrix(axes, pairs_of(axes))
     rows = matrix.rows(settings)
     prior = np.full(rows.shape[1], _PRIOR)
@@ -48,8 +48,8 @@ def chosen_cells(
 
 
 def untold_pairs(axes: Sequence[Axis], cells: Sequence[CellSetting]) -> tuple[Pair, ...]:
-    """The pairs whose whole interaction these cells cannot tell, even where all other pairs add
-    up."""
+    """Returns the pairs whose whole interaction these cells cannot tell, even if all other pairs
+    add up."""
     alone = rank(ModelMatrix(axes).rows(cells))
     return tuple(
         pair
@@ -63,10 +63,10 @@ def _freedom(axes: Sequence[Axis], pair: Pair) -> int:
     return (len(one.levels) - 1) * (len(other.levels) - 1)
 
 
-def _drawn(
+def _draw_candidates(
     axes: Sequence[Axis], possible: Sequence[CellSetting], random: np.random.Generator
 ) -> list[CellSetting]:
-    """The candidates of the exchange; those that are drawn tell what all of them do."""
+    """Returns the candidates of the exchange; a drawn subset tells as much as all of them."""
     if len(possible) <= _MOST_CANDIDATES:
         return list(possible)
     wanted = cells_needed(axes, possible)
@@ -80,8 +80,8 @@ def _drawn(
 def _exchanged(
     rows: np.ndarray, prior: np.ndarray, count: int, random: np.random.Generator
 ) -> list[int]:
-    """A random start, of which the cell that tells the least is exchanged for the one that tells
-    the most, together, until no exchange tells more."""
+    """Returns the rows of a random start after exchanges: the cell that tells least for the one
+    that tells most, until no exchange helps."""
     inside = np.zeros(len(rows), dtype=bool)
     inside[random.choice(len(rows), count, replace=False)] = True
     for _ in range(_EXCHANGES):

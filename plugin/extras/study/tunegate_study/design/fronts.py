@@ -11,11 +11,11 @@ from tunegate_study.design.measured import MODEL, TARGET, as_key
 from tunegate_study.studies import FrontCell, StudyCell
 
 _ALIKE = 1.02
-"""Values that are less apart count as the same, as in the choice of what ships."""
+"""Values closer than this count as equal, as in the choice of what ships."""
 
 
 def fronts(cells: Sequence[StudyCell]) -> tuple[FrontCell, ...]:
-    """One front for each model on each target, the fastest first."""
+    """Returns one front per model and target, the fastest first."""
     groups: dict[tuple[str, str], list[FrontCell]] = {}
     for cell in cells:
         if cell.launches:
@@ -25,7 +25,7 @@ def fronts(cells: Sequence[StudyCell]) -> tuple[FrontCell, ...]:
 
 
 def _front(group: Sequence[FrontCell]) -> Iterator[FrontCell]:
-    """Energy is compared where every cell has it."""
+    """Yields the cells of a front; energy is compared if every cell has it."""
     is_counted = all(each.joules is not None for each in group)
     columns = zip(*(_values(each, with_energy=is_counted) for each in group), strict=True)
     ranks = list(zip(*map(_ranks, columns), strict=True))
@@ -54,8 +54,8 @@ def _beats(ours: Sequence[int], theirs: Sequence[int]) -> bool:
 
 
 def _ranks(values: Sequence[float]) -> tuple[int, ...]:
-    """The place of each value, where neighbours that are hardly apart share one: a cell that takes
-    five times as long is not as good as another for some bytes less."""
+    """Returns the rank of each value, shared by close neighbours: saving a few bytes must not make
+    a cell that takes five times as long count as good."""
     ordered = sorted(set(values))
     rank, ranks = 0, {ordered[0]: 0}
     for last, value in itertools.pairwise(ordered):

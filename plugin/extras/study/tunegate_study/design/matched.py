@@ -1,8 +1,9 @@
-"""Effects of a full factorial with holes: means over settings in which all that is compared was
-measured, so that no assumption about the others is needed.
+"""Effects of a full factorial with holes: means over settings in which everything compared was
+measured, without an assumption about the others.
 
-A cell may stand for several settings: what tuning does not change is held against each level of
-tuning. It is never held against itself, and no cells are compared twice."""
+A cell may stand for several settings: one that tuning does not change is compared with each level
+of tuning. It is never compared with itself, and no cells are compared twice.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ Weights = list[float]
 def main_weights(
     cells: Sequence[MeasuredCell], axis: str, level: str, against: str
 ) -> tuple[Weights, int]:
-    """The weights of `level` against another one, and the number of settings that have both."""
+    """Returns the weights of `level` against another one, and the number of settings that have
+    both."""
     return _weights(cells, {axis: (level, against)})
 
 
 def pair_weights(
     cells: Sequence[MeasuredCell], levels: Mapping[str, tuple[str, str]]
 ) -> tuple[Weights, int]:
-    """The weights of how far two axes are from adding up, for a level of each against another, and
-    the number of settings that have all four."""
+    """Returns the weights of how far two axes are from adding up, for a level of each against
+    another, and the number of settings that have all four."""
     return _weights(cells, levels)
 
 

@@ -1,4 +1,4 @@
-"""Cells that were measured, for the statistics."""
+"""Measured cells, for the statistics."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ALGORITHM = "algorithm"
 
 
 class MeasuredCell(msgspec.Struct, frozen=True):
-    """A setting with the logarithm of its time, in two ways: `paired` has only what differs from
-    the reference of its model, measured beside it, `alone` the scatter of the machine, too. Where
-    another setting was measured in its place, `stand_in` is that one."""
+    """A setting with the logarithm of its time, in two ways: `paired` is relative to the reference
+    of its model, measured beside it; `alone` has the machine's scatter, too. If another setting was
+    measured instead, `stand_in` is that one."""
 
     setting: CellSetting
     paired: Sample
@@ -29,12 +29,12 @@ class MeasuredCell(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
-        """The setting whose launches these are."""
+        """Returns the setting that was launched."""
         return as_key(self.setting if self.stand_in is None else self.stand_in)
 
 
 def measured_cells(cells: Sequence[StudyCell]) -> tuple[MeasuredCell, ...]:
-    """The cells with two launches or more."""
+    """Returns the cells with at least two launches."""
     scales = _reference_scales(cells)
     found = []
     for cell in cells:
@@ -47,7 +47,7 @@ def measured_cells(cells: Sequence[StudyCell]) -> tuple[MeasuredCell, ...]:
 
 
 def without(setting: Mapping[str, str], names: Iterable[str]) -> CellSetting:
-    """The setting of the other axes."""
+    """Returns the setting of the other axes."""
     left = set(names)
     return {axis: level for axis, level in setting.items() if axis not in left}
 
@@ -57,7 +57,7 @@ def as_key(setting: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _reference_scales(cells: Sequence[StudyCell]) -> dict[tuple[str, str], float]:
-    """The logarithm of the reference's time of each model, on each machine: one number, so that a
+    """Returns the logarithm of the reference's time by model and machine: one number, so that a
     difference of two cells has only the scatter of their own launches."""
     times: dict[tuple[str, str], list[float]] = {}
     for cell in cells:

@@ -1,5 +1,5 @@
-"""Settings as rows of numbers, for designs and fits: effect coding, in which the columns of an axis
-sum to zero over its levels."""
+"""Settings as rows of numbers, for designs and fits: effect coding, in which an axis' columns sum
+to zero over its levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 
 
 def pairs_of(axes: Sequence[Axis]) -> list[Pair]:
-    """The pairs of axes that vary."""
+    """Returns the pairs of axes that vary."""
     return list(combinations([axis.name for axis in varied(axes)], 2))
 
 
@@ -34,17 +34,17 @@ class ModelMatrix:
         return 1 + sum(len(axis.levels) - 1 for axis in self._axes.values())
 
     def rows(self, settings: Sequence[Mapping[str, str]]) -> np.ndarray:
-        main = {name: self._coded(axis, settings) for name, axis in self._axes.items()}
-        crossed = [_crossed(main[one], main[other]) for one, other in self._pairs]
+        main = {name: self._code_axis(axis, settings) for name, axis in self._axes.items()}
+        crossed = [_cross(main[one], main[other]) for one, other in self._pairs]
         return np.hstack([np.ones((len(settings), 1)), *main.values(), *crossed])
 
-    def _coded(self, axis: Axis, settings: Sequence[Mapping[str, str]]) -> np.ndarray:
+    def _code_axis(self, axis: Axis, settings: Sequence[Mapping[str, str]]) -> np.ndarray:
         last = len(axis.levels) - 1
         codes = np.vstack([np.eye(last), -np.ones((1, last))])
         return np.asarray(codes[[axis.levels.index(each[axis.name]) for each in settings]])
 
 
-def _crossed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 
 

@@ -1,4 +1,4 @@
-"""Models with fewer operations that take longer all the same."""
+"""Models with fewer operations that nevertheless take longer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _CLEARLY_FEWER = 0.95
 
 
 def slower_with_less(cells: Sequence[MeasuredCell]) -> tuple[SlowerWithLess, ...]:
-    """Pairs of models, or variants of one, in the same setting: the one of clearly fewer operations
-    is slower, by an interval that counts all pairs."""
+    """Returns pairs of models, or variants of one, in the same setting: the one with clearly fewer
+    operations is slower, by an interval that counts all pairs."""
 
     def around(cell: MeasuredCell) -> tuple[tuple[str, str], ...]:
         return as_key(without(cell.setting, (MODEL, VARIANT)))

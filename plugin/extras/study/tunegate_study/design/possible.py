@@ -1,4 +1,4 @@
-"""The cells that can be, of all settings of the axes, and why the others cannot."""
+"""The possible cells among all settings of the axes, and why the others are not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tunegate_study.design.measured import (
 from tunegate_study.studies import Axis, CellSetting, LeftOut
 
 _OF_COMPILERS = (LAYOUT, ALGORITHM, TUNING)
-"""The axes that mean nothing to a runtime that takes a model as it is."""
+"""The axes that do not apply to a runtime that takes a model as it is."""
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to study: the candidates of each target, the variants of each model, the models
+    """The choices of a study: the candidates of each target, the variants of each model, the models
     whose inputs have values to calibrate on, and why a runtime lacks a precision on this machine,
     by both."""
 
@@ -44,14 +44,14 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def precision_level(candidate: CandidateBuild) -> str:
-    """The level of a candidate: its numbers, and how it came to them."""
+    """Returns the level of a candidate: its precision, and how it was quantized."""
     if candidate.precision == "int8" and not candidate.is_calibrated:
         return "int8-dynamic"
     return candidate.precision
 
 
 def candidate_for(setting: CellSetting, offers: Offers) -> CandidateBuild | None:
-    """The candidate of a setting's runtime that computes in its numbers."""
+    """Returns the candidate of a setting's runtime in its precision."""
     return next(
         (
             each
@@ -73,7 +73,7 @@ def space_of(axes: Sequence[Axis], offers: Offers) -> Space:
         stand_in = setting if reason else _stand_in(setting, first, offers)
         if not reason and stand_in != setting:
             repeats.append((setting, stand_in))
-            reason = _repeated(setting, axes, offers)
+            reason = _why_repeated(setting, axes, offers)
         if reason:
             reasons.setdefault(reason, []).append(setting)
         else:
@@ -109,7 +109,7 @@ def _stand_in(setting: CellSetting, first: CellSetting, offers: Offers) -> CellS
     return {**setting, **{axis: first[axis] for axis in _OF_COMPILERS}}
 
 
-def _repeated(setting: CellSetting, axes: Sequence[Axis], offers: Offers) -> str:
+def _why_repeated(setting: CellSetting, axes: Sequence[Axis], offers: Offers) -> str:
     candidate = candidate_for(setting, offers)
     title = setting[RUNTIME] if candidate is None else candidate.title.partition(" (")[0]
     varied = [axis.name for axis in axes if axis.name in _OF_COMPILERS and len(axis.levels) > 1]

@@ -1,5 +1,5 @@
-"""Flips of rank: the best choice of one axis hangs on another one. Tuning changes which layout is
-the best, or what is the best with one thread is not with two."""
+"""Flips of rank: the best choice of one axis depends on another. Tuning changes which layout is the
+best, or the best with one thread is not the best with two."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from tunegate_study.design.model_matrix import varied
 from tunegate_study.studies import Axis, CellSetting, RankFlip
 
 _GIVEN = (MODEL, VARIANT, TARGET, THREADS)
-"""What is computed, and on what, is no choice of how to compute it."""
+"""The workload and its machine, which are no choice of how to compute."""
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """Two bests of one setting; `chances` counts how often a flip could have been seen there."""
+    """The two bests of one setting; `chances` counts how often a flip could have been seen
+    there."""
 
     flip: RankFlip
     chance: float
@@ -34,13 +35,13 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def rank_flips(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[RankFlip, ...]:
-    """The flips that are clear, however many could have been seen: each of the two best levels
+    """Returns the flips that are clear, however many were possible: each of the two best levels
     beats the other where it is the best."""
     seen = [
         each
         for axis in varied(axes)
-        for ranked in _ranked(axes, axis.name)
-        for each in _of_axis(cells, axis.name, ranked)
+        for ranked in _choices_of_axes(axes, axis.name)
+        for each in _flips_of_axis(cells, axis.name, ranked)
     ]
     raw = [min(1.0, each.chance * each.chances) for each in seen]
     return tuple(
@@ -50,14 +51,16 @@ def rank_flips(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[Ran
     )
 
 
-def _ranked(axes: Sequence[Axis], changing: str) -> list[tuple[str, ...]]:
+def _choices_of_axes(axes: Sequence[Axis], changing: str) -> list[tuple[str, ...]]:
     """Each other axis by itself, and all of them together."""
     others = [a.name for a in varied(axes) if a.name not in (changing, *_GIVEN)]
     together = [tuple(others)] if len(others) > 1 else []
     return [*((name,) for name in others), *together]
 
 
-def _of_axis(cells: Sequence[MeasuredCell], axis: str, ranked: tuple[str, ...]) -> Iterator[_Seen]:
+def _flips_of_axis(
+    cells: Sequence[MeasuredCell], axis: str, ranked: tuple[str, ...]
+) -> Iterator[_Seen]:
     def around(cell: MeasuredCell) -> tuple[tuple[str, str], ...]:
         return as_key(without(cell.setting, (axis, *ranked)))
 
@@ -75,8 +78,8 @@ def _between(
     levels: tuple[str, str],
     by_level: Mapping[str, Sequence[MeasuredCell]],
 ) -> Iterator[_Seen]:
-    """The best of both levels among the choices that both have. One that was measured at one level
-    alone, and is faster there, leaves nobody to call the best."""
+    """Compares the best of both levels among the choices that both have. If a choice was measured
+    at only one level, and is faster there, no best is known."""
     first, second = (_choices(by_level[level], ranked) for level in levels)
     both = [choice for choice in first if choice in second]
     if len(both) < 2:  # noqa: PLR2004 -- one choice has no rank
@@ -85,7 +88,7 @@ def _between(
     after = min(both, key=lambda choice: second[choice].paired.mean)
     won = _behind(first[after].paired, first[before].paired)
     lost = _behind(second[before].paired, second[after].paired)
-    # A tie has no flip, and was a chance to see one all the same.
+    # A tie is no flip, but was a chance for one.
     is_flip = before != after and _is_best(before, first) and _is_best(after, second)
     chance = max(won.p_value, lost.p_value) / 2 if is_flip else 1.0
     flip = RankFlip(
@@ -93,7 +96,7 @@ def _between(
         levels=levels,
         ranked=ranked,
         best=(dict(before), dict(after)),
-        setting=_shared(first[before], axis, ranked),
+        setting=_other_setting(first[before], axis, ranked),
         faster_percent=(-won.percent().center, -lost.percent().center),
         p_value=1.0,
     )
@@ -112,12 +115,12 @@ def _choices(
     return {as_key({name: cell.setting[name] for name in ranked}): cell for cell in cells}
 
 
-def _shared(cell: MeasuredCell, axis: str, ranked: tuple[str, ...]) -> CellSetting:
+def _other_setting(cell: MeasuredCell, axis: str, ranked: tuple[str, ...]) -> CellSetting:
     return without(cell.setting, (axis, *ranked))
 
 
 def _behind(loser: Sample, winner: Sample) -> Contrast:
-    """The winner against the loser."""
+    """Returns the winner against the loser."""
     if loser == winner:
         return Contrast(0.0, 1.0, 1)
     return contrast((1.0, -1.0), (winner, loser))

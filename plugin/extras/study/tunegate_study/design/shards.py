@@ -1,5 +1,5 @@
-"""The cells of a study over runners. What is compared stays together: all cells of a model on a
-target are measured on one machine."""
+"""Divides the cells of a study among runners. All cells of a model on a target stay together, as
+they are compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tunegate_study.studies import CellSetting
 def cells_of_shard(
     cells: Sequence[CellSetting], shard: int, shards: int, compilers: Collection[str], rounds: int
 ) -> tuple[CellSetting, ...]:
-    """The cells of one shard, from 1 on. All shards take about as long; one may have none."""
+    """Returns the cells of one shard, counted from 1. All shards take about as long; one may be
+    empty."""
     groups: dict[tuple[str, str], list[CellSetting]] = {}
     for cell in cells:
         groups.setdefault((cell[MODEL], cell[TARGET]), []).append(cell)

@@ -1,4 +1,4 @@
-"""What a study is asked to vary. The reading of its file is in `study_file.py`."""
+"""What a study varies. `study_file.py` reads its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate.config import (
 
 _Rounds = Annotated[int, msgspec.Meta(ge=3, le=50)]
 Tuning = Literal["untuned", "zero-trial"] | PositiveInt
-"""Loops as they are written; what a build has without a trial; or so many trials of a model."""
+"""Loops as written; a build without trials; or this many trials of a model."""
 GIVEN_FILE: Literal["given"] = "given"
 """The variant that is the model's own file."""
 
@@ -28,12 +28,12 @@ GIVEN_FILE: Literal["given"] = "given"
 class _Section(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
-    """A mapping of the file: kebab-case keys, unknown keys refused."""
+    """A mapping of the file: kebab-case keys, unknown keys rejected."""
 
 
 class StudyModel(_Section, frozen=True, kw_only=True):
     """A model file, with the sizes of its dynamic dimensions. Each of its `profiles` is a level of
-    its own. `variants` are files of the same model that somebody pruned, by name."""
+    its own. `variants` are pruned files of the same model, by name."""
 
     path: str
     name: str = ""
@@ -44,8 +44,8 @@ class StudyModel(_Section, frozen=True, kw_only=True):
 
 
 class StudyAxes(_Section, frozen=True, kw_only=True):
-    """The levels of each axis; the first one is what the others are held against. One that is not
-    given does not vary. `runtime` is any that is installed, `threads` what a target would have."""
+    """The levels of each axis, compared with the first. An axis that is not given does not vary.
+    `runtime` is any installed one, `threads` the target's."""
 
     runtime: tuple[str, ...] = ()
     precision: tuple[str, ...] = ("float32",)
@@ -58,14 +58,15 @@ class StudyAxes(_Section, frozen=True, kw_only=True):
 
 
 class StudyBudget(_Section, frozen=True, kw_only=True):
-    """What all of it may take on one machine, and the most cells."""
+    """The most minutes on one machine, and the most cells."""
 
     minutes: Positive = 60.0
     cells: Annotated[int, msgspec.Meta(ge=2)] | None = None
 
 
 class StudyConfig(_Section, frozen=True, kw_only=True):
-    """`rounds` are the launches of each cell. A `seed` draws another fraction of the cells."""
+    """`rounds` are the launches of each cell. Another `seed` draws another fraction of the
+    cells."""
 
     models: Annotated[tuple[str | StudyModel, ...], msgspec.Meta(min_length=1)]
     axes: StudyAxes = StudyAxes()
@@ -78,8 +79,8 @@ class StudyConfig(_Section, frozen=True, kw_only=True):
 
 
 class StudiedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A level of the axis of models: a profile of a model, or all of it. `files` are its variants
-    by name."""
+    """A level of the model axis: a profile of a model, or all of it. `files` are its variants by
+    name."""
 
     name: str
     files: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""MeasuredCell cells to the whole study: effects, flips, fronts."""
+"""Summarizes measured cells as a study: effects, flips, fronts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tunegate_study.design.rank_flips import rank_flips
 from tunegate_study.studies import Axis, CellSetting, Study, StudyCell, StudyDesign
 
 _NEARLY_FULL = 0.75
-"""The share of all possible cells from which their own means say more than a fit."""
+"""The share of all possible cells from which their own means are better than a fit."""
 
 
 class StudiedCells(msgspec.Struct, frozen=True, kw_only=True):
-    """What was studied: its file, the cells that were chosen, and settings that they stand for."""
+    """The subject of a study: its file, the chosen cells, and the settings that they stand for."""
 
     file: str
     rounds: int
@@ -28,11 +28,11 @@ class StudiedCells(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequence[str]) -> Study:
-    """The study as far as its cells are measured; `commands` has one for each of them."""
+    """Returns the study as far as its cells are measured; `commands` has one per cell."""
     measured = measured_cells(cells)
-    axes = _seen_axes(subject.design, measured)
+    axes = _measured_axes(subject.design, measured)
     is_full = len(measured) >= _NEARLY_FULL * subject.design.possible
-    ranked = _with_repeats(measured, subject.repeats)
+    ranked = _add_repeats(measured, subject.repeats)
     estimates = None
     if measured:
         estimates = Estimates(axes, ranked if is_full else measured, is_full=is_full)
@@ -53,12 +53,12 @@ def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequ
 
 
 def is_finished(cell: StudyCell, rounds: int) -> bool:
-    """Returns whether another run would not measure the cell, or cannot."""
+    """Returns whether another run would not, or cannot, measure the cell."""
     return bool(cell.reason) or len(cell.launches) >= rounds
 
 
-def _seen_axes(design: StudyDesign, cells: Sequence[MeasuredCell]) -> list[Axis]:
-    """The axes with the levels of which something was measured."""
+def _measured_axes(design: StudyDesign, cells: Sequence[MeasuredCell]) -> list[Axis]:
+    """Returns the axes with the levels that have a measurement."""
     seen = {axis.name: {cell.setting[axis.name] for cell in cells} for axis in design.axes}
     found = []
     for axis in design.axes:
@@ -67,11 +67,11 @@ def _seen_axes(design: StudyDesign, cells: Sequence[MeasuredCell]) -> list[Axis]
     return found
 
 
-def _with_repeats(
+def _add_repeats(
     cells: Sequence[MeasuredCell], repeats: Sequence[tuple[CellSetting, CellSetting]]
 ) -> list[MeasuredCell]:
-    """The cells once more for each setting that they stand for: that tuning changes nothing of a
-    runtime does not keep it from being beaten by one that is tuned."""
+    """Returns the cells, repeated for each setting that they stand for: a runtime that tuning does
+    not change can still be beaten by a tuned one."""
     known = {as_key(cell.setting): cell for cell in cells}
     again = [
         msgspec.structs.replace(known[as_key(stand_in)], setting=setting, stand_in=stand_in)

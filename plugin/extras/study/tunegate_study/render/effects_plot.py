@@ -25,7 +25,7 @@ _LONGEST = 40
 
 
 def effects_plot(study: Study) -> Markup:
-    """Nothing where there is no effect. Each is on a line of its own, in the order of the table."""
+    """Returns the plot, '' without effects. Each has its own line, in table order."""
     effects = study.main_effects
     if not effects:
         return Markup()

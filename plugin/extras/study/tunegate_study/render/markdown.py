@@ -10,7 +10,7 @@ from tunegate_study.studies import Study
 
 
 def render(study: Study) -> str:
-    """The same study always gives the same bytes."""
+    """Returns the text; the same study always gives the same bytes."""
     parts = [f"# Study of {code(study.file)}", prose(study_headline(study)) + "."]
     if study.unfinished:
         parts.append(f"**Not finished: {plural(study.unfinished, 'cell')}.**")

@@ -1,4 +1,4 @@
-"""A study as one HTML file that needs nothing else: no script, no network."""
+"""A study as one self-contained HTML file: no script, no network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunegate_study.studies import Study
 
 
 def render(study: Study) -> str:
-    """The page; the same study always gives the same bytes."""
+    """Returns the page; the same study always gives the same bytes."""
     environment = page_environment(longest_text=600, own="tunegate_study.render")
     template = environment.get_template("study.html.j2")
     return template.render(

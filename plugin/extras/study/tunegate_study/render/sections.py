@@ -1,4 +1,4 @@
-"""What a study says, in sections that Markdown and the page share."""
+"""The sections of a study that Markdown and the page share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CELLS = (
 
 
 class StudySection(msgspec.Struct, frozen=True, kw_only=True):
-    """A title, what stands below it, and a table that may have no rows."""
+    """A title, the text below it, and a table that may have no rows."""
 
     title: str
     text: str
@@ -43,7 +43,7 @@ class StudySection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def study_headline(study: Study) -> str:
-    """The study in one sentence."""
+    """Returns the study in one sentence."""
     clear = sum(effect.is_clear for effect in study.pair_effects)
     measured = sum(1 for cell in study.cells if cell.launches)
     return (

@@ -122,12 +122,12 @@ def cells_table(study: Study) -> ReportTable:
 
 
 def varying(study: Study) -> list[str]:
-    """The axes with two levels or more."""
+    """Returns the axes with at least two levels."""
     return [axis.name for axis in study.design.axes if len(axis.levels) > 1]
 
 
 def _layers(axes: Sequence[str]) -> tuple[Column[tuple[StudyCell, str]], ...]:
-    """The layers that have the form which a cell asks for, where forms are compared."""
+    """Returns the column of the layers in the requested form, if forms are compared."""
     column: Column[tuple[StudyCell, str]] = number_column(
         "Layers", lambda row: str(row[0].layers or NONE)
     )

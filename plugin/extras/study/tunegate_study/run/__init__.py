@@ -1,1 +1,1 @@
-"""`tunegate study`: cells to builds, builds to launches, launches to pages."""
+"""`tunegate study`: from cells to builds, launches and pages."""

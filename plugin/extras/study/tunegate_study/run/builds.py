@@ -1,4 +1,4 @@
-"""The builds of cells: by the builders, the tuning and the cache that every run has."""
+"""Builds cells with the builders, the tuning and the cache of every run."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class GroupBuilder:
         self.directory = out.path / STUDY / "builds"
 
     def built(self, group: CellGroup, minutes: float) -> list[StudyCell]:
-        """The cells with their builds, or why there is none. Tuning ends after so many minutes.
+        """Returns the cells with their builds, or why there is none. Tuning ends after `minutes`.
         Raises CancelledError: what was measured is in the study's cache."""
         runtimes = sorted({candidate.runtime for candidate in group.candidates.values()})
-        with self._opened(group, minutes, runtimes) as tools:
+        with self._open_tools(group, minutes, runtimes) as tools:
             changes = _changes(group)
-            tuned = _tuned(tools, changes, group)
+            tuned = _tune(tools, changes, group)
             return [self._cell(tools, changes, group, key, tuned) for key in group.cells]
 
     def reference(self, group: CellGroup) -> Path:
-        """ONNX Runtime in float32 with one thread, of the model's own file: what its cells stand
-        beside. Raises ModelError where it does not run the model."""
+        """Returns the reference of a group's cells: ONNX Runtime in float32 with one thread, on the
+        model's own file. Raises ModelError if it does not run the model."""
         at = self._out.path / STUDY / "references" / group.reference
         if (at / "artifact.json").exists():
             return at
@@ -79,14 +79,16 @@ class GroupBuilder:
             cells={"": given},
             target=TargetConfig(name=group.target.name, threads=1),
         )
-        with self._opened(own, 0.0, [REFERENCE]) as tools:
+        with self._open_tools(own, 0.0, [REFERENCE]) as tools:
             (build,) = tools.builders[REFERENCE].build([_job(tools, _changes(own), own, at)])
         if build.error is not None:
             raise ModelError(build.error)
         return at
 
     @contextmanager
-    def _opened(self, group: CellGroup, minutes: float, runtimes: Sequence[str]) -> Iterator[Tools]:
+    def _open_tools(
+        self, group: CellGroup, minutes: float, runtimes: Sequence[str]
+    ) -> Iterator[Tools]:
         subject = Subject(
             config=_config(group, self._out.path, minutes),
             repository=FilePair(group.file, group.file),
@@ -95,14 +97,14 @@ class GroupBuilder:
         )
         work = OutputDirectory(self._out.path / STUDY / "work")
         work.path.mkdir(parents=True, exist_ok=True)
-        # The study says what is built: a clock of each part beside its own would be read as one.
+        # The study shows what is built: further clocks beside its own would confuse.
         with opened_tools(
             self._settings, subject, work, runtimes, progress=unread_progress()
         ) as tools:
             yield tools
 
     def _cell(
-        self, tools: Tools, changes: ChangeSet, group: CellGroup, key: str, tuned: _Tuned
+        self, tools: Tools, changes: ChangeSet, group: CellGroup, key: str, tuned: _Schedules
     ) -> StudyCell:
         candidate = group.candidates[key]
         into = self.directory / key
@@ -143,22 +145,22 @@ class GroupBuilder:
         )
 
 
-class _Tuned(msgspec.Struct, frozen=True, kw_only=True):
+class _Schedules(msgspec.Struct, frozen=True, kw_only=True):
     best: BestRecords = _NOTHING
     trials: int = 0
     seconds: float = 0.0
     is_cut: bool = False
 
 
-def _tuned(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Tuned:
-    """The schedules of a group: none where loops are as they are written, else what a run has."""
+def _tune(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Schedules:
+    """Returns the schedules of a group: none if loops stay as written, else those of a run."""
     is_compiled = any(candidate.is_tuned for candidate in group.candidates.values())
     if not is_compiled or group.setting[TUNING] == UNTUNED:
-        return _Tuned()
+        return _Schedules()
     tasks = pipeline.extracted(tools, changes)
     _, planned = plan_of_built(tools, tasks, resolve(tasks, tools.index, tools.config))
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
-    return _Tuned(
+    return _Schedules(
         best=best_records(planned, outcomes),
         trials=sum(task.trials for outcome in outcomes for task in outcome.tasks),
         seconds=sum(outcome.spent.seconds for outcome in outcomes),
@@ -167,8 +169,8 @@ def _tuned(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Tuned:
 
 
 def _config(group: CellGroup, out: Path, minutes: float) -> Config:
-    """Records of other cells are not seen: a cell of few trials would have those of
-    many."""
+    """Returns a configuration that hides the records of other cells: a cell of few trials would get
+    those of many."""
     name = group.file.name
     model = ModelConfig(
         path="".join(f"[{each}]" if each in "*?[" else each for each in name),
@@ -188,7 +190,7 @@ def _config(group: CellGroup, out: Path, minutes: float) -> Config:
 
 
 def _job(tools: Tools, changes: ChangeSet, group: CellGroup, into: Path) -> BuildJob:
-    """The build of a group's model, without schedules. Raises ModelError."""
+    """Returns the build of a group's model, without schedules. Raises ModelError."""
     models = export_models(changes, tools.source)
     return BuildJob(
         model=models.job(changes.models[0].path, "head", group.target),

@@ -1,4 +1,4 @@
-"""What a finished build says of its cell."""
+"""What a finished build means for its cell."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ _OF_EVERY_LAYER = ("auto", "direct")
 
 
 def error_of(build: Build) -> ErrorEstimate | None:
-    """Returns how far a build in other numbers is off; None for float32, which is held to be
-    equal."""
+    """Returns the error of a build in lower precision, None for float32, which counts as equal."""
     if build.sampled is None:
         return None
     return msgspec.structs.replace(estimated(build.sampled, ANY_ERROR)[0], limit=None)
 
 
 def may_pass(build: Build) -> bool:
-    """Returns whether what refuses the build may not do so in another run: numbers are compared on
-    inputs that are drawn anew, and a process that died may live."""
+    """Returns whether the rejection of a build may not recur: numbers are compared on newly drawn
+    inputs, and a process that died may live."""
     return build.error is not None and (build.crashed or build.check is not None)
 
 
 def layers_with(build: Build, algorithm: str) -> int:
-    """Returns how many layers have this form because it was asked for."""
+    """Returns how many layers have this form because it was requested."""
     return sum(task.weight for task in build.tasks if task.algorithm == algorithm)
 
 
 def misfit(algorithm: str, layers: int) -> str:
-    """Says that no layer can have the form; '' where one has it, or any would do."""
+    """Returns that no layer can have the form, '' if one has, or any form is allowed."""
     if layers or algorithm in _OF_EVERY_LAYER:
         return ""
     return f"no layer of the model has the form {algorithm} here"

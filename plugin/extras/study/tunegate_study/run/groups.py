@@ -1,4 +1,4 @@
-"""Cells in groups that are built together."""
+"""Groups cells that are built together."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ from tunegate_study.studies import CellSetting
 
 
 class CellGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that are built from the same schedules: they differ in runtime and precision alone.
-    `place` is a directory for what their tuning learns, `reference` one for what they stand
-    beside."""
+    """Cells that are built from the same schedules: they differ only in runtime and precision.
+    `place` is a directory for their tuning, `reference` one for what they are compared with."""
 
     model: StudiedModel
     target: TargetConfig
@@ -53,8 +52,8 @@ class CellGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def groups_of(chosen: Chosen, cells: Mapping[str, CellSetting]) -> list[CellGroup]:
-    """The groups of these cells, by their keys. What compiles is apart from what does not: only
-    that needs the schedules."""
+    """Returns the groups of these cells, by their keys. Compiled cells are separate: only they need
+    the schedules."""
     found: dict[tuple[object, ...], dict[str, CellSetting]] = {}
     for key, setting in cells.items():
         is_compiled = setting[RUNTIME] in chosen.compilers
@@ -83,7 +82,8 @@ def _group(chosen: Chosen, cells: Mapping[str, CellSetting]) -> CellGroup:
 
 
 def _reference(model: StudiedModel) -> str:
-    """Another file, or another version of the reference, is another reference."""
+    """Returns the reference's name: another file, or another version of the reference, is another
+    one."""
     asked = [
         model_digest(Path(model.files[GIVEN_FILE])),
         dict(model.dims),
@@ -93,7 +93,7 @@ def _reference(model: StudiedModel) -> str:
 
 
 def target_of(setting: CellSetting, targets: Mapping[str, TargetConfig]) -> TargetConfig:
-    """The target with what the cell varies of it."""
+    """Returns the target, changed as the cell says."""
     own = targets[setting[TARGET]]
     return msgspec.structs.replace(
         own,
@@ -104,7 +104,7 @@ def target_of(setting: CellSetting, targets: Mapping[str, TargetConfig]) -> Targ
 
 
 def versions_of(runtime: str) -> dict[str, str]:
-    """The versions of all that decides a build's time, the reference included."""
+    """Returns the versions that decide a build's time, including the reference's."""
     names = dict.fromkeys((runtime, REFERENCE))
     found = {name: v for each in names for name, v in runtime_named(each).versions().items()}
     return {**found, "tunegate": __version__}

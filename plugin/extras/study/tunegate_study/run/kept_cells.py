@@ -18,20 +18,20 @@ from tunegate_study.studies import CellSetting, KeptCell, StudyCell
 
 
 class KeptCells:
-    """The files of a directory. Each write replaces one of them whole."""
+    """The files of a directory. Each write replaces a whole file."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def of(self, key: str) -> StudyCell | None:
-        """Returns None where there is none, or where it cannot be read: then it is made again."""
+        """Returns the cell, None if it is missing or unreadable: then it is made again."""
         try:
             return artifact_io.read(self._file(key), KeptCell).cell
         except ArtifactError:
             return None
 
     def keep(self, cell: StudyCell) -> None:
-        """Raises OutputError."""
+        """Saves a cell. Raises OutputError."""
         artifact_io.write(self._file(cell.key), KeptCell(cell=cell))
 
     def _file(self, key: str) -> Path:
@@ -39,7 +39,8 @@ class KeptCells:
 
 
 def cell_key(setting: CellSetting, model: StudiedModel, target: TargetConfig) -> str:
-    """The digest of the model's bytes, with all that they name, and of what is asked of them."""
+    """Returns the digest of the model's bytes, with all that they name, and of the cell's
+    settings."""
     asked = {
         "levels": setting,
         "target": document_of(target),
@@ -51,7 +52,7 @@ def cell_key(setting: CellSetting, model: StudiedModel, target: TargetConfig) ->
 
 
 def model_digest(file: Path, others: Iterable[str] = ()) -> str:
-    """The digest of a model's file and of the files beside it. Raises ConfigError."""
+    """Returns the digest of a model's file and of the files beside it. Raises ConfigError."""
     try:
         body = file.read_bytes()
         names = (*data_files(body), *others)
@@ -63,7 +64,7 @@ def model_digest(file: Path, others: Iterable[str] = ()) -> str:
 
 
 def folder_name(text: str) -> str:
-    """A name that any file system takes."""
+    """Returns a name that any file system accepts."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._") or "model"
 
 

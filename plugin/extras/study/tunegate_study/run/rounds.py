@@ -1,5 +1,5 @@
-"""The launches of a study: in each round every cell once, in an order of its own, each beside the
-reference of its model."""
+"""The launches of a study: in each round every cell once, in a new order, each beside the reference
+of its model."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _TRIES = 2
 
 
 class Rounds:
-    """Measures cells that are built. `builds` holds them by their keys, `references` what each
-    stands beside; `keep` gets a cell after each of its launches, `is_over` says that time is."""
+    """Measures built cells. `builds` holds them by key, `references` what each is compared with;
+    `keep` gets a cell after each of its launches, `is_over` says that time is up."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class Rounds:
     def measured(
         self, cells: Mapping[str, StudyCell], rounds: int, seed: int, progress: Progress
     ) -> dict[str, StudyCell]:
-        """The cells with a launch of each round, as far as time allows. One that cannot be measured
-        says why."""
+        """Returns the cells with a launch of each round, as far as time allows. One that cannot be
+        measured has the reason."""
         found = dict(cells)
         for number in range(1, rounds + 1):
             order = [key for key, cell in found.items() if _is_due(cell, number)]
@@ -46,11 +46,11 @@ class Rounds:
                 if self._is_over():
                     return found
                 progress.update(f"round {number} of {rounds}: {done + 1} of {len(order)} cells")
-                found[key] = self._launched(found[key], number)
+                found[key] = self._launch(found[key], number)
                 self._keep(found[key])
         return found
 
-    def _launched(self, cell: StudyCell, number: int) -> StudyCell:
+    def _launch(self, cell: StudyCell, number: int) -> StudyCell:
         for attempt in range(_TRIES):
             try:
                 launch = self._bench(cell.key).launch(_PAIRS)

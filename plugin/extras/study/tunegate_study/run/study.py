@@ -1,4 +1,4 @@
-"""`tunegate study FILE`: the cells of a study, built, measured and told."""
+"""`tunegate study FILE`: builds, measures and reports the cells of a study."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ _PAGES = {"study.md": markdown.render, "study.html": page.render}
 
 
 def run(options: StudyOptions) -> int:
-    """Writes study.json, study.md and study.html; a shard leaves its cells alone. Raises
-    ConfigError before anything is built. What is not finished when the minutes are over goes on in
-    the next run."""
+    """Writes study.json, study.md and study.html; a shard writes only its cells. Raises ConfigError
+    before anything is built. The next run continues what is unfinished when the minutes are up."""
     config = load_study(options.file)
     found = chosen(config, str(options.file), installed_runtimes())
-    asked = _asked(found, options, config)
+    asked = _selected_cells(found, options, config)
     if options.is_plan:
         _show_plan(found, asked, config)
         return PASS
@@ -56,7 +55,7 @@ def run(options: StudyOptions) -> int:
             bench = FreshProcesses(out.path / STUDY / "bench", new_seed())
             builder = GroupBuilder(options.settings, out)
             cells |= StudyWork(config, found, kept, builder, bench).done(keys)
-        study = _told(options, config, found, [cells[key] for key in shown])
+        study = _summarize(options, config, found, [cells[key] for key in shown])
         if options.shard is None:
             _write(out, study)
     if options.settings.as_json:
@@ -67,8 +66,10 @@ def run(options: StudyOptions) -> int:
     return PASS if is_done else INCONCLUSIVE
 
 
-def _asked(found: Chosen, options: StudyOptions, config: StudyConfig) -> tuple[CellSetting, ...]:
-    """The cells that the command line names. Raises ConfigError for a level that is not there."""
+def _selected_cells(
+    found: Chosen, options: StudyOptions, config: StudyConfig
+) -> tuple[CellSetting, ...]:
+    """Returns the cells that the command line names. Raises ConfigError for an unknown level."""
     levels = {axis.name: axis.levels for axis in found.design.axes}
     for axis, level in options.only:
         if axis not in levels:
@@ -99,11 +100,11 @@ def _keys(found: Chosen, cells: Sequence[CellSetting]) -> dict[str, CellSetting]
 
 
 def _missing(key: str, keys: Mapping[str, CellSetting]) -> StudyCell:
-    """A cell that nobody has built."""
+    """Returns a cell that nobody has built."""
     return StudyCell(key=key, setting=keys[key])
 
 
-def _told(
+def _summarize(
     options: StudyOptions, config: StudyConfig, found: Chosen, cells: Sequence[StudyCell]
 ) -> Study:
     subject = StudiedCells(

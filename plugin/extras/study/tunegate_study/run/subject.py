@@ -1,4 +1,4 @@
-"""What a study is of: its axes with the levels that they have here, and which cells can be."""
+"""The subject of a study: its axes with their levels here, and the possible cells."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
-    """Raises ConfigError for levels that nothing here has, and for a study that its budget does not
-    pay."""
+    """Returns the cells. Raises ConfigError for levels that nothing here has, and for a study
+    beyond its budget."""
     models = {model.name: model for model in studied_models(config)}
     targets = {target.name: target for target in config.targets}
     _require_files(models.values(), where)
@@ -126,7 +126,7 @@ def _require_files(models: Iterable[StudiedModel], where: str) -> None:
 def _require_processors(
     axes: Sequence[Axis], targets: Mapping[str, TargetConfig], where: str
 ) -> None:
-    """Raises ConfigError for a form of convolutions that is asked for on a GPU."""
+    """Raises ConfigError for a form of convolutions that is requested on a GPU."""
     levels = {axis.name: axis.levels for axis in axes}
     gpus = [name for name in levels[TARGET] if targets[name].kind == "cuda"]
     if gpus and levels[ALGORITHM] != (AUTO,):
@@ -149,7 +149,7 @@ def _require_runtimes(
 
 
 def _unfit(runtime: Runtime, targets: Sequence[TargetConfig]) -> str:
-    """Why a runtime runs on none of these targets, or lacks its compiler; '' where it runs."""
+    """Returns why a runtime runs on none of these targets, or lacks its compiler; '' if it runs."""
     reasons = [runtime.unsupported(target) for target in targets]
     if reasons and all(reasons):
         return reasons[0]
@@ -174,7 +174,7 @@ def _require_precisions(axes: Sequence[Axis], offers: Offers, where: str) -> Non
 
 
 def _precision_problem(precision: str, own: Sequence[CandidateBuild], offers: Offers) -> str:
-    """Returns why none of these candidates computes in it; '' where one does."""
+    """Returns why none of these candidates computes in it, '' if one does."""
     having = sorted({each.runtime for each in own if precision_level(each) == precision})
     if not having:
         hint = _hint(precision, sorted({precision_level(each) for each in own}), "They offer")
@@ -216,8 +216,8 @@ def _most(
     compilers: frozenset[str],
     where: str,
 ) -> int:
-    """The most cells. Raises ConfigError where they are too few to tell the main effects, or more
-    than the minutes pay."""
+    """Returns the most cells. Raises ConfigError if they are too few for the main effects, or more
+    than the minutes allow."""
     minutes, possible = config.budget.minutes, space.possible
     paid = cells_paid(possible, compilers, config.rounds, 60 * minutes)
     needed = cells_needed(axes, possible)

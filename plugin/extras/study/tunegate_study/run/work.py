@@ -1,5 +1,5 @@
-"""The work of a study on this machine: what is kept and unchanged is done, the rest is built and
-measured until it is, or until the minutes are over."""
+"""The work of a study on this machine: kept, unchanged cells are done; the rest is built and
+measured until it is complete, or the minutes are up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tunegate_study.studies import CellSetting, StudyCell
 
 
 class CellBuilder(Protocol):
-    """What builds cells, and what they stand beside, into directories."""
+    """Builds cells, and what they are compared with, into directories."""
 
     @property
     def directory(self) -> Path: ...
@@ -54,14 +54,14 @@ class StudyWork:
         self._device = ThisMachine(config.targets[0].kind).fingerprint()
 
     def done(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
-        """The cell of each key. Those that there was no time for have nothing but their setting.
+        """Returns the cell of each key. Cells that time did not allow have only their setting.
         Raises CancelledError: what was finished is kept."""
         try:
-            return self._measured(keys, self._built(keys))
+            return self._measure(keys, self._build(keys))
         finally:
             self._progress.close()
 
-    def _built(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
+    def _build(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
         cells = {key: StudyCell(key=key, setting=setting) for key, setting in keys.items()}
         for key, setting in keys.items():
             known = self._kept.of(key)
@@ -73,13 +73,13 @@ class StudyWork:
         for done, group in enumerate(groups, start=1):
             if self._is_over():
                 break
-            self._progress.step(f"build {done} of {len(groups)}: {_named(group)}")
-            for cell in self._builder.built(group, max(0.0, self._left() / 60)):
+            self._progress.step(f"build {done} of {len(groups)}: {_group_title(group)}")
+            for cell in self._builder.built(group, max(0.0, self._seconds_left() / 60)):
                 self._kept.keep(cell)
                 cells[cell.key] = cell
         return cells
 
-    def _measured(
+    def _measure(
         self, keys: Mapping[str, CellSetting], cells: dict[str, StudyCell]
     ) -> dict[str, StudyCell]:
         rounds = self._config.rounds
@@ -98,7 +98,8 @@ class StudyWork:
     def _references(
         self, waiting: Mapping[str, CellSetting]
     ) -> tuple[dict[str, Path], dict[str, str]]:
-        """Returns what each of these cells stands beside, and why there is nothing for others."""
+        """Returns what each of these cells is compared with, and why there is nothing for
+        others."""
         found: dict[str, Path] = {}
         refused: dict[str, str] = {}
         for group in groups_of(self._chosen, waiting):
@@ -109,7 +110,7 @@ class StudyWork:
         return found, refused
 
     def _counts(self, cell: StudyCell, setting: CellSetting) -> bool:
-        """Returns whether a kept cell is of what would be built here now."""
+        """Returns whether a kept cell is what would be built here now."""
         if cell.is_cut or cell.device != self._device or cell.may_pass:
             return False
         if cell.versions != versions_of(setting[RUNTIME]):
@@ -122,14 +123,14 @@ class StudyWork:
         except ArtifactError:
             return False
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return self._ends - self._clock.monotonic()
 
     def _is_over(self) -> bool:
-        return self._left() <= 0
+        return self._seconds_left() <= 0
 
 
-def _named(group: CellGroup) -> str:
+def _group_title(group: CellGroup) -> str:
     runtimes = sorted({candidate.title for candidate in group.candidates.values()})
     return f"{group.model.name}: {', '.join(runtimes)}, {plural(group.target.threads, 'thread')}"
 

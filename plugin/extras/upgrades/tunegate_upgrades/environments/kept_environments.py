@@ -1,6 +1,5 @@
-"""Environments that were made of lock files, kept for the next run under a digest of what is in
-them. One that was interrupted or damaged is made again, and the oldest go when they are too large.
-"""
+"""Environments made from lock files, kept for the next run under a digest of their content. An
+interrupted or damaged one is made again, and the oldest are removed when they are too large."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ from tunegate_upgrades.environments.uv import Uv
 from tunegate_upgrades.lock_files.lock import PinnedPackage
 
 MAX_KEPT_BYTES = 4 * 2**30
-"""Room for some ten environments of the largest runtime."""
+"""Room for about ten environments of the largest runtime."""
 _SEAL = "tunegate-complete.json"
 _REWRITTEN = "__pycache__"
 
 
 class KeptEnvironments:
-    """The environments in `place`. Those that were asked for stay until this is closed, whatever
-    others remove."""
+    """The environments in `place`. Those requested stay until this is closed, whatever others
+    remove."""
 
     def __init__(self, place: Path, uv: Uv, indexes: Sequence[str]) -> None:
         self._place, self._uv, self._indexes = place, uv, tuple(indexes)
@@ -44,7 +43,8 @@ class KeptEnvironments:
         self._used.close()
 
     def made(self, pins: Sequence[PinnedPackage]) -> Path:
-        """The directory of an environment with exactly these packages. Raises UvError, OSError."""
+        """Returns the directory of an environment with exactly these packages. Raises UvError,
+        OSError."""
         self._place.mkdir(parents=True, exist_ok=True)
         directory = self._place / self._key(pins)
         if directory in self._made:
@@ -64,7 +64,7 @@ class KeptEnvironments:
         return digest_of_document([_lines(pins), python, list(self._indexes)])[:32]
 
     def _make(self, pins: Sequence[PinnedPackage], directory: Path) -> None:
-        """It is made beside its place, so that nothing which was killed can be in it."""
+        """Makes it elsewhere and moves it into place, so that nothing interrupted can be in it."""
         making = directory.with_suffix(".making")
         requirements = directory.with_suffix(".txt")
         for left in (making, directory):
@@ -80,8 +80,8 @@ class KeptEnvironments:
             requirements.unlink(missing_ok=True)
 
     def _forget(self, newest: Path) -> None:
-        """Removes the environments that were not used for longest, until the rest is small enough.
-        One that another run uses stays."""
+        """Removes the least recently used environments until the rest is small enough. One that
+        another run uses stays."""
         guards = sorted(self._place.glob("*.lock"), key=lambda each: -each.stat().st_mtime)
         total = _size(newest)
         for guard in guards:
@@ -104,7 +104,7 @@ def is_whole(directory: Path) -> bool:
 
 
 def _lines(pins: Sequence[PinnedPackage]) -> list[str]:
-    """Requirements, as pip and uv read them."""
+    """Returns requirements, as pip and uv read them."""
     return [
         " ".join((f"{pin.name}=={pin.version}", *(f"--hash={each}" for each in sorted(pin.hashes))))
         for pin in sorted(pins, key=lambda pin: pin.name)
@@ -130,7 +130,7 @@ def _size(directory: Path) -> int:
 
 @contextmanager
 def _alone(guard: Path) -> Iterator[IO[str]]:
-    """Raises BlockingIOError where another run has it."""
+    """Locks it. Raises BlockingIOError if another run has it."""
     with guard.open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield held

@@ -1,4 +1,4 @@
-"""The packages of a lock file that a runtime needs: all pinned, and from an index that counts."""
+"""The packages of a lock file that a runtime needs: all pinned, and from an accepted index."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PYPI = "https://pypi.org/simple"
 def needed_pins(
     lock: LockFile, roots: Sequence[str], uv: Uv, indexes: Sequence[str]
 ) -> tuple[PinnedPackage, ...]:
-    """The pins of the roots and of all that they need, as their wheels say. `indexes` are those of
-    the configuration. Raises LockFileError, with the name, for a package that is no pinned wheel
-    from one of them, and UvError for what cannot be had."""
+    """Returns the pins of the roots and of their requirements, by their wheels. `indexes` are the
+    configuration's. Raises LockFileError for a package that is no pinned wheel from one of them,
+    and UvError for one that cannot be had."""
     for name in roots:
         if name in lock.refused:
             raise LockFileError(f"{lock.refused[name]}.")
@@ -52,7 +52,7 @@ def _pin(lock: LockFile, name: str, version: str) -> PinnedPackage:
 
 
 def _check_hashes(lock: LockFile, pins: Sequence[PinnedPackage]) -> None:
-    """Each package that is installed has a hash where the file has any."""
+    """Raises LockFileError for an installed package without a hash, if the file has any."""
     bare = [pin for pin in pins if not pin.hashes]
     if bare and any(pin.hashes for pin in lock.pins.values()):
         message = f"{bare[0].where}: {bare[0].name} has no hash, and others have."
@@ -60,5 +60,5 @@ def _check_hashes(lock: LockFile, pins: Sequence[PinnedPackage]) -> None:
 
 
 def _plain(index: str) -> str:
-    """The address without a password and the last slash."""
+    """Returns the address without a password and the last slash."""
     return re.sub(r"(?<=://)[^/@\s]+@", "", index).rstrip("/").lower()

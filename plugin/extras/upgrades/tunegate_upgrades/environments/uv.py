@@ -1,5 +1,5 @@
-"""The only place that starts uv. Nothing of a package is run: only wheels are taken, no settings of
-a project are read, and what uv is told comes from us and from this machine."""
+"""The only place that starts uv. Nothing of a package is run: only wheels are accepted, no project
+settings are read, and uv's options come from us and from this machine."""
 
 from __future__ import annotations
 
@@ -30,42 +30,44 @@ _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class UvError(Exception):
-    """What uv says of packages that it cannot find, or that do not fit to each other."""
+    """uv's error about packages that it cannot find, or that do not fit together."""
 
 
 class Uv:
-    """`indexes` are the only places that packages come from; without any it is PyPI, or what the
-    variables of this machine say in its place. `cache` is a private directory."""
+    """`indexes` are the only sources of packages; without any it is PyPI, or what this machine's
+    variables say instead. `cache` is a private directory."""
 
     def __init__(self, indexes: Sequence[str], cache: Path) -> None:
-        """Raises ConfigError where uv is not installed."""
+        """Raises ConfigError if uv is not installed."""
         self._program = _program()
         self._indexes, self._cache = tuple(indexes), cache
 
     def resolved(self, roots: Mapping[str, str], pins: Mapping[str, str]) -> dict[str, str]:
-        """The packages that these need, by name, with their versions; `pins` restrict them. Raises
-        UvError."""
+        """Returns the packages that these need, by name, with their versions; `pins` restrict them.
+        Raises UvError."""
         self._cache.mkdir(parents=True, exist_ok=True)
         wanted, pinned = self._cache / "roots.in", self._cache / "pins.txt"
         wanted.write_text("".join(f"{name}=={version}\n" for name, version in roots.items()))
         pinned.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
-        printed = self._run(
+        printed = self._run_uv(
             ("pip", "compile", "--quiet", "--no-header", "--no-annotate", "--no-strip-extras"),
             (*_WHEELS, "--python", sys.executable, "--constraint", str(pinned), str(wanted)),
         )
         return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", printed, re.MULTILINE))
 
     def install(self, requirements: Path, directory: Path, *, is_hashed: bool) -> None:
-        """Makes a virtual environment with exactly these. Raises UvError."""
+        """Makes a virtual environment with exactly these packages. Raises UvError."""
         python = ("--python", sys.executable)
-        self._run(("venv", "--quiet", "--no-project"), (*python, str(directory)), needs_index=False)
+        self._run_uv(
+            ("venv", "--quiet", "--no-project"), (*python, str(directory)), needs_index=False
+        )
         checked = ("--require-hashes",) if is_hashed else ()
-        self._run(
+        self._run_uv(
             ("pip", "install", "--quiet", "--no-deps", *_WHEELS, *checked),
             ("--python", str(directory / "bin" / "python"), "-r", str(requirements)),
         )
 
-    def _run(
+    def _run_uv(
         self, command: tuple[str, ...], more: tuple[str, ...], *, needs_index: bool = True
     ) -> str:
         places = self._index_options() if needs_index else ()
@@ -85,7 +87,7 @@ class Uv:
         except OSError as error:
             raise UvError(f"uv cannot be run ({error.strerror})") from error
         if done.returncode:
-            raise UvError(_said(done.stderr.decode(errors="replace")))
+            raise UvError(_error_line(done.stderr.decode(errors="replace")))
         return done.stdout.decode(errors="replace")
 
     def _index_options(self) -> tuple[str, ...]:
@@ -105,7 +107,7 @@ class Uv:
 
 
 def _program() -> Path:
-    """Ours, else that of the PATH."""
+    """Returns our uv, else the one on the PATH."""
     own = Path(sysconfig.get_path("scripts")) / "uv"
     searched = [each for each in os.environ.get("PATH", "").split(os.pathsep) if each[:1] == "/"]
     found = str(own) if own.is_file() else shutil.which("uv", path=os.pathsep.join(searched))
@@ -115,7 +117,7 @@ def _program() -> Path:
     return Path(found)
 
 
-def _said(errors: str) -> str:
-    """The complaint on one line, without passwords and drawings."""
+def _error_line(errors: str) -> str:
+    """Returns the error on one line, without passwords and drawings."""
     text = " ".join(re.sub(r"[×╰─▶│├]", " ", _PASSWORD.sub("***@", errors)).split())
     return text[:_MAX_SAID] or "uv says nothing"

@@ -1,1 +1,1 @@
-"""Lock files as text: which packages they pin. Nothing of them is run, and no index is asked."""
+"""Lock files as text: the packages they pin. Nothing of them is run, and no index is asked."""

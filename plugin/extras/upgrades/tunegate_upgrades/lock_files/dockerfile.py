@@ -1,5 +1,5 @@
-"""What a Dockerfile says of its base images and of the Python packages that it installs, as text:
-nothing is built, and no registry is asked."""
+"""Reads a Dockerfile's base images and installed Python packages as text: nothing is built, and no
+registry is asked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_CHARACTERS = 200
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """One command that installs packages: those that it names itself, and the files of others."""
+    """One command that installs packages: those that it names, and the files of others."""
 
     line: int
     packages: tuple[str, ...] = ()
@@ -38,8 +38,8 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
-    """`images` are those that it begins with, by the defaults of its arguments; `unknown` are
-    images whose argument has none. `installed` are the commands that install packages."""
+    """`images` are its base images, with its arguments' defaults; `unknown` are images whose
+    argument has none. `installed` are the commands that install packages."""
 
     images: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_recipe(text: str) -> ImageRecipe:
-    """Reads any text: what is no Dockerfile has nothing of these."""
+    """Reads any text: one that is no Dockerfile has none of these."""
     lines = tuple(_logical_lines(text))
     images = tuple(_base_images(line for _, line in lines))
     return ImageRecipe(
@@ -58,20 +58,20 @@ def read_recipe(text: str) -> ImageRecipe:
 
 
 def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
-    """Yields a line for each part of a watched file that is not read, whether it changed or not.
-    Of `watched` files the packages are gated, wherever the image copies them to."""
+    """Yields a line for each part of a watched file that is not read, changed or not. Packages of
+    `watched` files are gated, wherever the image copies them."""
     names = {basename(each) for each in watched}
     for image in recipe.unknown:
         yield f"{path}: FROM {image}: the build gives the argument, so this image is not known here"
     for each in recipe.installed:
         if each.packages:
             yield (
-                f"{path}:{each.line}: {_shown(each.packages)} installed here is watched and not "
+                f"{path}:{each.line}: {_names(each.packages)} installed here is watched and not "
                 "gated: pin it in a requirements file, install that with -r, and watch it"
             )
         if files := [file for file in each.files if basename(file) not in names]:
             yield (
-                f"{path}:{each.line}: the packages of {_shown(files)} are not gated: add the file "
+                f"{path}:{each.line}: the packages of {_names(files)} are not gated: add the file "
                 "to watch.files"
             )
 
@@ -82,13 +82,13 @@ def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:
     return tuple(sorted(sides[0] ^ sides[1]))
 
 
-def _shown(names: Iterable[str]) -> str:
+def _names(names: Iterable[str]) -> str:
     return ", ".join(names)[:_MAX_CHARACTERS]
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields each instruction with the number of its first line. Comments are left out, also those
-    between the lines of one instruction."""
+    """Yields each instruction with the number of its first line, without comments, even inside an
+    instruction."""
     first, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("#"):
@@ -115,7 +115,7 @@ def _base_images(lines: Iterable[str]) -> Iterator[str]:
         if (found := _FROM.fullmatch(line)) is None:
             continue
         has_begun = True
-        image = _filled(found[1], arguments)
+        image = _substitute(found[1], arguments)
         if image.lower() not in stages:
             yield image[:_MAX_CHARACTERS]
         stages.add((found[2] or "").lower())
@@ -128,7 +128,7 @@ def _defaults(text: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _filled(text: str, arguments: Mapping[str, str]) -> str:
+def _substitute(text: str, arguments: Mapping[str, str]) -> str:
     def value(found: re.Match[str]) -> str:
         name = found[1] or found[2]
         return arguments.get(name) or found[3] or found[0]
@@ -137,7 +137,7 @@ def _filled(text: str, arguments: Mapping[str, str]) -> str:
 
 
 def _installs(number: int, line: str) -> Iterator[Installed]:
-    for found in _INSTALLER.finditer(_as_shell(line)):
+    for found in _INSTALLER.finditer(_shell_form(line)):
         packages, files = _arguments(found[1], _words(found[2]))
         if not packages and not files and found[1] in _LOCK_OF_TOOL:
             files = [_LOCK_OF_TOOL[found[1]]]
@@ -145,8 +145,8 @@ def _installs(number: int, line: str) -> Iterator[Installed]:
             yield Installed(line=number, packages=tuple(packages), files=tuple(files))
 
 
-def _as_shell(line: str) -> str:
-    """The command of the form `RUN ["pip", "install", "x"]`, as the other form has it."""
+def _shell_form(line: str) -> str:
+    """Returns the command of `RUN ["pip", "install", "x"]` in the shell form."""
     command = line.partition("[")[2]
     if line[:3].upper() == "RUN" and command:
         try:
@@ -159,7 +159,7 @@ def _as_shell(line: str) -> str:
 
 
 def _arguments(tool: str, words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The packages and the files of packages that a command names."""
+    """Returns the packages and the files of packages that a command names."""
     packages, files = list[str](), list[str]()
     rest = iter(words)
     for word in rest:

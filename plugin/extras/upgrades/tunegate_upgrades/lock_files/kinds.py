@@ -1,4 +1,4 @@
-"""Which kind of lock file a path is, and its content."""
+"""Finds the kind of a lock file by its path, and reads it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES: dict[LockKind, str] = {
 
 
 def lock_kind(path: str) -> LockKind:
-    """Raises LockFileError for what is none of them."""
+    """Returns the kind. Raises LockFileError for an unknown one."""
     for kind, name in _NAMES.items():
         if re.fullmatch(name, basename(path), re.IGNORECASE):
             return kind
@@ -47,7 +47,7 @@ def lock_kind(path: str) -> LockKind:
 
 
 def read_lock(path: str, text: str, read_other: ReadText) -> LockFile:
-    """The pins of a file that is no Dockerfile. Raises LockFileError."""
+    """Returns the pins of a file that is no Dockerfile. Raises LockFileError."""
     match lock_kind(path):
         case "uv":
             return read_uv_lock(path, text)

@@ -1,4 +1,4 @@
-"""What a lock file says of the packages that it names."""
+"""The content of a lock file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HASH = re.compile(r"sha(?:256|384|512):[0-9a-f]{64,128}")
 
 
 class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
-    """One package in one version. `hashes` are like `sha256:…`, none where the file has none;
-    `indexes` are the places that the file takes it from, none where it does not say; `where` is its
-    place in the file, for messages."""
+    """One package in one version. `hashes` are like `sha256:…`, none if the file has none;
+    `indexes` are its sources, none if the file names none; `where` is its place in the file, for
+    messages."""
 
     name: str
     version: str
@@ -40,22 +40,22 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, str] = {}
 
     def decides(self) -> frozenset[tuple[object, ...]]:
-        """Two files that decide the same install the same."""
+        """Returns what decides an install: equal for two files that install the same."""
         return frozenset((*(pin.decides for pin in self.pins.values()), *self.refused.items()))
 
 
 class LockFileError(ConfigError):
-    """A lock file cannot be read, or is of no kind that is read."""
+    """A lock file cannot be read, or is of an unknown kind."""
 
 
 def normal_name(name: str) -> str:
-    """The name as indexes write it, by PEP 503."""
+    """Returns the name as indexes write it, by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def as_lock(path: str, pins: Iterable[PinnedPackage], refused: Mapping[str, str]) -> LockFile:
-    """The lock with each package once. One that is pinned to two versions is refused. Raises
-    LockFileError for what is no name, version or hash: it would become another line for pip."""
+    """Returns the lock with each package once. One pinned to two versions is rejected. Raises
+    LockFileError for an invalid name, version or hash: it could inject a line for pip."""
     found: dict[str, PinnedPackage] = {}
     bad = dict(refused)
     for pin in pins:

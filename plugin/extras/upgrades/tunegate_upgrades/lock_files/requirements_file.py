@@ -1,7 +1,7 @@
 """Requirements as pip reads them, with hashes or without.
 
 Only `name==version` is a pin. Addresses, paths, revisions of a repository and open versions are
-refused by name; they matter only where a runtime needs the package.
+rejected by name; they matter only if a runtime needs the package.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tunegate_upgrades.lock_files.lock import (
 from tunegate_upgrades.lock_files.markers import applies
 
 ReadText = Callable[[str], str]
-"""The text of another file of the same revision. Raises LockFileError where there is none."""
+"""Returns the text of another file of the same revision. Raises LockFileError if there is none."""
 
 MAX_INCLUDED = 16
-"""Files that include each other."""
+"""The most files that include each other."""
 _MAX_REQUIREMENT = 4000
 _OPTION = re.compile(r"(--?[A-Za-z][A-Za-z-]*)(?:\s*=\s*|\s+|$)(.*)", re.DOTALL)
 _INLINE = re.compile(r"\s--(?:hash|config-settings?|global-option|install-option)(?=[\s=])")
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def read_requirements(path: str, text: str, read_other: ReadText) -> LockFile:
-    """The pins of a file and of those that it includes. Raises LockFileError."""
+    """Returns the pins of a file and of those that it includes. Raises LockFileError."""
     reading = _Reading(read_other)
     reading.add(path, text)
     indexes = tuple(dict.fromkeys(reading.indexes))
@@ -101,14 +101,14 @@ class _Reading:
         except ValueError as error:
             raise LockFileError(f"{line.where}: {error}.") from error
         if is_here:
-            self._wanted(wanted, line)
+            self._add_requirement(wanted, line)
 
-    def _wanted(self, wanted: Requirement, line: _Line) -> None:
+    def _add_requirement(self, wanted: Requirement, line: _Line) -> None:
         name = normal_name(wanted.name)
         pinned = [each for each in wanted.specifier if each.operator in {"==", "==="}]
         version = pinned[0].version if len(pinned) == len(wanted.specifier) == 1 else ""
         if wanted.url:
-            self.refused[name] = f"{line.where}: {name} is taken from {_shown(wanted.url)}"
+            self.refused[name] = f"{line.where}: {name} is taken from {_without_user(wanted.url)}"
         elif not version or "*" in version:
             said = str(wanted.specifier) or "any version"
             self.refused[name] = f"{line.where}: {name} is not pinned to one version ({said})"
@@ -119,15 +119,15 @@ class _Reading:
             )
 
     def _unread(self, asked: str, where: str) -> None:
-        """A path or an address. One that is of no package's name can be no runtime's."""
+        """Notes a path or an address; one that names no package cannot be a runtime's."""
         if named := _named_by_address(asked):
-            self.refused[named] = f"{where}: {named} is taken from {_shown(asked)}"
+            self.refused[named] = f"{where}: {named} is taken from {_without_user(asked)}"
         elif not re.search(r"[/\\]|^\.", asked):
             raise LockFileError(f"{where}: no requirement: {asked.strip()[:80]}")
 
 
 def _lines(path: str, text: str) -> Iterator[_Line]:
-    """Lines as pip sees them: continued ones are one, comments are none."""
+    """Yields lines as pip sees them: continued ones joined, without comments."""
     waiting, begun = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         begun = begun if waiting else number
@@ -145,7 +145,7 @@ def _lines(path: str, text: str) -> Iterator[_Line]:
 
 
 def _beside(path: str, value: str, where: str) -> str:
-    """The included file, which lies in the repository."""
+    """Returns the path of an included file in the repository."""
     other = posixpath.normpath(posixpath.join(posixpath.dirname(path), value))
     if not value or ":" in value or other.startswith(("/", "../")) or other in {"..", "."}:
         raise LockFileError(f"{where}: -r {value[:80]} lies outside of the repository.")
@@ -153,11 +153,11 @@ def _beside(path: str, value: str, where: str) -> str:
 
 
 def _named_by_address(text: str) -> str:
-    """The package that an address or a path names, '' where it names none."""
+    """Returns the package that an address or a path names, '' if it names none."""
     file = text.partition("#")[0].rstrip().rpartition("/")[2]
     found = _EGG.search(text) or _WHEEL.match(file)
     return normal_name(found[1]) if found else ""
 
 
-def _shown(address: str) -> str:
+def _without_user(address: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]+@", "", address.strip())[:80]

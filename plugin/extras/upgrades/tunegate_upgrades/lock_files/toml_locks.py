@@ -27,7 +27,7 @@ class _Wheel(msgspec.Struct, frozen=True):
 
 
 class _Package(msgspec.Struct, frozen=True, rename="kebab"):
-    """`source` and `resolution_markers` are of uv, the others of PEP 751."""
+    """`source` and `resolution_markers` are uv's, the others those of PEP 751."""
 
     name: str
     version: str = ""
@@ -52,9 +52,9 @@ class _PyLock(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 def read_uv_lock(path: str, text: str) -> LockFile:
-    """The version whose markers hold here counts, where a package is in several. Raises
-    LockFileError."""
-    found = _decoded(path, text, _UvLock)
+    """Reads the lock. Of several versions of a package, the one whose markers hold here counts.
+    Raises LockFileError."""
+    found = _decode(path, text, _UvLock)
     if found.version != 1:
         raise LockFileError(f"{path}: version {found.version} of uv.lock, and 1 is what is read.")
     here = [each for each in found.package if _is_here(path, each.resolution_markers)]
@@ -63,8 +63,8 @@ def read_uv_lock(path: str, text: str) -> LockFile:
 
 
 def read_pylock(path: str, text: str) -> LockFile:
-    """Raises LockFileError."""
-    found = _decoded(path, text, _PyLock)
+    """Reads the lock. Raises LockFileError."""
+    found = _decode(path, text, _PyLock)
     if found.lock_version.partition(".")[0] != "1":
         raise LockFileError(f"{path}: lock-version {found.lock_version}, and 1 is what is read.")
     here = [
@@ -81,8 +81,8 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _ListedPackage(msgspec.Struct, frozen=True):
-    """A package of poetry or pdm, which list its files. `source` and `markers` are of poetry, the
-    others of pdm."""
+    """A package of poetry or pdm, which list its files. `source` and `markers` are poetry's, the
+    others pdm's."""
 
     name: str
     version: str = ""
@@ -114,14 +114,14 @@ class _PdmLock(msgspec.Struct, frozen=True):
 
 
 def read_poetry_lock(path: str, text: str) -> LockFile:
-    """Raises LockFileError."""
-    found = _decoded(path, text, _PoetryLock)
+    """Reads the lock. Raises LockFileError."""
+    found = _decode(path, text, _PoetryLock)
     return _listed_lock(path, found.package, found.metadata.lock_version, "2")
 
 
 def read_pdm_lock(path: str, text: str) -> LockFile:
-    """Raises LockFileError."""
-    found = _decoded(path, text, _PdmLock)
+    """Reads the lock. Raises LockFileError."""
+    found = _decode(path, text, _PdmLock)
     return _listed_lock(path, found.package, found.metadata.lock_version, "4")
 
 
@@ -130,20 +130,20 @@ def _listed_lock(
 ) -> LockFile:
     if version.partition(".")[0] != known:
         raise LockFileError(f"{path}: lock version {version}, and {known} is what is read.")
-    here = [_as_package(each) for each in packages if _is_here(path, _markers(each))]
+    here = [_as_uv_package(each) for each in packages if _is_here(path, _markers(each))]
     refused = dict(_elsewhere(path, here))
     return as_lock(path, _pins(path, here, refused), refused)
 
 
 def _markers(package: _ListedPackage) -> tuple[str, ...]:
-    """The markers, of which one must hold: poetry has one for each group where they differ."""
+    """Returns the markers, one of which must hold: poetry has one per group if they differ."""
     markers = package.markers
     found = (package.marker, *(markers.values() if isinstance(markers, dict) else (markers,)))
     return tuple(filter(None, found))
 
 
-def _as_package(package: _ListedPackage) -> _Package:
-    """The package as uv has it. An index of one's own is what poetry calls a legacy source."""
+def _as_uv_package(package: _ListedPackage) -> _Package:
+    """Returns the package as uv has it. A private index is what poetry calls a legacy source."""
     source = dict(package.source)
     kind, url = str(source.get("type", "")), str(source.get("url", ""))
     places = {"registry": url} if kind in {"legacy", "pypi"} else {kind: url} if kind else {}
@@ -158,7 +158,7 @@ def _as_package(package: _ListedPackage) -> _Package:
     )
 
 
-def _decoded(path: str, text: str, kind: type[_Kind]) -> _Kind:
+def _decode(path: str, text: str, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.convert(tomllib.loads(text), kind)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
@@ -174,7 +174,7 @@ def _is_here(path: str, markers: tuple[str, ...]) -> bool:
 
 
 def _elsewhere(path: str, packages: list[_Package]) -> Iterator[tuple[str, str]]:
-    """The packages that come from no index, and why each is refused."""
+    """Yields the packages that come from no index, and why each is rejected."""
     for each in packages:
         name = normal_name(each.name)
         places = {**each.source, **_other_places(each)}

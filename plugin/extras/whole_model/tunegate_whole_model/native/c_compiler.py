@@ -12,5 +12,5 @@ NO_C_COMPILER = (
 
 
 def c_compiler() -> str | None:
-    """Returns the first that is on the PATH."""
+    """Returns the first C compiler on the PATH."""
     return next((found for name in C_COMPILERS if (found := shutil.which(name))), None)

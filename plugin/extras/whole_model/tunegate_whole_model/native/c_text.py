@@ -1,5 +1,5 @@
-"""The C file of one model: tables of its tensors, weights, calls and steps, before what reads them:
-`threads.c`, `runtime.c`, and `calls.c` or `one_launch.c`."""
+"""The C file of one model: tables of its tensors, weights, calls and steps, before the code that
+reads them: `threads.c`, `runtime.c`, and `calls.c` or `one_launch.c`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ enum place { INPUT, ARENA, WEIGHT };
 
 
 def header() -> str:
-    """`model.h`, the same for every model."""
+    """Returns `model.h`, the same for every model."""
     return _resource("model.h")
 
 
 def c_text(program: NativeProgram) -> str:
-    """The whole file; the weights are the symbol `weight_bytes` of another object."""
+    """Returns the whole file; the weights are the symbol `weight_bytes` of another object."""
     buffers = [buffer for call in program.calls for buffer in call.buffers]
     copies, end = _input_copies(program)
     return "\n".join(
@@ -91,7 +91,7 @@ def _calls(calls: Iterable[NativeCall]) -> Iterable[str]:
 
 
 def _steps(program: NativeProgram) -> Iterable[str]:
-    """Returns what each thread does: the blocks of a part, or `BARRIER`; a part is its calls in
+    """Yields the work of each thread: the blocks of a part, or `BARRIER`. A part is its calls in
     order."""
     yield "typedef struct { int32_t part; int64_t first, stop; } step;"
     yield "enum { BARRIER = -1 };"
@@ -112,7 +112,7 @@ def _begins(found: Iterable[Sized]) -> list[int]:
 
 
 def _input_copies(program: NativeProgram) -> tuple[list[int], int]:
-    """The offsets behind the arena to which inputs that are not aligned are copied, and the end."""
+    """Returns the offsets behind the arena to which unaligned inputs are copied, and the end."""
     copies, end = [], aligned(program.arena_bytes)
     for tensor in program.inputs:
         copies.append(end)

@@ -1,4 +1,5 @@
-"""The scheduled module of a model, as one shared object with a C header and its weights inside."""
+"""Exports a model's scheduled module as one shared object with a C header, including its
+weights."""
 
 from __future__ import annotations
 
@@ -59,17 +60,17 @@ def export_native(
     *,
     whole: bool = False,
 ) -> NativeProgram:
-    """Writes the object and its header; `names` are those of inputs and of outputs. One that is
-    `whole` starts its threads once for an inference, not in each kernel. Raises
-    UnsupportedModelError for what is not straight-line code."""
-    lowered = _lowered(module, target, shares_memory=not whole)
+    """Writes the object and its header; `names` are those of inputs and outputs. A `whole` one
+    starts its threads once per inference, not in each kernel. Raises UnsupportedModelError for what
+    is not straight-line code."""
+    lowered = _lower(module, target, shares_memory=not whole)
     kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, tvm.tirx.PrimFunc)}
     threads = threads_of(target)
     program = StraightCode(lowered["main"], names, threads, set(kernels)).program()
     functions = {SYMBOL.format(v.name_hint): f for v, f in kernels.items()}
     if whole:
         program, functions = in_one_launch(program, functions)
-    library = tvm.tirx.build(_named(functions), target=target, pipeline="default")
+    library = tvm.tirx.build(_name_functions(functions), target=target, pipeline="default")
     at.mkdir(parents=True, exist_ok=True)
     (at / HEADER).write_text(header())
     with tempfile.TemporaryDirectory() as sources:
@@ -77,15 +78,15 @@ def export_native(
     return program
 
 
-def _named(functions: Mapping[str, Any]) -> Any:
-    """A module of functions by their symbols, without what TVM puts before each."""
+def _name_functions(functions: Mapping[str, Any]) -> Any:
+    """Returns a module of functions by their symbols, without TVM's prefix."""
     plain = {symbol.removeprefix(SYMBOL.format("")): f for symbol, f in functions.items()}
     return tvm.IRModule({name: f.with_attr("global_symbol", name) for name, f in plain.items()})
 
 
 def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compiler: str) -> None:
-    """Leaves nothing but the object behind. It shows the functions of `model.h` only, so that two
-    models live in one process, and stays loaded, for its threads run its code."""
+    """Links the object and leaves nothing else behind. It exports only the functions of `model.h`,
+    so that two models can live in one process, and stays loaded, as its threads run its code."""
     library.write_to_file(str(sources / "kernels.o"), "o")
     (sources / HEADER).write_text(header())
     (sources / "model.c").write_text(c_text(program))
@@ -101,7 +102,7 @@ def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compi
     )
 
 
-def _lowered(module: Any, target: Any, *, shares_memory: bool) -> Any:
+def _lower(module: Any, target: Any, *, shares_memory: bool) -> Any:
     memory = [relax.transform.StaticPlanBlockMemory()] if shares_memory else []
     with target, tvm.transform.PassContext(opt_level=3):
         for passes in (

@@ -1,4 +1,4 @@
-"""Straight-line code as one launch: every thread runs the whole model, with barriers between."""
+"""Straight-line code as one launch: every thread runs the whole model, with barriers in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Functions = dict[str, Any]
 def in_one_launch(
     program: NativeProgram, kernels: Mapping[str, Any]
 ) -> tuple[NativeProgram, Functions]:
-    """Returns the program of loop nests, and their functions. `kernels` are those of the calls, by
+    """Returns the program of loop nests, and their functions. `kernels` are the calls' kernels, by
     symbol. Buffers must not share memory yet: they are placed here, by stages. Raises
     UnsupportedModelError for a kernel that is not a sequence of nests."""
     apart = {symbol: nests_of(function) for symbol, function in kernels.items()}
@@ -48,7 +48,7 @@ def in_one_launch(
         program,
         outputs=tuple(_moved_tensor(each, arena) for each in program.outputs),
         calls=tuple(
-            msgspec.structs.replace(c, buffers=tuple(_moved(b, arena) for b in c.buffers))
+            msgspec.structs.replace(c, buffers=tuple(_move(b, arena) for b in c.buffers))
             for c in calls
         ),
         arena_bytes=max(1, arena.size_bytes),
@@ -63,11 +63,11 @@ def in_one_launch(
     }
 
 
-def _moved(buffer: NativeBuffer, arena: Arena) -> NativeBuffer:
+def _move(buffer: NativeBuffer, arena: Arena) -> NativeBuffer:
     if buffer.place != "arena":
         return buffer
     return msgspec.structs.replace(buffer, at=arena.moved(buffer.at))
 
 
 def _moved_tensor(tensor: NativeTensor, arena: Arena) -> NativeTensor:
-    return msgspec.structs.replace(tensor, buffer=_moved(tensor.buffer, arena))
+    return msgspec.structs.replace(tensor, buffer=_move(tensor.buffer, arena))

@@ -1,4 +1,4 @@
-"""A model as straight-line code: kernels called in order, on an arena laid out when it is built."""
+"""A model as straight-line code: kernels called in order, on an arena laid out at build time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tunegate_whole_model.stages.steps import Steps
 
 BufferPlace = Literal["input", "arena", "weight"]
 ALIGNMENT_BYTES = 64
-"""What kernels expect of every buffer."""
+"""The alignment that kernels expect of every buffer."""
 
 
 class NativeBuffer(msgspec.Struct, frozen=True):
-    """A tensor of a call. `at` is the number of the input, or the offset in bytes in the arena or
-    among the weights. `bits` and `code` are DLPack's."""
+    """A tensor of a call. `at` is the number of the input, or the byte offset in the arena or among
+    the weights. `bits` and `code` are DLPack's."""
 
     place: BufferPlace
     at: int
@@ -33,14 +33,14 @@ class NativeBuffer(msgspec.Struct, frozen=True):
 
     @property
     def span(self) -> Span:
-        """Its bytes; an input is one byte, that of its number."""
+        """The buffer's bytes; an input counts as one byte, at its number."""
         size = 1 if self.place == "input" else max(1, self.size_bytes)
         return Span(self.place, self.at, self.at + size)
 
 
 class NativeCall(msgspec.Struct, frozen=True):
-    """One kernel by its symbol, with the buffers it reads and then those it writes. One that
-    `has_share` takes the first of its blocks that it runs and that behind the last besides."""
+    """One kernel by its symbol, with the buffers it reads and then those it writes. If it
+    `has_share` it also takes the first block of its share, and the one behind the last."""
 
     symbol: str
     buffers: tuple[NativeBuffer, ...]
@@ -48,7 +48,7 @@ class NativeCall(msgspec.Struct, frozen=True):
 
 
 class NativeTensor(msgspec.Struct, frozen=True):
-    """An input or output of the model, and where the model has it."""
+    """An input or output of the model, and its place."""
 
     name: str
     dtype: str
@@ -56,8 +56,8 @@ class NativeTensor(msgspec.Struct, frozen=True):
 
 
 class NativeProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the generated C file says. `steps` are those of each thread, of parts that are
-    `pieces` of calls, where all threads run the whole model; without, kernels start threads."""
+    """The content of the generated C file. If all threads run the whole model, `steps` are those of
+    each thread, over parts that are `pieces` of calls; otherwise kernels start threads."""
 
     inputs: tuple[NativeTensor, ...]
     outputs: tuple[NativeTensor, ...]
@@ -70,5 +70,5 @@ class NativeProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def aligned(size_bytes: int) -> int:
-    """The next multiple of the alignment."""
+    """Returns the next multiple of the alignment."""
     return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

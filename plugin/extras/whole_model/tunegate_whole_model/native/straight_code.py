@@ -1,4 +1,4 @@
-"""A lowered model as straight-line code: its kernels in order, and where their buffers lie."""
+"""A lowered model as straight-line code: its kernels in order, and the places of their buffers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunegate_whole_model.native.program import (
 )
 
 SYMBOL = "__tvm_ffi_{}"
-"""What TVM calls a function in an object."""
+"""TVM's name of a function in an object."""
 
 
 class StraightCode:
@@ -79,12 +79,12 @@ class StraightCode:
             case relax.TupleGetItem():
                 return self._known_of(value.tuple_value)[int(value.index)]
             case relax.Call():
-                return self._called(value)
+                return self._add_call(value)
             case _:
                 kind = type(value).__name__
                 raise UnsupportedModelError(f"a native artifact holds kernels only, not {kind}")
 
-    def _called(self, call: Any) -> Any:
+    def _add_call(self, call: Any) -> Any:
         if isinstance(call.op, tvm.ir.GlobalVar):
             if call.op not in self._kernels:
                 name = call.op.name_hint
@@ -104,7 +104,7 @@ class StraightCode:
                 return native_buffer("arena", self._known[a[0]] + _number(a[1]), a[2], a[3].value)
             case "relax.builtin.alloc_tensor":
                 made = native_buffer("arena", 0, a[0], a[1].value)
-                return _moved(made, self._space(made.size_bytes))
+                return _move(made, self._space(made.size_bytes))
             case "relax.reshape":
                 old = self._known_of(a[0])
                 return NativeBuffer(old.place, old.at, _extents(a[1]), old.code, old.bits)
@@ -116,7 +116,8 @@ class StraightCode:
         return at
 
     def _constant(self, value: Any) -> NativeBuffer:
-        """Equal weights are kept once: an unrolled recurrence has its own at every step."""
+        """Returns a constant's buffer. Equal weights are stored once: an unrolled recurrence
+        repeats its own at every step."""
         array = value.value.numpy()
         content = array.tobytes()
         key = (array.shape, str(value.value.dtype), sha256(content).digest())
@@ -132,7 +133,7 @@ def native_buffer(place: Any, at: int, shape: Any, dtype: Any) -> NativeBuffer:
     return NativeBuffer(place, at, _extents(shape), int(kind.type_code), int(kind.bits))
 
 
-def _moved(buffer: NativeBuffer, at: int) -> NativeBuffer:
+def _move(buffer: NativeBuffer, at: int) -> NativeBuffer:
     return NativeBuffer(buffer.place, at, buffer.shape, buffer.code, buffer.bits)
 
 

@@ -1,4 +1,4 @@
-"""Whether the iterations of a loop that nobody has marked as parallel may run at once."""
+"""Decides whether the iterations of a loop that is not marked as parallel may run in parallel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tvm.tirx import AttrStmt, For, IntImm, SeqStmt
 
 
 def is_independent(loop: Any) -> bool:
-    """Each buffer that is written under the loop must have an axis on which all that is read and
-    written of it lies at the variable of the loop: so no iteration meets what another writes."""
+    """Returns whether each buffer written in the loop has an axis on which all its accesses are at
+    the loop's variable: then no iteration touches what another writes."""
     blocks = list(_blocks(loop.body))
     if not blocks or any(block is None for block in blocks):
         return False
@@ -42,7 +42,7 @@ def _is_at(found: Any, realize: Any, variable: Any) -> bool:
 
 
 def _blocks(statement: Any) -> Iterator[Any]:
-    """Yields the outermost blocks, and None for what is none and may hold some."""
+    """Yields the outermost blocks, and None for a statement that is none and may contain some."""
     match statement:
         case For() | AttrStmt():
             yield from _blocks(statement.body)

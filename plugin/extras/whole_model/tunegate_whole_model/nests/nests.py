@@ -1,8 +1,8 @@
-"""A scheduled kernel taken apart: a function for each of its loop nests, which runs a share of it.
+"""Takes a scheduled kernel apart: a function for each of its loop nests, which runs a share of it.
 
 A kernel that TVM builds begins and ends a parallel loop by itself. Here each nest becomes a
-function of the buffers that it has to do with, so that whoever launches all can put barriers where
-the model needs them. What one nest writes and another reads becomes a buffer of the model.
+function of the buffers that it uses, so that the launcher can put barriers where the model needs
+them. What one nest writes and another reads becomes a buffer of the model.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _ATTRIBUTES = {"tirx.noalias": True, "s_tir": True}
 
 
 class Nest(NamedTuple):
-    """One nest as a function. Its `arguments` are numbers of buffers: of the kernel's own, and
-    behind them of those that are shared; `reads` and `writes` are of these. A nest of more than
-    one block takes the first block of a share and that behind its last besides."""
+    """One nest as a function. Its `arguments` are indices of buffers: the kernel's own, and then
+    the shared ones; `reads` and `writes` refer to them. A nest of several blocks also takes the
+    first block of its share, and the one behind the last."""
 
     function: Any
     arguments: tuple[int, ...]
@@ -40,14 +40,14 @@ class Nest(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """The nests of a kernel in order, and the buffers that lie between them."""
+    """The nests of a kernel in order, and the buffers between them."""
 
     nests: tuple[Nest, ...]
     shared: tuple[Any, ...]
 
 
 def nests_of(function: Any) -> Kernel:
-    """Raises UnsupportedModelError for what is not a sequence of nests."""
+    """Returns the nests. Raises UnsupportedModelError for what is not a sequence of nests."""
     if not isinstance(function.body, SBlockRealize):
         raise UnsupportedModelError("a kernel is no sequence of loop nests")
     function = _without_single_iterations(function)
@@ -99,8 +99,8 @@ def _nest(body: Any, accesses: _Accesses, outside: Sequence[Any], own: Sequence[
 
 
 def _share(body: Any) -> _Share:
-    """The nest with the bounds of its outermost loop as variables, where its iterations may run at
-    once."""
+    """Returns the nest with the bounds of its outermost loop as variables, if its iterations may
+    run in parallel."""
     if not isinstance(body, For) or int(body.extent) == 1 or not _is_parallel(body):
         return _Share(body, (), 1)
     first, stop = (Var(name, "int64") for name in ("first", "stop"))
@@ -111,7 +111,7 @@ def _share(body: Any) -> _Share:
 
 
 def _work(body: Any, buffers: Sequence[Any]) -> float:
-    """Its operations, and the elements of all that it has to do with."""
+    """Returns its operations, plus the elements of all buffers it uses."""
     elements = sum(math.prod(int(n) for n in each.shape) for each in buffers)
     return float(estimate_tir_flops(body)) + elements
 
@@ -122,7 +122,7 @@ def _is_parallel(loop: Any) -> bool:
 
 
 def _without_single_iterations(function: Any) -> Any:
-    """The function, where no outermost loop has one iteration that has another one inside."""
+    """Returns the function without outermost single-iteration loops around another loop."""
     schedule = Schedule(tvm.IRModule({"main": function}))
     for block in schedule.get_child_blocks(schedule.get_sblock("root")):
         outer = []

@@ -1,4 +1,4 @@
-"""Which models are small enough for one launch to be worth a build of its own."""
+"""Decides which models are small enough for one launch to be worth a build of its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tunegate.compiler.targets import ResolvedTarget
 from tunegate.errors import NotOfferedError
 
 _MOST_FLOPS = 20e6
-"""A thread does about so many in 200 µs; one launch of a kernel takes 1 µs."""
+"""A thread's operations in about 200 µs; launching a kernel takes 1 µs."""
 _MEGA = 1e6
 
 
 def require_small(functions: Sequence[ModelFunction], target: ResolvedTarget) -> None:
-    """Raises NotOfferedError where the launches of kernels are no matter."""
+    """Raises NotOfferedError if kernel launches do not matter for the model."""
     threads = int(target.attributes.get("num-cores", 1))
     if threads == 1:
         raise NotOfferedError("it has one thread, which nobody launches")

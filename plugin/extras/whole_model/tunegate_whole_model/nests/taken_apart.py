@@ -1,4 +1,4 @@
-"""The calls of a model, each as those of its kernel's loop nests."""
+"""The calls of a model, each split into its kernel's loop nests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tunegate_whole_model.stages.parts import StagePart
 
 
 class TakenApart(NamedTuple):
-    """The calls of nests in order, and a part for each. What lies between the nests of a kernel is
+    """The calls of nests in order, and a part for each. Buffers between the nests of a kernel are
     behind the end of the program's arena."""
 
     calls: list[NativeCall]
@@ -20,12 +20,12 @@ class TakenApart(NamedTuple):
 
 
 def taken_apart(program: NativeProgram, kernels: Mapping[str, Kernel]) -> TakenApart:
-    """`kernels` are those of the calls, by symbol."""
+    """Splits the calls; `kernels` are theirs, by symbol."""
     found = TakenApart([], [])
     end = aligned(program.arena_bytes)
     for call in program.calls:
         kernel = kernels[call.symbol]
-        shared, end = _shared(kernel, end)
+        shared, end = _buffers_between(kernel, end)
         buffers = (*call.buffers, *shared)
         for n, nest in enumerate(kernel.nests):
             part = StagePart(
@@ -45,8 +45,8 @@ def nest_symbol(symbol: str, nest: int) -> str:
     return f"{symbol}_nest{nest}"
 
 
-def _shared(kernel: Kernel, end: int) -> tuple[list[NativeBuffer], int]:
-    """The buffers between nests, behind the end of the arena, and its new end."""
+def _buffers_between(kernel: Kernel, end: int) -> tuple[list[NativeBuffer], int]:
+    """Returns the buffers between nests, behind the end of the arena, and its new end."""
     found = []
     for each in kernel.shared:
         found.append(native_buffer("arena", end, each.shape, each.dtype))

@@ -1,11 +1,10 @@
-"""The persistent kernel of a model: in which context, and each of its kernels in which way.
+"""Chooses the persistent kernel of a model: its context, and the way of each of its kernels.
 
-In each context each kernel is measured by itself, once for each way, and the fastest are put
-together; then the contexts are measured (Zhuang et al., "MonoNN", OSDI 2024). So the cost is the
-sum over kernels, not the product. The texts of all contexts are compiled beside each other: that
-takes most of the time. What the build of the other side has decided is not measured again. Where
-there is no device to measure on, the first way and the context with the most threads that needs no
-memory for registers are taken.
+In each context each kernel is measured alone, once per way, and the fastest are combined; then the
+contexts are measured (Zhuang et al., "MonoNN", OSDI 2024). So the cost is the sum over kernels, not
+the product. The texts of all contexts are compiled concurrently, which takes most of the time. What
+the other side's build has decided is not measured again. Without a device, the first way is taken,
+and the context with the most threads that spills no registers.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from tunegate_whole_model.stages.residency import MULTIPROCESSORS, KernelNeeds, 
 
 _MOST_NESTS = 1000
 _MOST_TEXT = 2_000_000
-"""The compiler takes minutes beyond these."""
+"""The compiler takes minutes for a longer text."""
 _PROVED_GRIDS = (1, 8)
 """The steps of a block follow one rule for every number of blocks."""
 _ONE_WAY = "only_"
-"""What the names of kernels begin with that are measured by themselves."""
+"""The prefix of kernels that are measured alone."""
 
 
 class ChosenKernel(NamedTuple):
-    """`picks` are the ways of its kernels by their symbols, and `refused` says why the other
-    contexts are none."""
+    """`picks` are the ways of its kernels by symbol; `refused` says why the other contexts are
+    out."""
 
     context: Context
     program: NativeProgram
@@ -61,7 +60,7 @@ class ChosenKernel(NamedTuple):
         return TimedText(self.text, self.compiled, self.stages.arena_bytes, self.context)
 
 
-class _Written(NamedTuple):
+class _ContextText(NamedTuple):
     """The text for one context, with the fastest ways, before it is compiled."""
 
     context: Context
@@ -78,8 +77,8 @@ def chosen_kernel(
     timer: KernelTimer | None,
     decided: Decided = NOTHING_DECIDED,
 ) -> ChosenKernel:
-    """`model_at` gives the model for blocks of so many threads. Raises NotOfferedError with the
-    reasons where no context can hold it."""
+    """Returns the kernel. `model_at` returns the model for blocks of so many threads. Raises
+    NotOfferedError with the reasons if no context can hold it."""
     if arch not in MULTIPROCESSORS:
         raise NotOfferedError(f"what {arch} holds at once is not known")
     refused: list[tuple[Context, str]] = []
@@ -89,8 +88,8 @@ def chosen_kernel(
         def decided_at(threads: int) -> WholeModel:
             return decided.of(model_at(threads))
 
-        written = _all_written(decided_at, contexts, beside, timer, refused)
-        known = list(_that_fit(written, arch, beside, timer, refused))
+        written = _write_all(decided_at, contexts, beside, timer, refused)
+        known = list(_fitting(written, arch, beside, timer, refused))
     if not known and decided.marks:
         return chosen_kernel(model_at, arch, compiled, timer)
     if not known:
@@ -105,15 +104,15 @@ def _contexts(timer: KernelTimer | None, decided: Decided) -> Sequence[Context]:
     return CONTEXTS if timer is not None else by_threads()
 
 
-def _all_written(
+def _write_all(
     model_at: Callable[[int], WholeModel],
     contexts: Sequence[Context],
     beside: CompilingBeside,
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
-) -> list[_Written]:
-    """The text of each context. What a device is to measure is compiled beside each other, and
-    measured one after another."""
+) -> list[_ContextText]:
+    """Returns the text of each context. Texts to measure are compiled concurrently, and measured
+    one after another."""
     models: dict[Context, WholeModel] = {}
     for context in contexts:
         try:
@@ -126,7 +125,7 @@ def _all_written(
     written = []
     for context, model in models.items():
         try:
-            written.append(_written(model, context, beside, timer))
+            written.append(_write_text(model, context, beside, timer))
         except NotOfferedError as error:
             refused.append((context, str(error)))
             continue
@@ -135,14 +134,14 @@ def _all_written(
     return written
 
 
-def _that_fit(
-    written: Sequence[_Written],
+def _fitting(
+    written: Sequence[_ContextText],
     arch: str,
     beside: CompilingBeside,
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
 ) -> Iterator[ChosenKernel]:
-    """Yields those that a device has room for; without one, none after the first that spills
+    """Yields those that fit on the device; without one, none after the first that spills
     nothing."""
     for each in written:
         try:
@@ -158,7 +157,7 @@ def _that_fit(
 
 
 def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
-    """Each reason once, with the contexts that it holds for."""
+    """Returns each reason once, with the contexts it applies to."""
     contexts: dict[str, list[str]] = {}
     for context, reason in refused:
         contexts.setdefault(reason, []).append(str(context))
@@ -174,16 +173,16 @@ def _cost(made: ChosenKernel, timer: KernelTimer | None) -> float:
     return timer.milliseconds(made.program, made.timed).get(WHOLE_KERNEL, float("inf"))
 
 
-def _written(
+def _write_text(
     model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer | None
-) -> _Written:
+) -> _ContextText:
     offered = {symbol: tuple(ways) for symbol, ways in model.ways.items()}
     times = _times(model, context, compiled, timer) if timer and _has_choice(model) else {}
     picks = fastest(offered, times)
     stages = _stages(model, picks, context)
     require_sound(stages, _PROVED_GRIDS)
     text = _text(model, {WHOLE_KERNEL: stages}, context)
-    return _Written(context, model.program, stages, text, picks)
+    return _ContextText(context, model.program, stages, text, picks)
 
 
 def _has_choice(model: WholeModel) -> bool:
@@ -204,7 +203,7 @@ def _require_room(made: ChosenKernel, arch: str) -> None:
 def _times(
     model: WholeModel, context: Context, compiled: Compile, timer: KernelTimer
 ) -> dict[str, dict[str, float]]:
-    """Milliseconds of kernels with a choice, by symbol and way: each way of each is a kernel of
+    """Returns the milliseconds of kernels with a choice, by symbol and way; each way is a kernel of
     one text."""
     entries = dict(_entries(model, context))
     arena_bytes = max((each.arena_bytes for each in entries.values()), default=1)
@@ -225,7 +224,7 @@ def _text_of_ways(model: WholeModel, context: Context) -> str:
 
 
 def _entries(model: WholeModel, context: Context) -> Iterator[tuple[tuple[str, str], StageProgram]]:
-    """The nests of each kernel with a choice, in each way."""
+    """Yields the nests of each kernel with a choice, in each way."""
     for source in dict.fromkeys(chain.from_iterable(model.ways.values())):
         picks = {
             symbol: source if source in ways else next(iter(ways))
@@ -247,7 +246,7 @@ def _stages(model: WholeModel, picks: Mapping[str, str], context: Context) -> St
 
 
 def _places(model: WholeModel, picks: Mapping[str, str]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yields each kernel, the place of the first nest of its first call, and how many there are."""
+    """Yields each kernel, the position of the first nest of its first call, and their number."""
     at = 0
     seen = set[str]()
     for call in model.program.calls:

@@ -1,4 +1,4 @@
-"""Texts that are compiled beside each other: the compiler takes seconds for each, and one core."""
+"""Compiles texts concurrently: the compiler takes seconds for each, on one core."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Compile = Callable[[str], CompiledKernels]
 
 
 class CompilingBeside:
-    """`begin` says which texts will be asked for; what nobody began is compiled when asked for.
-    NVRTC compiles in several threads at once."""
+    """`begin` announces texts; others are compiled on demand. NVRTC compiles in several threads at
+    once."""
 
     def __init__(self, compiled: Compile) -> None:
         self._compiled = compiled
@@ -26,7 +26,7 @@ class CompilingBeside:
         self._begun[text] = self._pool.submit(self._compiled, text)
 
     def __call__(self, text: str) -> CompiledKernels:
-        """Raises what the compiler raises."""
+        """Returns the compiled text. Raises what the compiler raises."""
         begun = self._begun.get(text)
         return begun.result() if begun is not None else self._compiled(text)
 

@@ -1,4 +1,4 @@
-"""Loop nests for a GPU as CUDA C, as TVM writes it, without compiling it."""
+"""Loop nests for a GPU as CUDA C, written by TVM but not compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KERNEL = re.compile(
 )
 _FORWARD = re.compile(r'^extern "C" __global__ [^{;]*;\n', re.MULTILINE)
 _TOGETHER = ("__shared__", "__sync", "__shfl", "__activemask", "asm", "wmma", "mma")
-"""What only threads of one block do with each other."""
+"""Operations between the threads of one block."""
 LaunchSize = tuple[int, int, int]
 _WARP = 32
 _MOST_THREADS = 2**31
@@ -33,8 +33,8 @@ SHARED_ARRAY = re.compile(
 
 
 class DeviceKernel(NamedTuple):
-    """A kernel's text between its braces, and how it is launched. `parameters` are as they stand in
-    C, and `order` has the number of the nest's argument for each."""
+    """A kernel's text between its braces, and its launch. `parameters` are C declarations; `order`
+    has the index of the nest's argument for each."""
 
     name: str
     parameters: tuple[str, ...]
@@ -53,22 +53,22 @@ class DeviceKernel(NamedTuple):
 
     @property
     def is_together(self) -> bool:
-        """Returns whether the threads of a block have to do with each other."""
+        """Whether the threads of a block cooperate."""
         return any(word in self.body for word in _TOGETHER)
 
 
 class DeviceCode(NamedTuple):
-    """What stands before all kernels, and these by the names of their nests."""
+    """The text before all kernels, and the kernels by the names of their nests."""
 
     head: str
     kernels: Mapping[str, DeviceKernel]
 
 
 def device_code(nests: Mapping[str, Any], target: Any) -> DeviceCode:
-    """Each function becomes one kernel. Raises UnsupportedModelError for one that is more, or whose
-    launch is not of fixed size."""
+    """Returns each function as one kernel. Raises UnsupportedModelError for one that is several, or
+    whose launch is not of fixed size."""
     named = {name: f.with_attr("global_symbol", name) for name, f in nests.items()}
-    host, text = _written(tvm.IRModule(named), target)
+    host, text = _split_and_write(tvm.IRModule(named), target)
     found = {match["name"]: match for match in _KERNEL.finditer(text)}
     kernels = {name: _kernel(name, f, host[name], found) for name, f in nests.items()}
     begin = min((match.start() for match in found.values()), default=0)
@@ -76,7 +76,7 @@ def device_code(nests: Mapping[str, Any], target: Any) -> DeviceCode:
 
 
 def fits(code: DeviceKernel, threads: int) -> bool:
-    """Returns whether blocks of so many threads can do what the kernel's blocks do."""
+    """Returns whether blocks of so many threads can do the work of the kernel's blocks."""
     if code.block_count * code.thread_count >= _MOST_THREADS:
         return False
     if not code.is_together:
@@ -116,8 +116,8 @@ def _extents(name: str, tags: Any, given: Any) -> tuple[LaunchSize, LaunchSize]:
     return x, y  # type: ignore[return-value]
 
 
-def _written(module: Any, target: Any) -> tuple[Any, str]:
-    """The functions that launch, and the text of what they launch."""
+def _split_and_write(module: Any, target: Any) -> tuple[Any, str]:
+    """Returns the functions that launch, and the text of what they launch."""
     module = tvm.tirx.transform.BindTarget(target.with_host(tvm.target.Target("llvm")))(module)
     lower, _, finalize = tvm.tirx.get_tir_pipeline("default")
     host, devices = split_host_device_mods(lower(module))

@@ -1,4 +1,4 @@
-"""What kernels take on the device of this machine, told by a child that may die of them."""
+"""Times kernels on this machine's device, in a child that may die of them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MOST_DEATHS = 2
 
 
 class DeviceTimer:
-    """Times kernels for a target in one child after the other: a new one where the last has died.
-    `scratch` is a directory for the weights and for what the children write; `variables` are those
-    of CUDA. `close` it."""
+    """Times kernels for a target in one child after another: a new one if the last has died.
+    `scratch` is a directory for the weights and the children's output; `variables` are CUDA's.
+    `close` it."""
 
     def __init__(self, target: Any, scratch: Path, variables: Mapping[str, str]) -> None:
         self._target, self._scratch, self._variables = target, scratch, variables

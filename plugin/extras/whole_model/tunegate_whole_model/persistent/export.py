@@ -1,4 +1,4 @@
-"""A scheduled model as what TVM's virtual machine runs, with one persistent kernel."""
+"""Exports a scheduled model with one persistent kernel, for TVM's virtual machine."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def persistent_kernel(
     scratch: Path,
     decided: Decided = NOTHING_DECIDED,
 ) -> ChosenKernel:
-    """The kernel that is the fastest on the device of this machine, if there is one. `scratch` is a
-    private directory."""
+    """Returns the fastest kernel on this machine's device, if there is one. `scratch` is a private
+    directory."""
     toolkit = cuda_variables()
     if not has_nvrtc(toolkit):
         raise NotOfferedError("one launch is compiled by NVRTC: pip install 'tunegate[nvidia]'")

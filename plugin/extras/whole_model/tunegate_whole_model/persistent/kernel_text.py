@@ -29,7 +29,7 @@ from tunegate_whole_model.stages.contexts import Context
 def kernel_text(
     head: str, entries: Mapping[str, StageProgram], inputs: int, outputs: int, context: Context
 ) -> str:
-    """The text of a kernel for each program, by its name: all take the inputs, the arena, the
+    """Returns the text of a kernel for each program, by name: all take the inputs, the arena, the
     weights and the outputs. Raises UnsupportedModelError for a nest that does not fit."""
     nests = [nest.code for each in entries.values() for nest in each.nests]
     codes = {code.name: code for code in nests}
@@ -53,9 +53,9 @@ def kernel_text(
 
 
 def _function(code: DeviceKernel, threads: int, times: int) -> str:
-    """A kernel that is called at several places is compiled once. The parameters `blockIdx` and
-    `threadIdx` hide CUDA's own. What two blocks write and read is no longer apart in time, so
-    nothing may be read through a cache that nobody keeps up to date: pointers are not
+    """Returns a kernel as a function, so that one called several times is compiled once. The
+    parameters `blockIdx` and `threadIdx` hide CUDA's own. Reads and writes of two blocks are no
+    longer apart in time, so nothing may be read through an incoherent cache: pointers are not
     `__restrict__`."""
     if not fits(code, threads):
         raise UnsupportedModelError(f"{code.name} does not fit into blocks of {threads} threads")
@@ -106,8 +106,8 @@ def _entry(
 
 
 def _part(nest: PlacedNest, begin: int, threads: int) -> Iterator[str]:
-    """A block has every so many-th share from its own on: `strided` in `block_steps.py`. It waits
-    for its threads after one that they do together: the next has the same shared memory."""
+    """Yields a nest's loop: a block has every n-th share, as `strided` in `block_steps.py`. It
+    waits for its threads after a cooperative share: the next one has the same shared memory."""
     code = nest.code
     given = ", ".join(
         f"({parameter.replace('__restrict__ ', '').rsplit(' ', 1)[0]})({argument})"

@@ -1,4 +1,4 @@
-"""The port of the device on which the ways to do a kernel are timed."""
+"""The port of the device on which a kernel's ways are timed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunegate_whole_model.stages.contexts import Context, WayTimes
 
 
 class TimedText(NamedTuple):
-    """Kernels that take inputs, arena, weights and outputs of a program."""
+    """Kernels that take a program's inputs, arena, weights and outputs."""
 
     text: str
     compiled: CompiledKernels
@@ -22,6 +22,5 @@ class KernelTimer(Protocol):
     """The port of the device."""
 
     def milliseconds(self, program: NativeProgram, kernels: TimedText) -> WayTimes:
-        """Returns what each kernel takes, by its name. Raises NotOfferedError where one does not
-        run."""
+        """Returns the time of each kernel by name. Raises NotOfferedError if one does not run."""
         ...

@@ -1,5 +1,5 @@
-"""The module that launches a persistent kernel, for TVM's virtual machine: its main function is one
-call of a host function, which launches as many blocks as the device holds."""
+"""The module that launches a persistent kernel, for TVM's virtual machine: its main function calls
+one host function, which launches as many blocks as the device holds."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from tunegate_whole_model.stages.contexts import Context
 
 WHOLE_KERNEL = "tunegate_whole"
 _CUDA, _DEVICE, _MULTIPROCESSORS = 2, 0, 7
-"""A kind of device, the one of an inference, and the attribute that says how many it has."""
+"""A kind of device, the device of an inference, and the attribute for its number of
+multiprocessors."""
 _LAUNCH = "launch_whole"
 _TAGS = ("blockIdx.x", "threadIdx.x", "tirx.use_cooperative_launch")
-"""A cooperative launch that the device has no room for is an error at once."""
+"""A cooperative launch fails at once if the device has no room for it."""
 
 
 def executable(
     program: NativeProgram, arena_bytes: int, context: Context, kernel: Any, target: Any
 ) -> Any:
-    """Returns what the virtual machine runs; `kernel` is of `device_module`."""
+    """Returns the virtual machine's program; `kernel` is of `device_module`."""
     module = launching_module(program, arena_bytes, context)
     passes = (*pipeline.dataflow_lower_passes(target), *pipeline.finalize_passes(target))
     with target, tvm.transform.PassContext(opt_level=3):
@@ -39,16 +40,16 @@ def executable(
 
 
 def device_module(text: str, cubin: bytes, names: Sequence[str], pointers: int, target: Any) -> Any:
-    """A module of TVM's with these kernels, each of which takes so many pointers. Where there is no
-    driver of CUDA's TVM keeps the text, as it does with all kernels."""
-    kernels = {name: _declared(name, pointers, target) for name in names}
-    with _compiled_already(text, cubin):
+    """Returns a TVM module with these kernels, each of which takes so many pointers. Without a CUDA
+    driver TVM keeps the text, as with all kernels."""
+    kernels = {name: _declare(name, pointers, target) for name in names}
+    with _use_compiled(text, cubin):
         return tvm.get_global_func("target.build.cuda")(tvm.IRModule(kernels), target)
 
 
 def launching_module(program: NativeProgram, arena_bytes: int, context: Context) -> Any:
-    """The main function and the host function that it calls, which takes inputs, weights, outputs
-    and the arena."""
+    """Returns the main function and the host function that it calls, which takes inputs, weights,
+    outputs and the arena."""
     inputs = [TensorType(each.buffer.shape, each.dtype) for each in program.inputs]
     outputs = [TensorType(each.buffer.shape, each.dtype) for each in program.outputs]
     weights = np.frombuffer(program.weights or b"\0", np.uint8)
@@ -67,7 +68,7 @@ def launching_module(program: NativeProgram, arena_bytes: int, context: Context)
 
 
 def launcher(program: NativeProgram, arena_bytes: int, context: Context) -> Any:
-    """The host function. The grid is that of the device on which it runs."""
+    """Returns the host function. The grid is that of the device on which it runs."""
     inputs, outputs = (
         [
             tirx.decl_buffer(each.buffer.shape, each.dtype, f"{name}_{n}")
@@ -88,7 +89,7 @@ def launcher(program: NativeProgram, arena_bytes: int, context: Context) -> Any:
     return made.with_attr(IS_SCHEDULED, True).with_attr("tirx.noalias", True)
 
 
-def _declared(name: str, pointers: int, target: Any) -> Any:
+def _declare(name: str, pointers: int, target: Any) -> Any:
     kind = PointerType(PrimType("void"), "global")
     made = tirx.PrimFunc([tirx.Var(f"p{n}", kind) for n in range(pointers)], tirx.Evaluate(0))
     attributes = {
@@ -104,9 +105,9 @@ def _declared(name: str, pointers: int, target: Any) -> Any:
 
 
 @contextmanager
-def _compiled_already(text: str, cubin: bytes) -> Iterator[None]:
-    """TVM asks these functions for the text of a module and for its code. There is one for
-    the process, and a child builds one model at a time."""
+def _use_compiled(text: str, cubin: bytes) -> Iterator[None]:
+    """Replaces TVM's functions for a module's text and code. They are global to the process; a
+    child builds one model at a time."""
     ours: dict[str, Any] = {
         "tvm_callback_cuda_postproc": lambda _code, _target: text,
         "tvm_callback_cuda_compile": lambda _code: bytearray(cubin),

@@ -1,4 +1,4 @@
-"""NVRTC: CUDA C becomes machine code, with the compiler's figures of each kernel."""
+"""Compiles CUDA C to machine code by NVRTC, with the compiler's figures of each kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPILLED = re.compile(r"(\d+) bytes spill stores")
 
 
 class KernelFigures(msgspec.Struct, frozen=True):
-    """The compiler's figures of a kernel: registers of a thread, bytes of shared memory of a block,
+    """The compiler's figures of a kernel: registers per thread, bytes of shared memory per block,
     and bytes that a thread spills to memory."""
 
     registers: int
@@ -38,30 +38,30 @@ class KernelFigures(msgspec.Struct, frozen=True):
 
 
 class CompiledKernels(NamedTuple):
-    """Machine code for one architecture, with the figures of each kernel by its name."""
+    """Machine code for one architecture, with the figures of each kernel by name."""
 
     cubin: bytes
     figures: Mapping[str, KernelFigures]
 
 
 def has_nvrtc(toolkit: Mapping[str, str]) -> bool:
-    """Returns whether `machine_code` can work with this toolkit, as `cuda_variables` found it."""
+    """Returns whether `machine_code` works with this toolkit, as `cuda_variables` found it."""
     return (
         toolkit.get("TVM_CUDA_COMPILE_MODE") == "nvrtc" and find_spec("cuda.bindings") is not None
     )
 
 
 def machine_code(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
-    """Compiles for an architecture such as sm_90. Raises NotOfferedError with the first line of
-    what the compiler says, where it refuses."""
+    """Compiles for an architecture such as sm_90. Raises NotOfferedError with the first line of the
+    compiler's error."""
     brief = without_library_headers(text)
     with suppress(NotOfferedError):
         if brief is not None:
-            return _compiled(brief, arch, toolkit)
-    return _compiled(text, arch, toolkit)
+            return _compile(brief, arch, toolkit)
+    return _compile(text, arch, toolkit)
 
 
-def _compiled(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
+def _compile(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernels:
     from cuda.bindings import nvrtc  # noqa: PLC0415 -- an extra
 
     source = text.replace("#include <cuda.h>", "").encode()
@@ -84,7 +84,7 @@ def _compiled(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKerne
 
 
 def figures_of(said: str) -> dict[str, KernelFigures]:
-    """The figures of each kernel in what the assembler has written."""
+    """Returns the figures of each kernel from the assembler's output."""
     names_and_parts = _ENTRY.split(said)[1:]
     return {
         name: KernelFigures(

@@ -20,14 +20,14 @@ from tunegate_whole_model.stages.stage_numbers import stage_numbers
 
 
 class CodedKernel(NamedTuple):
-    """One way to do a kernel: its nests, and the code of each."""
+    """One way to compute a kernel: its nests, and the code of each."""
 
     kernel: Kernel
     codes: tuple[DeviceKernel, ...]
 
 
 class WholeModel(NamedTuple):
-    """`ways` are by the symbols of the calls, and of each in the order of preference."""
+    """`ways` are by the calls' symbols, and for each in order of preference."""
 
     program: NativeProgram
     head: str
@@ -35,8 +35,8 @@ class WholeModel(NamedTuple):
 
 
 class PlacedNest(NamedTuple):
-    """A nest in the model. `arguments` are expressions in C, in the order of the parameters, and
-    `buffers` what they point to."""
+    """A nest in the model. `arguments` are C expressions in parameter order, and `buffers` what
+    they point to."""
 
     code: DeviceKernel
     arguments: tuple[str, ...]
@@ -44,8 +44,8 @@ class PlacedNest(NamedTuple):
 
 
 class StageProgram(NamedTuple):
-    """All nests in the order of the model. The blocks of `parts` are those of a launch; `outputs`
-    are the bytes that lie where the caller wants them."""
+    """All nests in model order. The blocks of `parts` are a launch's; `outputs` are the bytes that
+    lie where the caller wants them."""
 
     nests: tuple[PlacedNest, ...]
     parts: tuple[StagePart, ...]
@@ -58,11 +58,11 @@ class StageProgram(NamedTuple):
         return max(self.stages, default=0)
 
     def only(self, first: int, count: int) -> StageProgram:
-        """The program of some neighbouring nests, as if they were a model. No two of its buffers
-        share memory, so that it may run again over what it was given: in the model its results may
-        lie where its inputs were, and one of these may be an index."""
+        """Returns the program of some neighbouring nests, as if they were a model. Its buffers
+        share no memory, so that it can run again on its inputs: in the model its results may
+        overwrite its inputs, one of which may be an index."""
         parts = self.parts[first : first + count]
-        places = _placed(parts, (0,) * len(parts), self.outputs)
+        places = _place_buffers(parts, (0,) * len(parts), self.outputs)
         nests = tuple(
             places.nest(each.code, each.buffers) for each in self.nests[first : first + count]
         )
@@ -72,8 +72,8 @@ class StageProgram(NamedTuple):
 def stage_program(
     program: NativeProgram, ways: Mapping[str, CodedKernel], threads: int
 ) -> StageProgram:
-    """`ways` are those of the kernels, by the symbols of the calls, for blocks of so many threads.
-    Buffers must not share memory yet: they are placed here, by stages."""
+    """Returns the program. `ways` are the kernels' by the calls' symbols, for blocks of so many
+    threads. Buffers must not share memory yet: they are placed here, by stages."""
     apart = taken_apart(program, {symbol: way.kernel for symbol, way in ways.items()})
     codes = {
         nest_symbol(symbol, n): code
@@ -87,7 +87,7 @@ def stage_program(
     )
     stages = stage_numbers(parts)
     outputs = _outputs(program)
-    places = _placed(parts, stages, outputs)
+    places = _place_buffers(parts, stages, outputs)
     nests = tuple(
         places.nest(code, tuple(call.buffers[each] for each in code.order))
         for call, code in zip(apart.calls, used, strict=True)
@@ -96,15 +96,15 @@ def stage_program(
 
 
 def launch_blocks(code: DeviceKernel, threads: int) -> int:
-    """The blocks of so many threads that a nest is shared out to: its own, or, where its threads
-    have nothing to do with each other, as few as hold them all."""
+    """Returns the number of blocks of so many threads that a nest is divided into: its own, or, if
+    its threads are independent, as few as hold them all."""
     if code.is_together:
         return code.block_count
     return -(-code.block_count * code.thread_count // threads)
 
 
 def require_sound(program: StageProgram, grids: Sequence[int]) -> None:
-    """Raises NotOfferedError where the steps of some number of blocks would hang or race."""
+    """Raises NotOfferedError if the steps would hang or race for some number of blocks."""
     for grid in grids:
         wrong = faults(program.parts, strided(program.parts, program.stages, grid))
         if wrong:
@@ -112,7 +112,7 @@ def require_sound(program: StageProgram, grids: Sequence[int]) -> None:
 
 
 def _outputs(program: NativeProgram) -> tuple[Span, ...]:
-    """The bytes of each output, which the kernel writes where the caller wants them."""
+    """Returns the bytes of each output, which the kernel writes where the caller wants them."""
     spans = tuple(each.buffer.span for each in program.outputs)
     if any(span.place != "arena" for span in spans):
         raise UnsupportedModelError("an output is an input, or a constant")
@@ -121,10 +121,10 @@ def _outputs(program: NativeProgram) -> tuple[Span, ...]:
     return spans
 
 
-def _placed(
+def _place_buffers(
     parts: Sequence[StagePart], stages: Sequence[int], outputs: tuple[Span, ...]
 ) -> _Places:
-    """Places for the buffers of these parts; those of one stage share none."""
+    """Returns places for the buffers of these parts; those of one stage share none."""
     buffers = [b for b in buffers_of(parts, outputs) if not any(map(b.overlaps, outputs))]
     return _Places(placed(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
 

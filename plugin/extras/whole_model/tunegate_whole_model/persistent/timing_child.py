@@ -1,5 +1,5 @@
-"""The child that times kernels on its device. It may die of one: an error of a device stays, and
-all that its process does there fails from then on."""
+"""The child that times kernels on its device. It may die of one: a device error is permanent, and
+everything its process does there fails from then on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ROUND_SECONDS = 0.01
 
 class TimeKernels(msgspec.Struct, frozen=True, kw_only=True):
     """Kernels of one text, by `names`, each of which takes all inputs, the arena, the weights and
-    all outputs, of so many bytes. The file `weights` has the values of these. The grid is
-    `blocks_each` for each multiprocessor, of so many `threads`."""
+    all outputs, of these sizes in bytes. The file `weights` has their values. The grid is
+    `blocks_each` per multiprocessor, of so many `threads`."""
 
     text: str
     cubin: bytes
@@ -46,8 +46,8 @@ Request = TimeKernels
 
 
 def handle_request(request: TimeKernels) -> KernelTimes:
-    """Answers with the median of rounds for each kernel, each of several launches, so that the
-    host's share hardly counts. Raises what the device says."""
+    """Returns the median of rounds for each kernel, each of several launches, so that the host's
+    share hardly counts. Raises the device's error."""
     device = tvm.cuda()
     memory = _Memory(request, device)
     target = tvm.target.Target(json.loads(request.target_json))
@@ -58,13 +58,13 @@ def handle_request(request: TimeKernels) -> KernelTimes:
     found = {}
     for name in request.names:
         memory.clear()
-        found[name] = _timed(module[name], arguments, device)
+        found[name] = _median_ms(module[name], arguments, device)
     return KernelTimes(found)
 
 
 class _Memory:
-    """What kernels take, in the order of their parameters. Zero is an index in range wherever one
-    is read; what another kernel has left there need not be."""
+    """A kernel's arguments, in parameter order. Zero is a valid index wherever one is read;
+    leftovers of another kernel may not be."""
 
     def __init__(self, request: TimeKernels, device: Any) -> None:
         inputs, (arena, *outputs) = (
@@ -86,7 +86,7 @@ class _Memory:
             zeros.copyto(written)
 
 
-def _timed(kernel: Any, arguments: tuple[Any, ...], device: Any) -> float:
+def _median_ms(kernel: Any, arguments: tuple[Any, ...], device: Any) -> float:
     kernel(*arguments)
     device.sync()
     seconds = _seconds(kernel, arguments, device, 1)

@@ -1,5 +1,5 @@
-"""The ways to do each kernel of a model inside blocks of one size: with the schedules of records,
-with default ones, and with one thread for each element, which always fits."""
+"""The ways to compute each kernel of a model in blocks of one size: with recorded schedules, with
+default ones, and with one thread per element, which always fits."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tunegate_whole_model.stages.contexts import CONTEXTS, Context
 
 
 class Scheduled(NamedTuple):
-    """A model with the schedules of its records, and without any; equal where there are none."""
+    """A model with its recorded schedules, and without any; equal if there are none."""
 
     recorded: Any
     plain: Any
 
 
 Names = tuple[Sequence[str], Sequence[str]]
-"""Those of the inputs and of the outputs."""
+"""The names of the inputs and of the outputs."""
 
 
 class Decided(NamedTuple):
-    """The choices of an earlier build, as marks of `HowBuilt`: base and head are built alike, where
-    times by themselves could choose otherwise for each. `identities` are the digests of kernels by
-    their symbols, which number the kernels of one side."""
+    """The choices of an earlier build, as marks of `HowBuilt`: base and head are built alike, while
+    times alone could choose differently for each. `identities` are the digests of kernels by
+    symbol, whose numbers differ between the sides."""
 
     marks: frozenset[int] = frozenset()
     identities: Mapping[str, str] = {}
@@ -47,7 +47,7 @@ class Decided(NamedTuple):
         return mark_of(digest_of_document({"kernel": identity, "way": source}))
 
     def of(self, model: WholeModel) -> WholeModel:
-        """Returns the model, kernels with a decided way in no other one."""
+        """Returns the model, in which kernels with a decided way have no other."""
         decided = {
             symbol: {
                 source: way
@@ -73,11 +73,11 @@ def mark_of_context(context: Context) -> int:
 
 
 def whole_model(model: Scheduled, names: Names, target: Any, threads: int) -> WholeModel:
-    """Raises UnsupportedModelError for what is no straight-line code of kernels, and
-    NotOfferedError where a kernel has no way that fits."""
+    """Returns the model. Raises UnsupportedModelError for what is no straight-line code of kernels,
+    and NotOfferedError if a kernel has no way that fits."""
     bounded = tvm.target.Target({**dict(target.export()), "max_threads_per_block": threads})
     lowered = {
-        source: _lowered(module, bounded) for source, module in _sources(model, bounded).items()
+        source: _lower(module, bounded) for source, module in _sources(model, bounded).items()
     }
     first = next(iter(lowered.values()))
     kernels = {variable for variable, f in first.functions.items() if _is_kernel(f)}
@@ -85,7 +85,7 @@ def whole_model(model: Scheduled, names: Names, target: Any, threads: int) -> Wh
     symbols = list(dict.fromkeys(call.symbol for call in program.calls))
     head, ways = "", dict[str, dict[str, CodedKernel]]({symbol: {} for symbol in symbols})
     for source, module in lowered.items():
-        head, found = _coded(module, source, bounded)
+        head, found = _write_kernels(module, source, bounded)
         for symbol in symbols:
             way = found.get(symbol)
             if way is not None and all(fits(code, threads) for code in way.codes):
@@ -105,9 +105,9 @@ def _sources(model: Scheduled, target: Any) -> dict[str, Any]:
     return {**recorded, "plain": plain}
 
 
-def _lowered(module: Any, target: Any) -> Any:
-    """The module, lowered without the fusion of TVM's own pipeline: an importer has fused before,
-    and kernels must have the same names whatever their schedules are."""
+def _lower(module: Any, target: Any) -> Any:
+    """Returns the lowered module without TVM's own fusion: the importer fused before, and kernels
+    must have the same names whatever their schedules."""
     with target, tvm.transform.PassContext(opt_level=3):
         legal = tvm.transform.Sequential(
             [*pipeline.library_dispatch_passes(target), relax.transform.LegalizeOps()]
@@ -119,9 +119,8 @@ def _lowered(module: Any, target: Any) -> Any:
         return tvm.transform.Sequential(rest)(with_default_schedule(legal, target))
 
 
-def _coded(module: Any, source: str, target: Any) -> tuple[str, dict[str, CodedKernel]]:
-    """The kernels of a module by the symbols of their calls; those that are no nests are left
-    out."""
+def _write_kernels(module: Any, source: str, target: Any) -> tuple[str, dict[str, CodedKernel]]:
+    """Returns the kernels of a module by their calls' symbols, without those that are no nests."""
     apart: dict[str, Kernel] = {}
     for variable, function in module.functions.items():
         if _is_kernel(function):

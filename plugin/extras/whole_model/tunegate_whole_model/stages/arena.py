@@ -1,4 +1,4 @@
-"""Memory for the buffers between input and output: two that are needed at once share no byte."""
+"""Memory for the buffers between input and output: two that are live at once share no byte."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tunegate_whole_model.stages.parts import Span, StagePart
 
 
 class Arena(msgspec.Struct, frozen=True):
-    """The place of each buffer by where it lay before, and the size of all in bytes."""
+    """The new place of each buffer by its old one, and the total size in bytes."""
 
     places: Mapping[int, int]
     size_bytes: int
 
     def moved(self, start: int) -> int:
-        """The new place of a byte at the start of a buffer, or inside one."""
+        """Returns the new place of a byte at the start of a buffer, or inside one."""
         buffer = max(each for each in self.places if each <= start)
         return self.places[buffer] + start - buffer
 
 
 def buffers_of(parts: Sequence[StagePart], outputs: Sequence[Span]) -> tuple[Span, ...]:
-    """The buffers of the arena: what overlaps is one."""
+    """Returns the arena's buffers; overlapping ones are one."""
     every = {s for part in parts for s in (*part.reads, *part.writes)} | set(outputs)
     found: list[Span] = []
     for span in sorted(each for each in every if each.place == "arena"):
@@ -40,8 +40,8 @@ def placed(
     outputs: Sequence[Span],
     alignment_bytes: int,
 ) -> Arena:
-    """Large buffers first, each at the lowest place that is free in all of its stages. A buffer is
-    needed from the first stage that has to do with it to the last; `outputs` are to the end."""
+    """Places large buffers first, each at the lowest place that is free in all of its stages. A
+    buffer is live from the first stage that uses it to the last; `outputs` until the end."""
     lives = {buffer: _stages_of(buffer, parts, stages, outputs) for buffer in buffers}
     known: list[tuple[Span, range]] = []
     places, most = {}, 0
@@ -56,14 +56,14 @@ def placed(
 
 
 def moved_part(part: StagePart, arena: Arena) -> StagePart:
-    """The part with its spans of the arena where they lie now."""
+    """Returns the part with its arena spans at their new places."""
     reads, writes = (
-        tuple(_moved(each, arena) for each in spans) for spans in (part.reads, part.writes)
+        tuple(_move(each, arena) for each in spans) for spans in (part.reads, part.writes)
     )
     return msgspec.structs.replace(part, reads=reads, writes=writes)
 
 
-def _moved(span: Span, arena: Arena) -> Span:
+def _move(span: Span, arena: Arena) -> Span:
     if span.place != "arena":
         return span
     start = arena.moved(span.start)

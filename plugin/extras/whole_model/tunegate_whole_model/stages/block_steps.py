@@ -1,4 +1,4 @@
-"""What each block of a launch does: its share of every part, and a barrier after each stage."""
+"""The steps of each block of a launch: its share of every part, and a barrier after each stage."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tunegate_whole_model.stages.steps import Barrier, Run, Steps
 def contiguous(
     parts: Sequence[StagePart], stages: Sequence[int], workers: int
 ) -> tuple[Steps, ...]:
-    """The steps of threads of a CPU: each has neighbouring blocks of a part, which share cache
-    lines. The first of a part that has few goes to whoever has least so far in the stage."""
+    """Returns the steps of a CPU's threads: each has neighbouring blocks of a part, which share
+    cache lines. Small parts go to the thread with the least work in the stage so far."""
     found: list[list[Run | Barrier]] = [[] for _ in range(workers)]
     for stage in range(_count(stages)):
         begin = 0
-        for n in _of(stages, stage):
+        for n in _parts_of_stage(stages, stage):
             shares = min(workers, parts[n].blocks)
             for share in range(shares):
                 cut = [parts[n].blocks * each // shares for each in (share, share + 1)]
@@ -27,12 +27,12 @@ def contiguous(
 
 
 def strided(parts: Sequence[StagePart], stages: Sequence[int], grid: int) -> tuple[Steps, ...]:
-    """The steps of the blocks of a persistent kernel: a part begins where the one before it in the
-    stage has ended, so that small parts run beside each other."""
+    """Returns the steps of a persistent kernel's blocks: a part begins where the one before it in
+    the stage ended, so that small parts run in parallel."""
     found: list[list[Run | Barrier]] = [[] for _ in range(grid)]
     for stage in range(_count(stages)):
         begin = 0
-        for n in _of(stages, stage):
+        for n in _parts_of_stage(stages, stage):
             blocks = parts[n].blocks
             for block, steps in enumerate(found):
                 first = (block - begin) % grid
@@ -43,7 +43,7 @@ def strided(parts: Sequence[StagePart], stages: Sequence[int], grid: int) -> tup
     return tuple(map(tuple, found))
 
 
-def _of(stages: Sequence[int], stage: int) -> list[int]:
+def _parts_of_stage(stages: Sequence[int], stage: int) -> list[int]:
     return [n for n, each in enumerate(stages) if each == stage]
 
 
@@ -52,7 +52,7 @@ def _count(stages: Sequence[int]) -> int:
 
 
 def _end(found: Sequence[list[Run | Barrier]], stage: int, stages: Sequence[int]) -> None:
-    """The launch itself ends the last stage."""
+    """Adds a barrier, except after the last stage, which the launch itself ends."""
     if stage + 1 < _count(stages):
         for steps in found:
             steps.append(Barrier(stage))

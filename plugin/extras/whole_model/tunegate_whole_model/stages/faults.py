@@ -1,7 +1,7 @@
-"""What is wrong with the steps of a launch: a hang, work left out or done twice, a race.
+"""Finds faults in the steps of a launch: a hang, work left out or done twice, a race.
 
-A barrier that one block does not reach hangs a GPU, and a race gives other numbers now and then.
-So no steps are compiled that this has not passed.
+A barrier that one block does not reach hangs a GPU, and a race gives other numbers now and then. So
+no steps are compiled that have not passed this check.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tunegate_whole_model.stages.steps import Barrier, Run, Steps
 
 
 def faults(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> tuple[str, ...]:
-    """Returns the faults in words: none means that the steps compute what the parts do one after
-    the other, whatever block runs when."""
+    """Returns the faults in words: with none, the steps compute what the parts do one after
+    another, whichever block runs when."""
     return (
         *_barriers(blocks),
         *_work(parts, blocks),
@@ -25,7 +25,7 @@ def faults(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> tuple[str, ..
 
 
 def _barriers(blocks: Sequence[Steps]) -> Iterator[str]:
-    """All blocks must meet the same barriers, each once and in order."""
+    """Yields faults unless all blocks meet the same barriers, each once and in order."""
     met = [[step.stage for step in steps if isinstance(step, Barrier)] for steps in blocks]
     wanted = list(range(max(map(len, met), default=0)))
     for block, stages in enumerate(met):
@@ -34,7 +34,7 @@ def _barriers(blocks: Sequence[Steps]) -> Iterator[str]:
 
 
 def _work(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> Iterator[str]:
-    """Each block of each part must run exactly once."""
+    """Yields faults unless each block of each part runs exactly once."""
     runs = [step for steps in blocks for step in steps if isinstance(step, Run)]
     for run in runs:
         if run.step < 1 or not 0 <= run.part < len(parts):
@@ -52,7 +52,7 @@ def _not_once(part: StagePart, runs: Sequence[Run]) -> list[int]:
 
 
 def _order(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> Iterator[str]:
-    """A barrier must lie between a part and each that waits for it."""
+    """Yields faults unless a barrier lies between each part and those that wait for it."""
     first, last = _stages(len(parts), blocks)
     for later, part in enumerate(parts):
         for earlier in range(later):
@@ -61,7 +61,7 @@ def _order(parts: Sequence[StagePart], blocks: Sequence[Steps]) -> Iterator[str]
 
 
 def _stages(count: int, blocks: Sequence[Steps]) -> tuple[list[int], list[int]]:
-    """The first and the last stage in which a part runs, by the barriers before it."""
+    """Returns the first and the last stage in which each part runs, by the barriers before it."""
     first, last = [-1] * count, [-1] * count
     for steps in blocks:
         stage = 0

@@ -1,4 +1,4 @@
-"""What a whole model consists of: loop nests that write buffers, in the order of the model."""
+"""The parts of a whole model: loop nests that write buffers, in model order."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ SpanPlace = Literal["input", "arena", "weight"]
 
 
 class Span(msgspec.Struct, frozen=True, order=True):
-    """The bytes from `start` to before `end` of the arena, of the weights, or of all inputs, one
-    after the other."""
+    """The bytes from `start` to before `end` of the arena, the weights, or all inputs in
+    sequence."""
 
     place: SpanPlace
     start: int
     end: int
 
     def overlaps(self, other: Span) -> bool:
-        """Returns whether some byte is in both."""
+        """Returns whether they share a byte."""
         same = self.place == other.place
         return same and self.start < other.end and other.start < self.end
 
 
 class StagePart(msgspec.Struct, frozen=True):
-    """A loop nest whose iterations, its `blocks`, may run at once; `kernels` are numbers of the
-    functions that it calls, one after the other. More than one only where there is one block."""
+    """A loop nest whose iterations, its `blocks`, may run in parallel; `kernels` are indices of the
+    functions that it calls in order. There are several only if there is one block."""
 
     kernels: tuple[int, ...]
     blocks: int
@@ -35,8 +35,7 @@ class StagePart(msgspec.Struct, frozen=True):
 
 
 def depends(later: StagePart, earlier: StagePart) -> bool:
-    """Returns whether the later part must wait: one of them writes what the other has to do
-    with."""
+    """Returns whether the later part must wait: one of them writes what the other uses."""
     return (
         _meet(earlier.writes, later.reads)
         or _meet(earlier.writes, later.writes)
@@ -45,8 +44,8 @@ def depends(later: StagePart, earlier: StagePart) -> bool:
 
 
 def joined(parts: Sequence[StagePart]) -> tuple[StagePart, ...]:
-    """The parts, where neighbours of one block, of which the second waits for the first, are one: a
-    barrier between them would make all others wait, too."""
+    """Returns the parts, with dependent single-block neighbours merged: a barrier between them
+    would make all others wait, too."""
     found: list[StagePart] = []
     for part in parts:
         before = found[-1] if found else None

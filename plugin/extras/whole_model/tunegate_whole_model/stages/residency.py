@@ -1,8 +1,8 @@
-"""How many blocks of a kernel a multiprocessor holds at once.
+"""The number of a kernel's blocks that a multiprocessor holds at once.
 
-A barrier between all blocks of a launch ends only where all of them are on the device at the same
-time: one that waits for a place would wait for ever. The rules are those of NVIDIA's occupancy
-calculator: warps, registers by the warp, shared memory by the block, and blocks.
+A barrier between all blocks of a launch ends only if all are on the device at the same time: one
+that waits for a place would wait for ever. The rules are those of NVIDIA's occupancy calculator:
+warps, registers by the warp, shared memory by the block, and blocks.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _WARP = 32
 
 
 class Multiprocessor(msgspec.Struct, frozen=True):
-    """What one has: "Technical Specifications per Compute Capability" in the CUDA C++ Programming
-    Guide."""
+    """A multiprocessor's resources: "Technical Specifications per Compute Capability" in the CUDA
+    C++ Programming Guide."""
 
     threads: int
     blocks: int
@@ -36,12 +36,12 @@ class KernelNeeds(msgspec.Struct, frozen=True):
 _KIB = 1024
 _REGISTERS = 64 * _KIB
 _REGISTERS_AT_ONCE = 256
-"""Registers are given to a warp in such portions."""
+"""The unit in which registers are allocated to a warp."""
 _PARTITIONS = 4
-"""A multiprocessor has so many, each with a quarter of the registers, and a warp lives in one."""
+"""The partitions of a multiprocessor, each with a quarter of the registers; a warp lives in one."""
 _SHARED_AT_ONCE = 128
 _SHARED_OF_SYSTEM = 1 * _KIB
-"""CUDA takes this much of each block from sm_80 on."""
+"""CUDA reserves this much of each block from sm_80 on."""
 MULTIPROCESSORS: Mapping[str, Multiprocessor] = {
     "sm_80": Multiprocessor(2048, 32, _REGISTERS, 164 * _KIB, 163 * _KIB),
     "sm_86": Multiprocessor(1536, 16, _REGISTERS, 100 * _KIB, 99 * _KIB),
@@ -51,7 +51,8 @@ MULTIPROCESSORS: Mapping[str, Multiprocessor] = {
 
 
 def resident_blocks(needs: KernelNeeds, has: Multiprocessor) -> int:
-    """The blocks that a multiprocessor holds at once; 0 for a kernel that cannot run there."""
+    """Returns the blocks that a multiprocessor holds at once, 0 for a kernel that cannot run
+    there."""
     if needs.shared_bytes > has.shared_bytes_of_block:
         return 0
     warps = _up(needs.threads, _WARP) // _WARP

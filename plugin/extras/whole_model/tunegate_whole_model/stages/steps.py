@@ -24,4 +24,4 @@ class Barrier(msgspec.Struct, frozen=True, tag=True):
 
 
 Steps = tuple[Run | Barrier, ...]
-"""One block's, in order."""
+"""The steps of one block, in order."""
