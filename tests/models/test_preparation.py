@@ -158,6 +158,17 @@ def test_a_sequence_has_the_shape_of_its_tensors_and_nothing_for_compilers(tmp_p
     assert given.inputs == (Tensor("parts", (5, 2), "float32", "sequence"),)
 
 
+def test_texts_reach_no_compiler(tmp_path: Path) -> None:
+    model = one_node_model("Identity")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.STRING
+    file = save(model, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert prepared.unfixable == (
+        "m.onnx: input x has texts: only ONNX Runtime can be given these."
+    )
+
+
 def _of_input(given: onnx.ValueInfoProto, op_type: str) -> onnx.ModelProto:
     made = onnx.helper.make_tensor_value_info("n", onnx.TensorProto.INT64, [])
     node = onnx.helper.make_node(op_type, [given.name], ["n"])

@@ -129,6 +129,9 @@ def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
         if made.form != "":
             message = f"{path}: input {value.name} is of the kind {made.kind}: only ONNX Runtime"
             raise UnsupportedModelError(f"{message} can be given one.")
+        if value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
+            message = f"{path}: input {value.name} has texts: only ONNX Runtime can be given these."
+            raise UnsupportedModelError(message)
 
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:

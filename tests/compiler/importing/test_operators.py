@@ -190,6 +190,20 @@ def test_a_dropout_that_drops_nothing_shows_so() -> None:
     feed = {"x": DATA}
     node = helper.make_node("Dropout", ["x"], ["y", "m"])
     assert "Dropout" not in rewritten(operator_model(node, feed), feed)
+    constants = {"r": np.float32(0.5), "t": np.array(True)}
+    node = helper.make_node("Dropout", ["x", "r", "t"], ["y"])
+    with pytest.raises(UnsupportedModelError, match="it is training, and drops at random"):
+        importable(operator_model(node, feed, constants))
+
+
+def test_a_slice_by_attributes_alone_names_its_axes() -> None:
+    """TVM's importer asks for them."""
+    feed = {"x": np.arange(12, dtype=np.float32).reshape(3, 4)}
+    model = operator_model(
+        helper.make_node("Slice", ["x"], ["y"], starts=[1, 1], ends=[3, 2]), feed, opset=9
+    )
+    assert rewritten(model, feed) == ["Slice"]
+    assert list(importable(model).graph.node[0].attribute[-1].ints) == [0, 1]
 
 
 # Operators that ONNX defines by others.

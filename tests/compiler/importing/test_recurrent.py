@@ -60,10 +60,10 @@ def test_unrolled_they_give_the_same_numbers(case: Case) -> None:
 
 
 def test_one_that_is_too_long_says_how_long_it_is() -> None:
-    for direction, steps, said in (("forward", 33, "is too long"), ("bidirectional", 17, "both")):
+    for direction, steps, said in (("forward", 33, "are too many"), ("bidirectional", 17, "both")):
         node, feed, weights = made(Case(direction=direction))
         feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
-        with pytest.raises(UnsupportedModelError, match=rf"LSTM \(.*\) over {steps} steps.*{said}"):
+        with pytest.raises(UnsupportedModelError, match=rf"LSTM \(.*: its {steps} steps.*{said}"):
             importable(operator_model(node, feed, weights))
 
 

@@ -15,7 +15,6 @@ from tunegate.compiler.importing.graph_view import (
     attribute,
     operand,
 )
-from tunegate.compiler.importing.node_errors import named
 from tunegate.errors import UnsupportedModelError
 
 # One step of an LSTM, a GRU and an RNN, in operators. The gate weights are one matrix.
@@ -150,7 +149,7 @@ def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
         return None
     steps = sum(_steps_of(each, view) for each in view.nodes if each.op_type in _KINDS)
     if steps > _MOST_STEPS:
-        raise UnsupportedModelError(_too_long(node, extents.steps, directions, steps))
+        raise UnsupportedModelError(_too_long(extents.steps, directions, steps))
     work = _Unrolling(node, view, kind, extents)
     each = len(kind.activations)
     ran = [
@@ -161,12 +160,11 @@ def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     return work.new.nodes
 
 
-def _too_long(node: onnx.NodeProto, own: int, directions: int, steps: int) -> str:
+def _too_long(own: int, directions: int, steps: int) -> str:
     both = " in both directions" if directions > 1 else ""
     together = f", {steps} with the model's others" if steps > own * directions else ""
     return (
-        f"{node.op_type} ({named(node)}) over {own} steps{both}{together} is too long: "
-        f"{_MOST_STEPS} are unrolled at the most"
+        f"its {own} steps{both}{together} are too many, as {_MOST_STEPS} are unrolled at the most"
     )
 
 

@@ -238,13 +238,13 @@ def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
 
 
 def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Dropout in inference with its (boolean) mask as an output."""
-    data = view.type_of(node.input[0])
-    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
-        return None
-    training = operand(node, _TRAINING)
+    """Rewrites Dropout in inference with its (boolean) mask as an output. Raises
+    UnsupportedModelError in training, where TVM would keep everything."""
+    data, training = view.type_of(node.input[0]), operand(node, _TRAINING)
     known = view.constant(training) if training else np.zeros(1)
-    if known is None or known.any():
+    if known is not None and known.any():
+        raise UnsupportedModelError("it is training, and drops at random")
+    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL or known is None:
         return None
     new = Replacement(node)
     if node.output[0]:
