@@ -348,7 +348,7 @@ def _trust(request: JobRequest, event: JobEvent) -> list[str]:
 # Finds the revisions of an event in a repository.
 
 _BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,250}")
-"""What git may call a branch."""
+"""Names that git allows for a branch."""
 
 
 def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:

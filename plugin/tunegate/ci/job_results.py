@@ -60,8 +60,8 @@ _LEVELS: dict[str, Level] = {
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stage has written; the rest is None or empty. `status` is the verdict's, or `error`
-    if a run ended without one."""
+    """The files that the stage has written; the rest is None or empty. `status` is the verdict's,
+    or `error` if a run ended without one."""
 
     out: Path
     status: str

@@ -116,7 +116,7 @@ def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
         return error
     where = full or (lacking.filename if lacking is not None else None)
     return EnvironmentUnfitError(
-        f"a disk is full{f', that of {where}' if where else ''} ({_said(error)}). What was "
+        f"a disk is full{f', that of {where}' if where else ''} ({_first_line(error)}). What was "
         "finished is kept. Make room, or choose another place with --out or TMPDIR, and run again."
     )
 
@@ -129,11 +129,11 @@ def _chain(error: BaseException | None) -> Iterator[OSError]:
 
 
 def _free_bytes(place: Path) -> int:
-    """The free bytes of the disk that has the file, or would have it."""
+    """Returns the free bytes of the disk that holds the file, or would hold it."""
     existing = next(p for p in (place.absolute(), *place.absolute().parents) if p.exists())
     return shutil.disk_usage(existing).free
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     first, *_ = [*str(error).splitlines(), type(error).__name__]
     return first.rstrip(".")

@@ -51,7 +51,7 @@ _last_build: ModelBuild | None = None
 
 def handle_request(request: Request) -> CompileReply | CheckReply:
     """Serves one request. A model that cannot be compiled is a reply, not a crash."""
-    return reply_or_failure(lambda: _serve(request), _path(request), _wanted(request))
+    return reply_or_failure(lambda: _serve(request), _path(request), _precision_name(request))
 
 
 def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _Reply | Failed:
@@ -89,7 +89,7 @@ def _serve(request: Request) -> CompileReply | CheckReply:
             return _import_schedules(request)
 
 
-def _wanted(request: Request) -> str:
+def _precision_name(request: Request) -> str:
     if not isinstance(request, BuildModel):
         return FLOAT32
     form = form_for(request.target, request.settings) if request.launch else None

@@ -1,6 +1,6 @@
-"""The smallest use of the compiler that a broken installation does not survive.
+"""Compiles a tiny function: a broken installation of the compiler does not survive it.
 
-Run as a child (`python -m`): with a tvm-ffi that does not fit, the database write ends the process.
+It runs as a child (`python -m`): if tvm-ffi does not match, the database write kills the process.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 _SPARE_BYTES = 1024
-"""What is left free: TVM aligns arrays, and its sums over threads have small static ones."""
+"""Bytes left free: TVM aligns arrays, and its sums over threads have small static ones."""
 _LIMIT = "max_shared_memory_per_block"
 _SHARED, _DYNAMIC = "shared", "shared.dyn"
 _THREADS = 256

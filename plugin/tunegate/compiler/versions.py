@@ -1,4 +1,4 @@
-"""The version of the compiler, as records name it."""
+"""The compiler's version, as records name it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tunegate_cache.format.records import Toolchain
 
 
 def toolchain() -> Toolchain:
-    """Read from the installed distributions; nothing is imported."""
+    """Returns the versions of the installed distributions; imports none of them."""
     return Toolchain(
         tvm=installed_version("apache-tvm"),
         ffi=installed_version("apache-tvm-ffi"),

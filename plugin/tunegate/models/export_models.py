@@ -182,16 +182,16 @@ class _Exporting:
                 shapes = self._shapes(change.path, side, inputs[side], same[side], said, file=file)
                 if side == "base":
                     same["head"] |= same_as_base(names.of(shapes), head)
-                given = self._given(change.path, side, file, shapes, said)
+                given = self._read_rules(change.path, side, file, shapes, said)
                 self.files[change.path, side] = ShapedModel(file, shapes, given)
             except ModelError as error:
                 self.unreadable[change.path, side] = str(error)
 
-    def _given(
+    def _read_rules(
         self, name: ModelPath, side: Side, file: Path, shapes: Shapes, said: _Said
     ) -> Mapping[str, InputRule]:
-        """Returns the given values as rules. A base that does not take them is run on what it does
-        take."""
+        """Returns the user's values as rules. A base that does not take all of them runs on those
+        that it takes."""
         values = {**said.lost.values, **values_for(self._source.config, name)}
         wanted = GivenFor(
             values=values, shapes=shapes, revisions=self._revisions, former=said.former
@@ -294,16 +294,16 @@ def static_sizes(
 ) -> dict[str, tuple[int, ...]]:
     """The static shapes of one side, for the inputs that the other leaves open. The one cannot be
     run at others, and the other can be run at these."""
-    return _taken({value.name: _sizes(value) for value in fixed}, opened)
+    return _accepted_shapes({value.name: _sizes(value) for value in fixed}, opened)
 
 
 def same_as_base(shapes: _Shapes, head: Sequence[ModelInput]) -> dict[str, tuple[int, ...]]:
     """Returns the shapes to run the base at, for inputs that the head leaves open: renaming a
     symbol must not make the model smaller."""
-    return _taken(shapes, head)
+    return _accepted_shapes(shapes, head)
 
 
-def _taken(
+def _accepted_shapes(
     shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
 ) -> dict[str, tuple[int, ...]]:
     found = {}

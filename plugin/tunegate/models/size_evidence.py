@@ -1,7 +1,7 @@
-"""What a model's file and the files beside it say about its usual sizes: metadata of exporters,
+"""Reads a model's usual sizes from its file and the files beside it: metadata of exporters,
 configurations of transformers, tokenizers and preprocessors, words of its path. Pure.
 
-All of it was written by others: it is read as numbers within bounds, and odd values are ignored.
+Others wrote all of these: they are read as numbers within bounds, and odd values are ignored.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ DECIDED_BY: dict[Status, str] = {
     "waived": "fail",
     "inconclusive": "undecided",
 }
-"""What the medians decided, for statuses that they decide."""
+"""Verdicts of the medians, for the statuses that they decide."""
 WORST_FIRST: tuple[Status, ...] = (
     "error",
     "fail",

@@ -1,5 +1,5 @@
-"""What the history keeps of a run: a line for each model, with its share of all that the run cost
-and saved."""
+"""The lines that the history keeps of a run: one for each model, with its share of all that the run
+cost and saved."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ def tuning_words(tuning: TuningSummary) -> str:
     first."""
     if not tuning.tasks:
         return "nothing here is compiled"
-    return f"{_done(tuning)}. {_parts(tuning)}"
+    return f"{_trials(tuning)}. {_parts(tuning)}"
 
 
-def _done(tuning: TuningSummary) -> str:
+def _trials(tuning: TuningSummary) -> str:
     """Returns the trials, with their time and price."""
     trials = plural(tuning.trials, "trial") if tuning.trials else "no trial"
     spent = f" in {duration(tuning.seconds)}" if tuning.trials or tuning.seconds >= 1 else ""

@@ -1,1 +1,1 @@
-"""What can run a model: one folder per runtime, and their protocol in `runtime.py`."""
+"""Runtimes that can run a model: one folder for each, and their protocol in `runtime.py`."""

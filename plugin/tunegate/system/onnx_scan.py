@@ -22,8 +22,8 @@ MAX_MODEL_BYTES = 2**31 - 1
 """The largest protobuf file in bytes. Larger tensors are in data files."""
 _MIN_PARSED_BYTES = 256 * 2**20
 _MAX_GROWTH = 8
-"""How many times its size a file may take in memory, above the minimum that any may take. A forest
-of 25 MB takes five times, a language model of 30,000 nodes far less."""
+"""The most memory that a file may take, in multiples of its size, above the minimum for any file. A
+forest of 25 MB takes five times, a language model of 30,000 nodes far less."""
 _MAX_PARSED_BYTES = 2**31
 _MESSAGE_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 200, 32, 16
 """The bytes of protobuf for a message, for a text beside its length, and for a number in a list."""

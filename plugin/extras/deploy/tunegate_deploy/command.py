@@ -83,7 +83,7 @@ COMMAND = Command(
 
 
 class AttestOptions(Options, frozen=True, kw_only=True):
-    """How the verdict in `--out` is signed."""
+    """Settings that sign the verdict in `--out`."""
 
     unsigned: Annotated[
         bool, Option("write statement.json and predicate.json alone, for another signer")

@@ -42,7 +42,7 @@ class LentObject(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """What newer objects replace."""
+        """Objects that newer ones replace."""
         return f"{tool_prefix(self.zone, self.tool)}{self.key}/{self.file}/"
 
     @property

@@ -250,8 +250,8 @@ _logger = logging.getLogger(__name__)
 
 _SYMBOL = "global_symbol"
 _MAX_SUMS, _MAX_SPANNING_SUMS = 14, 8
-"""How many of 32 registers of 512 bits hold sums. Vectors that span groups leave fewer, as their
-shuffled inputs need registers too. Smaller register files use three quarters and a half."""
+"""The number of 32 registers of 512 bits that hold sums; fewer for vectors that span groups, as
+their shuffled inputs need registers too. Smaller register files use three quarters and a half."""
 _MAX_ROWS = 16
 _MAX_STEPS = 256
 """Steps of a window row that are unrolled."""

@@ -410,7 +410,7 @@ _MAX_ROWS = 2048
 _MAX_SHARE = 0.25
 """The largest share of rows, from the end, that rounding may add or drop in the reference."""
 Missing = Mapping[tuple[int, int], Any]
-"""Which rows have no equal, `[batch, rows]`, by the shape of the table."""
+"""Boolean masks `[batch, rows]` of rows without an equal, by the shape of the table."""
 
 
 def behind_a_sort(model: onnx.ModelProto) -> frozenset[str]:

@@ -48,7 +48,7 @@ class Stopping:
 
 class ReferenceSession:
     """The model that others are compared with: a file, or its bytes. int8 sums are exact unless
-    `is_exact` is false: some models cannot be made so. It `is_written` if nothing is optimized."""
+    `is_exact` is false: some models cannot be made so. `is_written`: nothing is optimized."""
 
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
         unsigned = b"" if level in _MAKING_UNSIGNED else with_unsigned_operands(model)
@@ -87,12 +87,12 @@ def session_as_written(
 
 
 _DIVISION = "DivMulFusion"
-"""Loses an axis if the dividend has more of them, and a value that has no producer any more if a
-product with 1 is folded (microsoft/onnxruntime#32413)."""
+"""It loses an axis if the dividend has more axes, and leaves a value without a producer if it folds
+a product with 1 (microsoft/onnxruntime#32413)."""
 _LAYER_NORM = ("LayerNormFusionL1", "LayerNormFusionL2", "SimplifiedLayerNormFusion")
 """ONNX Runtime's fusions that assume `keepdims` (microsoft/onnxruntime#30513)."""
 _PADDING = "Pad_Fusion"
-"""Mistakes a padding with zeros for that of a MaxPool, which never wins."""
+"""It takes a padding with zeros for the padding of a MaxPool, which never is the maximum."""
 
 
 def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BASIC) -> None:

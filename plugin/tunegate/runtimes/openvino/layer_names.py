@@ -1,5 +1,5 @@
-"""The user's names of the layers that OpenVINO runs, from the file that it loads.
-It needs no OpenVINO."""
+"""The user's names of the layers that OpenVINO runs, from the file that it loads. Needs no
+OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import onnx
 from tunegate.models.deciding_values import nodes_of
 
 LAYERS: Final = "tunegate_layers"
-"""The place in a file of OpenVINO's own for the names of the ONNX model that it was made of."""
+"""The key of the ONNX model's names in a file of OpenVINO's own format."""
 _MAX_STEPS = 8
 
 
 class ExecutedLayer(NamedTuple):
-    """A layer that OpenVINO runs: the names of the nodes that it was made of, none for a change of
-    layout or type, and the layers that give it its value and take it."""
+    """A layer that OpenVINO runs: the names of its original nodes, none for a change of layout or
+    type, and the layers before and after it."""
 
     originals: tuple[str, ...] = ()
     before: str = ""
@@ -27,12 +27,12 @@ class ExecutedLayer(NamedTuple):
 
 
 def onnx_names(proto: onnx.ModelProto) -> frozenset[str]:
-    """Returns the names of all nodes and of what they give."""
+    """Returns the names of all nodes and of their outputs."""
     return frozenset(name for node in nodes_of(proto) for name in (node.name, *node.output) if name)
 
 
 def names_in(file: Path, read: Any) -> frozenset[str]:
-    """Returns the names of the user's model; `read` opens a file of OpenVINO's own."""
+    """Returns the names of the user's model; `read` opens a file of OpenVINO's own format."""
     if file.suffix == ".onnx":
         return onnx_names(onnx.load(file, load_external_data=False))
     told = read(file).get_rt_info([LAYERS]).astype(str)
@@ -40,24 +40,24 @@ def names_in(file: Path, read: Any) -> frozenset[str]:
 
 
 def names_of_layers(layers: Mapping[str, ExecutedLayer], known: Collection[str]) -> dict[str, str]:
-    """Returns what people call each layer: the first node of the model among those that it was
-    made of, which does the work. One that was made of none is called like the layer whose value it
-    changes, else like that which it prepares one for; by its own name where neither is known."""
-    named = {name: _known(layer, known) for name, layer in layers.items()}
+    """Returns the user's name of each layer: that of its first original node, which does the work.
+    A layer without one, which changes a layout or type, takes the name of the layer before it, else
+    of the layer after it, else keeps its own."""
+    named = {name: _first_original(layer, known) for name, layer in layers.items()}
     return {
-        name: named[name] or _walked(name, layers, named, "before", "after") or name
+        name: named[name] or _nearest_name(name, layers, named, "before", "after") or name
         for name in layers
     }
 
 
-def _known(layer: ExecutedLayer, known: Collection[str]) -> str:
+def _first_original(layer: ExecutedLayer, known: Collection[str]) -> str:
     return next((name for name in layer.originals if name in known), "")
 
 
-def _walked(
+def _nearest_name(
     name: str, layers: Mapping[str, ExecutedLayer], named: Mapping[str, str], *directions: str
 ) -> str:
-    """The first name on the way, in the first direction that has one."""
+    """Returns the first name along the layers, in the first direction that has one; else ''."""
     for direction in directions:
         at = name
         for _ in range(_MAX_STEPS):

@@ -1,5 +1,5 @@
 """OpenVINO without telemetry: `import openvino` reports to its maker through the package
-`openvino_telemetry`, and goes on without where that cannot be imported."""
+`openvino_telemetry`, but only if that can be imported."""
 
 from __future__ import annotations
 

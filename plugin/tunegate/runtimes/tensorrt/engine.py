@@ -1,5 +1,5 @@
-"""An engine of TensorRT: opened as it is shipped, built, and its layers timed. TensorRT is imported
-here and nowhere else."""
+"""Opens, runs and builds engines of TensorRT, and times their layers. TensorRT is imported here and
+nowhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class OpenEngine:
-    """An engine in this process. The log must outlive what was made with it."""
+    """An engine in this process, with its buffers. The log must outlive everything made with it."""
 
     def __init__(self, file: Path) -> None:
         self._log = Log()
@@ -105,7 +105,7 @@ class EngineModel:
 
 
 class Log(tensorrt.ILogger):  # type: ignore[misc]  # it carries no types
-    """Keeps TensorRT's messages of errors. It must live as long as what was made with it."""
+    """Keeps TensorRT's error messages. It must outlive everything made with it."""
 
     def __init__(self) -> None:
         tensorrt.ILogger.__init__(self)
@@ -171,7 +171,7 @@ class _Times(tensorrt.IProfiler):  # type: ignore[misc]  # it carries no types
 
 
 def engine_layers_ms(opened: Any, inferences: int) -> dict[str, float]:
-    """Milliseconds in one inference by the names of the user's nodes: the median, the first
+    """Returns the median milliseconds per inference by the user's names of layers, the first
     inference aside. Layers of one name are added up."""
     times = _Times()
     opened.context.profiler = times

@@ -115,7 +115,7 @@ _MAX_CHARACTERS: Final = 200
 
 
 def engine_refusal(said: Sequence[str]) -> str:
-    """Returns the first error, which the later ones follow from."""
+    """Returns the first error in one line; later ones follow from it."""
     lines = [line.strip() for text in said for line in text.splitlines() if line.strip()]
     if not lines:
         return "gives no reason"
@@ -135,12 +135,11 @@ _JOINED: Final = " + "
 
 
 def names_of_engine_layers(told: str) -> dict[str, str]:
-    """Returns what people call each layer of an engine's JSON: the first node among those that it
-    was made of. A change of layout is called like the layer that it is for; one that nothing is
-    known of keeps its own name."""
+    """Returns the user's name of each layer in an engine's JSON: that of its first original node. A
+    change of layout takes the name of the layer that it is for; an unknown layer keeps its own."""
     layers = [each for each in msgspec.json.decode(told).get("Layers", []) if _is_known(each)]
     named = {each["Name"]: _first_node(each) for each in layers}
-    return {name: found or _prepared(name, named) for name, found in named.items()}
+    return {name: found or _fallback_name(name, named) for name, found in named.items()}
 
 
 def _is_known(layer: Any) -> bool:
@@ -153,7 +152,7 @@ def _first_node(layer: dict[str, Any]) -> str:
     return found[1].strip() if found else ""
 
 
-def _prepared(name: str, named: dict[str, str]) -> str:
+def _fallback_name(name: str, named: dict[str, str]) -> str:
     change = _CHANGE.search(name)
     if change is None:
         return name.split(_JOINED, maxsplit=1)[0]

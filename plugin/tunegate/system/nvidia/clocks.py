@@ -144,7 +144,7 @@ def _lives(note: Note) -> bool:
 
 
 def main(uuid: str, mhz: int, directory: Path) -> int:
-    """Locked until standard input ends."""
+    """Holds the lock until standard input ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     note = lock(uuid, mhz, directory)

@@ -1,4 +1,4 @@
-"""Errors of a CUDA device that stay: the process that has one can do nothing there any more."""
+"""CUDA errors that stay: after one, a process can do nothing more on the device."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _STAYING = re.compile(
     "|cudaerrorassert|cudaerrorunknown|devicesideassert|uncorrectable|contextisdestroyed"
     "|deviceunavailable"
 )
-"""Names of CUDA's two interfaces and their words, in small letters without anything between."""
+"""Error names and messages of CUDA's two interfaces, in small letters, without separators."""
 
 
 def raise_lost_device(error: BaseException) -> None:
-    """Raises the error where it is one that stays. Whoever catches all errors of a runtime lets it
-    go on: his answer would come from a process whose destructors abort it."""
+    """Raises the error if it is one that stays. Code that catches all errors of a runtime must call
+    this: the destructors of a process with such an error abort it."""
     text = re.sub(r"[\s_-]", "", str(error).lower())
     if "cuda" in text and _STAYING.search(text):
         raise error

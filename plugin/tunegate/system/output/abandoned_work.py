@@ -18,8 +18,8 @@ from tunegate.system.output.owned_directory import (
 
 
 def remove_abandoned_work(out: Path) -> None:
-    """Leaves alone what is not in a directory that a run made here, and what a run still works
-    with. Raises OutputError, OutputInUseError, OSError."""
+    """Removes working files only from a directory that a run made here and no run still uses.
+    Raises OutputError, OutputInUseError, OSError."""
     refuse_links(out)
     work = out / WORK
     if not os.path.lexists(work) or not is_marked_here(out):

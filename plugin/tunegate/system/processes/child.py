@@ -32,7 +32,7 @@ _END_SECONDS = 10.0
 _MOST_WORDS = 300
 """The most characters kept of a child's last words."""
 _THROWN = "what():"
-"""What the C++ runtime writes before the text of an uncaught error."""
+"""The C++ runtime writes it before the text of an uncaught error."""
 
 
 class ChildDiedError(Exception):

@@ -36,7 +36,7 @@ class MemoryLimit(msgspec.Struct, frozen=True):
 
 
 class Shares(NamedTuple):
-    """How many children may run at once, and the memory of each."""
+    """The number of children that may run at once, and the memory of each."""
 
     at_once: int
     memory: MemoryLimit

@@ -23,8 +23,8 @@ _PIECE_BYTES = 65536
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a command runs, and its limits; the user's own directory and variables if none are
-    given. `most_bytes` limits its output (a million latencies), `memory_bytes` each of its
+    """The directory, variables and limits of a command; by default the user's own directory and
+    variables. `most_bytes` limits its output (a million latencies), `memory_bytes` each of its
     processes."""
 
     directory: Path | None = None

@@ -1,4 +1,4 @@
-"""Where a run is among its expected steps, and the time it still needs."""
+"""The progress of a run through its expected steps, and the time it still needs."""
 
 from __future__ import annotations
 

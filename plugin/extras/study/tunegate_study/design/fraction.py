@@ -42,7 +42,7 @@ def chosen_cells(
     prior = np.full(rows.shape[1], _PRIOR)
     prior[: matrix.main_columns] = _RIDGE
     main, wanted = rows[:, : matrix.main_columns], cells_needed(axes, settings)
-    found = [_exchanged(rows, prior, most, random) for _ in range(_STARTS)]
+    found = [_exchange_cells(rows, prior, most, random) for _ in range(_STARTS)]
     best = max(found, key=lambda each: (rank(main[each]) == wanted, _worth(rows[each], prior)))
     return tuple(settings[place] for place in sorted(best))
 
@@ -77,7 +77,7 @@ def _draw_candidates(
             return drawn
 
 
-def _exchanged(
+def _exchange_cells(
     rows: np.ndarray, prior: np.ndarray, count: int, random: np.random.Generator
 ) -> list[int]:
     """Returns the rows of a random start after exchanges: the cell that tells least for the one

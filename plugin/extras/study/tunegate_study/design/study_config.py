@@ -1,4 +1,4 @@
-"""What a study varies. `study_file.py` reads its file."""
+"""The axes of a study and their levels. `study_file.py` reads them from a file."""
 
 from __future__ import annotations
 

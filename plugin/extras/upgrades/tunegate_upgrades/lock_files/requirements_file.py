@@ -54,7 +54,7 @@ def read_requirements(path: str, text: str, read_other: ReadText) -> LockFile:
 
 
 class _Reading:
-    """What has been read so far."""
+    """The parts read so far."""
 
     def __init__(self, read_other: ReadText) -> None:
         self._read_other = read_other

@@ -1,4 +1,4 @@
-"""What a native artifact is called: it is loaded by its file's name."""
+"""The file name of a native artifact, which it is loaded by."""
 
 NATIVE_OBJECT = "libmodel.so"
 HEADER = "model.h"
