@@ -67,6 +67,7 @@ HEAVY_DOORS = (
     "tunegate.report.html",
     # What few processes need of the standard library.
     "configparser",
+    "importlib.metadata",
     "sysconfig",
     "tomllib",
     # Standard library, ours before it can be trusted to be there.
