@@ -141,10 +141,10 @@ _SPENT = "the budget is spent"
 
 
 def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
-    """The tools with a tuner that explores, and keeps what it finds."""
+    """The tools with a tuner that tries bad candidates, too, and keeps what it finds."""
     if not isinstance(tools.tuner, EngineTuner):
         raise TypeError(tools.tuner)
-    return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner.exploring(seed), lessons))
+    return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner.unfiltered(seed), lessons))
 
 
 def _cpu_target(config: Config) -> TargetConfig:

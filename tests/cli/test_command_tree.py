@@ -7,20 +7,19 @@ import msgspec
 import pytest
 
 from tests.plugins.registered_plugin import nothing_installed, register
+from tests.support.declared_commands import all_commands, core_commands
 from tunegate.cli import commands
+from tunegate.cli.ci_option import asked_job
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
     COMMAND_GROUP,
     COMMANDS,
     GROUPS,
-    all_commands,
     command_names,
-    core_commands,
     declared,
 )
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import overview
-from tunegate.cli.main import asked_job
 from tunegate.cli.parse import named_command, parse
 from tunegate.cli.shared_options import (
     BudgetOptions,

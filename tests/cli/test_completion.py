@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.cli.command_tree import all_commands
+from tests.support.declared_commands import all_commands
 from tunegate.cli.help_pages import is_answered, page
 from tunegate.cli.main import main
 from tunegate.cli.parse import fields_of

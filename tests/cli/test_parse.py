@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from tests.support.declared_commands import core_commands
 from tunegate.cli import option as values
-from tunegate.cli.command_tree import core_commands
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.option import Argument, Option
 from tunegate.cli.parse import Parsed, fields_of, filled, parse, suggestion

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.support.golden import Golden
-from tunegate.cli.reference_page import reference_page
+from tests.support.reference_page import reference_page
 
 
 def test_the_page_of_the_documentation_is_what_is_declared(golden: Golden) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ from tunegate.errors import ModelError
 from tunegate.models.graph import graph_digest
 from tunegate.models.kernel_digest import without_weights
 from tunegate.models.light_models import seeded_light
-from tunegate.models.preparation import with_data
+from tunegate.models.preparation import opened_data, take_in
+from tunegate.system.onnx_scan import data_files
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
@@ -371,10 +373,17 @@ def laid_out(**where: str) -> TensorProto:
     return tensor
 
 
+def with_data(model: bytes, directory: Path) -> onnx.ModelProto:
+    data_files(model)
+    proto: onnx.ModelProto = onnx.ModelProto.FromString(model)
+    with ExitStack() as stack:
+        take_in(proto, opened_data(proto, directory, stack))
+    return proto
+
+
 def test_data_of_a_branch_are_taken_in(tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(b"head" + NUMBERS.tobytes() + b"tail")
-    proto, had_files = with_data(branch_with(laid_out(offset="4", length="16")), tmp_path)
-    assert had_files
+    proto = with_data(branch_with(laid_out(offset="4", length="16")), tmp_path)
     for attribute in proto.graph.node[0].attribute:
         (tensor,) = attribute.g.initializer
         assert numpy_helper.to_array(tensor).tolist() == NUMBERS.tolist()
@@ -383,14 +392,14 @@ def test_data_of_a_branch_are_taken_in(tmp_path: Path) -> None:
 
 def test_without_a_length_the_data_go_to_the_end_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(NUMBERS.tobytes())
-    proto, _ = with_data(branch_with(laid_out()), tmp_path)
+    proto = with_data(branch_with(laid_out()), tmp_path)
     assert proto.graph.node[0].attribute[0].g.initializer[0].raw_data == NUMBERS.tobytes()
 
 
 def test_a_model_without_data_files_stays_as_it_is(tmp_path: Path) -> None:
     model = branch_with(numpy_helper.from_array(NUMBERS, "w"))
-    proto, had_files = with_data(model, tmp_path)
-    assert (proto, had_files) == (onnx.ModelProto.FromString(model), False)
+    proto = with_data(model, tmp_path)
+    assert proto == onnx.ModelProto.FromString(model)
 
 
 def test_a_file_that_ends_too_soon_is_an_error(tmp_path: Path) -> None:

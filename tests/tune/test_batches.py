@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 from itertools import islice
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from scipy import stats
 
 from tests.support.plans import MISS, plan_of
 from tests.support.tuning_tasks import make_outcome, make_planned, make_record, make_task
-from tests.tune.test_next_task import state
 from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
@@ -21,7 +19,6 @@ from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
-from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, fewest_trials
 from tunegate.tune.protocol import Candidate, Measured, Schedule
 from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated, spills
 from tunegate.tune.task_history import (
@@ -187,28 +184,6 @@ def test_no_task_is_planned_more_than_its_own_limit() -> None:
     budget = BudgetConfig(trials=600, trials_per_task=8)
     (shard,) = plan_of([make_task("a"), make_task("b")], [MISS] * 2, budget=budget).shards
     assert {task.trials for task in shard.tasks} | {shard.budget.trials_per_task} == {8}
-
-
-LEFT = RemainingBudget(trials=None, seconds=None)
-FRESH, ONE, TWO = state(1.0), state(1.0, 0.5), state(9.0, 0.5, 0.4)
-
-
-def test_the_task_with_the_fewest_trials_is_next_whatever_it_promises() -> None:
-    assert fewest_trials((TWO, ONE, FRESH), LEFT) == Choice(2, DEFAULT_POLICY.batch)
-    assert fewest_trials((TWO, ONE), LEFT) == Choice(1, DEFAULT_POLICY.batch)
-
-
-def test_a_batch_is_no_larger_than_what_is_left() -> None:
-    assert fewest_trials((FRESH,), RemainingBudget(trials=3, seconds=9.0)) == Choice(0, 3)
-
-
-def test_nobody_is_next_without_a_budget_or_a_task_that_is_free() -> None:
-    busy = msgspec.structs.replace(FRESH, is_searching=True)
-    waiting = msgspec.structs.replace(FRESH, in_flight=DEFAULT_POLICY.batch)
-    done = msgspec.structs.replace(FRESH, exhausted=True)
-    assert fewest_trials((FRESH,), RemainingBudget(trials=0, seconds=None)) is None
-    assert fewest_trials((FRESH,), RemainingBudget(trials=None, seconds=0.0)) is None
-    assert fewest_trials((busy, waiting, done), LEFT) is None
 
 
 @pytest.mark.parametrize(

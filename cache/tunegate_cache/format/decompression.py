@@ -1,8 +1,13 @@
-"""Decompresses what others wrote, within limits of size, ratio and memory."""
+"""Decompresses what others wrote, within limits of size, ratio and memory; and the errors of their
+JSON."""
 
 from __future__ import annotations
 
+import msgspec
 import zstandard
+
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of msgspec on bytes that are not JSON of the wanted type."""
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """The limit on the text of a segment or block: sixteen times what a run writes into one, and small

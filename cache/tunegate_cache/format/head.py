@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signature, Signer, TrustedKeys
@@ -90,7 +91,7 @@ def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
         text = bytes(envelope.head)
         head = msgspec.json.decode(text, type=Head)
         signature = Signature(envelope.key, bytes.fromhex(envelope.signature))
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (*NOT_JSON, ValueError) as error:
         message = "HEAD cannot be read"
         raise CorruptHeadError(message) from error
     if head.v > _VERSION:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,
@@ -64,7 +65,6 @@ class _Owner(msgspec.Struct):
     wk: str
 
 
-_NOT_A_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder(order="sorted")
 _lines = msgspec.json.Decoder(_Line)
 _owners = msgspec.json.Decoder(_Owner)
@@ -80,7 +80,7 @@ def decode_records(text: bytes) -> TuningRecord | RefusedLine:
         return RefusedLine("too large")
     try:
         record = _record(_lines.decode(text))
-    except _NOT_A_RECORD:
+    except NOT_JSON:
         return RefusedLine("not a record", _owner(text))
     # What this module wrote has no duplicate keys, nesting or foreign numbers.
     reason = refusal(record) or (None if encode_record(record) == text else refusal_of_text(text))
@@ -90,7 +90,7 @@ def decode_records(text: bytes) -> TuningRecord | RefusedLine:
 def _owner(text: bytes) -> str:
     try:
         return _owners.decode(text).wk
-    except _NOT_A_RECORD:
+    except NOT_JSON:
         return ""
 
 

@@ -114,11 +114,6 @@ def key_id(public: bytes) -> str:
     return hashlib.sha256(public).hexdigest()[: 2 * KEY_ID_BYTES]
 
 
-def key_id_of(text: str) -> str:
-    """Returns the id of a public key in a configuration. Raises BadKeyError."""
-    return key_id(_public(text))
-
-
 def public_text(key: Ed25519PublicKey) -> str:
     """Returns the public key as a configuration writes it."""
     return f"{_PREFIX}{base64.b64encode(key.public_bytes_raw()).decode()}"

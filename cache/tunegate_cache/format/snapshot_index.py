@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import zstandard
 
-from tunegate_cache.format.decompression import DecompressionError, decompress
+from tunegate_cache.format.decompression import NOT_JSON, DecompressionError, decompress
 from tunegate_cache.format.nearest import nearest
 from tunegate_cache.format.pack_block import PackBlock
 from tunegate_cache.format.records import WorkloadShape
@@ -68,7 +68,7 @@ def decode_index(body: bytes, digest: str) -> SnapshotIndex:
         raise CorruptIndexError(message)
     try:
         index = msgspec.msgpack.decode(decompress(body, _MAX_BYTES), type=SnapshotIndex)
-    except (DecompressionError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (DecompressionError, *NOT_JSON) as error:
         message = "not an index"
         raise CorruptIndexError(message) from error
     if index.v > _VERSION:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.stores.store import ObjectStore
 
@@ -81,6 +82,6 @@ def _directory_bytes(first: bytes) -> int:
 def _entries(directory: bytes) -> list[Entry]:
     try:
         return msgspec.json.decode(directory, type=list[Entry])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_JSON as error:
         message = "its directory cannot be read"
         raise CorruptArchiveError(message) from error

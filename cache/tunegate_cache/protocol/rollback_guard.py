@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group
 
 
@@ -46,5 +47,5 @@ def _read_versions(file: Path | None) -> dict[str, int]:
         return {}
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *NOT_JSON):
         return {}

@@ -18,6 +18,8 @@ from tunegate.errors import ArtifactError, OutputError
 from tunegate.regular_files import read_regular, replace
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of msgspec on bytes that are not JSON of the wanted type."""
 _DIGEST = "digest"
 _ANOTHER_OUT = "Choose another directory with --out."
 
@@ -58,7 +60,7 @@ def read(path: Path, kind: type[_Artifact]) -> _Artifact:
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."
         )
         raise ArtifactError(message) from error
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (OSError, *NOT_JSON) as error:
         message = f"{path}: not a {kind.__name__} this version reads ({error}). Run the step again."
         raise ArtifactError(message) from error
     except AlteredError as error:

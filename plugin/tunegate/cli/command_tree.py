@@ -5,7 +5,6 @@ word that is no core command, and for a list of all."""
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
 
 from tunegate.cli.command import Command, CommandGroup
 from tunegate.errors import EnvironmentUnfitError
@@ -97,23 +96,3 @@ def _declared_by_an_extra(name: str) -> Command:
         what = f'{plugin.offered_by[0]}: "{plugin.value}" does not declare the command {name}'
         raise EnvironmentUnfitError(f"{what}. Remove it.")
     return found
-
-
-def core_commands() -> Iterator[Command]:
-    """Yields every core command; a group's commands come in its place."""
-    return _commands(COMMANDS)
-
-
-def all_commands() -> Iterator[Command]:
-    """Yields every command, those of installed extras last."""
-    return _commands(command_names())
-
-
-def _commands(names_of_all: Iterable[str]) -> Iterator[Command]:
-    for name in names_of_all:
-        found = declared(name)
-        names = (
-            [f"{name} {each}" for each in found.commands] if isinstance(found, CommandGroup) else []
-        )
-        commands = map(declared, names) if names else [found]
-        yield from (each for each in commands if isinstance(each, Command))

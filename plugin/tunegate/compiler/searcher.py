@@ -43,7 +43,6 @@ class Searcher:
         self._functions_of = functions_of
         self._seed = 1
         self._filters = True
-        self._explores = False
         self._prior: Prior | None = None
         self._first_number = 1
         self._target: object = None
@@ -63,9 +62,7 @@ class Searcher:
         target = tvm_target(request.target)
         self._target, self._seed = target.target, request.seed
         self._filters, self._first_number = request.filters, request.first_number
-        self._explores = request.explores
-        is_informed = request.filters and not request.explores
-        self._prior = prior_of(request.target.kind) if is_informed else None
+        self._prior = prior_of(request.target.kind) if request.filters else None
         for number, model in enumerate(request.models):
             into = Path(request.directory) / f"model-{number}"
             try:
@@ -95,7 +92,6 @@ class Searcher:
                 filters=self._filters,
                 prior=self._prior,
                 first_number=self._first_number,
-                explores=self._explores,
             )
         return self._searches[workload]
 

@@ -81,7 +81,7 @@ def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[P
     into.mkdir(parents=True, exist_ok=True)
     file = into / "model.onnx"
     with ExitStack() as stack:
-        data = _opened_data(proto, directory, stack)
+        data = opened_data(proto, directory, stack)
         if proto.ByteSize() + _bytes_in(proto, data) < PROTOBUF_LIMIT_BYTES:
             take_in(proto, data)
             save(proto, file)
@@ -174,17 +174,6 @@ _Data = Mapping[str, BinaryIO]
 """Open data files, by their names in the model."""
 
 
-def with_data(model: bytes, directory: Path) -> tuple[onnx.ModelProto, bool]:
-    """Returns the model with the numbers of its data files in this directory, and whether it had
-    any. Raises ModelError if it is no model or data is missing; protobuf's errors otherwise."""
-    has_files = bool(data_files(model))
-    proto = onnx.ModelProto.FromString(model)
-    if has_files:
-        with ExitStack() as stack:
-            take_in(proto, _opened_data(proto, directory, stack))
-    return proto, has_files
-
-
 def take_in(proto: onnx.ModelProto, data: _Data) -> None:
     """Puts the numbers of data files into the model."""
     for tensor in filter(is_external, tensors_in(proto)):
@@ -195,7 +184,7 @@ def take_in(proto: onnx.ModelProto, data: _Data) -> None:
         tensor.ClearField("data_location")
 
 
-def _opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
+def opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
     """Opens the data files for the lifetime of the stack. Raises ModelError if one is missing."""
     found: dict[str, BinaryIO] = {}
     for tensor in filter(is_external, tensors_in(proto)):

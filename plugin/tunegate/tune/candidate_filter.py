@@ -12,9 +12,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 AUDIT_SHARE = 0.1
-EXPLORING_SHARE = 0.5
-"""The share of rejected samples in a search that collects training data. Without them a model never
-sees what is bad (exploration-biased code sampling, One-Shot Tuner, CC 2022)."""
 MIN_EVIDENCE = 8
 """The measured candidates of a task before anything is rejected."""
 MIN_CORRELATION = 0.2
@@ -36,7 +33,6 @@ def picks(
     alike: Sequence[Hashable],
     wanted: int,
     rng: random.Random,
-    audit_share: float = AUDIT_SHARE,
 ) -> Iterator[Pick]:
     """Returns every sample once, in the order in which to try them, because some will not apply.
     Higher scores are better; without scores the order is random. `wanted` is the size of the batch:
@@ -55,7 +51,7 @@ def picks(
     if kept:
         yield Pick(kept.pop(0), "predicted")
     while kept or rejected:
-        is_audit = bool(rejected) and (not kept or rng.random() < audit_share)
+        is_audit = bool(rejected) and (not kept or rng.random() < AUDIT_SHARE)
         if is_audit:
             yield Pick(rejected.pop(), "audit")
         else:

@@ -295,26 +295,3 @@ def _behind(work: Work, flops_per_ms: float, bytes_per_ms: float) -> float:
     moving_ms = work.bytes_moved / bytes_per_ms if bytes_per_ms else 0.0
     reachable_ms = max(computing_ms, moving_ms)
     return max(0.0, math.log(work.best_ms / reachable_ms)) if reachable_ms > 0 else 0.0
-
-
-# The next task of a search that is to teach others: all of them get as many candidates.
-
-
-def fewest_trials(
-    states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
-) -> Choice | None:
-    """The task with the fewest trials, the first of several; None when none may be given any now.
-    What a batch promises does not count: a task that gains nothing teaches that."""
-    if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
-        return None
-    ready = [index for index, state in enumerate(states) if _has_no_results_out(state, policy)]
-    if not ready:
-        return None
-    chosen = min(ready, key=lambda index: (states[index].trials, index))
-    candidates = policy.batch if left.trials is None else min(policy.batch, left.trials)
-    return Choice(chosen, candidates)
-
-
-def _has_no_results_out(state: TaskState, policy: SearchPolicy) -> bool:
-    """Returns whether its search is free, and knows nearly all results of its last batch."""
-    return state.is_open and not state.is_searching and state.in_flight <= policy.batch // 4

@@ -77,8 +77,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenModels(msgspec.Struct, frozen=True, tag="open"):
-    """Candidates are numbered from `first_number` on: those of an earlier child may still be out.
-    A search that `explores` is to teach others."""
+    """Candidates are numbered from `first_number` on, as those of an earlier child may be out."""
 
     models: tuple[ModelFile, ...]
     target: TargetConfig
@@ -86,7 +85,6 @@ class OpenModels(msgspec.Struct, frozen=True, tag="open"):
     seed: int
     filters: bool = True
     first_number: int = 1
-    explores: bool = False
 
 
 class Propose(msgspec.Struct, frozen=True, tag="propose", kw_only=True):

@@ -42,12 +42,10 @@ class TaskHistory:
         toolchain: Toolchain,
         source: Provenance,
         most_trials: int | None = None,
-        explores: bool = False,
     ) -> None:
-        """`most_trials` are enough where they bear out what was expected, and always for a search
-        that `explores`."""
+        """`most_trials` are enough where they bear out what was expected."""
         self.planned = planned
-        self._most_trials, self._explores = most_trials, explores
+        self._most_trials = most_trials
         self._predictions: list[Prediction] = []
         self.before = PriorResults(planned, device, toolchain)
         self._prior = starting_state(planned, "cuda" if device.kind == "cuda" else "llvm")
@@ -156,8 +154,6 @@ class TaskHistory:
     def _has_enough(self) -> bool:
         if self._most_trials is None:
             return False
-        if self._explores:
-            return self.trials >= self._most_trials
         return is_enough(self.trials, self._most_trials, self._predictions)
 
     def _is_claim_checked(self) -> bool:

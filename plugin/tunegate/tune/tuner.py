@@ -36,12 +36,10 @@ from tunegate_cache.installed_plugins import PluginError, load_plugin, plugin_na
 
 class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the search: `seed` draws candidates; without `filters` none of them is picked, for
-    comparison. A search that `explores` is to teach others: tasks take turns, each has its trials,
-    and what is bad is tried, too."""
+    comparison and for experience that has bad candidates in it, too."""
 
     seed: int = 1
     filters: bool = True
-    explores: bool = False
 
 
 USUAL_SEARCH = SearchOptions()
@@ -73,9 +71,9 @@ class EngineTuner:
         self._describe = describe
         return self
 
-    def exploring(self, seed: int) -> EngineTuner:
-        """This tuner, which from now on searches to teach others, with candidates of `seed`."""
-        self._search = SearchOptions(seed=seed, explores=True)
+    def unfiltered(self, seed: int) -> EngineTuner:
+        """Returns this tuner, whose searches from now on draw any candidates, of `seed`."""
+        self._search = SearchOptions(seed=seed, filters=False)
         return self
 
     def tune(
@@ -120,7 +118,6 @@ class EngineTuner:
                 directory=str(directory),
                 seed=self._search.seed,
                 filters=self._search.filters,
-                explores=self._search.explores,
             )
             run = TuningRun(
                 request,
@@ -178,7 +175,6 @@ class EngineTuner:
                 toolchain=origin.toolchain,
                 source=origin.source,
                 most_trials=shard.budget.trials_per_task,
-                explores=self._search.explores,
             )
             for planned in shard.tasks
         ]

@@ -22,7 +22,7 @@ from tunegate.tune.budget import is_reached, model_ms
 from tunegate.tune.candidate_requests import CandidateMeasurements
 from tunegate.tune.headroom import end_to_end_ms
 from tunegate.tune.improvement import TaskState
-from tunegate.tune.next_task import choose, fewest_trials, policy_for
+from tunegate.tune.next_task import choose, policy_for
 from tunegate.tune.parallel_measurement import Parallelism
 from tunegate.tune.protocol import Candidate, Measure, Measured, OpenModels, Propose, Proposed
 from tunegate.tune.searchers import Searchers, SearchProgram
@@ -56,7 +56,6 @@ class TuningRun:
         searcher: SearchProgram,
     ) -> None:
         """Begins with nothing measured. Candidates run on inputs of `seed`."""
-        self._choose = fewest_trials if request.explores else choose
         self._request, self._publish, self._spending = request, publish, spending
         self._executor = executor
         self._directory = Path(request.directory)
@@ -187,9 +186,7 @@ class TuningRun:
 
     def _ask_for_candidates(self, reserve: float) -> None:
         states = [self._searchable(history) for history in self._histories]
-        choice = self._choose(
-            states, self._spending.left(self._used_trials(), reserve), self._policy
-        )
+        choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
         if choice is None:
             return
         history = self._histories[choice.index]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.declared_commands import all_commands
 from tests.support.workspace import Workspace
 from tunegate.cli.command import Command
-from tunegate.cli.command_tree import all_commands
 from tunegate.cli.main import main
 from tunegate.cli.parse import fields_of, parse
 from tunegate.cli.shared_options import Options

@@ -24,7 +24,7 @@ from tunegate.compiler.schedules.schedule_choice import (
 )
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload
-from tunegate.tune.candidate_filter import AUDIT_SHARE, EXPLORING_SHARE, Pick, Reason, picks
+from tunegate.tune.candidate_filter import Pick, Reason, picks
 from tunegate.tune.prior import Prior
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Proposed, Schedule, TensorArgument
 from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
@@ -54,13 +54,10 @@ class TaskSearch:
         filters: bool = True,
         prior: Prior | None = None,
         first_number: int = 1,
-        explores: bool = False,
     ) -> None:
         """`prior` scores samples before this task has results. Without `filters` every sample
-        counts alike, for comparison. A search that `explores` tries rejected samples just as
-        often."""
+        counts alike, for comparison."""
         self._workload, self._target, self._filters = workload, target, filters
-        self._audit_share = EXPLORING_SHARE if explores else AUDIT_SHARE
         self._rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
         self.space = DesignSpace(workload, target)
         self._arguments = ms.arg_info.ArgInfo.from_prim_func(workload.module["main"])
@@ -190,7 +187,7 @@ class TaskSearch:
             bred = self._pools.bred(score, samples, good, seen)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
-        return samples, picks(scores, kinds, count, self._rng, self._audit_share)
+        return samples, picks(scores, kinds, count, self._rng)
 
     def _best(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]

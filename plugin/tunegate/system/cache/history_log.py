@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
 from tunegate_cache.maintenance.history import append_history, history_name, recent_history
@@ -94,5 +95,5 @@ def _entries(lines: Sequence[bytes]) -> Iterator[HistoryEntry]:
     for line in lines:
         try:
             yield decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except NOT_JSON:
             continue

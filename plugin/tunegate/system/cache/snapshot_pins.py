@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
@@ -87,7 +88,7 @@ def parse_pins(body: bytes, path: str) -> SnapshotPins:
     """Parses pins; `path` names the file in messages. Raises ConfigError."""
     try:
         pinned = msgspec.json.decode(body, type=PinFile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_JSON as error:
         message = f"{path}: {error}. Write it anew with tunegate cache pin."
         raise ConfigError(message) from error
     return {Group(pin.zone, pin.target): pin.index for pin in pinned.pins}

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.tasks import ForeignSchedule, Instruction
 from tunegate.errors import ConfigError
 
@@ -93,7 +94,7 @@ def _lines(file: Path) -> Iterator[bytes]:
 def _schedule(line: bytes) -> tuple[int, ForeignSchedule] | str:
     try:
         parsed = msgspec.json.decode(line, type=_Line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except NOT_JSON:
         return "not a tuning record"
     workload, ((instructions, decisions), seconds, target, arguments) = parsed
     if not seconds or not all(0 < t < _MAX_RUN_SECONDS for t in seconds):
@@ -118,7 +119,7 @@ def _kind(target: str | dict[str, Any]) -> Any:
     if isinstance(target, str):
         try:
             target = msgspec.json.decode(target, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except NOT_JSON:
             return None
     kind = target.get("kind")
     if isinstance(kind, dict):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import ConfigError
 from tunegate.system.processes.interpreter import ask_environment
 
@@ -83,7 +84,7 @@ def _describe(directory: Path, python: Path, names: Sequence[str]) -> _Descripti
             return msgspec.json.decode(done.stdout, type=_Description)
         lines = done.stderr.decode(errors="replace").strip().splitlines() if done else ()
         why = lines[-1][:200] if lines else "no answer"
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, *NOT_JSON) as error:
         why = str(error)[:200]
     raise ConfigError(f"--env {directory}: its Python does not say what is installed ({why}).")
 

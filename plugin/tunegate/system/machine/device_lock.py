@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.ci.registry import run_address
 from tunegate.errors import EnvironmentUnfitError
 
@@ -84,7 +85,7 @@ def holder_of(claim: Claim) -> Holder | None:
     try:
         written = claim.path.read_bytes()[:_MAX_BYTES]
         return msgspec.json.decode(written, type=Holder)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *NOT_JSON):
         return None
 
 

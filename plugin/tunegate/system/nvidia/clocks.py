@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.measurements import Gpu
 from tunegate.system.nvidia.nvml import nvml
 from tunegate.system.processes import interpreter
@@ -126,7 +127,7 @@ def _apply(uuid: str, setting: Callable[[Any, Any], object]) -> bool:
 def _read_note(path: Path) -> Note | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Note)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *NOT_JSON):
         return None
 
 

@@ -14,6 +14,7 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.system.processes import interpreter
 from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, framed
 from tunegate.system.processes.memory_limit import MemoryLimit
@@ -130,7 +131,7 @@ class Child(Generic[_Reply]):
             if bodies[0].startswith(LAST_WORDS):
                 raise self._failure_error(bodies[0].removeprefix(LAST_WORDS))
             return self._decoder.decode(bodies[0])
-        except (FrameError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (FrameError, *NOT_JSON) as error:
             self.kill()
             message = f"gave no answer of ours ({str(error)[:200]})"
             raise ChildDiedError(message) from error

@@ -21,6 +21,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.plans import ExpectedStep, StepKind
 from tunegate.ports import Progress
 from tunegate.regular_files import read_regular, replace
@@ -121,7 +122,7 @@ def read_paces(file: Path) -> Paces:
     """Returns the paces in a file, none if it cannot be read."""
     try:
         found = msgspec.json.decode(read_regular(file), type=Paces)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *NOT_JSON):
         return {}
     return {name: tuple(map(_clamp, paces)) for name, paces in found.items() if paces}
 

@@ -15,6 +15,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import USAGE, TunegateError
 from tunegate_cache.format.signing import BadKeyError, key_id, private_key, public_key
 from tunegate_deploy.evidence.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
@@ -84,7 +85,7 @@ def _open(evidence: bytes) -> tuple[Envelope, bytes]:
         raise EvidenceError(f"larger than {MAX_EVIDENCE_BYTES >> 20} MiB: no evidence of ours.")
     try:
         envelope = msgspec.json.decode(evidence, type=Envelope)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise EvidenceError(f"no DSSE envelope ({error}). Name an evidence.json.") from error
     return envelope, _bytes(envelope.payload)
 
@@ -96,7 +97,7 @@ def _statement(envelope: Envelope, payload: bytes) -> Statement:
     try:
         kind = msgspec.json.decode(payload)
         statement = msgspec.json.decode(payload, type=Statement)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise EvidenceError(f"a signed statement of another layout ({error}).") from error
     if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise EvidenceError(f"a signed {kind.get('predicateType')}, and not a latency verdict.")

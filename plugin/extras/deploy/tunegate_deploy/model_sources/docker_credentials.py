@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import ConfigError
 from tunegate_deploy.model_sources.login_program import asked_helper
 
@@ -97,7 +98,7 @@ def _read_file(path: Path) -> _File:
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(_MAX_BYTES), type=_File)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *NOT_JSON):
         return _File()
 
 
@@ -124,7 +125,7 @@ def _ask_helper(name: str, server: str, path: Path, variables: Mapping[str, str]
 def _parse_output(body: bytes) -> RegistryLogin | None:
     try:
         printed = msgspec.json.decode(body, type=_Printed)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_JSON:
         return None
     if printed.username == _OF_A_TOKEN:
         return RegistryLogin(identity_token=printed.secret)

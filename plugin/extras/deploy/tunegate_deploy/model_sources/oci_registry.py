@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import ModelError
 from tunegate_deploy.model_sources.docker_credentials import DOCKER_HUB
 from tunegate_deploy.model_sources.peer_rules import is_loopback_name
@@ -120,6 +121,6 @@ class OciRegistry:
 def _decode(body: bytes) -> Manifest:
     try:
         return msgspec.json.decode(body, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_JSON:
         message = "its manifest has no files: name an artifact that oras push made"
         raise ModelError(message) from None

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate_deploy.model_sources.docker_credentials import RegistryLogin, registry_login
 from tunegate_deploy.model_sources.web import (
@@ -47,7 +48,7 @@ def authorization(host: str, challenge: str, shown: str) -> str:
         body = answer.body(_MAX_TOKEN_BYTES)
     try:
         token = msgspec.json.decode(body, type=_Token)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_JSON:
         message = f"{shown}: the registry gave no token. Try again."
         raise EnvironmentUnfitError(message) from None
     return f"Bearer {token.token or token.access_token}"

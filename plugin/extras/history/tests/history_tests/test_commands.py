@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.support.history import history
+from tests.support.reference_page import command_section
 from tests.support.workspace import Workspace
 
 from tunegate.cli.main import main
-from tunegate.cli.reference_page import command_section
 from tunegate.config import CacheConfig
 from tunegate.system.cache.history_log import write_history
 from tunegate_cache.stores.files import FileStore

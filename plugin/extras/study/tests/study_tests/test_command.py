@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 import pytest
+from tests.support.reference_page import command_section
 
 from tunegate.cli.parse import parse
-from tunegate.cli.reference_page import command_section
 from tunegate_study.command import COMMAND, level, shard_of_shards
 
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.reference_page import command_section
 
 from tunegate.cli.main import main
-from tunegate.cli.reference_page import command_section
 from tunegate_cache.stores.files import FileStore
 from tunegate_tuners.command import COMMAND
 from tunegate_tuners.lent_gc import unneeded_objects

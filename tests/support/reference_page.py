@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tests.support.declared_commands import core_commands
 from tunegate.cli.command import Command
-from tunegate.cli.command_tree import core_commands
 from tunegate.cli.parse import Field, fields_of, usage
 
 _HEAD = """\
