@@ -72,7 +72,7 @@ def test_more_looks_and_more_cells_make_it_no_bolder(effects: list[float]) -> No
 
 def test_a_p_value_is_of_the_launches_or_of_their_means_in_pairs() -> None:
     """Launches that alternate say more in pairs; each kind has its share of the error."""
-    alternating = [0.04 + 0.02 * (-1) ** n + 0.001 * math.sin(n) for n in range(40)]
+    alternating = [0.031 + 0.02 * (-1) ** n + 0.005 * math.sin(n) for n in range(40)]
     share = share_alone(len(alternating))
     for effects in (alternating, sorted(alternating)):
         alone, paired = (
