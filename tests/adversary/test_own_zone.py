@@ -30,7 +30,7 @@ from tunegate.system.cache.shared_cache import SharedCache
 from tunegate.system.machine.device import ThisMachine
 from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRecord
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 CONFIG = """\
 models:
