@@ -30,6 +30,7 @@ ELSEWHERE = {
     "pylock.toml",
     "report.md",
     "tools/wer.py",
+    "score.py",
     # What the page on security says an attacker would write.
     "sitecustomize.py",
     "onnxruntime.py",

@@ -30,7 +30,7 @@ _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class UvError(Exception):
-    """uv's error about packages that it cannot find, or that do not fit together."""
+    """An error of uv about packages that it cannot find, or that do not fit together."""
 
 
 class Uv:
