@@ -61,6 +61,7 @@ def election_records(
     slower = max(times.values(), default=0) + 1
     how = decisions_of(election.how) if election.how is not None else None
     best: _Part = "led so far by" if election.is_cut_short else "won by"
+    # The winner first, then the others by time.
     ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
     parts: dict[str, _Part] = {name: best if name == election.winner else "with" for name in ranked}
     if election.is_cut_short:
@@ -93,6 +94,7 @@ def election_of(
 ) -> ModelElection | None:
     """Returns the latest election among these candidates on this kind of device with this compiler;
     None if it is too old, in the future, or without exactly one winner."""
+    # Keep valid records of this device and compiler, then those of the latest election.
     here = [
         record
         for record in records
@@ -109,6 +111,7 @@ def election_of(
         for record in here
         if record.measured_at == measured_at and record.template in roles
     ]
+    # Split them by role: refused, measured, and the one winner.
     refused = frozenset(name for (name, part), _ in latest if part == "without")
     measured = [(name, part, record) for (name, part), record in latest if part != "without"]
     winners = [each for each in measured if each[1] != "with"]

@@ -90,6 +90,7 @@ def _write_artifact(
     started = time.monotonic()
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
+    # Draw the inputs, save the model, and describe the artifact.
     drawing = draw_inputs(prepared, request.inputs, request.path)
     inputs = drawing.tensors
     prepared, kept = _add_calibration(prepared, inputs, request)
@@ -107,16 +108,19 @@ def _write_artifact(
         toolchain=dict(runtime.versions()),
         libraries=_digests(prepared, request),
     )
+    # A first run tells the shapes and types of the outputs.
     files = files_in(directory)
     key = _key(files, artifact, request)
     outputs, notes = _first_run(runtime, prepared, artifact, request)
     artifact = msgspec.structs.replace(artifact, outputs=outputs, key=key)
+    # Notes that only the reference makes.
     if request.is_reference and not request.samples:
         if request.inputs.base:
             base, seed = Path(request.inputs.base), request.seeds[0]
             notes = (*notes, *lines_beside_base(base, prepared.original, inputs, seed))
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
         notes = (*notes, *_dull(drawing, request))
+    # Check its numbers, or sample its errors. `artifact.json` is written last.
     found = _check_or_sample(runtime, prepared, artifact, request, kept)
     if isinstance(found, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"

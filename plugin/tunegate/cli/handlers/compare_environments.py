@@ -65,10 +65,12 @@ def compare_environments(
     if not targets:
         reason = runtime.unsupported(config.targets[0])
         raise ConfigError(f"--env: {runtime.title} {reason}, and no target is one.")
+    # Read the packages of both environments.
     base, head = directories
     names = list(runtime.versions())
     found = Sides(base, head).each(lambda each: read_environment(each, runtime.title, names))
     changes = _changes(model, targets, found)
+    # Each side of an artifact runs in its own environment.
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
         builds = _Builds(runtime, model, found, out, config.custom_operators)

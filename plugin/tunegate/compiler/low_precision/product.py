@@ -355,6 +355,7 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
     over, summed = ([v.var for v in kind] for kind in _loops(block))
     image, height, width, columns = over
     rows, across, depth = summed
+    # The indices must be those of a convolution: steps and taps in height and width.
     weights = [rows, across, depth, columns]
     is_ours = len(left.indices) == len(right.indices) == len(weights) and all(
         map(_is_same, [*right.indices, left.indices[0], left.indices[3]], [*weights, image, depth])
@@ -365,6 +366,7 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
     ]
     if not is_ours or None in steps:
         return None
+    # A padding before it is part of the product.
     source, padding = padding_of(before, left.source)
     if source is None:
         return None
@@ -383,6 +385,7 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
         dilation=Extents(*dilations),
         padding=padding,
     )
+    # Groups and parts of a batch are not matched.
     is_whole = window[2] == channels and extents[0] == images
     return (shape, source, extents[:3]) if is_whole else None
 

@@ -360,6 +360,7 @@ def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
             counts = [tirx.const(count * (present > n), "int32") for n in range(2)]
             T.evaluate(tirx.call_extern("void", _PAIR, *ends, to, *counts))
 
+        # Whole pairs of rows, a last row alone, and pairs of zeros that fill up a tile.
         both, one = divmod(rows.shape.channels, 2)
         with T.serial(long(both)) as pair:
             line(pair, 2)

@@ -206,6 +206,7 @@ def _worse(
     if len(got) != len(expected):
         detail = f"{len(got)} outputs instead of {len(expected)}"
     outputs_of_both = zip(artifact.outputs, got, expected, strict=False)
+    # Keep the first difference in words, and the worst errors of each output.
     for at, (tensor, ours, theirs) in enumerate(outputs_of_both):
         pairs, other = _pair_arrays(ours, theirs)
         detail = detail or (f"output {tensor.name} is {other}" if other else "")

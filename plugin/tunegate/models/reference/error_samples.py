@@ -48,6 +48,7 @@ def sampled_errors(
         session = None
         for case, seed in _seeded_cases(seeds, cases_of(inputs)):
             feed = seeded_inputs(inputs, seed, case)
+            # Skip inputs that were drawn before.
             arrays = (part.array for each in feed.values() for part in arrays_in(each))
             drawn = tuple((array.shape, array.tobytes()) for array in arrays)
             if hash(drawn) in seen:

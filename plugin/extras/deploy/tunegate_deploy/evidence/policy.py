@@ -61,6 +61,7 @@ def check_statement(
     statement does not show that this model may be deployed.
     """
     found = statement.predicate
+    # Its age, rules and margin must be what the policy allows.
     _check_age(found.finished_at, policy.max_age_days, now)
     if policy.policy_digests and found.policy_digest not in policy.policy_digests:
         raise EvidenceError(
@@ -71,6 +72,7 @@ def check_statement(
             f"judged with a margin of {found.margin_percent:g}%, and the policy allows "
             f"{policy.max_margin_percent:g}%."
         )
+    # It must be about this model.
     paths = _paths_with(statement, "head", head)
     if not paths:
         judged = [each.name for each in statement.subject if each.name.startswith("head:")]
@@ -82,6 +84,7 @@ def check_statement(
     cells = tuple(each for each in found.findings if path_of(each.model) in paths)
     if not cells:
         raise EvidenceError(f"{paths[0]} was not compared with anything: there is no finding.")
+    # It must compare this model with the one in production.
     production = None if base is None else _paths_with(statement, "base", base)
     if production is not None and any(each.base_path not in production for each in cells):
         raise EvidenceError(

@@ -44,6 +44,7 @@ def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
     models = {model.name: model for model in studied_models(config)}
     targets = {target.name: target for target in config.targets}
     _require_files(models.values(), where)
+    # The axes, and what this machine offers for their levels.
     axes = _axes(config, models, installed)
     _require_processors(axes, targets, where)
     candidates = offered(config.targets, installed).candidates
@@ -55,6 +56,7 @@ def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
     )
     _require_runtimes(axes, installed, config.targets, where)
     _require_precisions(axes, offers, where)
+    # All possible cells, and those of them that the budget allows.
     space = space_of(axes, offers)
     _require_cells(axes, space, where)
     compilers = frozenset(
