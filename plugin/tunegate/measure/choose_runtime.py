@@ -137,7 +137,7 @@ class _Choosing:
 def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
     for build in builds:
         if build.error is not None:
-            reason = _told(cell, build).removeprefix(f"{build.title} ")
+            reason = _own_error(cell, build).removeprefix(f"{build.title} ")
             yield RefusedCandidate(
                 candidate=build.candidate,
                 title=build.title,
@@ -152,14 +152,14 @@ def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Bui
     other numbers keeps its own error."""
     if not builds:
         return None
-    errors = list(dict.fromkeys(_told(cell, build) for build in builds))
+    errors = list(dict.fromkeys(_own_error(cell, build) for build in builds))
     told = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
     told = errors[0] if len(errors) == 1 else told
     checked = next((build for build in builds if build.check is not None), builds[0])
     return msgspec.structs.replace(checked, error=told, choice=choice)
 
 
-def _told(cell: Cell, build: Build) -> str:
+def _own_error(cell: Cell, build: Build) -> str:
     return (build.error or "").removeprefix(f"{cell.model}: ")
 
 

@@ -320,7 +320,9 @@ def as_remembered(
 def _remembered(
     cell: CellCandidates, election: RememberedElection, candidates: Candidates
 ) -> CellCandidates:
-    base, head = (_told(builds, election, candidates) for builds in (cell.base, cell.head))
+    base, head = (
+        _with_remembered_choice(builds, election, candidates) for builds in (cell.base, cell.head)
+    )
     cell = msgspec.structs.replace(cell, base=base, head=head)
     is_anew = any(election.leaves_out(build.candidate) for build in (*base, *head))
     if is_anew or not election.is_cut_short:
@@ -334,7 +336,7 @@ def _remembered(
     )
 
 
-def _told(
+def _with_remembered_choice(
     builds: tuple[Build, ...], election: RememberedElection, candidates: Candidates
 ) -> tuple[Build, ...]:
     if len(builds) != 1 or builds[0].error is not None or builds[0].candidate != election.winner:

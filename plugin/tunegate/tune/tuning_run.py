@@ -392,9 +392,9 @@ class Throughput:
         seconds = sum(self._waits.values())
         if not self._measured or seconds <= 0:
             return ()
-        return ("; ".join(self._told(seconds)),)
+        return ("; ".join(self._speed_words(seconds)),)
 
-    def _told(self, seconds: float) -> Iterator[str]:
+    def _speed_words(self, seconds: float) -> Iterator[str]:
         busy = (self._build_seconds + self._search_seconds) / seconds
         yield f"{self._measured / seconds:.1f} candidates a second in {seconds:.0f} s of tuning"
         yield (
