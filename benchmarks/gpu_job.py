@@ -63,7 +63,7 @@ def steps(repository: Path, minutes: float, changed: Path) -> list[Step]:
     """In the order of their worth. `changed` is the model that two of them change."""
     run = (*_TUNEGATE, "run", "--base", "HEAD~1", "--minutes", "0.5")
     return [
-        Step("doctor", (*_TUNEGATE, "doctor", "-v"), 60),
+        Step("doctor", (*_TUNEGATE, "doctor", "-v"), 120),
         Step("warm", (*_TUNEGATE, "warm", "--minutes", str(minutes)), 280, keeps="outcome-0.json"),
         Step(
             *("weights", run, 170),
