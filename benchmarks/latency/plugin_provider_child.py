@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,16 +53,17 @@ def openers() -> Iterator[tuple[str, Callable[[onnxruntime.SessionOptions], None
     for device in onnxruntime.get_ep_devices():
         if device.ep_name not in {"CPUExecutionProvider", "AzureExecutionProvider"}:
             kind = str(device.device.type).rpartition(".")[2]
-            yield (
-                f"{device.ep_name} {kind}",
-                lambda options, device=device: options.add_provider_for_devices([device], {}),
-            )
-    for name in onnxruntime.get_available_providers():
-        if name == "OpenVINOExecutionProvider":
-            yield (
-                f"{name} built in",
-                lambda options, name=name: options.add_provider(name, {"num_of_threads": "1"}),
-            )
+            yield f"{device.ep_name} {kind}", partial(_add_device, device)
+    if "OpenVINOExecutionProvider" in onnxruntime.get_available_providers():
+        yield "OpenVINOExecutionProvider built in", _add_openvino
+
+
+def _add_device(device: onnxruntime.OrtEpDevice, options: onnxruntime.SessionOptions) -> None:
+    options.add_provider_for_devices([device], {})
+
+
+def _add_openvino(options: onnxruntime.SessionOptions) -> None:
+    options.add_provider("OpenVINOExecutionProvider", {"num_of_threads": "1"})
 
 
 def measured(
