@@ -46,9 +46,12 @@ STAGES = {
     "limit": "it ran past its limit",
 }
 _FREE = re.compile(
-    r'"[^"]*"|\'[^\']*\'|\(the node [^)]*\)|node that makes \S+|\[[^\]]*\]|\d[\d.e+-]*'
+    r"\"[^\"]*\"|'[^']*'|\((?:the )?node [^)]*\)|Node \([^)]*\)|\[[^\]]*\]|\(kernel \S+\)"
+    r"|(?<=operator )\w+|(?<=Op )\(\w+\)|(?<=implementation for )\S+|(?<=output )\S+(?= is)"
+    r"|(?<=parameter )\(\w+\)|(?<=operator )\(\w+\)|(?<=in node )\(\w*\)|\d[\d.e+-]*"
 )
 """What is particular to one file in a sentence."""
+_SEVERAL = re.compile(r"…(?:[ ,/]*…)+")
 
 
 def main() -> None:
@@ -128,8 +131,9 @@ def show(outcomes: Sequence[Outcome]) -> None:
     kinds: dict[str, list[str]] = {}
     for each in outcomes:
         if each.stage != "agreed":
-            sentence = _FREE.sub("…", each.reason.removeprefix(f"{each.name}: "))
-            kinds.setdefault(sentence.replace("|", "/"), []).append(each.name)
+            sentence = _FREE.sub("…", each.reason.removeprefix(f"{each.name}: ")).rstrip(".")
+            sentence = _SEVERAL.sub("…", sentence.replace("|", "/"))
+            kinds.setdefault(sentence, []).append(each.name)
     for sentence, names in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
         row(sentence, len(names), Path(names[0]).name)
 
