@@ -403,7 +403,7 @@ def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str
     row has all three."""
     if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
         return ""
-    low, high = (f"{100 * (1 - error):g}%" for error in (FAIL_ERROR, PASS_ERROR))
+    low, high = (f"{100 * (1 - error):.3g}%" for error in (FAIL_ERROR, PASS_ERROR))
     below = (
         f". Below it are its bounds: the lower one with {low} confidence, the upper one with {high}"
     )
