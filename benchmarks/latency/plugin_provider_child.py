@@ -1,11 +1,11 @@
-"""Runs in the environment of one package: `plugin_provider_child.py MODULE REPEATS`."""
+"""Times the devices of one execution provider, in the environment of its package."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,17 +20,21 @@ BLOCKS = 7
 
 
 def main() -> None:
-    module, repeats = sys.argv[1], int(sys.argv[2])
-    register(module)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("module", help="the package's Python module")
+    parser.add_argument("repeats", type=int, help="inferences of a block")
+    arguments = parser.parse_args()
+    repeats = arguments.repeats
+    register(arguments.module)
     version = onnxruntime.__version__
     opened = list(openers())
     if not opened:
         print(json.dumps([version, "none listed", *[""] * 6]))
-    for device, options in opened:
+    for device, session_options in opened:
         for name, body, feed in models():
             row = [version, device, name]
             try:
-                row += measured(body, feed, options, repeats)
+                row += measured(body, feed, session_options, repeats)
             except Exception as error:  # noqa: BLE001 - whatever a provider raises
                 row += ["", "fails", "", "", str(error).splitlines()[0][:100].replace("|", " ")]
             print(json.dumps(row), flush=True)
@@ -49,7 +53,7 @@ def register(module: str) -> None:
 
 
 def openers() -> Iterator[tuple[str, Callable[[onnxruntime.SessionOptions], None]]]:
-    """Each device of a provider that is not ONNX Runtime's own, with what adds it to options."""
+    """Yields each device of a provider beside ONNX Runtime's own, and what adds it to a session."""
     for device in onnxruntime.get_ep_devices():
         if device.ep_name not in {"CPUExecutionProvider", "AzureExecutionProvider"}:
             kind = str(device.device.type).rpartition(".")[2]
@@ -58,12 +62,14 @@ def openers() -> Iterator[tuple[str, Callable[[onnxruntime.SessionOptions], None
         yield "OpenVINOExecutionProvider built in", _add_openvino
 
 
-def _add_device(device: onnxruntime.OrtEpDevice, options: onnxruntime.SessionOptions) -> None:
-    options.add_provider_for_devices([device], {})
+def _add_device(
+    device: onnxruntime.OrtEpDevice, session_options: onnxruntime.SessionOptions
+) -> None:
+    session_options.add_provider_for_devices([device], {})
 
 
-def _add_openvino(options: onnxruntime.SessionOptions) -> None:
-    options.add_provider("OpenVINOExecutionProvider", {"num_of_threads": "1"})
+def _add_openvino(session_options: onnxruntime.SessionOptions) -> None:
+    session_options.add_provider("OpenVINOExecutionProvider", {"num_of_threads": "1"})
 
 
 def measured(
@@ -72,10 +78,10 @@ def measured(
     add: Callable[[onnxruntime.SessionOptions], None],
     repeats: int,
 ) -> list[str]:
-    options = _options()
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    add(options)
-    own = onnxruntime.InferenceSession(body, options)
+    session_options = _options()
+    session_options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    add(session_options)
+    own = onnxruntime.InferenceSession(body, session_options)
     plain = onnxruntime.InferenceSession(body, _options(), providers=["CPUExecutionProvider"])
     (expected, *_), (found, *_) = plain.run(None, feed), own.run(None, feed)
     error = float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30))
@@ -101,10 +107,10 @@ def _nodes(session: onnxruntime.InferenceSession) -> str:
 
 
 def _options() -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return options
+    session_options = onnxruntime.SessionOptions()
+    session_options.intra_op_num_threads = 1
+    session_options.log_severity_level = 4
+    return session_options
 
 
 def models() -> Iterator[tuple[str, bytes, dict[str, np.ndarray]]]:
