@@ -18,39 +18,36 @@ import msgspec
 from msgspec import inspect
 
 Strictness = Callable[[Any], float]
-"""The larger the number, the stricter the value."""
+"""A larger number is stricter."""
 
 
 def smaller(value: float | None) -> float:
-    """The smaller, the stricter; no value at all is no limit."""
+    """Smaller is stricter. None is no limit."""
     return -math.inf if value is None else -value
 
 
 def larger(value: float | None) -> float:
-    """The larger, the stricter; no value at all is no limit."""
+    """Larger is stricter. None is no limit."""
     return -math.inf if value is None else value
 
 
 def rarer(share: float) -> float:
-    """The rarer what is looked for, the stricter; 0 looks for nothing."""
+    """A smaller share to look for is stricter. 0 looks for nothing."""
     return -share if share else -math.inf
 
 
 def later(*values: str) -> Strictness:
-    """The values from the loosest to the strictest."""
+    """Returns the order of the values, from the loosest to the strictest."""
     return values.index
 
 
 class Key(msgspec.Struct, frozen=True):
-    """The rest of a key's declaration, as an annotation of its field.
-
-    `meaning` is Markdown, as the documentation shows it; its first sentence is the help of the
-    option. `unit` is what a number is in. Without `stricter` the base's value counts, whatever the
-    head says; a key that the head `may_fill` counts where the base has none. `default` is told
-    where the value itself says too little. `flag` is the option that replaces the key, with its
-    `metavar`; `also` names a second key of the section that the option replaces; `is_input` says
-    that the Action has an input of the option's name.
-    """
+    """The rest of a key's declaration, as an annotation of its field. `meaning` is Markdown for the
+    documentation; its first sentence is the option's help. `unit` is what a number is in. Without
+    `stricter` the base's value counts, whatever the head says; with `may_fill` the head's counts if
+    the base has none. `default` is shown if the value itself says too little. `flag` is the option
+    that replaces the key, with its `metavar`; `also` names a second key of the section that the
+    option replaces. `is_input`: the Action has an input of the option's name."""
 
     meaning: str
     unit: str = ""
@@ -64,12 +61,12 @@ class Key(msgspec.Struct, frozen=True):
 
     @property
     def help(self) -> str:
-        """The first sentence of the meaning in plain text."""
+        """The first sentence of the meaning, in plain text."""
         return plain(self.meaning).partition(". ")[0]
 
 
 class DeclaredKey(NamedTuple):
-    """A key with its place, such as `targets[].cpu`. `kind` is its type as it was declared."""
+    """A key with its place, such as `targets[].cpu`. `kind` is its declared type."""
 
     place: str
     field: str
@@ -79,12 +76,12 @@ class DeclaredKey(NamedTuple):
 
 
 def plain(markdown: str) -> str:
-    """The text without links and code marks."""
+    """Returns the text without links and code marks."""
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "").strip()
 
 
 def keys_of(section: type[msgspec.Struct], place: str = "") -> Iterator[DeclaredKey]:
-    """The keys of one section, without those of the sections in it."""
+    """Yields the keys of one section, without those of nested sections."""
     for field in msgspec.structs.fields(section):
         key = _key_of(field.type)
         if key is not None:
@@ -96,8 +93,8 @@ def keys_of(section: type[msgspec.Struct], place: str = "") -> Iterator[Declared
 
 
 def all_keys(section: type[msgspec.Struct]) -> Iterator[DeclaredKey]:
-    """The keys of a section, each followed by those of the section that it holds. A section that
-    has several places is gone through at the first one."""
+    """Yields the keys of a section, each followed by those of the section that it holds. A section
+    in several places is visited at the first one."""
     yield from _all_keys(section, "", set())
 
 
@@ -113,8 +110,8 @@ def _all_keys(
 
 
 class KeyAt(NamedTuple):
-    """The declaration at a path of a file: the type of the value, the key that it belongs to, and
-    the section, where the value is one."""
+    """The declaration at a path of a file: the type of the value, its key, and the section if the
+    value is one."""
 
     kind: inspect.Type
     key: Key | None
@@ -127,7 +124,7 @@ def key_at(root: type[msgspec.Struct], path: Sequence[str | int]) -> KeyAt | Non
 
 
 def expected(kind: inspect.Type, unit: str = "") -> str:
-    """The values of a type in words: "a number of seconds > 0"."""
+    """Returns the values of a type in words: "a number of seconds > 0"."""
     words = "a mapping"
     match _bare(kind):
         case inspect.BoolType():
@@ -147,7 +144,7 @@ def expected(kind: inspect.Type, unit: str = "") -> str:
         case inspect.VarTupleType(min_length=least) | inspect.ListType(min_length=least):
             words = "a list of at least one" if least else "a list"
         case inspect.UnionType(types=types):
-            # A number may be written as a whole one: that needs no words of its own.
+            # A number may be written as an integer, which needs no words.
             some = [each for each in types if not isinstance(each, inspect.NoneType)]
             if any(isinstance(_bare(each), inspect.FloatType) for each in some):
                 some = [each for each in some if not isinstance(_bare(each), inspect.IntType)]
@@ -176,7 +173,7 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _section_in(kind: inspect.Type, place: str) -> tuple[type[msgspec.Struct], str] | None:
-    """The section that a value is, or has among its forms, or is a list or mapping of."""
+    """Returns the section that a value is, may be, or has in a list or mapping."""
     match _bare(kind):
         case inspect.StructType(cls=section):
             return section, place
@@ -214,7 +211,7 @@ def _walk(kind: inspect.Type, path: tuple[str | int, ...], key: Key | None) -> K
 
 
 def _form(kind: inspect.Type, unit: str) -> str:
-    """One of several forms; a word that is written as it is stands out."""
+    """Returns one of several forms in words. A literal word stands out."""
     words = expected(kind, unit)
     return f"`{words}`" if isinstance(kind, inspect.LiteralType) else words
 

@@ -17,7 +17,7 @@ _OURS = ("action", "plugin", "cache")
 def isolate() -> None:
     """Runs first in every command. Restarts the process if its loader was told to search the
     working directory."""
-    for place in (os.getcwd(), *_named(sys.argv[1:])):
+    for place in (os.getcwd(), *_named_directories(sys.argv[1:])):
         keep_out(place)
     before = dict(os.environ)
     os.environ.clear()
@@ -52,7 +52,7 @@ def absolute_only(variables: dict[str, str]) -> dict[str, str]:
     return kept
 
 
-def _named(arguments: list[str]) -> list[str]:
+def _named_directories(arguments: list[str]) -> list[str]:
     """Returns directories named on the command line: `--repository ../other`, or a model's."""
     values = [each.partition("=")[2] if each.startswith("-") else each for each in arguments]
     places = [each if os.path.isdir(each) else os.path.dirname(each) for each in values if each]

@@ -35,9 +35,9 @@ from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks, watched_locks
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """The review of a change, and the rules that judge it: `config` is base's and head's together,
-    `config_before` the base's, `pins` are the snapshots of the cache that both sides are built
-    from, `watched` the lock files that changed."""
+    """The reviewed changes and the rules that judge them. `config` is merged from base and head,
+    `config_before` is the base's. `pins` are the cache snapshots that both sides are built from,
+    `watched` the changed lock files."""
 
     changes: ChangeSet
     config: Config
@@ -49,9 +49,9 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """The subject of a run, and its rules: `commit` is the head of `repository`, `root` names it in
+    """The subject of a run and its rules. `commit` is the head of `repository`; `root` names it in
     records. `rules_at` is the commit whose configuration judges, '' for that head, and
-    `config_before` that configuration. Without a review nothing is waived or pinned."""
+    `config_before` is that configuration. Without a review nothing is waived or pinned."""
 
     config: Config
     repository: Repository
@@ -65,9 +65,9 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """`own` is the configuration of the checkout, None where it has none: the file as it is here,
-    or as committed where it is not, as in a sparse checkout. `path` is that file's in the
-    repository, None for one outside: that is nobody's to change, and judges base and head."""
+    """`own` is the configuration of the checkout: the file as it is here, or as committed if a
+    sparse checkout left it out; None without one. `path` is the file's path in the repository. It
+    is None for a file outside, which no change can touch, so it judges base and head."""
 
     repository: GitRepository
     config_path: Path
@@ -77,13 +77,14 @@ class Project:
 
     @property
     def config(self) -> Config:
-        """The checkout's, for commands without a base. Raises ConfigError where there is none."""
+        """The configuration of the checkout, for commands without a base. Raises ConfigError
+        without one."""
         return self.own or config_file.load_config(self.config_path)
 
     def review(self, settings: Settings) -> Review:
-        """Returns the review of the changes, with a note on models that are not committed, of which
-        nothing is compared, and on a configuration that is not, which is read. Raises
-        RevisionError, and ConfigError where neither side has a configuration."""
+        """Returns the review of the changes. It notes uncommitted models, which are not compared,
+        and an uncommitted configuration, which is used. Raises RevisionError, and ConfigError if
+        neither side has a configuration."""
         found = self._review(self._revisions(settings))
         notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted(found))
         return msgspec.structs.replace(
@@ -118,9 +119,8 @@ class Project:
         return msgspec.structs.replace(review, changes=changes, watched=watched)
 
     def review_of(self, changes: ChangeSet) -> Review:
-        """The rules for what an earlier job found. They and the models are read again:
-        nothing that was handed on says what judges, or what is judged. Raises ArtifactError
-        where it is something else."""
+        """Returns the review of changes that an earlier job found. Rules and models are read again,
+        so a handed-over file decides neither. Raises ArtifactError if the result differs."""
         revisions = changes.revisions
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
             self.repository.fetched(commit)
@@ -135,7 +135,7 @@ class Project:
         return msgspec.structs.replace(judged, watched=found.watched)
 
     def reviewed(self, review: Review) -> Subject:
-        """A change, with the rules that judge it."""
+        """Returns a change as a subject, with the rules that judge it."""
         return Subject(
             config=review.config,
             repository=self.repository,
@@ -148,8 +148,8 @@ class Project:
         )
 
     def checkout(self) -> Subject:
-        """Returns the checkout as a subject, with its own configuration. Raises ConfigError where
-        that names code in the checkout."""
+        """Returns the checkout as a subject, with its own configuration. Raises ConfigError if that
+        names code in the checkout."""
         require_outside(self.config.custom_operators, self.repository.root)
         return Subject(
             config=self.config,
@@ -159,17 +159,17 @@ class Project:
         )
 
     def identity(self, revision: str, path: str) -> str:
-        """Returns git's id of the content of a file or directory; '' where there is none."""
+        """Returns git's id of the content of a file or directory, '' if there is none."""
         return self._files.identity(revision, path)
 
     def uncommitted(self, review: Review) -> tuple[str, ...]:
-        """Returns a line for a configuration that is not committed and read all the same, and,
-        where the checkout is compared, one for each gated model with an uncommitted change."""
+        """Returns a line for an uncommitted configuration that is used, and, if the checkout is
+        compared, one for each gated model with an uncommitted change."""
         is_here = self.repository.head() == review.changes.revisions.head
         return self._uncommitted(review.config if is_here else None)
 
     def uncommitted_here(self) -> tuple[str, ...]:
-        """The same lines where the checkout is what is tuned."""
+        """Returns the same lines if the checkout is what is tuned."""
         return self._uncommitted(self.config)
 
     def _uncommitted(self, config: Config | None) -> tuple[str, ...]:
@@ -179,9 +179,9 @@ class Project:
         return (*(uncommitted_config(self.path, changed) if is_here else ()), *models)
 
     def require_plan(self, planned: TuningPlan, settings: Settings) -> None:
-        """That it is of the commits that the command line names, and of the checkout where it
-        names no head. Where it names a base and no policy, the base judges. Raises
-        ArtifactError, RevisionError."""
+        """Checks that a plan is of the commits named on the command line, and of the checkout if no
+        head is named. With a base and no policy, the base judges. Raises ArtifactError,
+        RevisionError."""
         at = self.repository
         named = None if settings.base is None else at.revisions(settings.base, settings.head)
         check_revisions(
@@ -193,7 +193,7 @@ class Project:
         )
 
     def all_models(self) -> ChangeSet:
-        """Every configured model of the head, as if it were new."""
+        """Returns every configured model of the head, as if it were new."""
         head = self.repository.head()
         revisions = Revisions(base=None, head=head, reason="every model")
         self._files.check_all(self.config, revisions)
@@ -201,7 +201,7 @@ class Project:
 
     @cached_property
     def _reader(self) -> GitModelReader:
-        """Returns the reader for all questions: it keeps the outlines that it made."""
+        """The one reader of models, which keeps the outlines that it made."""
         return GitModelReader(self.repository)
 
     @cached_property
@@ -232,11 +232,12 @@ class Project:
         return [pinned_otherwise(own, review.pins)]
 
     def _revisions(self, settings: Settings) -> Revisions:
-        """Whoever has found them by a CI's event, and names them here, says how."""
-        found = self._named(settings)
+        """Returns the revisions. A caller that found them by a CI's event says how in
+        `chosen_by`."""
+        found = self._resolve_named(settings)
         return msgspec.structs.replace(found, reason=settings.chosen_by or found.reason)
 
-    def _named(self, settings: Settings) -> Revisions:
+    def _resolve_named(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")
         if settings.no_base:
             return self.repository.revisions_without_base(settings.head)
@@ -250,12 +251,12 @@ class Project:
         return msgspec.structs.replace(revisions, policy=policy or "")
 
     def _before(self, revisions: Revisions) -> FoundConfig:
-        """The configuration that judges."""
+        """Returns the configuration that judges."""
         return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
 
     def _own(self, revisions: Revisions, before: FoundConfig) -> Config | None:
-        """The checkout's. Where the change has not touched the file since it was branched off, it
-        has nothing to say: then what judges."""
+        """Returns the head's configuration. If the head did not touch the file since it was
+        branched off, that is the judging commit's."""
         if revisions.forked_at is None:
             return self.own
         fork = self._at(revisions.forked_at)
@@ -272,7 +273,7 @@ class Project:
 
 
 def open_project(settings: Settings) -> Project:
-    """Raises RevisionError where there is no repository, ConfigError for its configuration."""
+    """Opens the repository. Raises RevisionError without one, ConfigError for its configuration."""
     repository = GitRepository(settings.repository)
     path = settings.config or repository.root / config_file.CONFIG_FILE
     inside = path_inside(repository.root, path)
@@ -294,8 +295,8 @@ def open_project(settings: Settings) -> Project:
 
 
 def _committed(repository: GitRepository, path: str) -> Config | None:
-    """The configuration of the commit that is checked out: a sparse checkout may leave out the
-    file. Raises ConfigError for one that cannot be read."""
+    """Returns the configuration of the checked-out commit, for a sparse checkout without the file.
+    Raises ConfigError if it cannot be read."""
     try:
         found = config_at(repository, repository.head(), path)
     except RevisionError:
@@ -305,19 +306,18 @@ def _committed(repository: GitRepository, path: str) -> Config | None:
     return found.config
 
 
-# Files of the checkout that are not committed: models count as committed, and the configuration as
-# it is here.
+# Uncommitted files of the checkout: models count as committed, the configuration as it is here.
 
 
 def uncommitted_config(path: str | None, changed: Collection[str]) -> tuple[str, ...]:
-    """A line where the configuration, which is read as it is here, is among what `changed`."""
+    """Returns a line if the configuration, which is used as it is here, is in `changed`."""
     if path not in changed:
         return ()
     return (f"{path} is read as it is here, with what is not committed",)
 
 
 def uncommitted_models(config: Config, changed: Collection[str]) -> tuple[str, ...]:
-    """A line for each gated model of which something has `changed`."""
+    """Returns a line for each gated model with a file in `changed`."""
     beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
     return tuple(
         f"{model} is not committed as it is here, and only commits count: commit it"

@@ -1,4 +1,4 @@
-"""Redaction of secrets in text that is shown or kept. Pure."""
+"""Removes secrets from text that is shown or kept. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _SECRET_NAME = re.compile(
 """The key of a step, or of a group of them, is its name in a pipeline."""
 _MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/|(?<!models:/))[^/\s]+@")
-"""A path that was made of an address has one slash. `models:/name@alias` names a model."""
+"""A path made from an address has one slash. `models:/name@alias` names a model."""
 _SHOWN = "***"
 
 
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of all variables that are named like a secret, line by line, longest first."""
+    """Returns the values of all variables named like a secret, line by line, longest first."""
     lines = {
         line.strip()
         for name, value in environment.items()
@@ -27,7 +27,7 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def redacted(text: str, secrets: Sequence[str]) -> str:
-    """The text without these secrets, and without what stands before the host of an address."""
+    """Returns the text without these secrets, and without what precedes the host of an address."""
     for secret in secrets:
         text = text.replace(secret, _SHOWN)
     return _IN_ADDRESS.sub(rf"\1{_SHOWN}@", text)

@@ -1,7 +1,5 @@
-"""Files read and replaced without following a link, and without waiting for a pipe.
-
-Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
-"""
+"""Reads and replaces files without following links, and without waiting for pipes. Standard library
+only, and nothing newer than Python 3.8, because the Action's clean-up step uses it."""
 
 from __future__ import annotations
 
@@ -17,7 +15,8 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a plain file. Raises OSError for a link, a directory, a pipe or a device."""
+    """Returns the content of a regular file. Raises OSError for a link, a directory, a pipe or a
+    device."""
     with os.fdopen(os.open(path, _READ), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
@@ -25,8 +24,8 @@ def read_regular(path: Path) -> bytes:
 
 
 def opened_inside(root: Path, path: str) -> BinaryIO | None:
-    """The file at `path` below `root`, which may itself be a link; None where there is no regular
-    file, or the way to it leads over a link."""
+    """Opens the file at `path` below `root`; `root` may be a link. Returns None if there is no
+    regular file, or if the way to it leads over a link."""
     *directories, name = Path(path).parts
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -34,7 +33,7 @@ def opened_inside(root: Path, path: str) -> BinaryIO | None:
             below = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
             os.close(here)
             here = below
-        # A pipe would be waited for.
+        # Opening a pipe would wait for its writer.
         found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
     except OSError:
         return None
@@ -47,8 +46,8 @@ def opened_inside(root: Path, path: str) -> BinaryIO | None:
 
 
 def replace(path: Path, body: bytes) -> None:
-    """Writes a file whole, or not at all. What stood there is replaced, a link instead of what it
-    leads to. Raises OSError."""
+    """Writes a file whole, or not at all, in place of what is there; a link itself is replaced.
+    Raises OSError."""
     partial = path.with_name(f".{path.name}.partial")
     with suppress(FileNotFoundError):
         partial.unlink()  # of a process that was killed

@@ -16,7 +16,7 @@ _Section = TypeVar("_Section", bound=BudgetConfig | CacheConfig | GateConfig)
 
 
 class Overrides(msgspec.Struct, frozen=True):
-    """Values that arguments put in place of the file's, by key: `budget.minutes`."""
+    """Values that arguments put in place of the file's, by key, such as `budget.minutes`."""
 
     values: Mapping[str, Any] = {}
 
@@ -26,8 +26,8 @@ class Overrides(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one invocation. `config` None is `tunegate.yaml` of the
-    repository, `seed` None a new one."""
+    """The settings of one invocation. Without `config` it is `tunegate.yaml` of the repository,
+    without `seed` a new one."""
 
     repository: Path = Path()
     config: Path | None = None
@@ -46,8 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overridden(config: Config, by: Overrides) -> Config:
-    """The configuration with the arguments laid over it. The zone that the file names is the team's
-    own, and one that is read; one that only an argument names is written."""
+    """Returns the configuration with the arguments laid over it. A zone in the file is the team's
+    and is read; a zone named only by an argument is written."""
     read_zones = tuple(dict.fromkeys((config.cache.zone, *config.cache.read_zones)))
     cache = msgspec.structs.replace(config.cache, read_zones=read_zones)
     return msgspec.structs.replace(

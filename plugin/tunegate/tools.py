@@ -32,7 +32,7 @@ from tunegate.review.gate_rules import GateRules
 from tunegate.review.model_settings import GivenFor, GivenRules
 
 ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
-"""The inputs of a model in a file, or None where it cannot be read."""
+"""Returns the inputs of a model file, None if it cannot be read."""
 
 ReadValues = Callable[[Path, GivenFor], GivenRules]
 """Reads the given values of a model's inputs in a file, as rules."""
@@ -40,8 +40,8 @@ ReadValues = Callable[[Path, GivenFor], GivenRules]
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """The surroundings of a stage: this machine, its clock, its terminal, the directory `out` of
-    the files that stay, the seed of all chance, and the counters of energy."""
+    """The surroundings of a stage: machine, clock, terminal, the directory `out` of files that
+    stay, the seed of all randomness, and the energy counters."""
 
     device: Device
     clock: Clock
@@ -53,11 +53,10 @@ class RunContext:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    """The source of the models of base and head. `config` says what is wanted of each,
-    `config_before` what the base said, and `candidates` what may run it; `workdir` holds their
-    files for as long as the run lasts.
-    `read_inputs` looks into these files, and `read_values` into those that are given for inputs.
-    Without a `reader` there are no earlier bases, without a `case_scorer` no metrics."""
+    """The models of base and head. `config` says what is wanted of each, `config_before` what the
+    base said, `candidates` what may run it. `workdir` holds their files during the run.
+    `read_inputs` reads these files, `read_values` those given for inputs. Without a `reader` there
+    are no earlier bases, without a `case_scorer` no metrics."""
 
     config: Config
     repository: Repository
@@ -72,7 +71,7 @@ class ModelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class GateTools:
-    """The tools that gate finished builds: the stages choose runtime, measure and gate."""
+    """The tools that gate finished builds: choose the runtime, measure, decide."""
 
     context: RunContext
     rules: GateRules
@@ -82,7 +81,7 @@ class GateTools:
 
 
 class ReferenceRuntime(NamedTuple):
-    """The runtime whose times stand beside those of others."""
+    """The reference runtime, whose times stand beside the others."""
 
     runtime: RuntimeName
     title: str
@@ -90,8 +89,8 @@ class ReferenceRuntime(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """The tools of every stage of a run. `source` and `compiler` extract, `index` resolves, `tuner`
-    tunes, `builders` build, `gate` does the rest; the times of `reference` are with `threads`."""
+    """The tools of every stage. `source` and `compiler` extract, `index` resolves, `tuner` tunes,
+    `builders` build, `gate` does the rest. The times of `reference` are with `threads`."""
 
     source: ModelSource
     compiler: Compiler

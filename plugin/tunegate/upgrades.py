@@ -1,5 +1,8 @@
-"""The port of what gates models under the packages of watched lock files. What answers it is found
-by the entry point `watch.files` of the group `tunegate.upgrades`, a `LockFileWatcher`."""
+"""The port that gates models under the packages of watched lock files.
+
+The implementation is the entry point `watch.files` of the group `tunegate.upgrades`, a
+`LockFileWatcher`.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +33,19 @@ _KEY = "watch.files"
 
 
 class Upgrades(Protocol):
-    """Environments with the packages of the lock files that changed, and the models that run
-    there."""
+    """Environments with the packages of the changed lock files, and the models that run there."""
 
     def pythons(self, changes: ChangeSet) -> Mapping[Path, Path]:
-        """The Python that runs each artifact of the upgraded models, by the artifact's
+        """Returns the Python that runs each artifact of the upgraded models, by the artifact's
         directory."""
         ...
 
     def builds(self, changes: ChangeSet, context: RunContext) -> Sequence[CellBuilds]:
-        """The builds of both sides of each upgraded model among these changes."""
+        """Returns the builds of both sides of each upgraded model among these changes."""
         ...
 
     def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
-        """The measurements, with the package that makes each upgraded model slower."""
+        """Returns the measurements, with the package that makes each upgraded model slower."""
         ...
 
 
@@ -57,7 +59,7 @@ class WatchedLocks(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines on what of the watched files is not measured."""
+        """Lines on watched files that are not measured."""
         ...
 
     def models(
@@ -81,8 +83,8 @@ class LockFileWatcher(Protocol):
     def watched(
         self, repository: Repository, revisions: Revisions, watch: WatchConfig
     ) -> WatchedLocks:
-        """Compares the watched files of base and head. Raises ConfigError for a file of the head
-        that cannot be read."""
+        """Returns the comparison of the watched files of base and head. Raises ConfigError for an
+        unreadable file of the head."""
         ...
 
 
@@ -116,8 +118,8 @@ NOTHING_WATCHED: WatchedLocks = cast(WatchedLocks, _NothingWatched())
 
 
 def watched_locks(repository: Repository, revisions: Revisions, watch: WatchConfig) -> WatchedLocks:
-    """The watched lock files that differ. Raises as `installed_watcher` does where files are
-    watched, and ConfigError for a file of the head that cannot be read."""
+    """Returns the watched lock files that differ. Raises as `installed_watcher` does if files are
+    watched, and ConfigError for an unreadable file of the head."""
     if not watch.files:
         return NOTHING_WATCHED
     return installed_watcher().watched(repository, revisions, watch)

@@ -1,4 +1,4 @@
-"""Settings to the real things: the only place that constructs them."""
+"""Builds the real tools from the settings. Nothing else constructs them."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def opened_tools(
     *,
     progress: Progress | None = None,
 ) -> Iterator[Tools]:
-    """The real tools of one run, with all runtimes or those named. Artifacts in `pythons` are run
-    by the Python of another environment. A part of other work gives its `progress`."""
+    """Returns the tools of one run, with all runtimes or those named. Artifacts in `pythons` run
+    under the Python of another environment. A part of other work passes its `progress`."""
     config, installed = subject.config, installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
     with (
@@ -113,8 +113,8 @@ def opened_gate_tools(
     out: OutputDirectory,
     rules: GateRules | None = None,
 ) -> Iterator[GateTools]:
-    """Opens the tools that gate finished builds, by the configuration's rules or those given;
-    `benchmarker` gets a directory of its own, and the seed."""
+    """Returns the tools that gate finished builds, by the configuration's rules or those given.
+    `benchmarker` gets a private directory and the seed."""
     policies = Policies(metric_margin=settings.metric_margin)
     with _opened_context(settings, ThisMachine(config.targets[0].kind), out) as context:
         yield GateTools(
@@ -130,7 +130,7 @@ def opened_gate_tools(
 def opened_upgrade_tools(
     settings: Settings, review: Review, out: OutputDirectory, pythons: Mapping[Path, Path]
 ) -> Iterator[GateTools]:
-    """Opens the tools that gate the upgraded models of a review; artifacts in `pythons` are run by
+    """Returns the tools that gate the upgraded models of a review. Artifacts in `pythons` run under
     the Python of another environment."""
     config = review.config
 
@@ -157,8 +157,8 @@ def _opened_context(
     energy: EnergyCounter = NO_COUNTER,
     progress: Progress | None = None,
 ) -> Iterator[RunContext]:
-    """The context with an empty working directory. When the run ends, only the logs in it stay:
-    errors in the report name them. After an exception all of it does."""
+    """Returns the context, with an empty working directory. When the run ends only its logs stay,
+    because errors in the report name them. After an exception everything stays."""
     out.empty_workdir()
     paced = paced_progress(state_home() / "paces.json")
     with paced if progress is None else nullcontext(progress) as shown:
@@ -176,7 +176,7 @@ def _opened_context(
 def model_source(
     subject: Subject, workdir: Path, candidates: Candidates = NO_CANDIDATES
 ) -> ModelSource:
-    """The models of the subject as files."""
+    """Returns the models of the subject as files."""
     repository = subject.repository
     return ModelSource(
         config=subject.config,
@@ -248,7 +248,7 @@ def _benchmarker(
 
 
 def _cuda_target(config: Config) -> TargetConfig | None:
-    """The first CUDA target: one machine measures one kind of GPU."""
+    """Returns the first CUDA target: one machine measures one kind of GPU."""
     return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
@@ -268,7 +268,7 @@ def _scorer(settings: Settings) -> Scorer | None:
 
 
 def judging_rules(settings: Settings, review: Review) -> GateRules:
-    """The rules for what others have measured: nothing of this machine's is needed."""
+    """Returns the rules for measurements from elsewhere. Nothing of this machine is needed."""
     return _rules(review.waivers, review.config, SystemClock(), settings)
 
 

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 
 
 def plural(number: int, singular: str, plural: str | None = None) -> str:
-    """Such as `1 task`, `2 tasks` and `3,000 tasks`."""
+    """Returns a count such as `1 task`, `2 tasks` and `3,000 tasks`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-# The hint behind a word that is not known.
+# The hint after an unknown word.
 
 
 def did_you_mean(word: str, known: Sequence[str], otherwise: str) -> str:
-    """The known word that looks most like it, as a question; `otherwise` where none does."""
+    """Returns the most similar known word as a question, `otherwise` if none is similar."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"Did you mean {near[0]}?" if near else otherwise
 
 
-# The address of a page of the documentation: whoever installed the package has no `docs/`.
+# The address of a page of the documentation. An installed package has no `docs/`.
 
 PAGES = "https://github.com/tunegate/tunegate/tree/main/docs"
 """The address in `pyproject.toml`."""
 
 
 def page_address(name: str) -> str:
-    """The address of the page of this name, for a message."""
+    """Returns the address of a page, for a message."""
     return f"{PAGES}/{name}.md"
 
 
@@ -37,7 +37,8 @@ NO_NUMBER = "–"
 
 
 def milliseconds(value: float | None, digits: int = 4) -> str:
-    """That many significant digits, in the unit that keeps them before the eye."""
+    """Returns the latency with `digits` significant digits, in the unit that keeps them
+    readable."""
     if value is None:
         return NO_NUMBER
     if abs(value) >= 10_000:  # noqa: PLR2004  # ten seconds
@@ -48,9 +49,8 @@ def milliseconds(value: float | None, digits: int = 4) -> str:
 
 
 def compared_times(ours: float, other: float, than: str = "") -> str:
-    """Returns how much faster ours is, in percent of the other: `51% faster`, with ` than …` behind
-    it. One that is slower won an election all the same, as nothing but a clear gain displaces a
-    winner."""
+    """Returns how much faster ours is, in percent of the other: `51% faster`, followed by ` than
+    …`. A slower one may have won an election, because only a clear gain displaces a winner."""
     percent = 100 * (1 - ours / other)
     beside = f" than {than}" if than else ""
     if percent < 0:
@@ -59,7 +59,7 @@ def compared_times(ours: float, other: float, than: str = "") -> str:
 
 
 def _significant(value: float, digits: int) -> str:
-    """Rounded first: 0.99996 has one digit before the point by then."""
+    """Rounds first: 0.99996 then has one digit before the point."""
     rounded = float(f"{value:.{digits}g}")
     whole = 0 if 0 < abs(rounded) < 1 else len(str(int(abs(rounded))))
     return f"{value:.{max(0, digits - whole)}f}"

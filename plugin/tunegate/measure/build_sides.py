@@ -149,7 +149,9 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         if not candidate.is_tuned:
             return builder.build(jobs)
         places = [each.place for each in wanted]
-        built = _built(dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base)
+        built = _build_candidate(
+            dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base
+        )
         return [built[place] for place in places]
 
     def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
@@ -182,7 +184,7 @@ def _with_unreadable(
     return msgspec.structs.replace(cell, base=base, head=head)
 
 
-def _built(
+def _build_candidate(
     jobs: Mapping[tuple[Cell, Side], BuildJob],
     candidate: CandidateBuild,
     builder: Builder,

@@ -261,7 +261,7 @@ class Blocks:
 
     def times(self, side: Side) -> list[float]:
         """Returns the times of every inference in the pairs that count."""
-        return [ms for block in self._counted(side) for ms in block]
+        return [ms for block in self._counted_times(side) for ms in block]
 
     def counted_medians(self) -> Sides[list[float]]:
         """Returns the median of each counted block, of the base and of the head."""
@@ -273,23 +273,23 @@ class Blocks:
 
     def stalls(self) -> tuple[Stalls, ...]:
         """Returns the stalls of each size in the pairs that count."""
-        return stalls_of(self._counted("base"), self._counted("head"))
+        return stalls_of(self._counted_times("base"), self._counted_times("head"))
 
     def clocks(self) -> Clocks | None:
         return clocks_of(*self._states)
 
     def energy(self, side: Side) -> SideEnergy | None:
         """Returns the energy of one inference, over the pairs that count."""
-        return side_energy(self._kept(self._energies.of(side)))
+        return side_energy(self._counted_only(self._energies.of(side)))
 
     def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
-        counted = Sides(self._counted("base"), self._counted("head"))
+        counted = Sides(self._counted_times("base"), self._counted_times("head"))
         return counted.each(lambda blocks: [found(block) for block in blocks])
 
-    def _counted(self, side: Side) -> list[Sequence[float]]:
-        return self._kept(self._times.of(side))
+    def _counted_times(self, side: Side) -> list[Sequence[float]]:
+        return self._counted_only(self._times.of(side))
 
-    def _kept(self, every: list[_Of]) -> list[_Of]:
+    def _counted_only(self, every: list[_Of]) -> list[_Of]:
         """Returns the blocks that count, or all if none does: then the launch does not count
         either."""
         kept = kept_pairs(*self._states)

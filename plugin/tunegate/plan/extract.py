@@ -35,7 +35,7 @@ def extract(
     model that cannot be read or compiled has no tasks and gets a note: its build decides whether
     another runtime ships it."""
     models = export_models(changes, source)
-    wanted = _wanted(changes, models, source.candidates)
+    wanted = _models_to_extract(changes, models, source.candidates)
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = lists([models.job(*which) for which in wanted])
@@ -64,7 +64,9 @@ _SIDES: tuple[Side, Side] = ("head", "base")
 """Heads come first: a failure of a head is an error, and worth knowing early."""
 
 
-def _wanted(changes: ChangeSet, models: ExportedModels, candidates: Candidates) -> list[ExtractKey]:
+def _models_to_extract(
+    changes: ChangeSet, models: ExportedModels, candidates: Candidates
+) -> list[ExtractKey]:
     targets = {target.name: target for target in models.config.targets}
     return [
         (change.path, side, targets[name])

@@ -78,13 +78,13 @@ def _merge_shapes(
     if model.new is None:
         return judging_shapes(old, None, None)
     new = EntryOf(head, model.new)
-    if _said(old) == _said(new):
+    if _shape_settings(old) == _shape_settings(new):
         return judging_shapes(old, new, None)
     after, before = inputs_of
     return judging_shapes(old, new, after(model.path), before(model.path))
 
 
-def _said(side: EntryOf) -> tuple[object, ...]:
+def _shape_settings(side: EntryOf) -> tuple[object, ...]:
     entry = side.entry
     return side.config.dims, entry.dims, entry.inputs, entry.profiles
 

@@ -247,7 +247,7 @@ def shape_problems(
 ) -> tuple[str, ...]:
     """Returns a line for each problem of the head's models `found`. Models whose settings are the
     base's are not opened. Unreadable models have no problem here."""
-    if old_config is not None and _said(old_config) == _said(config):
+    if old_config is not None and _shape_settings(old_config) == _shape_settings(config):
         return ()
     inputs = {path: _inputs(reader, found[path]) for path in selected(config, found)}
     return (*stray_symbols(config, inputs), *_of_models(config, inputs))
@@ -296,6 +296,6 @@ def _inputs(reader: ModelReader, version: ModelVersion) -> Sequence[ModelInput] 
     return None if outline is None else outline.inputs
 
 
-def _said(config: Config) -> tuple[object, ...]:
+def _shape_settings(config: Config) -> tuple[object, ...]:
     entries = [(each.path, each.dims, each.inputs, each.profiles) for each in config.models]
     return config.dims, entries
