@@ -96,9 +96,9 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     changes = msgspec.structs.replace(changes, models=(retrained,))
     files = {(MODEL, side): ShapedModel(Path(side), {}) for side in SIDES}
     models = ExportedModels(config=EXTRACT_CONFIG, files=files)
-    wanted = extract_module._wanted(changes, models, BOTH)
+    wanted = extract_module._models_to_extract(changes, models, BOTH)
     assert [side for _, side, _ in wanted] == ["head", "base"]
-    assert extract_module._wanted(changes, models, {"cpu": (PLAIN,)}) == []
+    assert extract_module._models_to_extract(changes, models, {"cpu": (PLAIN,)}) == []
 
 
 def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
