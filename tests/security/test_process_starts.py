@@ -59,6 +59,7 @@ LOADERS = {
         "register_custom_ops_library",
     ),  # one that the base's configuration names, by its digest
     ("plugin/tunegate/compiler/runtime.py", "CDLL"),  # a part of TVM
+    ("plugin/tunegate/compiler/shared_memory.py", "CDLL"),  # the driver, by its name, as TVM does
     ("plugin/tunegate/compiler/runtime.py", "load_module"),  # an artifact's
     ("plugin/tunegate/compiler/worker.py", "load_module"),  # a candidate's
     (
