@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tunegate.cli.main import main
 from tunegate.config import TargetConfig
 from tunegate.measure import pair_bench
 from tunegate.measure import selftest as gate_trials
+from tunegate.measure.election import CLEAR
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
@@ -36,7 +38,8 @@ def test_the_faster_runtime_ships_and_the_report_says_by_how_much(tmp_path: Path
     choice, runtime = built["head"]["choice"], built["head"]["runtime"]
     times = {time["candidate"]: time["ms"] for time in choice["times"]}
     assert list(times) == ["tvm", "onnxruntime"]
-    assert times[runtime] < 1.02 * min(times.values())
+    # On a busy machine there is time for one launch: a smaller gain displaces nothing then.
+    assert times[runtime] < math.exp(CLEAR) * min(times.values())
     shipped = workspace.root / ".tunegate" / built["head"]["directory"]
     assert ArtifactFile.read(shipped).runtime == runtime
     assert [path.name for path in shipped.parent.iterdir()] == ["head"]
