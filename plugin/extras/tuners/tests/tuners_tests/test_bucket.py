@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -16,6 +17,12 @@ from tunegate_tuners.bucket import MAX_CONTENT_BYTES, Bucket
 from tunegate_tuners.lent_objects import lent_objects, name_part
 
 NOW = 1_800_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Libraries that another test has loaded may have raised the level of all logs."""
+    caplog.set_level(logging.WARNING, logger="tunegate.tuners")
 
 
 class Clock:
