@@ -321,6 +321,10 @@ NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
             NotImplementedError("Only const k is not supported"),
             "is not supported by the compiler (Only const k is not supported)",
         ),
+        (
+            TypeError("'int' object is not iterable"),
+            "has an input or attribute that the compiler's importer does not handle (TypeError",
+        ),
         (UnsupportedModelError(), "is not supported by the compiler"),
         (UnsupportedModelError("its k is an input"), "is not supported by the compiler: its k"),
     ],

@@ -62,11 +62,15 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
     if isinstance(error, NotImplementedError):
         return f"is not supported by the compiler ({shortened(_last_line(text))})"
     kind = type(error).__name__
-    told = shortened(_last_line(text)).rstrip(".")
-    return f"cannot be imported by the compiler ({f'{kind}: {told}' if told else kind})"
+    detail = shortened(_last_line(text)).rstrip(".")
+    cause = f"{kind}: {detail}" if detail else kind
+    if isinstance(error, (AttributeError, TypeError, IndexError)):
+        # A converter that took an input to be there, to be constant, or to be a list.
+        return f"has an input or attribute that the compiler's importer does not handle ({cause})"
+    return f"cannot be imported by the compiler ({cause})"
 
 
 def _last_line(text: str) -> str:
-    """The last line that says something; all of them where the first one ends with a colon."""
+    """Returns the last line with a word in it, or all lines if the first ends with a colon."""
     lines = [line.strip() for line in text.splitlines() if re.search("[A-Za-z]", line)]
     return " ".join(lines) if lines and lines[0].endswith(":") else next(reversed(lines), "")
