@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,6 +22,14 @@ with cancellable():
         print("cleaning up", flush=True)
         time.sleep(60)
 """
+
+
+@pytest.fixture(autouse=True)
+def _started_without_nohup() -> Iterator[None]:
+    """A process that nohup has started ignores a lost terminal, and so would these tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
