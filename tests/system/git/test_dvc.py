@@ -265,6 +265,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
 @pytest.mark.parametrize(
     "listing",
     [
+        b'[{"md5": "\xff", "relpath": "enc.onnx"}]',
         b"[",
         b'[{"md5": "' + b"0" * 32 + b'", "relpath": "../x.onnx"}]',
         b'[{"md5": "' + b"0" * 32 + b'", "relpath": "/x.onnx"}]',

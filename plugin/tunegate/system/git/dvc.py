@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.regular_files import opened_inside
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
@@ -124,7 +125,7 @@ def _files_in(directory: StageOutput, listing: bytes | None) -> dict[str, StageO
         return None
     try:
         entries = msgspec.json.decode(listing, type=list[_Entry])
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return None
     found = {}
     for entry in entries:
