@@ -17,7 +17,7 @@ import onnx
 from onnx import numpy_helper
 
 from benchmarks.kit.operator_case import Outcome, is_static_case, said_of, tell_outcome
-from tunegate.artifacts.inputs import InputRule, KnownInputs
+from tunegate.artifacts.inputs import GivenFor, InputRule, KnownInputs
 from tunegate.config import ValuesConfig
 from tunegate.decide.decision import bounds, decide_cell
 from tunegate.models.inputs.agreement import agreed
@@ -25,7 +25,6 @@ from tunegate.models.inputs.given_values import GivenValues
 from tunegate.models.model_inputs import made_of
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.ports import Repository
-from tunegate.review.model_settings import GivenFor
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply
 from tunegate.runtimes.loading import bound_inference

@@ -20,7 +20,6 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
 from tunegate.errors import ArtifactError
 from tunegate.measure.merge_shards import HandedShard
-from tunegate.models.export_models import versions
 from tunegate.review.gate_rules import GateRules, Policies, rules_digest
 
 _PLAN_AGAIN = "Run tunegate plan again."
@@ -151,7 +150,7 @@ def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tupl
             change.targets,
             *(
                 (side, None if side == "base" and change.path in older else _content(version))
-                for side, version in versions(change).items()
+                for side, version in change.compiled_sides.items()
             ),
         )
         for change in changes.models

@@ -12,8 +12,9 @@ import msgspec
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion, Revisions, Side
+from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import NOTHING_KNOWN, KnownInputs, ShapedModel
-from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.measurements import Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
 from tunegate.artifacts.tasks import (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.inputs import GivenFor, GivenRules
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config
 from tunegate.ports import (
@@ -29,7 +30,6 @@ from tunegate.ports import (
     Tuner,
 )
 from tunegate.review.gate_rules import GateRules
-from tunegate.review.model_settings import GivenFor, GivenRules
 
 ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
 """Returns the inputs of a model file, None if it cannot be read."""

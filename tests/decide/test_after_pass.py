@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Launch
 from tunegate.artifacts.verdicts import EXIT_CODES, Status, Verdict, VerdictOrigin
 from tunegate.decide.assessment import Next, after_pass, assess
 from tunegate.decide.gate import confirm
-from tunegate.decide.histogram import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
 from tunegate.errors import USAGE, ArtifactError
 

@@ -25,12 +25,12 @@ from tunegate.artifacts.builds import (
     RuntimeChoice,
     unbuilt,
 )
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Comparison, Launch
 from tunegate.config import GateConfig
 from tunegate.decide.assessment import Assessment, assess
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import candidate_outcomes
-from tunegate.decide.histogram import histogram
 from tunegate.decide.sequential import PLANNED, StoppingRule
 from tunegate.decide.summarize import build_notes
 

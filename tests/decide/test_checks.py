@@ -11,13 +11,13 @@ from tests.support.measured_cells import (
     make_measurement,
     make_run,
 )
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import CellMeasurement, Clocks, Metric
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.checks import check_metric, check_objective
 from tunegate.decide.compare import compare
 from tunegate.decide.gate import decide_verdict
-from tunegate.decide.histogram import histogram
 from tunegate.review.gate_rules import GateRules, Policies
 from tunegate.tune.outcomes import tally
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tunegate.artifacts.measurements import Histogram
+from tunegate.artifacts.histogram import Histogram, histogram, merged_histogram
 from tunegate.decide.decision import (
     CellDecision,
     batch_means,
@@ -25,7 +25,6 @@ from tunegate.decide.distributions import (
     t_probability,
     t_quantile,
 )
-from tunegate.decide.histogram import histogram, merged_histogram, quantile_ms, slower_than, total
 
 MARGIN = math.log1p(0.03)
 EFFECTS = st.lists(st.floats(-0.2, 0.2), min_size=4, max_size=60)
@@ -141,7 +140,7 @@ def test_a_quantile_is_right_to_two_percent_and_never_too_small(
     times: list[float], share: float
 ) -> None:
     exact = float(np.quantile(times, share, method="inverted_cdf"))
-    assert exact * 0.999999 <= quantile_ms(histogram(times), share) <= exact * 1.0201
+    assert exact * 0.999999 <= histogram(times).quantile_ms(share) <= exact * 1.0201
 
 
 @given(TIMES, TIMES)
@@ -151,13 +150,13 @@ def test_two_together_are_one_of_both(first: list[float], second: list[float]) -
 
 @given(TIMES, st.floats(1e-3, 1e4))
 def test_what_took_longer_is_counted_in_full(times: list[float], limit_ms: float) -> None:
-    found = slower_than(histogram(times), limit_ms)
+    found = histogram(times).slower_than(limit_ms)
     assert sum(time > limit_ms for time in times) <= found
     assert found <= sum(time > limit_ms / 1.0101 for time in times)
 
 
 def test_nothing_is_nothing() -> None:
     empty = Histogram(first=0, counts=())
-    assert (histogram([]), merged_histogram([]), total(empty)) == (empty, empty, 0)
+    assert (histogram([]), merged_histogram([]), empty.total) == (empty, empty, 0)
     with pytest.raises(ValueError, match="empty"):
-        quantile_ms(empty, 0.5)
+        empty.quantile_ms(0.5)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.support.measured_cells import make_launches
 from tests.support.simulated.simulated_launches import launch_of
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Inside, Launch, Stalls
 from tunegate.decide.checks import _tests as told
 from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
-from tunegate.decide.histogram import histogram
 from tunegate.decide.inside_launch import inside
 from tunegate.decide.stalls import (
     WANTED_INFERENCES,

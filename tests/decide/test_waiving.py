@@ -13,11 +13,11 @@ from tests.support.measured_cells import MODEL, make_build, make_builds, make_me
 from tests.support.waivers import TODAY, make_waiver, slowed
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import Revisions
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import CellMeasurement, Interval
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.compare import compare
-from tunegate.decide.histogram import histogram
 from tunegate.decide.waiving import Slowdown, is_enough, notes, standing, waiver_offer
 from tunegate.review.gate_rules import GateRules, Policies
 

@@ -13,8 +13,9 @@ from tests.support.measured_cells import CELL, make_build, make_context, make_ta
 from tests.support.simulated.hand_clock import HandClock
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RuntimeChoice
+from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
 from tunegate.errors import MeasurementError
 from tunegate.measure.choose_runtime import choose_runtime

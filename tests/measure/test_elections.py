@@ -27,7 +27,7 @@ from tunegate.artifacts.builds import (
 )
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
-from tunegate.artifacts.inputs import Files, InputRule
+from tunegate.artifacts.inputs import Files, GivenRules, InputRule
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, Shard, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, RecordOrigin, Resolution, TaskUse
@@ -37,7 +37,6 @@ from tunegate.measure.remembered_elections import (
     publish_elections,
     with_elections_after,
 )
-from tunegate.review.model_settings import GivenRules
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate.tools import GateTools, ModelSource, ReadValues, ReferenceRuntime, Tools
 from tunegate_cache.format.how_built import HowBuilt, mark_of

@@ -7,10 +7,10 @@ import msgspec
 
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
+from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import CellMeasurement, Histogram, Launch
+from tunegate.artifacts.measurements import CellMeasurement, Launch
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.decide.histogram import histogram, total
 from tunegate.errors import MeasurementError
 from tunegate.measure.measure_cells import Reference, measure
 from tunegate.ports import ProbeThresholds
@@ -164,7 +164,7 @@ def test_a_model_without_a_base_is_timed_as_often_as_its_objective_asks(tmp_path
     policies = Policies(objectives={CELL.model: ObjectiveConfig(ms=10.0, percentile=99.0)})
     cell, _ = measured([], make_builds(None, make_build()), tmp_path, policies)
     assert cell.alone is not None
-    assert total(cell.alone) == 299
+    assert cell.alone.total == 299
 
 
 def test_a_failed_head_is_an_error_and_not_run(tmp_path: Path) -> None:

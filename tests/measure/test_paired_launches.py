@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_launches
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Clocks, GpuState, Launch
 from tunegate.config import GateConfig
 from tunegate.decide.guards import counted
-from tunegate.decide.histogram import histogram
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import other
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy

@@ -14,14 +14,14 @@ from tests.support.measured_cells import make_changes, make_version
 from tests.support.models.external_data import lay_out
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelInput, ModelVersion, Revisions
+from tunegate.artifacts.inputs import GivenFor, GivenRules
 from tunegate.config import Config, InputConfig, ModelConfig, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
 from tunegate.models import preparation
-from tunegate.models.export_models import ExportedModels, export_models, versions
+from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.models.preparation import prepare
 from tunegate.models.saved_model import file_digests
 from tunegate.ports import Trailer, TreeEntry
-from tunegate.review.model_settings import GivenFor, GivenRules
 from tunegate.tools import ModelSource
 
 Kind = Literal["added", "modified", "renamed", "deleted", "unreadable"]
@@ -203,13 +203,13 @@ def test_the_head_is_given_the_inputs_of_its_base(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])
 def test_a_model_without_work_has_no_side(kind: Kind) -> None:
-    assert versions(msgspec.structs.replace(CHANGE, kind=kind)) == {}
+    assert msgspec.structs.replace(CHANGE, kind=kind).compiled_sides == {}
 
 
 def test_a_new_model_has_no_base() -> None:
     (added,) = make_changes(is_new=True).models
-    assert versions(added) == {"head": added.head}
-    assert versions(CHANGE) == {"base": CHANGE.base, "head": CHANGE.head}
+    assert added.compiled_sides == {"head": added.head}
+    assert CHANGE.compiled_sides == {"base": CHANGE.base, "head": CHANGE.head}
 
 
 def sizes(

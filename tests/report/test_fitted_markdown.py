@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
-from tunegate.artifacts.measurements import Histogram, Interval, Launch
+from tunegate.artifacts.histogram import Histogram
+from tunegate.artifacts.measurements import Interval, Launch
 from tunegate.report import plots as captions
 from tunegate.report.markdown import Section, fitted, sections_of
 

@@ -9,8 +9,8 @@ from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tests.support.reports import make_report
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Interval, TaskDifference
-from tunegate.decide.histogram import histogram
 from tunegate.report import plots
 from tunegate.report.candidates import ErrorPercent, error_percent, latency_by_error, pareto_front
 from tunegate.report.plots import distribution

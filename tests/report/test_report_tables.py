@@ -12,8 +12,8 @@ from tunegate.artifacts.measurements import EnergyChange, Interval, TaskDifferen
 from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import Report
-from tunegate.plan.costs import Saving
 from tunegate.report.comment import change_said, layer_total
+from tunegate.report.cost_table import Saving
 from tunegate.report.environment import kernel_coverage
 from tunegate.report.history import of_builds, of_elected
 from tunegate.report.operators import parts, tuned_rows

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, transfer
 from tunegate.artifacts.tasks import Claims, ResolvedTask
-from tunegate.tune.claims import MAX_CLAIMS, claims_beside, is_settled
+from tunegate.tune.claims import MAX_CLAIMS, claims_beside
 from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
@@ -76,16 +76,16 @@ SEARCHED = Claims((other(0.5),), is_searched=True)
 
 
 def test_an_own_search_that_was_ended_is_enough_for_what_only_the_head_has() -> None:
-    assert is_settled(ResolvedTask(HEAD_ONLY, Miss("absent"), SEARCHED))
+    assert ResolvedTask(HEAD_ONLY, Miss("absent"), SEARCHED).is_settled
     broken_off = msgspec.structs.replace(SEARCHED, is_searched=False)
-    assert not is_settled(ResolvedTask(HEAD_ONLY, Miss("absent"), broken_off))
+    assert not ResolvedTask(HEAD_ONLY, Miss("absent"), broken_off).is_settled
 
 
 @pytest.mark.parametrize("lookup", [Miss("absent"), transfer()], ids=["miss", "transfer"])
 def test_what_the_base_uses_is_searched_whatever_is_claimed(lookup: Lookup) -> None:
     for task in (OF_BOTH, BASE_ONLY):
-        assert not is_settled(ResolvedTask(task, lookup, SEARCHED))
-        assert is_settled(ResolvedTask(task, exact(), SEARCHED))
+        assert not ResolvedTask(task, lookup, SEARCHED).is_settled
+        assert ResolvedTask(task, exact(), SEARCHED).is_settled
 
 
 def test_no_claims_are_none() -> None:

@@ -22,9 +22,9 @@ from tests.support.tuning_tasks import (
     transfer,
 )
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan, total_energy
 from tunegate.ports import NO_COUNTER, EnergyReading
-from tunegate.tune.budget import EnergyUse, Spending, total_energy
+from tunegate.tune.budget import EnergyUse, Spending
 from tunegate.tune.claims import as_resumed, is_resumed, is_unfinished
 from tunegate.tune.outcomes import lost_shard_warnings, lost_shards, merge_outcomes, tally
 from tunegate.tune.tune_shard import final_outcomes, why_ended

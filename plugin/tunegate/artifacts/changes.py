@@ -110,6 +110,24 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[LayerChange, ...] = ()
     more_layers: int = 0
 
+    @property
+    def compiled_sides(self) -> dict[Side, ModelVersion]:
+        """The sides to compile: none for a model that was deleted, only renamed, or changed only in
+        its packages."""
+        if self.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
+            return {}
+        sides: dict[Side, ModelVersion] = {}
+        if self.base is not None:
+            sides["base"] = self.base
+        if self.head is not None:
+            sides["head"] = self.head
+        return sides
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the model's head is built and measured."""
+        return self.kind == "upgraded" or "head" in self.compiled_sides
+
 
 class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
     """One difference. `key` is the key in the file; `old` and `new` are its values at base and

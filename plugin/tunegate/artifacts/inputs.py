@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from tunegate.config import ValuesConfig
+
 Category = int | float | str
 InputForm = Literal["", "sequence", "optional", "optional sequence"]
 """'' for a tensor, otherwise a sequence of tensors, or an optional value."""
@@ -106,6 +108,26 @@ class DrawnInput(msgspec.Struct, frozen=True):
     def is_given(self) -> bool:
         """Whether the value comes from files, so nothing was drawn."""
         return self.rule is not None and isinstance(self.rule.values, Files)
+
+
+# The values that the configuration gives for the inputs of a model.
+
+
+class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
+    """The values and shapes given for one side's inputs. Files are looked for at `revisions`, the
+    first one first. `former` maps inputs to their names there, if they differ."""
+
+    values: Mapping[str, ValuesConfig]
+    shapes: Mapping[str, tuple[int, ...]]
+    revisions: tuple[str, ...]
+    former: Mapping[str, str] = {}
+
+
+class GivenRules(msgspec.Struct, frozen=True):
+    """The resulting rules, and what is wrong: one line each, without the model's name."""
+
+    rules: Mapping[str, InputRule]
+    problems: tuple[str, ...]
 
 
 # A model as it is run: file, sizes and values of its inputs.

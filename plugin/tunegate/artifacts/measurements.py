@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Cell, CellBuilds
 from tunegate.artifacts.changes import ModelPath, Side
+from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.plans import EnergySource
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint
@@ -46,14 +47,6 @@ class GpuState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Measured launches, and their comparison.
-
-
-class Histogram(msgspec.Struct, frozen=True, kw_only=True):
-    """Latencies in bins of one percent. The first of `counts` is bin number `first`, which begins
-    at 1.01**first milliseconds."""
-
-    first: int
-    counts: tuple[int, ...]
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):

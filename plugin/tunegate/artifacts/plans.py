@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -12,6 +13,7 @@ from tunegate.artifacts.tasks import Resolution, ResolvedTask
 
 EnergySource = Literal["rapl", "nvml", "rapl+nvml"]
 """The source of joules: counters of the processors, of the GPU, or of both."""
+SECONDS_PER_HOUR = 3600.0
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +23,24 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None = None
     joules: float | None = None
     energy_source: EnergySource | None = None
+
+
+class TotalEnergy(NamedTuple):
+    """A sum of joules and its counters, None if one part is unknown."""
+
+    joules: float | None
+    source: EnergySource | None
+
+
+NOT_COUNTED = TotalEnergy(None, None)
+
+
+def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
+    """Returns the sum. Of several sources the first is named."""
+    known = [cost.joules for cost in costs if cost.joules is not None]
+    if not costs or len(known) < len(costs):
+        return NOT_COUNTED
+    return TotalEnergy(sum(known), costs[0].energy_source)
 
 
 # The plan of tuning: budget, tasks and shards.
@@ -38,6 +58,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     min_gain_percent_per_minute: float = 0.5
     target_ms: dict[str, float] = {}
     trials_per_task: int | None = None
+
+    @property
+    def pays_nothing(self) -> bool:
+        return self.trials == 0 or self.seconds == 0
 
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):

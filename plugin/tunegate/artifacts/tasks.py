@@ -11,6 +11,7 @@ from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,
+    ExactHit,
     Lookup,
     Provenance,
     Toolchain,
@@ -44,6 +45,14 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
     uses: tuple[TaskUse, ...]
     bytes_moved: float = 0.0
     attributes: str = ""
+
+    @property
+    def is_of_base(self) -> bool:
+        return any(use.side == "base" for use in self.uses)
+
+    def calls_on(self, side: Side) -> int:
+        """Returns the calls per inference of that side over all models."""
+        return sum(use.weight for use in self.uses if use.side == side)
 
 
 class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +88,21 @@ class ResolvedTask(msgspec.Struct, frozen=True):
     lookup: Lookup
     claims: Claims | None = None
     skipped: Skipped = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be searched: trusted zones have the answer, this run does not pay
+        for the task, or the pull request has finished the search of a task that only the head
+        has."""
+        if self.skipped or isinstance(self.lookup, ExactHit):
+            return True
+        is_searched = self.claims is not None and self.claims.is_searched
+        return is_searched and not self.task.is_of_base
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the task is unfinished and this run leaves it to `tunegate warm`."""
+        return self.skipped == "shared" and not isinstance(self.lookup, ExactHit)
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):

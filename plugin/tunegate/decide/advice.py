@@ -20,8 +20,6 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.tune.budget import pays_nothing
-from tunegate.tune.claims import is_settled
 from tunegate.wording import plural
 from tunegate_cache.format.records import WorkloadKey
 
@@ -199,7 +197,7 @@ def tuning_steps(
 ) -> Iterator[NextStep]:
     """Yields steps for incomplete tuning. Tasks used only by `helpless` cells, which tuning cannot
     speed up, are skipped. `is_asked` means that another step asks for more budget already."""
-    if plan is not None and pays_nothing(plan.budget):
+    if plan is not None and plan.budget.pays_nothing:
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     in_vain = used_by_none_but(helpless, plan)
@@ -244,7 +242,7 @@ def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
 def _tasks_to_finish(plan: TuningPlan | None) -> frozenset[WorkloadKey]:
     """Returns the tasks that a run like this one tunes to the end."""
     resolved = plan.resolution.tasks if plan else ()
-    return frozenset(each.task.key for each in resolved if not is_settled(each))
+    return frozenset(each.task.key for each in resolved if not each.is_settled)
 
 
 def _detail(task: TaskOutcome) -> str:

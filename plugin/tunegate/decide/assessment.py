@@ -13,7 +13,6 @@ from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_lau
 from tunegate.decide.energy import energy_change
 from tunegate.decide.gpu_clocks import effects_in_cycles
 from tunegate.decide.guards import counted, left_out
-from tunegate.decide.histogram import total
 from tunegate.decide.inside_launch import inside, mean_effects
 from tunegate.decide.sequential import StoppingRule, decide_median, last_analysis
 from tunegate.decide.slow_modes import (
@@ -175,7 +174,7 @@ def _sure(effect: float) -> float:
 def _inferences(launches: Sequence[Launch]) -> int:
     """Returns the fewest inferences that any launch measured of the head's process."""
     times = [launch.head_times for launch in launches if launch.head_times is not None]
-    return min(map(total, times), default=0)
+    return min((each.total for each in times), default=0)
 
 
 def _excluded(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.changes import ModelChange
+from tunegate.artifacts.histogram import merged_histogram
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -19,7 +20,6 @@ from tunegate.artifacts.measurements import (
 from tunegate.artifacts.verdicts import Status
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide import objective, stalls
-from tunegate.decide.histogram import merged_histogram, quantile_ms, slower_than, total
 from tunegate.wording import milliseconds, plural
 
 
@@ -76,19 +76,19 @@ def check_objective(
     measurement."""
     if wanted is None or measured is None:
         return None
-    times = [launch.head_times for launch in measured.launches if launch.head_times is not None]
-    found = merged_histogram([*times, *([measured.alone] if measured.alone else [])])
-    count = total(found)
+    times = [launch.head_times for launch in measured.launches]
+    found = merged_histogram([*times, measured.alone])
+    count = found.total
     if not count:
         return None
-    over = slower_than(found, wanted.ms)
+    over = found.slower_than(wanted.ms)
     said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
     seen = f"{over:,} of {plural(count, 'inference')} took longer"
     match objective.decide_objective(over, count, wanted.percentile):
         case "pass":
             return CheckResult("pass", f"{said} is kept: {seen}")
         case "fail":
-            tail = milliseconds(quantile_ms(found, wanted.percentile / 100), 3)
+            tail = milliseconds(found.quantile_ms(wanted.percentile / 100), 3)
             return CheckResult(
                 "fail",
                 f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail}",

@@ -13,7 +13,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from tunegate.artifacts.measurements import Histogram, Inside, Launch, Stalls
+from tunegate.artifacts.histogram import Histogram, merged_histogram
+from tunegate.artifacts.measurements import Inside, Launch, Stalls
 from tunegate.decide.decision import (
     FIRST_FAIL_ERROR,
     MEAN_FAIL_ERROR,
@@ -25,7 +26,6 @@ from tunegate.decide.decision import (
     percent_interval,
 )
 from tunegate.decide.distributions import t_quantile
-from tunegate.decide.histogram import mean_ms, merged_histogram, quantile_ms, total
 from tunegate.decide.stalls import (
     COSTLY_SUSPICION,
     SUSPICION,
@@ -72,8 +72,8 @@ def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) 
     base, head = _merged(launches)
     return Inside(
         what="mean",
-        base_ms=mean_ms(base),
-        head_ms=mean_ms(head),
+        base_ms=base.mean_ms(),
+        head_ms=head.mean_ms(),
         change_percent=percent_interval(found),
         is_resolved=found.high < margin,
         decision=_decision(found, margin, may_hold_up=True),
@@ -84,9 +84,9 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     """Returns the test of the mean of all inferences. A head that stalls more often than the base
     fails by it on any machine."""
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
-    effects = [math.log(mean_ms(h) / mean_ms(b)) for b, h in sides]
+    effects = [math.log(h.mean_ms() / b.mean_ms()) for b, h in sides]
     found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
-    over = [math.log(mean_ms(base) / quantile_ms(base, 0.5)) for base, _ in sides]
+    over = [math.log(base.mean_ms() / base.quantile_ms(0.5)) for base, _ in sides]
     is_resolved = _tells(over, margin, analyses)
     base, head = _merged(launches)
     by_mean = _decision(found, margin, may_hold_up=is_resolved)
@@ -94,8 +94,8 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     by_stalls = _by_stalls(seen, found, margin, analyses * cells)
     return Inside(
         what="mean-of-all",
-        base_ms=mean_ms(base),
-        head_ms=mean_ms(head),
+        base_ms=base.mean_ms(),
+        head_ms=head.mean_ms(),
         change_percent=percent_interval(found),
         is_resolved=is_resolved,
         decision=min(by_mean, by_stalls, key=_WORST_FIRST.index),
@@ -149,7 +149,7 @@ def _tail(
 ) -> Inside:
     what, share = tail
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
-    effects = [math.log(quantile_ms(h, share) / quantile_ms(b, share)) for b, h in sides]
+    effects = [math.log(h.quantile_ms(share) / b.quantile_ms(share)) for b, h in sides]
     found = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)
     is_resolved = _has_enough(sides, share) and _machine_tells(
         [base for base, _ in sides], share, margin, analyses
@@ -157,8 +157,8 @@ def _tail(
     base, head = _merged(launches)
     return Inside(
         what=what,
-        base_ms=quantile_ms(base, share),
-        head_ms=quantile_ms(head, share),
+        base_ms=base.quantile_ms(share),
+        head_ms=head.quantile_ms(share),
         change_percent=percent_interval(found),
         is_resolved=is_resolved,
         decision=_decision(found, margin, may_hold_up=is_resolved),
@@ -178,13 +178,13 @@ def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecisio
 def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
     """Returns whether each side of each launch has an inference beyond the percentile: 60
     inferences have no p99."""
-    return all(total(times) * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
+    return all(times.total * (1 - share) >= 1 - _ROUNDING for side in sides for times in side)
 
 
 def _machine_tells(bases: Sequence[Histogram], share: float, margin: float, analyses: int) -> bool:
     """Returns whether this machine could detect a change in a head that scatters as the base does.
     The head's own scatter is ignored, so it cannot excuse itself."""
-    over = [math.log(quantile_ms(base, share) / quantile_ms(base, 0.5)) for base in bases]
+    over = [math.log(base.quantile_ms(share) / base.quantile_ms(0.5)) for base in bases]
     return _tells(over, margin, analyses)
 
 
@@ -196,12 +196,12 @@ def _tells(over: Sequence[float], margin: float, analyses: int) -> bool:
 
 
 def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
-    base = merged_histogram([_times(launch.base_times) for launch in launches])
-    return base, merged_histogram([_times(launch.head_times) for launch in launches])
+    base = merged_histogram([launch.base_times for launch in launches])
+    return base, merged_histogram([launch.head_times for launch in launches])
 
 
 def _has_times(found: Histogram | None) -> bool:
-    return found is not None and total(found) > 0
+    return found is not None and found.total > 0
 
 
 def _times(found: Histogram | None) -> Histogram:

@@ -9,10 +9,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import KnownInputs, ShapedModel
-from tunegate.artifacts.measurements import Histogram
 from tunegate.config import TargetConfig
-from tunegate.decide.histogram import histogram
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.measure.bench_process import MAX_SECONDS, Devices, Limits, Process, start_of

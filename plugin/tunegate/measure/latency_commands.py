@@ -11,9 +11,9 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from tunegate.artifacts.changes import SIDES
+from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Histogram, Launch
-from tunegate.decide.histogram import histogram
+from tunegate.artifacts.measurements import Launch
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tunegate.artifacts.changes import SIDES, Side
+from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.artifacts.plans import EnergySource
 from tunegate.decide.decision import launch_effect, launch_noise, within_spread
 from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
-from tunegate.decide.histogram import histogram
 from tunegate.decide.stalls import stalls_of
 from tunegate.measure.bench_messages import Sides, Start, other
 from tunegate.measure.bench_process import (

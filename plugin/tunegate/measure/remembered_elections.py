@@ -30,7 +30,7 @@ from tunegate.artifacts.inputs import Files
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import TargetConfig
-from tunegate.models.export_models import ExportedModels, export_models, versions
+from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.review.model_settings import entry_for, values_for
 from tunegate.tools import Tools
 from tunegate.tune.model_keys import ModelOnTarget, UsedSchedule, known_schedules
@@ -200,7 +200,7 @@ class _Keying:
         content = [
             "election",
             tools.origin.installed,
-            versions(change)[side].graph_digest,
+            change.compiled_sides[side].graph_digest,
             sorted(self.models.files[path, side].shapes.items()),
             self._values(path, side),
             None if entry is None else entry.accuracy,
@@ -227,7 +227,7 @@ class _Keying:
 
 def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...]:
     """Returns the sides of a model with a head, none if a graph is missing."""
-    sides = versions(change)
+    sides = change.compiled_sides
     is_known = "head" in sides and all(
         bool(version.graph_digest) and (change.path, side) in models.files
         for side, version in sides.items()

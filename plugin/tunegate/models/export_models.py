@@ -24,7 +24,7 @@ from tunegate.artifacts.changes import (
     gated_name,
     profile_of,
 )
-from tunegate.artifacts.inputs import InputRule, KnownInputs, ShapedModel
+from tunegate.artifacts.inputs import GivenFor, InputRule, KnownInputs, ShapedModel
 from tunegate.config import Config, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
 from tunegate.models.sizes import likeliest_keys
@@ -32,7 +32,6 @@ from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.review.covered_model import names_in_head
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, takes
 from tunegate.review.model_settings import (
-    GivenFor,
     entry_shapes,
     profiles_for,
     shape_levels,
@@ -153,7 +152,7 @@ class _Exporting:
 
     def add(self, change: ModelChange) -> None:
         files: dict[Side, Path] = {}
-        for side, version in versions(change).items():
+        for side, version in change.compiled_sides.items():
             try:
                 files[side] = _file(version, self._source.repository, self._source.workdir)
             except ModelError as error:
@@ -264,24 +263,6 @@ def _identity(version: ModelVersion) -> str:
     """Returns an identity that is equal for equal contents, external data files included."""
     parts = (version.content_digest, *(external.digest for external in version.external))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def versions(change: ModelChange) -> dict[Side, ModelVersion]:
-    """Returns the sides of a change to compile: none for a model that was deleted, only renamed, or
-    changed only in its packages."""
-    if change.kind in {"deleted", "renamed", "unreadable", "upgraded"}:
-        return {}
-    sides: dict[Side, ModelVersion] = {}
-    if change.base is not None:
-        sides["base"] = change.base
-    if change.head is not None:
-        sides["head"] = change.head
-    return sides
-
-
-def is_measured(change: ModelChange) -> bool:
-    """Returns whether the model's head is built and measured."""
-    return change.kind == "upgraded" or "head" in versions(change)
 
 
 # The sizes at which base and head do the same work.

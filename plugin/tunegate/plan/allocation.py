@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tunegate.artifacts.plans import SECONDS_PER_HOUR
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, TargetConfig
-from tunegate.tune.budget import SECONDS_PER_HOUR, least_gain, resolve_budget
-from tunegate.tune.claims import is_settled
+from tunegate.tune.budget import least_gain, resolve_budget
 from tunegate.tune.expected_time import seconds_per_trial
 
 
@@ -90,12 +90,12 @@ def target_parts(
 
 
 def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
-    return sum(not is_settled(task) for task in tasks)
+    return sum(not task.is_settled for task in tasks)
 
 
 def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
     """Returns the seconds of one trial of every task left to tune."""
-    return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not is_settled(task))
+    return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not task.is_settled)
 
 
 def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:

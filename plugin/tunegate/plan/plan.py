@@ -24,7 +24,7 @@ from tunegate.plan.allocation import (
 )
 from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
 from tunegate.tune.budget import budget_of, parts_of_target
-from tunegate.tune.claims import is_settled, is_waiting, waiting_note
+from tunegate.tune.claims import waiting_note
 from tunegate.tune.expected_time import (
     assumed_headroom,
     is_shared,
@@ -139,7 +139,7 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
 def _trials_to_share(part: TargetPart) -> int:
     """Returns the number of trials that trials, time and money allow."""
     limits = [] if part.trials is None else [part.trials]
-    unfinished = [t.task for t in part.tasks if not is_settled(t)]
+    unfinished = [t.task for t in part.tasks if not t.is_settled]
     if part.machine_seconds is not None and unfinished:
         each = sum(seconds_per_trial(t, part.target.kind) for t in unfinished) / len(unfinished)
         limits.append(int(part.machine_seconds / each))
@@ -231,14 +231,12 @@ def _whole_seconds(
 def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
     notes = []
     unserved = sum(
-        not task.trials and not is_settled(task.resolved)
-        for shard in shards
-        for task in shard.tasks
+        not task.trials and not task.resolved.is_settled for shard in shards for task in shard.tasks
     )
     if unserved:
         has = plural(unserved, "task has", "tasks have")
         notes.append(f"{has} no trials planned: too small to matter, or no budget")
-    if waiting := sum(is_waiting(t.resolved) for shard in shards for t in shard.tasks):
+    if waiting := sum(t.resolved.is_waiting for shard in shards for t in shard.tasks):
         notes.append(waiting_note(waiting))
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
         notes.append(_far_behind(behind))

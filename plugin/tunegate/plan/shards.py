@@ -11,11 +11,9 @@ from tunegate.artifacts.plans import Budget, MeasuringShard, PlannedTask, Tuning
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.models.export_models import is_measured
 from tunegate.plan.allocation import balanced, divide
 from tunegate.plan.plan import MAX_SHARDS
 from tunegate.plan.run_forecast import expected_seconds
-from tunegate.tune.budget import pays_nothing
 
 MatrixLeg = dict[str, int | str | list[str]]
 
@@ -39,7 +37,7 @@ def matrix(plan: TuningPlan) -> dict[str, list[MatrixLeg]]:
 
 def _has_work(task: PlannedTask, budget: Budget) -> bool:
     """Returns whether there is something to search, or a claim to measure."""
-    return bool(task.trials) or (not pays_nothing(budget) and task.resolved.claims is not None)
+    return bool(task.trials) or (not budget.pays_nothing and task.resolved.claims is not None)
 
 
 # TaskSet -> MeasuringShards: which runner builds and measures which models.
@@ -82,7 +80,7 @@ def _models(tasks: TaskSet, target: TargetConfig) -> list[ModelChange]:
     return [
         change
         for change in tasks.changes.models
-        if target.name in change.targets and is_measured(change)
+        if target.name in change.targets and change.is_measured
     ]
 
 

@@ -9,9 +9,8 @@ import msgspec
 from tunegate.artifacts.changes import path_of
 from tunegate.artifacts.verdicts import Finding, Named, NextStep, Report, Verdict
 from tunegate.decide.decision import FAIL_ERROR, PASS_ERROR
-from tunegate.plan.costs import savings
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
-from tunegate.report.cost_table import audit, audit_words, spending, spending_words
+from tunegate.report.cost_table import audit, audit_words, savings, spending, spending_words
 from tunegate.report.environment import facts
 from tunegate.report.escape import code, code_element, prose
 from tunegate.report.headline import (

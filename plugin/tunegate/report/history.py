@@ -13,10 +13,9 @@ from tunegate.artifacts.builds import CellBuilds
 from tunegate.artifacts.history import MAX_TEXT, CostSum, HistoryEntry, ModelCost, RunFacts
 from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.plans import SECONDS_PER_HOUR, TuningPlan
 from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.tune.budget import SECONDS_PER_HOUR
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, TransferHit, WorkloadKey

@@ -11,13 +11,12 @@ from markupsafe import Markup
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.plan.costs import savings
 from tunegate.report import plots, units
 from tunegate.report import plots as captions
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.candidates import candidates_table, latency_by_error
 from tunegate.report.comment import CHANGE_SAID, change_said, rest_counted, shown_findings
-from tunegate.report.cost_table import audit, audit_words, spending, spending_words
+from tunegate.report.cost_table import audit, audit_words, savings, spending, spending_words
 from tunegate.report.environment import facts
 from tunegate.report.escape import visible
 from tunegate.report.headline import STATUS_WORDS, headline, policy_lines, reason, uncovered_line

@@ -11,7 +11,6 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.artifacts.verdicts import Report
-from tunegate.tune.expected_time import calls_on
 from tunegate.tune.outcomes import TaskPartition, partition_of
 
 
@@ -76,7 +75,7 @@ def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
     """Returns every task of the outcomes, the one that saved most per inference first."""
     resolved = report.plan.resolution.tasks if report.plan else ()
     known = {(each.task.key.workload, each.task.target): each.task for each in resolved}
-    weights = {identity: calls_on("head", task) for identity, task in known.items()}
+    weights = {identity: task.calls_on("head") for identity, task in known.items()}
     sides = _only_sides(known)
     parts_of = partition_of(resolved, report.outcomes)
     tasks = [task for outcome in report.outcomes for task in outcome.tasks]

@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from tunegate.artifacts.measurements import CellMeasurement, Comparison, Histogram, Launch
+from tunegate.artifacts.histogram import Histogram, merged_histogram
+from tunegate.artifacts.measurements import CellMeasurement, Comparison, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
 from tunegate.decide.decision import EXPLAINED
-from tunegate.decide.histogram import merged_histogram, quantile_ms, total
 from tunegate.report.escape import visible
 from tunegate.report.operators import Part, parts
 from tunegate.report.svg import (
@@ -189,16 +189,12 @@ _WIDE, _FEW_DECADES = 6, 3
 
 def distribution(launches: Sequence[Launch]) -> str:
     """Returns the plot, '' if no launch kept its times."""
-    base = merged_histogram(
-        [launch.base_times for launch in launches if launch.base_times is not None]
-    )
-    head = merged_histogram(
-        [launch.head_times for launch in launches if launch.head_times is not None]
-    )
-    if not total(base) or not total(head):
+    base = merged_histogram([launch.base_times for launch in launches])
+    head = merged_histogram([launch.head_times for launch in launches])
+    if not base.total or not head.total:
         return ""
     x = _most(base, head)
-    inferences = f"{plural(total(head), 'inference')} of the head"
+    inferences = f"{plural(head.total, 'inference')} of the head"
     shares = [Tick(0, "0"), *(Tick(at, f"{at}%") for at in (50, 90, 99))]
     places = _log_ticks(x.first, x.last) if x.is_logarithmic else few_ticks(x, 5)
     plot = Plot(
@@ -216,8 +212,8 @@ def _most(base: Histogram, head: Histogram) -> Scale:
     """Returns a scale of all but the longest latencies. If these are many times the usual, it is
     logarithmic: otherwise base and head would be one line at its left end."""
     shortest = _RATIO ** (min(base.first, head.first) - 2)
-    longest = max(quantile_ms(base, _SHOWN_SHARE), quantile_ms(head, _SHOWN_SHARE))
-    usual = min(quantile_ms(base, 0.5), quantile_ms(head, 0.5))
+    longest = max(base.quantile_ms(_SHOWN_SHARE), head.quantile_ms(_SHOWN_SHARE))
+    usual = min(base.quantile_ms(0.5), head.quantile_ms(0.5))
     return Scale(shortest, longest * 1.02, is_logarithmic=longest > _WIDE * usual)
 
 
@@ -240,7 +236,7 @@ def _shares(found: Histogram, x: Scale) -> Iterator[tuple[float, float]]:
         edge = _RATIO ** (found.first + at)
         if edge > x.last:
             break
-        reached = 100 * count / total(found)
+        reached = 100 * count / found.total
         yield edge, reached
     yield x.last, reached
 
@@ -275,11 +271,11 @@ def of_latencies(finding: Finding) -> str:
 
 def of_distribution(launches: Sequence[Launch]) -> str:
     """Returns the caption of the distribution: the slow end, which the median hides."""
-    base = merged_histogram([each.base_times for each in launches if each.base_times is not None])
-    head = merged_histogram([each.head_times for each in launches if each.head_times is not None])
-    if not total(base) or not total(head):
+    base = merged_histogram([launch.base_times for launch in launches])
+    head = merged_histogram([launch.head_times for launch in launches])
+    if not base.total or not head.total:
         return ""
-    before, after = (milliseconds(quantile_ms(each, _LAST)) for each in (base, head))
+    before, after = (milliseconds(each.quantile_ms(_LAST)) for each in (base, head))
     return (
         f"A curve further right is slower. {_LAST:.0%} of the inferences took at most {before} "
         f"with the base, and {after} with the head."

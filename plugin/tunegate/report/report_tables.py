@@ -21,8 +21,7 @@ from tunegate.artifacts.inputs import (
 )
 from tunegate.artifacts.measurements import EnergyChange, Inside
 from tunegate.artifacts.verdicts import Finding
-from tunegate.plan.costs import Saving
-from tunegate.report.cost_table import SpendingRow
+from tunegate.report.cost_table import Saving, SpendingRow
 from tunegate.report.operators import Part, TunedRow
 from tunegate.report.sentences import stopped_words
 from tunegate.report.table import (

@@ -17,7 +17,6 @@ from tunegate.artifacts.changes import (
     path_of,
     profile_of,
 )
-from tunegate.artifacts.inputs import InputRule
 from tunegate.config import Accuracy, Config, InputConfig, Inputs, ModelConfig, ValuesConfig
 from tunegate.ports import ModelReader
 from tunegate.review.globs import NumberedPath, is_glob, matches, numbered_path
@@ -211,26 +210,6 @@ class _Entries:
 @lru_cache(maxsize=8)
 def _entries(same: _Same) -> _Entries:
     return _Entries(same.models)
-
-
-# The rules for the inputs of a model, from the configuration.
-
-
-class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
-    """The values and shapes given for one side's inputs. Files are looked for at `revisions`, the
-    first one first. `former` maps inputs to their names there, if they differ."""
-
-    values: Mapping[str, ValuesConfig]
-    shapes: Mapping[str, tuple[int, ...]]
-    revisions: tuple[str, ...]
-    former: Mapping[str, str] = {}
-
-
-class GivenRules(msgspec.Struct, frozen=True):
-    """The resulting rules, and what is wrong: one line each, without the model's name."""
-
-    rules: Mapping[str, InputRule]
-    problems: tuple[str, ...]
 
 
 # Problems of the sizes that a new configuration gives, for all models at once. A missing size

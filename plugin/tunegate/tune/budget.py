@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.plans import Budget, Cost, EnergySource
+from tunegate.artifacts.plans import (
+    NOT_COUNTED,
+    SECONDS_PER_HOUR,
+    Budget,
+    Cost,
+    EnergySource,
+    TotalEnergy,
+)
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
@@ -15,7 +22,6 @@ from tunegate.ports import EnergyCounter
 
 Limit = Literal["seconds", "usd", "trials"]
 
-SECONDS_PER_HOUR = 3600.0
 _MINUTES_PER_HOUR = 60
 
 
@@ -65,10 +71,6 @@ def budget_of(
         usd=usd,
         usd_per_hour=usd_per_hour,
     )
-
-
-def pays_nothing(budget: Budget) -> bool:
-    return budget.trials == 0 or budget.seconds == 0
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,24 +147,6 @@ def _seconds_bought(usd: float | None, usd_per_hour: float | None) -> float | No
 
 
 # The joules of a run, by the machine's counters.
-
-
-class TotalEnergy(NamedTuple):
-    """A sum of joules and its counters, None if one part is unknown."""
-
-    joules: float | None
-    source: EnergySource | None
-
-
-NOT_COUNTED = TotalEnergy(None, None)
-
-
-def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
-    """Returns the sum. Of several sources the first is named."""
-    known = [cost.joules for cost in costs if cost.joules is not None]
-    if not costs or len(known) < len(costs):
-        return NOT_COUNTED
-    return TotalEnergy(sum(known), costs[0].energy_source)
 
 
 class EnergyUse:

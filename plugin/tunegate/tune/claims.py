@@ -7,7 +7,7 @@ counts. It ends the search of a task only if that can harm nobody but the pull r
 
 from __future__ import annotations
 
-from tunegate.artifacts.tasks import Claims, ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import Claims
 from tunegate.wording import plural
 from tunegate_cache.format.records import (
     ExactHit,
@@ -39,29 +39,10 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
     return Claims(worth, is_searched=not is_unfinished(own)) if worth else None
 
 
-def is_settled(resolved: ResolvedTask) -> bool:
-    """Returns whether nothing is to be searched: trusted zones have the answer, this run does not
-    pay for the task, or the pull request has finished the search of a task that only the head
-    has."""
-    if resolved.skipped or isinstance(resolved.lookup, ExactHit):
-        return True
-    claims = resolved.claims
-    return claims is not None and claims.is_searched and not is_of_base(resolved.task)
-
-
-def is_waiting(resolved: ResolvedTask) -> bool:
-    """Returns whether the task is unfinished and this run leaves it to `tunegate warm`."""
-    return resolved.skipped == "shared" and not isinstance(resolved.lookup, ExactHit)
-
-
 def waiting_note(tasks: int) -> str:
     """Returns a plan's note on untuned tasks that both sides have."""
     which = plural(tasks, "shared task waits", "shared tasks wait")
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
-
-
-def is_of_base(task: TuningTask) -> bool:
-    return any(use.side == "base" for use in task.uses)
 
 
 def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:

@@ -18,7 +18,7 @@ from tunegate.artifacts.changes import ModelPath, ModelSide, Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ResolvedTask, Skipped, TuningTask
-from tunegate.tune.claims import is_resumed, is_settled, is_unfinished
+from tunegate.tune.claims import is_resumed, is_unfinished
 from tunegate.tune.improvement import FROM_NOTHING, INFORMED, Pace, TaskState
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate_cache.format.records import ExactHit, Miss, TransferHit, WorkloadKey
@@ -81,7 +81,7 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
 def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
     """Returns the share of its time that a search is expected to save at best, 0 without a
     search."""
-    if is_settled(resolved):
+    if resolved.is_settled:
         return 0.0
     match resolved.lookup:
         case ExactHit():
@@ -112,11 +112,6 @@ def weight_of(task: TuningTask) -> int:
     return sum(max(sides.values()) for sides in calls.values())
 
 
-def calls_on(side: Side, task: TuningTask) -> int:
-    """Returns the calls per inference of that side over all models."""
-    return sum(use.weight for use in task.uses if use.side == side)
-
-
 def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
     """Returns the scheduler's state of a task before its first batch."""
     return TaskState(
@@ -124,7 +119,7 @@ def starting_state(planned: PlannedTask, kind: TargetKind) -> TaskState:
         prior_ms=known_ms(planned.resolved, kind),
         # A transferred schedule is not measured yet: its first batch is worth the most.
         headroom=0.0
-        if is_settled(planned.resolved)
+        if planned.resolved.is_settled
         else _untuned_headroom(planned.resolved.task, kind),
         flops=planned.resolved.task.flops,
         bytes_moved=planned.resolved.task.bytes_moved,

@@ -12,11 +12,10 @@ from tunegate.artifacts.builds import Build, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Shard, TuningPlan
+from tunegate.artifacts.plans import Shard, TuningPlan, total_energy
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.artifacts.verdicts import TuningSummary, WarmedModel, WarmedShipping
-from tunegate.tune.budget import total_energy
-from tunegate.tune.claims import is_resumed, is_waiting
+from tunegate.tune.claims import is_resumed
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, WorkloadKey
@@ -287,7 +286,7 @@ def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
         yield "before"
     if outcome is not None and answers_next_run(outcome):
         yield "now" if outcome.trials else "measured"
-    if is_waiting(resolved):
+    if resolved.is_waiting:
         yield "waiting"
     is_tried = outcome is not None and outcome.trials > 0 and outcome.stopped != "failed"
     if is_tried or is_resumed(resolved.task.key, resolved.lookup):

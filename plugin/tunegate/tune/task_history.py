@@ -13,7 +13,7 @@ from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.tune.candidate_filter import rank_correlation
-from tunegate.tune.claims import MIN_SAMPLES_BESIDE, is_settled
+from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.expected_time import starting_state
 from tunegate.tune.improvement import MeasuredBatch, TaskState
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
@@ -386,7 +386,7 @@ class PriorResults:
         self._task, self._lookup = planned.resolved.task, planned.resolved.lookup
         self._device, self._toolchain = device, toolchain
         self.claims = planned.resolved.claims
-        self._is_settled = is_settled(planned.resolved)
+        self._is_settled = planned.resolved.is_settled
         self._skipped = planned.resolved.skipped
 
     @property

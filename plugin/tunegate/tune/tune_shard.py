@@ -16,7 +16,7 @@ from tunegate.errors import CancelledError
 from tunegate.ports import RecordQueue, Tuner
 from tunegate.tools import RunContext
 from tunegate.tune.budget import EnergyUse, Limit, Spending, clock_limit
-from tunegate.tune.expected_time import TargetKind, calls_on, known_ms
+from tunegate.tune.expected_time import TargetKind, known_ms
 from tunegate.tune.headroom import CurvePoint, extended
 from tunegate.wording import milliseconds, plural
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
@@ -108,7 +108,7 @@ class _Run:
     def _estimate_ms(self) -> float:
         """Returns the estimate of one side in ms. The sum of both would be the time of no model."""
         return sum(
-            calls_on(self._side, p.resolved.task) * self._task_ms(p) for p in self._shard.tasks
+            p.resolved.task.calls_on(self._side) * self._task_ms(p) for p in self._shard.tasks
         )
 
     def _task_ms(self, planned: PlannedTask) -> float:

@@ -23,7 +23,6 @@ from tunegate.system.clock import derived
 from tunegate.system.nvidia.nvml import busy_meter
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
 from tunegate.tune.batches import BudgetMeter
-from tunegate.tune.budget import pays_nothing
 from tunegate.tune.programs import Programs, gpu_variables
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, ignore
@@ -81,7 +80,7 @@ class EngineTuner:
     ) -> Generator[TaskOutcome, None, None]:
         """Yields outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
         histories = self._histories(shard, self._origin)
-        if pays_nothing(shard.budget) or all(history.before.is_served for history in histories):
+        if shard.budget.pays_nothing or all(history.before.is_served for history in histories):
             yield from (
                 history.before.outcome()
                 if history.before.is_served

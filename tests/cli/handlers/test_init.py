@@ -14,6 +14,7 @@ from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
 from tunegate.artifacts.changes import ModelInput
+from tunegate.artifacts.inputs import GivenFor
 from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers import init
@@ -35,7 +36,7 @@ from tunegate.models.sizes import GuessedSize
 from tunegate.review import config_file
 from tunegate.review.config_file import parse_config
 from tunegate.review.globs import matches
-from tunegate.review.model_settings import GivenFor, entry_for, shapes_for, values_for
+from tunegate.review.model_settings import entry_for, shapes_for, values_for
 from tunegate.system.git.installed_commit import InstalledCommit, public_address
 from tunegate.system.git.repository import GitRepository
 

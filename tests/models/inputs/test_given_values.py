@@ -12,12 +12,11 @@ from tests.support.git_repository import Checkout, new_repository
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import Revisions
-from tunegate.artifacts.inputs import Files, InputRule, Integers, Uniform
+from tunegate.artifacts.inputs import Files, GivenFor, GivenRules, InputRule, Integers, Uniform
 from tunegate.config import Config, InputConfig, ModelConfig, ValuesConfig
 from tunegate.models.inputs.checked_values import unmerged_value_problems
 from tunegate.models.inputs.given_values import GivenValues
 from tunegate.models.reader import GitModelReader
-from tunegate.review.model_settings import GivenFor, GivenRules
 from tunegate.system.git.repository import GitRepository
 
 IDS, X = GraphInput("ids", (2,), "int64"), GraphInput("x", (3,), "float32")

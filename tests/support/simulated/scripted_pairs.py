@@ -6,8 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.measured_cells import make_launches
+from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.measurements import Launch
 from tunegate.errors import MeasurementError
 from tunegate.ports import ProbeThresholds
 

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tunegate.artifacts.measurements import Histogram, Launch
+from tunegate.artifacts.histogram import STEP, Histogram, histogram
+from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
 from tunegate.decide.decision import launch_effect, launch_noise
-from tunegate.decide.histogram import STEP, histogram
 from tunegate.decide.stalls import stalls_of
 from tunegate.measure.paired_launches import PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds

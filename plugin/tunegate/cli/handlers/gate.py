@@ -29,7 +29,6 @@ from tunegate.handover import (
     read_plan,
 )
 from tunegate.measure.merge_shards import merge_shards
-from tunegate.models.export_models import is_measured, versions
 from tunegate.plan.shards import of_shard
 from tunegate.project import Review, Subject, open_project
 from tunegate.review.gate_rules import with_configured
@@ -54,13 +53,13 @@ def gate(options: GateOptions) -> int:
         out.forget(since="gate")
         changes, config = review.changes, review.config
         planned = msgspec.structs.replace(planned, changes=changes)
-        if not any(map(is_measured, changes.models)):
+        if not any(change.is_measured for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
         with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
-            if not any(versions(change) for change in changes.models):
+            if not any(change.compiled_sides for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as gate_tools:
                     report = pipeline.gate_upgrades(gate_tools, changes, upgrades)
             else:
@@ -154,7 +153,7 @@ def judge(options: VerdictOptions) -> int:
         review = project.review_of(planned.changes)
         check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
-        if not any(map(is_measured, review.changes.models)):
+        if not any(change.is_measured for change in review.changes.models):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
         report = _judge_shards(planned, outcomes, review, settings)

@@ -18,7 +18,6 @@ from tunegate.cli.handlers.run_history import (
 )
 from tunegate.config import Config
 from tunegate.errors import ConfigError
-from tunegate.models.export_models import is_measured, versions
 from tunegate.ports import Progress
 from tunegate.project import open_project
 from tunegate.report.escape import visible
@@ -42,14 +41,14 @@ def run(options: RunOptions) -> int:
         review = project.review(settings)
         out.forget(since="plan")
         changes, config = review.changes, review.config
-        if not any(map(is_measured, changes.models)):
+        if not any(change.is_measured for change in changes.models):
             told = what_to_do(config, changes, project.repository.root)
             return finish(pipeline.nothing_to_do(config, told, out.path), settings)
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
         with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
-            if not any(versions(change) for change in changes.models):
+            if not any(change.compiled_sides for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as tools:
                     warn_of(review.waivers, tools.context.progress)
                     report = pipeline.gate_upgrades(tools, changes, upgrades)

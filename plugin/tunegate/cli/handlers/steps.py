@@ -17,7 +17,6 @@ from tunegate.cli.commands.gating import DetectOptions, PlanOptions, TuneOptions
 from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config_digest, read_plan
-from tunegate.models.export_models import versions
 from tunegate.plan.resolve import refreshed
 from tunegate.plan.shards import MatrixLeg, matrix, measure_matrix
 from tunegate.project import Project, open_project
@@ -102,7 +101,7 @@ def plan(options: PlanOptions) -> int:
         review = project.review(settings)
         out.forget(since="plan")
         changes, config = review.changes, review.config
-        if any(versions(change) for change in changes.models):
+        if any(change.compiled_sides for change in changes.models):
             require_installed(config, "plan")
         shards = options.shards or len(config.targets)
         with opened_tools(settings, project.reviewed(review), out) as tools:

@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from tunegate.artifacts.changes import ModelPath, ModelVersion, Revisions
+from tunegate.artifacts.inputs import GivenFor
 from tunegate.config import Config, ValuesConfig
 from tunegate.errors import ConfigKey, ModelError, RevisionError, config_error
 from tunegate.models.inputs.given_values import ABSENT, GivenValues
 from tunegate.models.model_inputs import inputs_of_file
 from tunegate.ports import ModelReader, Repository, TreeEntry
-from tunegate.review.model_settings import GivenFor, profiles_for, selected, shapes_for, values_for
+from tunegate.review.model_settings import profiles_for, selected, shapes_for, values_for
 from tunegate.review.named_files import described_missing, gives_values, missing_files
 
 

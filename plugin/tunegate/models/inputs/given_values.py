@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tunegate.artifacts.inputs import Files, InputRule, Integers, Uniform
+from tunegate.artifacts.inputs import Files, GivenFor, GivenRules, InputRule, Integers, Uniform
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.errors import ModelError, RevisionError
 from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
@@ -21,7 +21,6 @@ from tunegate.models.preparation import tensor_of
 from tunegate.models.prepared import OPEN, Tensor
 from tunegate.models.seeded_inputs import save_value
 from tunegate.ports import Repository
-from tunegate.review.model_settings import GivenFor, GivenRules
 from tunegate.wording import plural
 
 ABSENT = "no such file in this revision"
