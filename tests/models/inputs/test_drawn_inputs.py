@@ -177,12 +177,12 @@ def test_refused_values_are_tried_again_with_smaller_ones(tmp_path: Path) -> Non
 
 
 def test_a_model_that_takes_nothing_invented_asks_for_values(tmp_path: Path) -> None:
-    nodes = [node("Reshape", "x ids", "y")]
+    nodes = [node("Add", "ids other", "shape"), node("Reshape", "x shape", "y")]
     count, x = GraphInput("ids", (2,), "int64"), GraphInput("x", (7,), "float32")
     with pytest.raises(ModelError) as raised:
-        _rules(graph_of(nodes, [x, count]), tmp_path, KnownInputs())
+        _rules(graph_of(nodes, [x, count, count._replace(name="other")]), tmp_path, KnownInputs())
     text = str(raised.value)
-    assert "Give values for ids under inputs: in tunegate.yaml" in text
+    assert "Give values for ids, other under inputs: in tunegate.yaml" in text
     assert "Reshape" in text
     assert "Fix the export" not in text
 

@@ -55,19 +55,6 @@ def test_lengths_compared_with_all_places_are_whole() -> None:
     assert fact.values == (2,)
 
 
-def test_a_number_of_places_fits_their_axis() -> None:
-    count = GraphInput("i", (1,), "int64")
-    (fact,) = _facts(node("TopK", "x i", "y z"), count)
-    assert (fact.low, fact.high) == (1, 7)
-
-
-def test_where_a_slice_ends_is_the_end_of_the_axis() -> None:
-    end = GraphInput("i", (1,), "int64")
-    weights = {"from": np.array([0]), "axes": np.array([1])}
-    (fact,) = _facts(node("Slice", "x from i axes", "y"), end, weights)
-    assert fact.values == (7,)
-
-
 @pytest.mark.parametrize(
     ("made", "arrays", "expected"),
     [

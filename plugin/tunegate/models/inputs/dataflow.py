@@ -45,6 +45,8 @@ class Dataflow:
     """The steps that a model's outputs depend on. Input dimensions come from `tensors`."""
 
     def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
+        tensors = tuple(tensors)
+        self._declared = _declared_shapes(model, tensors)
         known = _infer_shapes(model, tensors)
         self._shapes: dict[str, Dimensions] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
@@ -62,6 +64,11 @@ class Dataflow:
 
     def shape(self, name: str) -> Dimensions | None:
         return self._shapes.get(name)
+
+    def declared(self, name: str) -> Dimensions | None:
+        """Returns the shape that the file states for a computed value, with the input's size for a
+        symbol that an input has too."""
+        return self._declared.get(name)
 
     def is_weight(self, name: str) -> bool:
         return name in self._tensors
@@ -167,6 +174,28 @@ def _required_steps(steps: Sequence[Operation], outputs: Sequence[str]) -> list[
                 needed[id(step)] = step
                 waiting += step.inputs
     return list(needed.values())
+
+
+def _declared_shapes(
+    model: onnx.ModelProto, tensors: Sequence[TensorLike]
+) -> dict[str, Dimensions]:
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    symbols = {
+        dim.dim_param: size
+        for value in model.graph.input
+        for dim, size in zip(
+            value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False
+        )
+        if dim.dim_param
+    }
+    return {
+        value.name: tuple(
+            symbols.get(dim.dim_param) if stated_size(dim) is None else stated_size(dim)
+            for dim in value.type.tensor_type.shape.dim
+        )
+        for value in (*model.graph.value_info, *model.graph.output)
+        if value.type.tensor_type.HasField("shape")
+    }
 
 
 def _infer_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx.ModelProto:

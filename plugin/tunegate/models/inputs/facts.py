@@ -11,6 +11,7 @@ import numpy as np
 from tunegate.artifacts.inputs import Category
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.inputs.dataflow import Dataflow
+from tunegate.models.inputs.size_operands import one_hot_depth
 from tunegate.models.inputs.trace import Meeting, Selected, is_cast_to_boolean, meetings_of
 from tunegate.models.seeded_inputs import TensorLike
 
@@ -171,12 +172,15 @@ def _gather_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
 
 
 def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    step, position = meeting.use
-    depth = flow.constant(step.inputs[1]) if position == 0 else None
-    if depth is None or np.size(depth) != 1:
+    if meeting.use.position != 0:
         return None
-    count = int(np.ravel(depth)[0])
+    count = one_hot_depth(meeting.use, flow)
     return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
+
+
+def _power(_: Meeting, __: Dataflow) -> Fact:
+    """Integers whose powers do not overflow: what is beyond differs between processors."""
+    return Fact("a power of integers", low=0, high=3)
 
 
 def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -245,36 +249,6 @@ def _reverse(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return _length_of_sequence(1, axis)(meeting, flow)
 
 
-def _top(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    step, position = meeting.use
-    axis = attributes_of(step.node).get("axis", -1)
-    size = flow.dimension(step.inputs[0], axis) if position == 1 else None
-    return None if size is None else Fact("how many of an axis", low=1, high=size, is_must=True)
-
-
-def _slice(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    """Finds the bounds of a slice: starts are 0, ends those of the axis."""
-    step, position = meeting.use
-    if position not in {1, 2}:
-        return None
-    if position == 1:
-        return Fact("where a part of an axis begins", values=(0,))
-    axes = flow.constant(step.inputs[3]) if len(step.inputs) > 3 else np.zeros(1)  # noqa: PLR2004
-    axis = int(np.ravel(axes)[0]) if axes is not None and np.size(axes) else 0
-    size = flow.dimension(step.inputs[0], axis)
-    return None if size is None else Fact("where a part of an axis ends", values=(size,))
-
-
-def _count(*positions: int, value: int) -> Callable[[Meeting, Dataflow], Fact | None]:
-    """Returns a rule for a number of repetitions: small, and always the same."""
-
-    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
-        is_count = meeting.use.position in positions
-        return Fact("how often the model does something", values=(value,)) if is_count else None
-
-    return told
-
-
 def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
     def told(meeting: Meeting, _: Dataflow) -> Fact | None:
         is_it = meeting.use.position == position
@@ -322,18 +296,13 @@ _TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     f"{_MS}GatherBlockQuantized": _gather,
     **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gather_nd),
     "OneHot": _one_hot,
+    "Pow": _power,
     "Equal": _equal,
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),
     "Clip": _clip,
     "Mod": _remainder,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _length_of_sequence(4, 0)),
     "ReverseSequence": _reverse,
-    "TopK": _top,
-    "Slice": _slice,
-    "Loop": _count(0, value=4),
-    "Range": _count(1, value=16),
-    "Tile": _count(1, value=1),
-    "NonMaxSuppression": _count(2, value=100),
     "Sub": _inverted_mask,
     "Cast": _cast_to_boolean,
     f"{_MS}EmbedLayerNormalization": _embedding({0: 2, 1: 4}),

@@ -21,6 +21,7 @@ from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import HIDES_NOTHING, Fact, facts_of, index_facts_of
 from tunegate.models.inputs.float_rules import float_rule
 from tunegate.models.inputs.named_values import OpenAxes, named_rule
+from tunegate.models.inputs.size_operands import size_rule
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.models.seeded_inputs import TensorLike
@@ -77,6 +78,9 @@ def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputR
     if kind == "b":
         is_mask = "mask" in tensor.name.lower()
         return named or (InputRule(Constant(1), HIDES_NOTHING) if is_mask else None)
+    sized = size_rule(tensor, flow)
+    if sized is not None and (sized.sure or named is None):
+        return sized.rule
     if kind not in "iu":
         return named or _index_rule(tensor, flow) or float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))

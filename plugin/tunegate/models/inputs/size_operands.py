@@ -1,0 +1,376 @@
+"""Inputs that are sizes: shapes, extents, counts, bounds of slices, axes. They get what gives the
+declared output, else small numbers that the operator takes. They are the same in each launch, as
+the work depends on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from tunegate.artifacts.inputs import Columns, Constant, InputRule
+from tunegate.models.inputs.constants import attributes_of
+from tunegate.models.inputs.dataflow import Dataflow, Dimensions, Use
+from tunegate.models.inputs.trace import Trace, meetings_of
+from tunegate.models.narrow_types import dtype_named, kind_of
+from tunegate.models.seeded_inputs import TensorLike
+
+_MAX_NUMBERS = 16
+"""Twice the largest rank: pads are a pair for each axis."""
+_USUAL = 16
+_MOST_RESULTS = 50
+_KEEP_SHAPE = {"Identity", "Cast", "Relu", "Sigmoid", "Tanh", "Softmax", "Neg", "Abs", "Not"}
+_DECLARED = "a size: the model declares the shape that it gives"
+_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
+
+Number = float | None
+
+
+class Sizes(NamedTuple):
+    """The numbers of an operand, None where nothing is known. They are `sure` if others would
+    contradict the model or be refused."""
+
+    numbers: Sequence[Number]
+    why: str
+    sure: bool = False
+
+
+class SizeRule(NamedTuple):
+    """`sure` goes before what the input's name suggests."""
+
+    rule: InputRule
+    sure: bool
+
+
+def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
+    """Returns the rule of an input that some operator takes as a size, None for others."""
+    count = math.prod(tensor.shape)
+    if not 0 < count <= _MAX_NUMBERS or len(tensor.shape) > 1:
+        return None
+    found = sorted(_sizes_met(tensor, flow), key=lambda pair: not pair[1].sure)
+    if not found:
+        return None
+    is_whole = kind_of(dtype_named(tensor.dtype)) in "iu"
+    numbers: dict[int, float] = {}
+    for trace, sizes in found:
+        for place, number in zip(_places(trace, count), _own(trace, sizes), strict=False):
+            value = _of_input(number, trace, is_whole=is_whole)
+            if value is not None:
+                numbers.setdefault(place, value)
+    if not numbers:
+        return None
+    parts = tuple(Constant(numbers.get(place, 1)) for place in range(count))
+    is_one = len(set(parts)) == 1
+    sizes = found[0][1]
+    return SizeRule(InputRule(parts[0] if is_one else Columns(0, parts), sizes.why), sizes.sure)
+
+
+def _sizes_met(tensor: TensorLike, flow: Dataflow) -> Iterator[tuple[Trace, Sizes]]:
+    for trace, use in meetings_of(tensor, flow):
+        tell = _TOLD.get(use.step.op)
+        sizes = tell(use, flow) if tell is not None else None
+        if sizes is not None:
+            yield trace, sizes
+
+
+def _places(trace: Trace, count: int) -> Sequence[int]:
+    """Returns which numbers of the input the traced value has."""
+    return trace.columns.indices if trace.columns is not None else range(count)
+
+
+def _own(trace: Trace, sizes: Sizes) -> Sequence[Number]:
+    """Returns the operand's numbers from the place at which the input is put into it."""
+    return sizes.numbers[trace.component or 0 :]
+
+
+def _of_input(number: Number, trace: Trace, *, is_whole: bool) -> float | None:
+    """Returns the input at which the traced value is this number."""
+    if number is None:
+        return None
+    value = (number - trace.offset) / trace.scale
+    return round(value) if is_whole else float(value)
+
+
+# What each operator says.
+
+
+def declared_shape(name: str, flow: Dataflow) -> Dimensions | None:
+    """Returns the shape that the model declares for a value, or for what is as large."""
+    for _ in range(4):
+        found = flow.declared(name)
+        if found is not None:
+            return found
+        uses = flow.uses(name)
+        if len(uses) != 1 or uses[0].step.op not in _KEEP_SHAPE:
+            return None
+        name = uses[0].step.outputs[0]
+    return None
+
+
+def _count(name: str, flow: Dataflow) -> int:
+    """Returns how many numbers an operand has."""
+    shape = flow.shape(name)
+    return 1 if not shape else shape[0] or 0
+
+
+def _told(declared: Sequence[Number], guess: Sequence[Number], why: str) -> Sizes:
+    """Returns what is declared, and the guess where nothing is."""
+    if not any(number is not None for number in declared):
+        return Sizes(guess, f"a size: {why}")
+    pairs = zip(declared, guess, strict=True)
+    return Sizes([one if one is not None else other for one, other in pairs], _DECLARED, sure=True)
+
+
+def _target(use: Use, flow: Dataflow, rank: int) -> Dimensions:
+    """Returns the declared dimensions of the result if it has that rank."""
+    declared = declared_shape(use.step.outputs[0], flow)
+    return declared if declared is not None and len(declared) == rank else (None,) * rank
+
+
+def _data(use: Use, flow: Dataflow) -> Dimensions:
+    return flow.shape(use.step.inputs[0]) or ()
+
+
+def _axes(use: Use, flow: Dataflow, position: int, count: int, rank: int) -> Sequence[int]:
+    """Returns the axes of an operand's numbers: stated, or the first ones."""
+    stated = attributes_of(use.step.node).get("axes")
+    given = use.step.inputs[position] if len(use.step.inputs) > position else ""
+    if given:
+        stated = flow.constant(given)
+    if stated is None or not rank:
+        return range(count)
+    return [int(axis) % rank for axis in np.ravel(stated)]
+
+
+def _at(dims: Dimensions, axis: int) -> int | None:
+    return dims[axis] if -len(dims) <= axis < len(dims) else None
+
+
+def _shape_of_result(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the shape that is asked for: of Reshape, Expand and ConstantOfShape."""
+    step, position = use
+    is_fill = step.op == "ConstantOfShape"
+    if position != (0 if is_fill else 1):
+        return None
+    rank = _count(step.inputs[position], flow)
+    declared = declared_shape(step.outputs[0], flow)
+    data: Dimensions = () if is_fill else _data(use, flow)
+    if step.op == "Expand" and declared is not None:
+        declared = declared[-rank:]  # what is left out in front is as it was
+    target = declared if declared is not None and len(declared) == rank else (None,) * rank
+    guess: Sequence[Number] = [*([1] * rank), *data][-rank:]
+    if is_fill:
+        guess = [_USUAL] * rank
+    elif step.op == "Reshape":
+        guess = list(data) if len(data) == rank else [*([1] * (rank - 1)), -1]
+        target = tuple(-1 if d is None and target.count(None) == 1 else d for d in target)
+    return _told(target, guess, "a usual one" if is_fill else "the shape that it has anyway")
+
+
+def _repeats(use: Use, flow: Dataflow) -> Sizes | None:
+    if use.position != 1:
+        return None
+    data = _data(use, flow)
+    target = _target(use, flow, len(data))
+    every = [
+        whole // one if whole and one else None for whole, one in zip(target, data, strict=True)
+    ]
+    return _told(every, [1] * len(data), "no repetition")
+
+
+def _resized(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the sizes or scales of Resize: twice the sides if none are declared."""
+    step, position = use
+    is_scales = position == 1 and (step.op == "Upsample" or len(step.inputs) == 2)  # noqa: PLR2004
+    is_scales = is_scales or (position == 2 and step.op == "Resize")  # noqa: PLR2004
+    data = _data(use, flow)
+    if not data or not (is_scales or position == 3):  # noqa: PLR2004
+        return None
+    target = _target(use, flow, len(data))
+    axes = _axes(use, flow, len(step.inputs), _count(step.inputs[position], flow), len(data))
+    factors: list[Number] = [2 if axis > 1 else 1 for axis in axes]
+    pairs = [(_at(data, axis), _at(target, axis)) for axis in axes]
+    if is_scales:
+        found = [whole / one if whole and one else None for one, whole in pairs]
+        return _told(found, factors, "twice the sides")
+    guess = [one and one * (by or 1) for (one, _), by in zip(pairs, factors, strict=True)]
+    return _told([whole for _, whole in pairs], guess, "twice the sides")
+
+
+def _slice(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the bounds of a slice: what is declared, or the whole axis."""
+    step, position = use
+    if position == 0:
+        return None
+    count, data = _count(step.inputs[position], flow), _data(use, flow)
+    if position > 2:  # noqa: PLR2004
+        return Sizes([*range(count)] if position == 3 else [1] * count, "a step or an axis")  # noqa: PLR2004
+    axes = _axes(use, flow, 3, count, len(data))
+    target = _target(use, flow, len(data))
+    other = flow.constant(step.inputs[3 - position])
+    steps = flow.constant(step.inputs[4]) if len(step.inputs) > 4 else None  # noqa: PLR2004
+    numbers: list[Number] = []
+    for place, axis in enumerate(axes):
+        by = 1 if steps is None else int(np.ravel(steps)[place])
+        long, whole = _at(target, axis), _at(data, axis)
+        fixed = None if other is None else int(np.ravel(other)[place])
+        if position == 1:  # where it begins
+            end = fixed if fixed is None or whole is None or fixed >= 0 else fixed + whole
+            end = end if end is None or whole is None else min(end, whole)
+            numbers.append(0 if end is None or long is None else end - long * by)
+        else:
+            numbers.append(whole if long is None else (fixed or 0) + long * by)
+    why = "where a part of an axis " + ("begins" if position == 1 else "ends")
+    return Sizes(numbers, why, sure=True)
+
+
+def _pads(use: Use, flow: Dataflow) -> Sizes | None:
+    step, position = use
+    data = _data(use, flow)
+    if not data or position not in {1, 3}:
+        return None
+    count = _count(step.inputs[position], flow)
+    if position == 3:  # noqa: PLR2004
+        return Sizes([*range(count)], "axes: the first ones")
+    axes = _axes(use, flow, 3, count // 2, len(data))
+    target = _target(use, flow, len(data))
+    before: list[Number] = []
+    after: list[Number] = []
+    for axis in axes:
+        whole, one = _at(target, axis), _at(data, axis)
+        more = None if whole is None or one is None else whole - one
+        before.append(None if more is None else more // 2)
+        after.append(None if more is None else more - more // 2)
+    guess = [float(len(data) < 3 or axis > 1) for axis in axes] * 2  # noqa: PLR2004
+    return _told([*before, *after], guess, "one at each end of the sides")
+
+
+def _parts(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the extents of a split: what its results declare, or equal ones."""
+    step, position = use
+    axis = attributes_of(step.node).get("axis", 0)
+    whole = flow.dimension(step.inputs[0], axis)
+    if position != 1 or whole is None:
+        return None
+    shape = flow.shape(step.inputs[1])
+    count = _count(step.inputs[1], flow)
+    if not shape:  # the extent of each part but the last
+        return Sizes([max(1, whole // 2)], "half of the axis", sure=True)
+    equal: list[Number] = [whole // count + (place < whole % count) for place in range(count)]
+    dims = [declared_shape(name, flow) or () for name in step.outputs]
+    known: list[Number] = [_at(each, axis) for each in dims]
+    is_whole = None not in known and sum(each or 0 for each in known) == whole
+    return Sizes(
+        known if is_whole and len(known) == count else equal, "parts of an axis", sure=True
+    )
+
+
+def _top(use: Use, flow: Dataflow) -> Sizes | None:
+    axis = attributes_of(use.step.node).get("axis", -1)
+    whole = flow.dimension(use.step.inputs[0], axis)
+    if use.position != 1 or whole is None:
+        return None
+    long = _at(declared_shape(use.step.outputs[0], flow) or (), axis)
+    return Sizes([min(whole, long or _MOST_RESULTS)], "how many of an axis", sure=True)
+
+
+def one_hot_depth(use: Use, flow: Dataflow) -> int:
+    """Returns the classes of a one-hot coding: stated, declared or usual."""
+    stated = flow.constant(use.step.inputs[1])
+    if stated is not None and np.size(stated) == 1:
+        return int(np.ravel(stated)[0])
+    axis = attributes_of(use.step.node).get("axis", -1)
+    return _at(declared_shape(use.step.outputs[0], flow) or (), axis) or _USUAL
+
+
+def _depth(use: Use, flow: Dataflow) -> Sizes | None:
+    return (
+        Sizes([one_hot_depth(use, flow)], "classes of a one-hot coding") if use.position else None
+    )
+
+
+def _range(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds a bound or the step of a range: of the declared length, or of sixteen."""
+    start, limit, delta = (
+        None if value is None else float(np.ravel(value)[0])
+        for value in map(flow.constant, use.step.inputs)
+    )
+    declared = _at(declared_shape(use.step.outputs[0], flow) or (), 0)
+    long, by = declared or _USUAL, delta or 1.0
+    if declared is None and start is None and limit is not None and limit * by > 0:
+        start = 0.0
+    first = start if start is not None else 0.0 if limit is None else limit - long * by
+    values = (first, first + long * by, by)
+    return Sizes([values[use.position]], "a range", sure=declared is not None)
+
+
+def _axes_of(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the axes that Squeeze, Unsqueeze or a reduction takes: those that give the declared
+    shape, or the last ones that fit."""
+    step, position = use
+    data = _data(use, flow)
+    if position != 1:
+        return None
+    count, declared = _count(step.inputs[1], flow), declared_shape(step.outputs[0], flow)
+    rank = len(data) + count if step.op == "Unsqueeze" else len(data)
+    fitting = [
+        (declared == shape, axes)
+        for axes in combinations(reversed(range(rank)), count)
+        if (shape := _shape_with(use, data, axes)) is not None
+    ]
+    if not fitting:
+        return None
+    is_declared, axes = max(fitting, key=lambda each: each[0])
+    return Sizes(sorted(axes), _DECLARED if is_declared else "the last axis", sure=True)
+
+
+def _shape_with(use: Use, data: Dimensions, axes: Sequence[int]) -> Dimensions | None:
+    """Returns the result's shape with these axes, None if the operator refuses them."""
+    if use.step.op == "Unsqueeze":
+        rest = iter(data)
+        return tuple(1 if axis in axes else next(rest) for axis in range(len(data) + len(axes)))
+    if use.step.op == "Squeeze":
+        if any(data[axis] not in {1, None} for axis in axes):
+            return None
+    elif attributes_of(use.step.node).get("keepdims", 1):
+        return tuple(1 if axis in axes else size for axis, size in enumerate(data))
+    return tuple(size for axis, size in enumerate(data) if axis not in axes)
+
+
+def _window(use: Use, flow: Dataflow) -> Sizes | None:
+    return _told(_target(use, flow, 1), [_USUAL], "a short window")
+
+
+def _always(numbers: dict[int, float], why: str) -> Callable[[Use, Dataflow], Sizes | None]:
+    """Returns a rule of operands that have the same number in every model."""
+
+    def told(use: Use, _: Dataflow) -> Sizes | None:
+        number = numbers.get(use.position)
+        return None if number is None else Sizes([number], why)
+
+    return told
+
+
+_TOLD: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {
+    **dict.fromkeys(("Reshape", "Expand", "ConstantOfShape"), _shape_of_result),
+    "Tile": _repeats,
+    **dict.fromkeys(("Resize", "Upsample"), _resized),
+    "Slice": _slice,
+    "Pad": _pads,
+    **dict.fromkeys(("Split", "SplitToSequence"), _parts),
+    "TopK": _top,
+    "OneHot": _depth,
+    "Range": _range,
+    **dict.fromkeys(("Squeeze", "Unsqueeze"), _axes_of),
+    **{f"Reduce{kind}": _axes_of for kind in _REDUCTIONS},
+    **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _window),
+    **dict.fromkeys(("CumSum", "CumProd"), _always({1: -1}, "the last axis")),
+    **dict.fromkeys(("SequenceAt", "SequenceErase"), _always({1: 0}, "the first of a sequence")),
+    "SequenceInsert": _always({2: 0}, "the first of a sequence"),
+    "Loop": _always({0: 4}, "how often the model does something"),
+    "NonMaxSuppression": _always({2: 100, 3: 0.45, 4: 0.25}, "what detectors are given"),
+    "Trilu": _always({1: 0}, "the diagonal"),
+}
