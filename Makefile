@@ -36,23 +36,23 @@ environment: $(STAMP)
 
 # What is fast, a smoke of the compiler and one whole run: under five minutes on two cores.
 test: $(STAMP)
-	$(TESTS) -n $(CORES) --dist worksteal -m "not slow and not gpu_job and not pipelines" \
+	$(TESTS) -n $(CORES) --dist worksteal -m "not slow and not gpu_job and not pipelines and not proof" \
 	  --hypothesis-profile=quick $(addprefix --ignore=,$(HOUSE))
 
 # Everything that CI runs.
 test-all: $(STAMP)
 	$(TESTS) -n $(WORKERS) --dist worksteal
-	$(TESTS) -m "gpu_job and not pipelines"
+	$(TESTS) -n $(CORES) --dist worksteal -m "gpu_job and not proof"
 
-# The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, pipelines, new seeds.
+# The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, whole runs, pipelines, new seeds.
 prove: pipelines-environment
 	$(TESTS) -n $(WORKERS) --hypothesis-profile=fuzz --timeout=3600 tests/protocol tests/servers tests/adversary tests/security
-	$(TESTS) -m pipelines
+	$(TESTS) -m "pipelines or proof"
 	$(MAKE) fuzz
 
 # Whole jobs on the stand-in for a CUDA device: a few minutes each.
 gpu-jobs: $(STAMP)
-	$(TESTS) -m gpu_job
+	$(TESTS) -n $(CORES) --dist worksteal -m gpu_job
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
 pipelines: pipelines-environment
@@ -68,7 +68,7 @@ programs:
 # Property tests with new seeds, again and again until the minutes are over or one fails.
 fuzz: $(STAMP)
 	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); while [ $$(date +%s) -lt $$end ]; do \
-	  $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not e2e and not pipelines" \
+	  $(BIN)/python -m pytest -q -n $(WORKERS) -m "hypothesis and not e2e and not pipelines and not proof" \
 	    --hypothesis-profile=fuzz --hypothesis-seed=random || exit 1; done
 
 check: $(STAMP)

@@ -209,7 +209,7 @@ def _record_tests(tree: Path, room: str, tell: int) -> None:
                     if path.startswith(("plugin/", "cache/")):
                         _tell(tell, f"runs {path}:{code.co_name} {item.nodeid}")
 
-    arguments = [*OPTIONS, "-m", "not slow and not gpu_job and not pipelines", room]
+    arguments = [*OPTIONS, "-m", "not slow and not gpu_job and not pipelines and not proof", room]
     _tell(tell, f"code {int(pytest.main(arguments, plugins=[Recorder()]))}\nend")
 
 

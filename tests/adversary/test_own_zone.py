@@ -45,7 +45,9 @@ budget:
   trials: 8
 gate:
   pairs: 4
-  seconds: 20
+  seconds: 1
+  extend: false
+  rare-launches: 0
 """
 ZONE = "pr/org/x/7"
 # Three channels fill no vector, so that no default schedule is good and the record's is used.
@@ -173,6 +175,7 @@ def test_a_slow_schedule_that_claims_to_be_fast_slows_no_base_down(shop: Shop) -
     assert f"zone {ZONE}, which is not trusted" in report
 
 
+@pytest.mark.proof
 def test_with_a_budget_the_claim_is_measured_beside_what_it_would_displace(shop: Shop) -> None:
     shop.stock(main=[shop.best], own=[forged(shop.slow, like=shop.best)])
     outcome = shop.tuned()
@@ -181,6 +184,7 @@ def test_with_a_budget_the_claim_is_measured_beside_what_it_would_displace(shop:
     assert shop.slow.decisions not in [each.decisions for each in outcome.records[:1]]
 
 
+@pytest.mark.proof
 def test_what_an_earlier_push_really_found_is_used_after_two_trials(shop: Shop) -> None:
     shop.stock(main=[shop.slow], own=[shop.best])
     outcome = shop.tuned()

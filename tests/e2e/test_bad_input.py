@@ -178,6 +178,7 @@ def test_a_run_without_room_blames_the_disk(
 # A run that may not measure anything builds with what similar layers have, and says so.
 
 
+@pytest.mark.proof
 def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_path: Path) -> None:
     config = COMPILED.replace("trials: 2", "trials: 4") + FIRST_ANALYSIS
     workspace = Workspace(tmp_path / "w", config)

@@ -77,6 +77,7 @@ def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) 
     assert "metric 0.7 to 0.6" in json.loads(done.stdout)["findings"][0]["reason"]
 
 
+@pytest.mark.proof
 def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
     """Not tuned: what is compared is whatever each of them builds."""
     model = "models/m.onnx"

@@ -195,7 +195,7 @@ def test_a_model_that_does_not_fit_says_that_the_device_has_no_memory(
     assert "ships with nothing: TVM: the compiled model does not run (CUDA" in warmed.stdout
 
 
-@pytest.mark.pipelines
+@pytest.mark.proof
 def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
     tmp_path: Path, cuda_stand_in: WhatCuda
 ) -> None:
@@ -240,7 +240,7 @@ def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
     assert "that wrote to zone" in told.stdout
 
 
-@pytest.mark.pipelines
+@pytest.mark.proof
 def test_the_actions_stages_measure_two_models_on_two_gpu_runners(
     tmp_path: Path, cuda_stand_in: WhatCuda, node_modules: Path
 ) -> None:
@@ -278,7 +278,7 @@ def test_the_actions_stages_measure_two_models_on_two_gpu_runners(
     assert findings == {"models/m.onnx": "pass", "models/n.onnx": "pass"}
 
 
-@pytest.mark.pipelines
+@pytest.mark.proof
 def test_one_launch_of_the_whole_model_is_tried_and_new_weights_pass(
     tmp_path: Path, cuda_stand_in: WhatCuda
 ) -> None:

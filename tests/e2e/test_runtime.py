@@ -85,6 +85,7 @@ def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None
     assert 'ships with ONNX Runtime (TVM: operator Det (node "odd")' in done.stderr
 
 
+@pytest.mark.proof
 def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
     (tmp_path / "no" / "tvm").mkdir(parents=True)

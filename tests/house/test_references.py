@@ -96,14 +96,15 @@ def is_a_module(name: str) -> bool:
 def told() -> Iterator[tuple[Path, str]]:
     """Yields each source with the text that it addresses to readers."""
     for path in OURS:
-        yield path, "\n".join(comments_and_docstrings(path))
+        if FILE_NAME.search(text := path.read_text()):
+            yield path, "\n".join(comments_and_docstrings(text))
     for path in [*PAGES, *SETTINGS]:
         yield path, path.read_text()
 
 
-def comments_and_docstrings(path: Path) -> Iterator[str]:
+def comments_and_docstrings(source: str) -> Iterator[str]:
     previous = tokenize.NEWLINE
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         starts = previous in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.NL)
         if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and starts):
             yield token.string
@@ -115,10 +116,13 @@ def is_a_file(name: str, source: Path) -> bool:
     homes = [source.parent, *(ROOT / package for package in ("", "tests", *PACKAGES))]
     if any((home / named).exists() for home in homes):
         return True
-    return any(PurePosixPath(known).match(str(named)) for known in known_files())
+    return str(named) in known_files()
 
 
 @cache
-def known_files() -> list[str]:
+def known_files() -> set[str]:
+    """Each file of the repository, by its path and by every end of it."""
     listed = ["git", "-C", str(ROOT), "ls-files"]
-    return subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    parts = [path.split("/") for path in found]
+    return {"/".join(each[at:]) for each in parts for at in range(len(each))}

@@ -73,6 +73,8 @@ ALLOWED_ELSEWHERE = {
     ("plugin/tunegate/system/processes/environment_start.py", "runpy"),
     ("plugin/tunegate/system/processes/isolated_start.py", "runpy"),
 }
+Nodes = list[ast.Attribute | ast.Import | ast.ImportFrom]
+KINDS = (ast.Attribute, ast.Import, ast.ImportFrom)
 COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ")
 
 
@@ -81,24 +83,22 @@ def name_of(path: Path) -> str:
 
 
 def test_processes_are_started_at_the_doors_only() -> None:
-    found = {name_of(path): set(starts(tree)) for path, tree in trees()}
+    found = {name_of(path): set(starts(nodes)) for path, nodes in telling_nodes()}
     assert {name: kinds for name, kinds in found.items() if kinds} == STARTERS
 
 
 def test_nothing_else_that_could_start_one_is_imported() -> None:
-    found = {(name_of(path), module) for path, tree in trees() for module in modules(tree)}
+    found = {(name_of(path), each) for path, nodes in telling_nodes() for each in modules(nodes)}
     assert {each for each in found if each[1] in OTHER_STARTERS} == ALLOWED_ELSEWHERE
 
 
 def test_no_starter_hides_behind_another_name() -> None:
-    for path, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom):
-                assert node.module not in {"subprocess", "os", "sys"}, path
+    names = {"subprocess", "os", "sys"}
+    for path, nodes in telling_nodes():
+        for node in nodes:
+            assert not (isinstance(node, ast.ImportFrom) and node.module in names), path
             if isinstance(node, ast.Import):
-                assert not [
-                    a for a in node.names if a.asname and a.name in {"subprocess", "os", "sys"}
-                ]
+                assert not [each for each in node.names if each.asname and each.name in names]
 
 
 def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
@@ -138,29 +138,30 @@ def test_a_library_is_loaded_at_few_places_and_from_where_we_built_it() -> None:
     """What reads a model loads no library for it but one that the base's configuration names by its
     digest, and no compiled code but what the compiler child wrote, for the process that measures
     it."""
-    found = {(name_of(path), name) for path, tree in trees() for name in loads(tree)}
+    found = {(name_of(path), name) for path, nodes in telling_nodes() for name in loads(nodes)}
     assert found == LOADERS
 
 
-def loads(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def loads(nodes: Nodes) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in LOADING:
             yield node.attr
 
 
 @functools.cache
-def trees() -> list[tuple[Path, ast.AST]]:
+def telling_nodes() -> list[tuple[Path, Nodes]]:
+    """The imports and attributes of each file of the product."""
     return [
-        (path, ast.parse(path.read_text()))
+        (path, [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, KINDS)])
         for part in ("action", "plugin", "cache")
         for path in (ROOT / part).rglob("*.py")
         if not {"tests", "examples"} & {*path.relative_to(ROOT).parts}  # those of extras
     ]
 
 
-def starts(tree: ast.AST) -> Iterator[str]:
+def starts(nodes: Nodes) -> Iterator[str]:
     """What starts a process, or says which Python to start."""
-    for node in ast.walk(tree):
+    for node in nodes:
         name = dotted(node)
         module, _, attribute = name.partition(".")
         if (
@@ -179,8 +180,8 @@ def dotted(node: ast.AST) -> str:
             return ""
 
 
-def modules(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def modules(nodes: Nodes) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

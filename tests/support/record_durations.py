@@ -1,6 +1,6 @@
 """Writes tests/durations.json from JUnit files of a run of all tests:
 
-    python -m pytest -n 2 -m "not pipelines" --junitxml=full.xml
+    python -m pytest -n 2 -m "not pipelines and not proof" --junitxml=full.xml
     python -m tests.support.record_durations full.xml
 
 The longest tests are slow, as many as it takes for the rest to fit into `--rest` seconds of one

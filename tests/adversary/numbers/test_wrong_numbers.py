@@ -28,7 +28,7 @@ models:
 targets: [{name: cpu, runtime: onnxruntime, threads: 1}]
 cache: {url: cache}
 budget: {trials: 0}
-gate: {pairs: 4, seconds: 5}
+gate: {pairs: 4, seconds: 1, extend: false, rare-launches: 0}
 """
 INT8 = "onnxruntime-int8.dynamic"
 
@@ -113,7 +113,7 @@ models:
 targets: [{{name: cpu, runtime: onnxruntime, threads: 1}}]
 cache: {{url: cache}}
 budget: {{trials: 0}}
-gate: {{pairs: 4, seconds: 5}}
+gate: {{pairs: 4, seconds: 1, extend: false, rare-launches: 0}}
 """
 MEASURE = """\
 import sys

@@ -21,7 +21,11 @@ from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 
-ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90")
+ARCHITECTURES = (
+    "sm_80",
+    "sm_90",
+    *(pytest.param(each, marks=pytest.mark.proof) for each in ("sm_86", "sm_89")),
+)
 EM_CUDA = 190
 
 
@@ -91,13 +95,13 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("packages")
-def test_products_of_halves_become_code_of_tensor_cores_for_every_architecture() -> None:
-    for arch in ARCHITECTURES:
-        _, candidate = proposed(half_product(256), arch, count=1)
-        assert candidate.origin == "search"
-        source = kernels(tvm.ir.load_json(candidate.module), arch)
-        assert "mma_sync" in source
-        assert architecture(compile_cuda(source, target_format="cubin", arch=arch)) == arch
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_products_of_halves_become_code_of_tensor_cores(arch: str) -> None:
+    _, candidate = proposed(half_product(256), arch, count=1)
+    assert candidate.origin == "search"
+    source = kernels(tvm.ir.load_json(candidate.module), arch)
+    assert "mma_sync" in source
+    assert architecture(compile_cuda(source, target_format="cubin", arch=arch)) == arch
 
 
 @pytest.mark.usefixtures("packages")

@@ -44,6 +44,7 @@ def test_the_commit_is_found_by_few_measurements(workspace: Workspace) -> None:
     assert f'"change {SLOW}"' in done.stderr
 
 
+@pytest.mark.proof
 def test_a_range_without_a_slowdown_has_nothing_to_find(workspace: Workspace) -> None:
     since = f"HEAD~{COMMITS - SLOW}..HEAD"
     done = workspace.tunegate("bisect", since, "--json", "--margin-percent", "90")

@@ -41,8 +41,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
     wheels.mkdir()
     small_wheel(wheels, "onnxruntime", USUAL, "9.0", needs=["arrays"])
     small_wheel(wheels, "onnxruntime", USUAL + SLOW, "9.1", needs=["arrays"])
-    for version in ("1.0", "2.0"):
-        small_wheel(wheels, "arrays", version=version)
+    small_wheel(wheels, "arrays", version="1.0")
     with serving_packages(wheels) as server:
         yield server
 
@@ -66,15 +65,14 @@ def request_of(tmp_path: Path, index: Index) -> PullRequest:
     return made
 
 
-def test_a_slower_runtime_is_found_among_other_packages_that_changed(
-    request_of: PullRequest,
-) -> None:
-    request_of.write(LOCK, "onnxruntime==9.1\narrays==2.0\n")
+def test_a_slower_runtime_is_found(request_of: PullRequest) -> None:
+    """Among several packages that changed it is searched for: test_package_search.py."""
+    request_of.write(LOCK, "onnxruntime==9.1\narrays==1.0\n")
     done = request_of.judge()
     assert done.exit_code == 1, done.err
     (finding,) = done.verdict["findings"]
     assert finding["model"] == "models/m.onnx (onnxruntime of requirements.txt)"
-    assert "onnxruntime 9.0 -> 9.1 did it, of 2 packages that differ" in finding["reason"]
+    assert "onnxruntime 9.0 -> 9.1 is all that differs" in finding["reason"]
 
 
 def test_packages_that_no_runtime_needs_change_nothing(request_of: PullRequest) -> None:
@@ -90,10 +88,7 @@ def test_packages_that_no_runtime_needs_change_nothing(request_of: PullRequest) 
     [
         ("--extra-index-url {other}\nonnxruntime==9.1\narrays==1.0\n", "not in watch.indexes"),
         ("onnxruntime @ {place}/onnxruntime-9.1-py3-none-any.whl\narrays==1.0\n", "taken from"),
-        ("onnxruntime @ file://{wheels}/onnxruntime-9.1-py3-none-any.whl\n", "taken from file"),
-        ("onnxruntime>=9\narrays==1.0\n", "not pinned to one version"),
         ("onnxruntime==9.1\n", "arrays is needed and not pinned"),
-        ("-r ../outside.txt\n", "outside of the repository"),
         ("onnxruntime==9.7\narrays==1.0\n", "onnxruntime==9.7"),
     ],
 )
@@ -101,7 +96,7 @@ def test_no_code_comes_from_elsewhere(
     text: str, why: str, request_of: PullRequest, other: Index
 ) -> None:
     place = other.address.removesuffix("simple") + "files"
-    request_of.write(LOCK, text.format(other=other.address, place=place, wheels=other.wheels))
+    request_of.write(LOCK, text.format(other=other.address, place=place))
     done = request_of.judge()
     assert done.exit_code == 2, done.err
     assert why in " ".join(done.err.split())
