@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED = """\
 from benchmarks.kit.command import command_line
@@ -85,23 +83,6 @@ assert found.machine and found.date and found.commit, found
     assert done.returncode == 0, done.stderr
 
 
-def test_a_run_knows_the_rows_under_the_name_that_it_saves_to(tmp_path: Path) -> None:
-    program = f"""\
-import sys
-from pathlib import Path
-from benchmarks.kit.results import save, saved_rows
-folder = Path({str(tmp_path)!r})
-sys.argv = ["benchmarks/papers/headlines.py", "--save", "papers"]
-assert saved_rows(folder) == {{}}
-save("papers", "| row | ms |\\n|---|--:|\\n| a | 1 |", folder)
-assert saved_rows(folder) == {{"a": ("a", "1")}}
-sys.argv = ["benchmarks/papers/headlines.py"]
-assert saved_rows(folder) == {{}}
-"""
-    done = run(program)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_benchmark_that_is_stopped_keeps_the_rows_that_it_has(tmp_path: Path) -> None:
     program = f"""\
 import os, signal, sys
@@ -120,17 +101,6 @@ os.kill(os.getpid(), signal.SIGTERM)
     assert '"a"' in (tmp_path / "x.json").read_text()
 
 
-def test_a_benchmark_that_printed_no_table_saves_nothing(tmp_path: Path) -> None:
-    program = f"""\
-from pathlib import Path
-from benchmarks.kit.results import save
-save("cap", "it failed", Path({str(tmp_path)!r}))
-"""
-    done = run(program)
-    assert "cap: nothing is saved, no table was printed" in done.stderr
-    assert not [*tmp_path.iterdir()]
-
-
 def test_the_pages_are_made_of_the_results() -> None:
     program = """\
 from benchmarks.kit.page import PAGE, pages
@@ -142,34 +112,6 @@ assert not stale and there < {*made}, f"run `make figures`: {stale or there - {*
 """
     done = run(program)
     assert done.returncode == 0, done.stderr
-
-
-def test_the_overview_has_the_first_sentence_of_a_finding() -> None:
-    program = """\
-import msgspec
-from benchmarks.kit.page import PAGE, pages
-from benchmarks.kit.results import RESULTS, load
-result = load(next(RESULTS.glob("*.json")))
-changed = msgspec.structs.replace(result, says="TVM takes 0.5 of it. [More](../x.md) is not said.")
-overview = pages([changed])[PAGE]
-assert "| TVM takes 0.5 of it. |" in overview and "More" not in overview, overview
-"""
-    done = run(program)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [("says=''", "write says into its file"), ("group='Other'", "write its group into its file")],
-)
-def test_a_result_without_its_words_is_refused(change: str, said: str) -> None:
-    program = f"""\
-import msgspec
-from benchmarks.kit.page import pages
-from benchmarks.kit.results import RESULTS, load
-pages([msgspec.structs.replace(load(min(RESULTS.glob("*.json"))), {change})])
-"""
-    assert said in run(program).stderr
 
 
 def test_every_result_has_a_command() -> None:
@@ -231,13 +173,7 @@ for name in sys.argv[1:]:
 def test_every_benchmark_says_what_it_does_and_takes() -> None:
     """They run in one process: importing a compiler for each of them would take minutes."""
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in COMMANDS]
-    done = subprocess.run(
-        [sys.executable, "-c", HELP_OF_EACH, *names],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(HELP_OF_EACH, *names)
     assert done.returncode == 0, done.stderr
     told = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
     assert [name for name in names if told.get(name) != "True"] == []
@@ -300,32 +236,9 @@ assert paired([lambda: next(times)] * 2, 3) == (4.0, 2.0, 2.0)
 """
 
 
-def said(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_options_have_the_types_of_their_defaults_and_a_table_its_columns() -> None:
-    assert said().stdout.splitlines() == [
+    assert run(PROGRAM).stdout.splitlines() == [
         "| model | trials | seconds | seeds | folders | server | shuffled |",
         "|---|--:|--:|--:|--:|---|--:|",
         "| squeezenet | 8 | 1.5 | [1, 2] | None | moto | False |",
     ]
-
-
-def test_what_the_command_line_says_takes_the_place_of_a_default() -> None:
-    given = ("resnet50", "--trials", "3", "--seconds", "2", "--seeds", "7", "--shuffled")
-    assert said(*given, "--server", "ceph").stdout.splitlines()[-1] == (
-        "| resnet50 | 3 | 2.0 | [7] | None | ceph | True |"
-    )
-
-
-def test_what_is_none_of_the_choices_is_refused() -> None:
-    done = said("--server", "other")
-    assert done.returncode == 2
-    assert "invalid choice: 'other'" in done.stderr

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.models.deciding_values import deciding_values
 from tunegate.models.seeded_inputs import load_value, save_value
 
 
@@ -42,22 +42,6 @@ def test_a_shape_decides_and_so_does_all_that_it_is_computed_from() -> None:
     assert found == {"shape", "product", "a", "b", "c"}
 
 
-def test_what_is_only_computed_with_decides_nothing() -> None:
-    assert (
-        deciding_values(model(node("MatMul", ["x", "w"], "y"), node("Relu", ["y"], "z"))) == set()
-    )
-
-
-def test_the_shape_of_a_tensor_does_not_depend_on_what_is_in_it() -> None:
-    nodes = (node("Shape", ["x"], "size"), node("Expand", ["y", "size"], "out"))
-    assert deciding_values(model(*nodes)) == {"size"}
-
-
-def test_an_input_that_is_not_given_is_no_value() -> None:
-    found = deciding_values(model(node("Resize", ["x", "", "scales"], "out")))
-    assert found == {"scales"}
-
-
 def test_a_condition_decides_and_what_both_branches_give_is_made_inside() -> None:
     branch = body(node("Relu", ["deep"], "inner"))
     chosen = node("If", ["condition"], "sizes", then_branch=branch, else_branch=branch)
@@ -81,13 +65,6 @@ def test_a_function_hands_what_it_is_given_to_its_formal_inputs() -> None:
     found = deciding_values(model(call, functions=(function,)))
     assert {"size", "actual"} <= found
     assert "data" not in found
-
-
-def test_nodes_of_graphs_inside_and_of_functions_are_nodes() -> None:
-    branch = body(node("Relu", ["a"], "inner"))
-    chosen = node("If", ["c"], "out", then_branch=branch, else_branch=branch)
-    assert sorted(each.op_type for each in nodes_of(model(chosen))) == ["If", "Relu", "Relu"]
-    assert len(bodies_of(chosen)) == 2
 
 
 def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() -> None:

@@ -103,13 +103,6 @@ def exported(
     return export_models(changes, source)
 
 
-def test_each_side_gets_a_file_of_its_own_content(tmp_path: Path) -> None:
-    found = exported(make_changes(), Versions(), tmp_path)
-    content = {side: model.file.read_text() for (_, side), model in found.files.items()}
-    assert content == {"base": "b", "head": "h"}
-    assert found.unreadable == {}
-
-
 def test_a_job_for_the_compiler_has_the_shapes_that_the_configuration_asks_for(
     tmp_path: Path,
 ) -> None:
@@ -195,12 +188,6 @@ def test_values_that_do_not_fit_a_head_are_its_problem_and_a_base_is_run_without
     assert [side for _, side in found.files] == ["base"]
 
 
-def test_the_head_is_given_the_inputs_of_its_base(tmp_path: Path) -> None:
-    found = exported(make_changes(), Versions(), tmp_path)
-    base, head = (found.job(CHANGE.path, side, CONFIG.targets[0]) for side in ("base", "head"))
-    assert (base.inputs.base, head.inputs.base) == ("", str(base.file.absolute()))
-
-
 @pytest.mark.parametrize("kind", ["deleted", "renamed", "unreadable"])
 def test_a_model_without_work_has_no_side(kind: Kind) -> None:
     assert msgspec.structs.replace(CHANGE, kind=kind).compiled_sides == {}
@@ -233,12 +220,6 @@ def test_a_head_that_became_dynamic_is_run_at_the_sizes_of_its_base(tmp_path: Pa
     assert found.unreadable == {}
     assert found.files[CHANGE.path, "head"].shapes == {"x": (2, 8)}
     assert found.resized == {(CHANGE.path, "head"): {"x": (2, 8)}}
-
-
-def test_a_base_of_the_sizes_that_are_asked_for_resizes_nothing(tmp_path: Path) -> None:
-    found = sizes(tmp_path, ModelInput("x", (1, 8)), ModelInput("x", (None, 8), ("batch", "")))
-    assert found.files[CHANGE.path, "head"].shapes == {"x": (1, 8)}
-    assert found.resized == {}
 
 
 def test_a_head_that_became_static_is_compared_where_it_takes_what_is_asked(

@@ -22,14 +22,6 @@ def test_each_file_is_one_revision_of_the_model(tmp_path: Path) -> None:
         assert copy.read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_different_files_are_different_versions(tmp_path: Path) -> None:
-    save(matmul_model(), tmp_path / "a.onnx")
-    save(matmul_model(rows=8), tmp_path / "b.onnx")
-    pair = FilePair(tmp_path / "a.onnx", tmp_path / "b.onnx")
-    digests = {pair.version(side, "b.onnx").content_digest for side in ("base", "head")}
-    assert len(digests) == 2
-
-
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_text("nonsense")
     pair = FilePair(tmp_path / "a.onnx", tmp_path / "a.onnx")
@@ -92,18 +84,6 @@ def exported(workspace: Workspace, into: Path, *words: str) -> set[str]:
     repository = GitRepository(workspace.root)
     export_named_files(repository, "HEAD", words, into)
     return {str(each.relative_to(into)) for each in into.rglob("*") if each.is_file()}
-
-
-def test_files_and_whole_directories_are_written(workspace: Workspace, tmp_path: Path) -> None:
-    into = tmp_path / "into"
-    found = exported(workspace, into, "python", "./tools", "--labels=labels.json")
-    assert found == {"tools/wer.py", "tools/more/words.txt", "labels.json"}
-    assert (into / "tools/wer.py").read_text() == "tools/wer.py"
-
-
-def test_what_lies_elsewhere_is_not_written(workspace: Workspace, tmp_path: Path) -> None:
-    outside = ("python", "-m", "tool", "../tools", str(workspace.root / "tools"), "", "=", ".")
-    assert exported(workspace, tmp_path / "into", *outside) == set()
 
 
 def test_the_file_of_the_revision_counts_and_not_that_of_the_checkout(

@@ -79,12 +79,6 @@ def test_a_readable_file_that_is_refused_says_why(workspace: Workspace) -> None:
     assert odd.is_broken
 
 
-def test_a_tracked_file_that_is_gone_is_listed_with_a_note(workspace: Workspace) -> None:
-    (workspace.root / "models" / "m.onnx").unlink()
-    (gone,) = find_models(workspace.root)
-    assert gone.note.startswith("not in the working tree")
-
-
 def test_a_directory_that_is_no_repository_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RevisionError, match=r"not a git repository with a working tree"):
         find_models(tmp_path)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate.artifacts.changes import ModelInput
-from tunegate.models.likely_sizes import ModelKind, is_generated, likely_size, model_kind
+from tunegate.models.likely_sizes import ModelKind, likely_size, model_kind
 from tunegate.models.size_evidence import Evidence
 
 
@@ -47,10 +47,6 @@ def test_without_a_name_the_place_says_it(
     assert found == sizes
 
 
-def test_the_state_of_a_recurrent_model_has_its_batch_in_the_middle() -> None:
-    assert likely_size(ModelInput("state", (2, None, 128)), 1).sizes == (1,)
-
-
 def test_a_piece_of_sound_is_counted_in_samples_where_a_state_is_kept() -> None:
     rate, sound = ModelInput("sr", ()), ModelInput("input", (None, None), dtype="float32")
     found = likely_size(sound, 1, model_kind((sound, rate)))
@@ -66,13 +62,6 @@ def test_a_signal_without_a_state_is_a_second_of_sound() -> None:
     assert (found.sizes[0], found.kind) == (44100, "sound")
     assert found.reason(44100) == "one second of sound: config.json beside it says it"
     assert found.reason(8000) == "samples of sound"
-
-
-def test_tokens_and_frames_of_features_are_no_sound() -> None:
-    tokens = ModelInput("ids", (None, None), dtype="int64")
-    frames = ModelInput("features", (None, None, 80), dtype="float32")
-    assert likely_size(tokens, 1).sizes[0] == 128
-    assert likely_size(frames, 1).sizes[0] == 128
 
 
 @pytest.mark.parametrize(
@@ -111,11 +100,6 @@ def test_a_recognizer_of_text_is_tried_with_lines_first() -> None:
     assert _pairs(Evidence(hints=frozenset({"text line", "detector"})))[0] == (640, 640)
 
 
-def test_what_the_file_says_of_its_image_comes_first() -> None:
-    known = Evidence(image=(736, 1280), why={"image": "the model's metadata say it"})
-    assert _pairs(known)[:2] == [(736, 1280), (224, 224)]
-
-
 def test_tokens_are_not_more_than_the_model_has_positions_for() -> None:
     tokens = ModelInput("input_ids", (None, None), ("batch", "sequence"), dtype="int64")
     known = Evidence(max_length=77, why={"max_length": "config.json beside it says it"})
@@ -123,9 +107,3 @@ def test_tokens_are_not_more_than_the_model_has_positions_for() -> None:
     assert (found.sizes[0], max(found.sizes)) == (77, 77)
     longer = Evidence(max_length=512, why={"max_length": ""})
     assert likely_size(tokens, 1, ModelKind(longer)).sizes[:2] == (128, 512)
-
-
-@pytest.mark.parametrize("name", ["unk__214", "DynamicDimension.0", "p2o.DynamicDimension.1", "s0"])
-def test_a_number_of_an_exporter_says_nothing(name: str) -> None:
-    assert is_generated(name)
-    assert likely_size(ModelInput("x", (None, 8), (name, "")), 0).sizes == (1,)

@@ -28,12 +28,6 @@ def test_a_static_model_keeps_its_inputs_and_drops_what_the_optimizer_adds(tmp_p
     assert [i.name for i in onnx.load(prepared.optimized).graph.input] == ["x"]
 
 
-def test_a_dynamic_dimension_takes_its_size_from_the_config(tmp_path: Path) -> None:
-    file = save(matmul_model(rows="batch"), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={"x": (5, 16)}, into=tmp_path / "p", path="m.onnx")
-    assert prepared.inputs[0].shape == (5, 16)
-
-
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [

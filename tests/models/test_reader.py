@@ -53,12 +53,6 @@ def test_a_plain_model_is_named_by_its_blob(project: Checkout) -> None:
     assert (version.size_bytes, version.graph_digest) == (len(CONV), None)
 
 
-def test_a_model_smaller_than_a_pointer_is_a_model(project: Checkout) -> None:
-    assert len(SMALL) < 1024
-    project.commit({"m.onnx": SMALL})
-    assert only_model(project).storage == "git"
-
-
 def test_an_lfs_pointer_names_its_content(project: Checkout) -> None:
     project.commit({"m.onnx": lfs_pointer_to(CONV)})
     version = only_model(project)
@@ -198,12 +192,6 @@ def test_the_outline_of_a_content_is_made_once(project: Checkout) -> None:
     assert outline is not None
     assert reader.outline(found["elsewhere/n.onnx"]) is outline
     assert reader.outline(found["other.onnx"]) != outline
-
-
-def test_a_model_without_data_files_has_none(project: Checkout) -> None:
-    project.commit({"m.onnx": CONV})
-    version, problem = reader_of(project).with_data_files(only_model(project))
-    assert (version.external, problem) == ((), "")
 
 
 def test_a_link_is_not_followed(project: Checkout) -> None:

@@ -283,19 +283,9 @@ def beside(name: str, **document: object) -> Evidence:
     return evidence_of(model(), "models/m.onnx", {name: json.dumps(document).encode()})
 
 
-def test_a_detector_says_its_own_image_size() -> None:
-    found = evidence_of(model(imgsz="[1280, 1280]", stride="32"), "models/best.onnx")
-    assert found.image == (1280, 1280)
-    assert found.why == {"image": "the model's metadata say it"}
-
-
 @pytest.mark.parametrize("size", ["640", "[1, 3, 640, 640]", "640x640", "(640, 640)"])
 def test_an_image_size_is_read_in_the_forms_that_exporters_write(size: str) -> None:
     assert evidence_of(model(input_size=size), "m.onnx").image == (640, 640)
-
-
-def test_metadata_say_a_sample_rate() -> None:
-    assert evidence_of(model(sample_rate="22050"), "m.onnx").sample_rate == 22050
 
 
 @pytest.mark.parametrize(
@@ -320,10 +310,6 @@ def test_configurations_beside_a_model_say_how_long_its_inputs_are() -> None:
     assert beside("tokenizer_config.json", model_max_length=77).max_length == 77
     assert beside("config.json", **WHISPER).frames == 3000
     assert beside("preprocessor_config.json", sampling_rate=16000).sample_rate == 16000
-
-
-def test_a_limit_that_is_no_limit_says_nothing() -> None:
-    assert beside("tokenizer_config.json", model_max_length=10**30).max_length == 0
 
 
 @pytest.mark.parametrize(
@@ -380,7 +366,6 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 TENSOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [0, "n"])
 SEQUENCE = helper.make_sequence_type_proto(TENSOR)
-MAP = onnx.TypeProto(map_type={"key_type": TensorProto.STRING, "value_type": TENSOR})
 
 
 @pytest.mark.parametrize(
@@ -402,11 +387,6 @@ def test_what_has_tensors_inside_has_their_type(
     made = made_of(helper.make_value_info("x", kind))
     assert (made.form, made.kind) == (form, words)
     assert [stated_size(each) for each in made.tensor.shape.dim] == [0, None]
-
-
-@pytest.mark.parametrize("kind", [MAP, helper.make_sequence_type_proto(MAP), onnx.TypeProto()])
-def test_what_cannot_be_given_has_no_form(kind: onnx.TypeProto) -> None:
-    assert made_of(onnx.ValueInfoProto(name="x", type=kind)).form is None
 
 
 def test_sequences_inside_of_sequences_have_no_form() -> None:

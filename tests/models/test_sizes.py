@@ -298,13 +298,6 @@ def tensor(*values: float) -> TensorProto:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "values"), [("target_weights", [3.0, -4.0]), ("base_values", [7.0])]
-)
-def test_values_of_leaves_are_weights(attribute: str, values: list[float]) -> None:
-    assert digest_of({attribute: values}) == digest_of()
-
-
-@pytest.mark.parametrize(
     ("attribute", "values"),
     [
         ("nodes_values", [0.25, 0.0, 0.0]),
@@ -343,8 +336,3 @@ def test_what_is_fitted_to_data_is_a_weight(operator: str, attribute: str) -> No
     assert digest_with({attribute: [3.0, 4.0]}, operator) == first
     assert digest_with({attribute: [1.0]}, operator) != first
     assert digest_with({"post_transform": "LOGISTIC", attribute: [1.0, 2.0]}, operator) != first
-
-
-def test_an_operator_of_the_same_name_elsewhere_is_none() -> None:
-    other = digest_of({"target_weights": [3.0, 4.0]}, domain="my.own")
-    assert other != digest_of(domain="my.own")

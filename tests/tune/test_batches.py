@@ -16,11 +16,11 @@ from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import BudgetConfig
 from tunegate.tune.batches import OpenBatches
-from tunegate.tune.candidate_filter import AUDIT_SHARE, Pick, picks, rank_correlation
+from tunegate.tune.candidate_filter import AUDIT_SHARE, picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.protocol import Candidate, Measured, Schedule
-from tunegate.tune.samples import MAX_STATEMENTS, copied_statements, is_bloated, spills
+from tunegate.tune.samples import copied_statements, is_bloated, spills
 from tunegate.tune.task_history import (
     Prediction,
     TaskHistory,
@@ -74,15 +74,6 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
     assert back == [False, False, True]
     assert (task.trials, batches.in_flight(task.workload)) == (2, 0)
-
-
-def test_what_the_default_schedule_took_stands_apart() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates)
-    *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
-    assert (batch.default_seconds, batch.seconds) == (0.1, 0.2)
 
 
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
@@ -155,20 +146,12 @@ def test_one_batch_is_enough_where_it_bears_out_what_was_expected() -> None:
     assert is_enough(8, 8, AS_EXPECTED)
 
 
-def test_it_is_never_enough_before_the_last_trial() -> None:
-    assert not is_enough(7, 8, AS_EXPECTED)
-
-
 def test_a_search_goes_on_where_the_model_was_wrong() -> None:
     assert not is_enough(8, 8, CONTRADICTED)
 
 
 def test_of_few_candidates_ranks_say_nothing() -> None:
     assert not disagrees(CONTRADICTED[:3])
-
-
-def test_where_all_are_expected_to_be_alike_nothing_is_contradicted() -> None:
-    assert not disagrees([Prediction(0.5, ms) for ms in (1.0, 2.0, 3.0, 4.0, 5.0)])
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 100)), min_size=4, max_size=20))
@@ -214,12 +197,6 @@ def test_every_sample_is_picked_once(
     assert sorted(pick.sample for pick in found) == list(range(samples))
 
 
-def test_without_scores_the_order_is_random_and_says_so() -> None:
-    found = list(picks(None, range(50), 8, random.Random(1)))
-    assert {pick.reason for pick in found} == {"random"}
-    assert [pick.sample for pick in found] != sorted(pick.sample for pick in found)
-
-
 def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
     scores = [float(n) for n in range(500)]
     batches = [list(islice(picks(scores, range(500), 8, random.Random(s)), 8)) for s in range(400)]
@@ -230,20 +207,6 @@ def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
     assert all(best == list(range(499, 499 - len(best), -1)) for best in predicted)
 
 
-def test_the_first_of_a_batch_is_the_best_by_its_score() -> None:
-    scores = [float(n) for n in range(100)]
-    firsts = {next(picks(scores, range(100), 1, random.Random(seed))) for seed in range(100)}
-    assert firsts == {Pick(99, "predicted")}
-
-
-def test_audited_samples_are_spread_over_all_that_was_rejected() -> None:
-    scores = [float(n) for n in range(100)]
-    rng = random.Random(1)
-    audits = [p.sample for _ in range(2000) for p in islice(picks(scores, range(100), 8, rng), 8)]
-    middle = [sample for sample in audits if sample < 92]
-    assert 40 < sum(middle) / len(middle) < 51
-
-
 def test_of_samples_that_are_alike_a_batch_takes_the_best_only() -> None:
     scores = [float(n) for n in range(100)]
     tens = [n // 10 for n in range(100)]
@@ -251,13 +214,6 @@ def test_of_samples_that_are_alike_a_batch_takes_the_best_only() -> None:
     predicted = [[p.sample for p in batch if p.reason == "predicted"] for batch in batches]
     assert all(best == [99, 89, 79, 69][: len(best)] for best in predicted)
     assert any(len(best) == 4 for best in predicted)
-
-
-def test_nothing_left_to_reject_ends_with_the_kept() -> None:
-    assert list(picks([1.0, 2.0], range(2), 8, random.Random(1))) == [
-        Pick(1, "predicted"),
-        Pick(0, "predicted"),
-    ]
 
 
 @given(numbers, st.integers(0, 2**32))
@@ -323,10 +279,6 @@ def test_a_copy_that_stays_a_loop_is_not_code() -> None:
     assert copied_statements(replace(OUTER, unrolled_by=None), SLOW) == 0
 
 
-def test_a_sketch_without_a_loop_nest_is_never_rejected() -> None:
-    assert not is_bloated(None, ((1024,),))
-
-
 GPU = LoopNest(tuple((place, level) for level in range(5) for place in (0, 1)))
 
 
@@ -343,16 +295,3 @@ def test_sums_that_need_more_registers_than_a_gpu_has_are_not_tried(
 ) -> None:
     assert spills(GPU, (rows, columns)) is is_spilled
     assert not spills(INNER, (rows[:4], columns[:4]))
-
-
-tiles = st.tuples(*[st.sampled_from((1, 2, 3, 4, 8, 16))] * 4)
-
-
-@given(tiles, tiles, st.integers(0, 3), st.sampled_from((0, 1, None)))
-def test_no_copy_has_more_statements_than_are_unrolled(
-    rows: tuple[int, ...], columns: tuple[int, ...], unroll: int, copied_at: int | None
-) -> None:
-    nest = replace(INNER, copied_at=copied_at)
-    found: Decided = (rows, columns, (4, 8), (unroll,))
-    assert copied_statements(nest, found) <= nest.unrolled_steps(found)
-    assert is_bloated(nest, found) == (copied_statements(nest, found) > MAX_STATEMENTS)

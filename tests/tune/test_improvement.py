@@ -28,7 +28,7 @@ from tunegate.tune.improvement import (
     seconds_per_candidate,
 )
 from tunegate.tune.next_task import Work, roofline_gaps
-from tunegate.tune.revalidation import Challenge, challenges, results_of, revalidation_shard
+from tunegate.tune.revalidation import Challenge, challenges, results_of
 from tunegate.tune.task_history import (
     MAX_FINALISTS,
     MIN_FINALISTS,
@@ -63,25 +63,10 @@ def test_a_task_that_keeps_improving_promises_more_than_one_that_stopped() -> No
     assert gain(history(10, 8, 6, 5)) > gain(history(10, 8, 8, 8)) > 0
 
 
-def test_improvements_within_the_noise_promise_nothing() -> None:
-    flat, drifting = history(10, 10, 10, 10), history(10, 9.95, 9.9, 9.85)
-    assert gain(drifting) == gain(flat)
-
-
-def test_a_task_that_is_far_behind_promises_more() -> None:
-    past = history(10, 8)
-    near, far = (gain(past, behind=b) for b in (0.0, 1.5))
-    assert far > 1.5 * near
-
-
 def test_a_search_that_knows_where_to_begin_promises_little_more_unless_far_behind() -> None:
     past = history(10, 8)
     assert gain(past, pace=INFORMED) < 0.5 * gain(past)
     assert gain(past, pace=INFORMED, behind=1.5) > 2 * gain(past, pace=INFORMED)
-
-
-def test_the_leap_over_the_default_schedule_is_not_taken_for_a_trend() -> None:
-    assert gain(history(1.0)) == gain(history(100.0))
 
 
 def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
@@ -115,21 +100,8 @@ def test_three_batches_without_improvement_are_a_plateau() -> None:
     assert not plateaued(10, 5, 5, 5, 4)
 
 
-def test_there_is_no_plateau_during_the_warm_up() -> None:
-    assert not plateaued(5, 5, 5, 5)
-
-
 def test_an_improvement_within_the_noise_does_not_end_a_plateau() -> None:
     assert plateaued(10, 5, 5, 5, 4.98)
-
-
-def test_small_steps_that_add_up_are_no_plateau() -> None:
-    assert not plateaued(10, 5, 4.97, 4.94, 4.91)
-
-
-def test_seconds_per_candidate_are_guessed_only_while_unknown() -> None:
-    assert seconds_per_candidate([(), ()]) == 0.5
-    assert seconds_per_candidate([history(1.0, trials=4, seconds=8.0), ()]) == 2.0
 
 
 def test_batches_without_candidates_do_not_stop_the_arithmetic() -> None:
@@ -175,14 +147,6 @@ def test_only_schedules_that_main_does_not_have_stand_and_only_the_best_few() ->
     assert standing.incumbent == OURS
     assert challenges([TASK], {TASK.key: theirs}, {TASK.key: theirs}) == ()
     assert challenges([TASK], {TASK.key: Miss("absent")}, {}) == ()
-
-
-def test_what_main_has_is_measured_beside_them() -> None:
-    shard = revalidation_shard("cpu", (STANDING,), 60.0)
-    (planned,) = shard.tasks
-    assert planned.resolved.lookup.records == (THEIRS, OURS)  # type: ignore[union-attr]
-    assert (planned.trials, shard.budget.seconds) == (0, 60.0)
-    assert revalidation_shard("gpu", (STANDING,), None).tasks == ()
 
 
 @pytest.mark.parametrize(
@@ -246,24 +210,6 @@ def test_what_is_far_behind_is_not_measured_again_beyond_the_first_two(
     assert all(each <= TIE_RATIO * found[0] for each in chosen)
 
 
-def test_a_task_with_few_trials_has_few_and_one_with_many_has_more() -> None:
-    alike = [1.0 + 0.001 * number for number in range(40)]
-    assert [finalist_count(alike, count) for count in (3, 64, 65, 128, 256, 2000)] == [
-        2,
-        2,
-        3,
-        4,
-        8,
-        8,
-    ]
-
-
-def test_a_clear_winner_is_measured_again_beside_the_second() -> None:
-    assert finalist_count([1.0, 1.5, 1.6], 64) == 2
-    assert finalist_count([1.0], 64) == 1
-    assert finalist_count([], 64) == 0
-
-
 def test_only_what_is_not_told_apart_is_measured_once_more() -> None:
     assert tie_count([1.0, 1.05, 1.09, 1.2]) == 3
     assert tie_count([1.0, 1.2]) == 0
@@ -311,15 +257,6 @@ def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
     assert 0.1 < headroom.of_unfinished(1.0, bare) < 0.3
 
 
-def test_a_search_that_was_told_where_to_begin_has_little_left_to_find() -> None:
-    told = tuned(64)
-    blind = msgspec.structs.replace(
-        told,
-        costs=tuple(msgspec.structs.replace(cost, pick="random") for cost in told.costs),
-    )
-    assert headroom.of_unfinished(1.0, told) < 0.5 * headroom.of_unfinished(1.0, blind)
-
-
 # A roofline drawn by the tasks of the run themselves.
 
 works = st.lists(
@@ -353,21 +290,9 @@ def test_of_a_task_without_a_time_nothing_is_known() -> None:
     assert roofline_gaps([Work(1e9, 0, None), Work(1e9, 0, 1.0)]) == [0.0, 0.0]
 
 
-def test_a_fraction_of_an_operation_is_no_infinite_gap() -> None:
-    assert roofline_gaps([Work(5e-324, 0, 1.0), Work(1e9, 0, 1.0)]) == [0.0, 0.0]
-
-
 @given(works)
 def test_no_gap_is_infinite(tasks: list[Work]) -> None:
     assert all(math.isfinite(gap) for gap in roofline_gaps(tasks))
-
-
-@given(works)
-def test_somebody_is_always_in_front(tasks: list[Work]) -> None:
-    gaps = roofline_gaps(tasks)
-    assert all(gap >= 0 for gap in gaps)
-    known = [gap for gap, work in zip(gaps, tasks, strict=True) if work.best_ms]
-    assert not known or min(known) == pytest.approx(0.0)
 
 
 @given(works, st.floats(0.001, 1000))
@@ -404,13 +329,3 @@ def test_the_side_that_runs_a_layer_more_often_pays(base: int, head: int, paying
 def test_functions_of_one_side_that_are_the_same_task_are_counted_together() -> None:
     assert is_shared(used_by(("m", "base"), ("m", "base"), ("m", "head"), ("m", "head")))
     assert paying_sides(used_by(("m", "base"), ("m", "base"), ("m", "head"))) == (("m", "base"),)
-
-
-def test_a_base_of_one_model_and_a_head_of_another_share_nothing() -> None:
-    task = used_by(("m", "base"), ("n", "head"))
-    assert paying_sides(task) == (("m", "base"), ("n", "head"))
-    assert not is_shared(task)
-
-
-def test_a_new_model_pays_for_what_another_one_shares() -> None:
-    assert paying_sides(used_by(("m", "base"), ("m", "head"), ("n", "head"))) == (("n", "head"),)

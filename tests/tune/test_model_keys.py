@@ -7,10 +7,6 @@ CONV, DENSE = make_task("conv"), make_task("dense")
 M = ("m.onnx", "cpu")
 
 
-def test_models_of_the_same_tasks_have_the_same_key_in_any_order() -> None:
-    assert model_keys([CONV, DENSE], "1") == model_keys([DENSE, CONV], "1")
-
-
 def test_other_tasks_other_weights_and_another_version_have_another_key() -> None:
     keys = [
         model_keys(tasks, version)[M]["head"]

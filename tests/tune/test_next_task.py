@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate.tune.improvement import INFORMED, MeasuredBatch, TaskState
-from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, choose, policy_for
+from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, choose
 
 
 def state(
@@ -58,24 +58,8 @@ def test_every_task_that_matters_gets_a_batch_before_any_gets_a_second() -> None
     assert served == [0, 2, 3, 1]
 
 
-def test_a_first_batch_is_small() -> None:
-    assert next_choice([state(1)]) == Choice(0, 8)
-
-
-def test_first_batches_shrink_when_the_trials_would_not_reach_all() -> None:
-    assert next_choice([state(1) for _ in range(10)], trials=40) == Choice(0, 4)
-
-
 def test_first_batches_shrink_when_the_time_would_not_reach_all() -> None:
     assert next_choice([state(1) for _ in range(10)], seconds=30.0) == Choice(0, 3)
-
-
-def test_first_batches_shrink_by_what_default_schedules_take() -> None:
-    seen = MeasuredBatch(trials=4, seconds=2.0, best_ms=1.0, default_seconds=1.0)
-    first = msgspec.structs.replace(state(1, 1.0), history=(seen,))
-    waiting = [state(1) for _ in range(13)]
-    assert choose([first, *waiting], RemainingBudget()) == Choice(1, 2)
-    assert choose([first, *waiting], RemainingBudget(spent_seconds=6.5)) == Choice(1, 1)
 
 
 @given(
@@ -109,34 +93,13 @@ def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:
     assert index_of(states, seconds=9.0) == 0
 
 
-def test_what_was_small_is_served_once_it_matters() -> None:
-    states = [state(226, 2), state(0.1)]
-    assert next_choice(states, trials=16) == Choice(1, 8)
-
-
-def test_then_the_batch_goes_where_most_is_gained_per_second() -> None:
-    improving, flat = state(10, 9, 6, 4), state(10, 4, 4, 4)
-    assert index_of([flat, improving]) == 1
-
-
 def test_a_heavy_task_is_preferred_to_a_light_one_like_it() -> None:
     assert index_of([state(10, 9, 6), state(10, 9, 6, weight=4)]) == 1
-
-
-def test_of_equal_tasks_the_one_furthest_behind_the_rates_of_others_is_taken() -> None:
-    quick = msgspec.structs.replace(state(9, 4.0), flops=8e8)
-    slow = msgspec.structs.replace(state(9, 4.0), flops=1e8)
-    assert index_of([quick, slow, quick]) == 1
 
 
 def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:
     plateaued = state(100, 90, 80, 80, 80, 80, weight=3)
     assert index_of([plateaued, state(20, 19, 18)]) == 1
-
-
-def test_a_parked_task_is_resumed_when_the_others_are_done() -> None:
-    plateaued = state(100, 90, 80, 80, 80, 80)
-    assert index_of([plateaued, state(10, 9, 8, exhausted=True)]) == 0
 
 
 def test_the_search_has_converged_when_no_batch_is_worth_its_seconds() -> None:
@@ -174,10 +137,6 @@ def test_a_task_that_nothing_improves_ends_long_before_one_that_does(seconds: fl
 def test_a_task_waits_for_the_results_of_its_batch() -> None:
     assert next_choice([state(10, in_flight=8)]) is None
     assert next_choice([state(10, 9, in_flight=16)]) is None
-
-
-def test_the_tail_of_a_batch_does_not_hold_up_the_next() -> None:
-    assert index_of([state(10, 9, in_flight=2)]) == 0
 
 
 def test_nothing_is_chosen_of_a_spent_budget() -> None:
@@ -239,13 +198,3 @@ def test_a_search_ends_within_its_trials(times: list[float], trials: int) -> Non
             chosen, best_ms=best_ms, history=(*chosen.history, batch)
         )
     assert left >= 0
-
-
-@pytest.mark.parametrize(
-    ("workers", "tasks", "batch"), [(2, 30, 8), (2, 0, 8), (64, 30, 8), (64, 3, 32), (64, 1, 96)]
-)
-def test_few_tasks_get_batches_that_keep_all_workers_busy(
-    workers: int, tasks: int, batch: int
-) -> None:
-    policy = policy_for(workers, tasks)
-    assert (policy.batch, policy.first_batch) == (batch, batch)

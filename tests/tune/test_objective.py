@@ -24,7 +24,7 @@ from tunegate.tune.budget import (
     parts_of_target,
     resolve_budget,
 )
-from tunegate.tune.headroom import end_to_end_ms, extended
+from tunegate.tune.headroom import end_to_end_ms
 from tunegate.tune.improvement import MeasuredBatch, TaskState
 from tunegate.tune.next_task import RemainingBudget, choose, evenly_served
 
@@ -33,18 +33,9 @@ def timed(name: str, milliseconds: float, weight: int = 1) -> TimedTask:
     return make_task(name, weight=weight), milliseconds
 
 
-def test_a_model_takes_the_sum_of_its_tasks_as_often_as_they_are_called() -> None:
-    ((_, milliseconds),) = model_ms([timed("a", 2.0, weight=3), timed("b", 1.0)]).items()
-    assert milliseconds == pytest.approx(7.0)
-
-
 def test_every_model_must_be_fast_enough() -> None:
     assert is_reached({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.5})
     assert not is_reached({"a": 1.0, "b": 2.6}, {"a": 1.0, "b": 2.5})
-
-
-def test_without_a_target_nothing_is_fast_enough() -> None:
-    assert not is_reached({"a": 0.0}, {})
 
 
 shards = st.lists(
@@ -102,20 +93,10 @@ def test_a_side_that_is_a_batch_ahead_waits() -> None:
     assert served(state(BASE, trials=15), state(HEAD, trials=8)) == [0, 1]
 
 
-def test_candidates_that_are_out_count() -> None:
-    assert served(state(BASE, trials=8), state(HEAD, trials=8, in_flight=8)) == [0]
-
-
 def test_several_tasks_of_a_side_count_by_their_share_of_its_time() -> None:
     small = state(HEAD, ms=0.001)
     assert served(state(BASE, trials=16), state(HEAD, trials=8, ms=5.0), small) == [1, 2]
     assert served(state(BASE, trials=16), state(HEAD, trials=16, ms=5.0), small) == [0, 1, 2]
-
-
-def test_nobody_waits_for_a_side_that_has_nothing_left_to_search() -> None:
-    assert evenly_served([state(BASE, trials=64), state(HEAD)], [0], [0], BATCH) == [0]
-    ended = state(HEAD, trials=8, exhausted=True)
-    assert evenly_served([state(BASE, trials=64), ended], [0], [0], BATCH) == [0]
 
 
 def test_models_are_compared_by_themselves_and_a_new_one_with_nothing() -> None:
@@ -224,10 +205,6 @@ def test_a_clock_that_steps_back_gives_nothing_back() -> None:
     assert spending.at(seconds=10, trials=2) == spending
 
 
-def test_the_cost_has_no_money_where_no_price_is_known() -> None:
-    assert Spending(budget=Budget(seconds=60, trials=None), seconds=30).cost.usd is None
-
-
 @given(amounts, st.none() | amounts, st.none() | amounts)
 def test_within_the_seconds_neither_time_nor_money_is_overspent(
     seconds: float, usd: float | None, price: float | None
@@ -271,21 +248,6 @@ def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
     assert spending.left(12, reserve=4.0).seconds == 0.0
 
 
-def test_a_small_budget_keeps_a_twentieth_for_the_end() -> None:
-    watch = HandClock(100.0)
-    spending = BudgetMeter(Budget(seconds=20.0, trials=None), watch)
-    assert spending.seconds_left == pytest.approx(19.0)
-
-
-def test_a_budget_of_trials_is_spent_by_what_is_used() -> None:
-    watch = HandClock(100.0)
-    spending = BudgetMeter(Budget(seconds=None, trials=20), watch)
-    watch.now += 1e6
-    assert (spending.trials_left(12), spending.trials_left(30)) == (8, 0)
-    assert spending.seconds_left is None
-    assert not spending.is_out()
-
-
 def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:
     watch = HandClock(100.0)
     seconds = {
@@ -312,8 +274,3 @@ def test_all_tasks_count_measured_exhausted_or_never_started() -> None:
         TaskState(weight=3, prior_ms=9.0, best_ms=2.0, exhausted=True),
     ]
     assert end_to_end_ms(states) == 2 * 1.5 + 4.0 + 3 * 2.0
-
-
-def test_the_curve_grows_only_when_the_estimate_moves() -> None:
-    curve = extended(((0.0, 10.0),), seconds=3.0, estimate_ms=10.0)
-    assert extended(curve, seconds=5.0, estimate_ms=8.0) == ((0.0, 10.0), (5.0, 8.0))

@@ -22,8 +22,8 @@ from tests.support.tuning_tasks import (
     transfer,
 )
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan, total_energy
-from tunegate.ports import NO_COUNTER, EnergyReading
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.ports import EnergyReading
 from tunegate.tune.budget import EnergyUse, Spending
 from tunegate.tune.claims import as_resumed, is_resumed, is_unfinished
 from tunegate.tune.outcomes import lost_shard_warnings, lost_shards, merge_outcomes, tally
@@ -52,13 +52,6 @@ def test_every_planned_task_has_an_outcome_in_the_plans_order() -> None:
         ("b", "converged"),
         ("c", "not-started"),
     ]
-
-
-def test_an_exact_hit_ends_with_its_records_and_time() -> None:
-    planned = make_planned(make_task("a"), exact("a", milliseconds=2.5), trials=0)
-    (outcome,) = final_outcomes([planned], {}, is_cancelled=False)
-    assert (outcome.source, outcome.stopped, outcome.best_ms) == ("exact", "exact", 2.5)
-    assert outcome.records == exact("a", milliseconds=2.5).records
 
 
 def test_what_was_begun_when_cancelled_is_cancelled_and_keeps_its_best() -> None:
@@ -129,22 +122,11 @@ def test_only_what_is_used_from_the_beginning_on_counts() -> None:
     assert use.total() == (30.0, "rapl")
 
 
-def test_without_a_counter_nothing_is_known() -> None:
-    assert EnergyUse(NO_COUNTER).total() == (None, None)
-
-
 def test_a_counter_that_falls_silent_leaves_the_sum_unknown() -> None:
     counter = HandCounter()
     use = EnergyUse(counter)
     counter.now = None
     assert use.total() == (None, None)
-
-
-def test_a_sum_is_known_where_all_parts_are() -> None:
-    counted = Cost(seconds=1.0, joules=2.0, energy_source="rapl")
-    assert total_energy([counted, counted]) == (4.0, "rapl")
-    assert total_energy([counted, Cost(seconds=1.0)]) == (None, None)
-    assert total_energy([]) == (None, None)
 
 
 # What an earlier run has confirmed is an answer; what it has only measured quickly is a start.
@@ -174,10 +156,6 @@ def test_what_another_device_has_measured_with_care_is_no_answer_for_this_one() 
     theirs = msgspec.structs.replace(make_record(), device=OTHER)
     assert is_unfinished(ExactHit((make_record(times=3), theirs)))
     assert not is_unfinished(ExactHit((theirs, make_record(times=3))))
-
-
-def test_what_takes_seconds_is_its_own_average() -> None:
-    assert not is_unfinished(ExactHit((make_record(milliseconds=3000, times=1),)))
 
 
 def test_its_own_records_are_where_the_search_goes_on_and_what_failed_is_not_tried_again() -> None:
@@ -242,13 +220,6 @@ def test_the_same_outcome_twice_changes_nothing(outcomes: list[TuningOutcome]) -
     assert merge_outcomes([*outcomes, *outcomes]) == merge_outcomes(outcomes)
 
 
-@given(attempts, attempts)
-def test_what_is_merged_can_be_merged_again(
-    some: list[TuningOutcome], others: list[TuningOutcome]
-) -> None:
-    assert merge_outcomes([*merge_outcomes(some), *others]) == merge_outcomes([*some, *others])
-
-
 @given(attempts)
 def test_no_task_and_no_record_is_lost(outcomes: list[TuningOutcome]) -> None:
     def records(of: tuple[TuningOutcome, ...]) -> set[object]:
@@ -263,10 +234,6 @@ def test_each_task_has_the_best_of_all_attempts() -> None:
     (merged,) = merge_outcomes([first, second])
     assert {task.name: task.best_ms for task in merged.tasks} == {"a": 2.0, "b": 4.0}
     assert merged.spent.seconds == 20.0
-
-
-def test_shards_stay_apart() -> None:
-    assert [o.shard for o in merge_outcomes([attempt(shard=1), attempt(shard=0)])] == [0, 1]
 
 
 REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
@@ -293,12 +260,6 @@ def shard(index: int, stopped: str = "finished", usd: float | None = None) -> Tu
         device=DEVICE,
         stopped=stopped,  # type: ignore[arg-type]  # drawn from its literals
     )
-
-
-def test_hits_are_counted_by_what_the_cache_said() -> None:
-    told = tally(make_plan(), ())
-    assert (told.tasks, told.exact, told.transfer, told.miss) == (4, 2, 1, 1)
-    assert (told.trials, told.seconds, told.usd, told.stopped) == (0, 0.0, None, "finished")
 
 
 def test_shards_add_up() -> None:

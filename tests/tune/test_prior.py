@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, transfer
 from tunegate.artifacts.changes import Side
@@ -70,11 +68,6 @@ def test_the_columns_are_the_sizes_of_the_loops() -> None:
     assert len(columns) == NEST_COLUMNS
 
 
-def test_half_a_vector_is_told_from_a_whole_one() -> None:
-    assert nest_columns(SKETCH, decided(8))[9:11] == [1.0, 0.0]
-    assert nest_columns(SKETCH, decided(4))[9:11] == [0.0, 0.0]
-
-
 def test_whether_the_innermost_loops_are_unrolled_is_seen() -> None:
     """32 statements: 4 rows of one vector, 8 times."""
     fits = 16
@@ -92,15 +85,6 @@ def test_what_the_innermost_loops_do_is_what_makes_samples_alike() -> None:
     assert innermost(SKETCH, decided(16)) == ((4, 16),)
     assert innermost(SKETCH, decided(16, unroll=3)) == innermost(SKETCH, decided(16))
     assert innermost(Sketch("direct", None), ((3,),)) == ((3,),)
-
-
-@given(st.integers(1, 64), st.integers(1, 64), st.integers(0, 3))
-def test_every_sample_has_as_many_columns_and_none_unknown(
-    lanes: int, rows: int, unroll: int
-) -> None:
-    columns = nest_columns(SKETCH, decided(lanes, rows, unroll)) if 64 % lanes == 0 else []
-    assert len(columns) in {0, NEST_COLUMNS}
-    assert all(math.isfinite(column) for column in columns)
 
 
 def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
@@ -160,11 +144,6 @@ def test_a_line_of_older_data_says_no_layer_and_no_device() -> None:
 FEW = 8
 
 
-def test_ratios_are_those_to_the_best_of_the_task() -> None:
-    ratios = ratios_of(TaskExperience("", (SKETCH,), ((0, 4.0, ()), (0, 2.0, ()))))
-    assert ratios == [0.5, 1.0]
-
-
 def test_it_expects_of_others_what_it_has_seen() -> None:
     prior = Prior([experience()])
     wide, narrow = prior.ratios([nest_columns(SKETCH, decided(lanes, rows=6)) for lanes in (16, 1)])
@@ -175,11 +154,6 @@ def test_what_follows_the_columns_of_the_nest_is_not_looked_at() -> None:
     prior = Prior([experience()])
     row = nest_columns(SKETCH, decided(8))
     assert prior.ratios([row]) == prior.ratios([[*row, 5.0, math.nan]])
-
-
-def test_a_sample_without_a_loop_nest_is_as_good_as_the_mean() -> None:
-    (expected,) = Prior([experience()]).ratios([[math.nan] * NEST_COLUMNS])
-    assert expected == pytest.approx(statistics.mean(ratios_of(experience())))
 
 
 def test_it_knows_what_lies_near_what_it_was_fitted_to() -> None:

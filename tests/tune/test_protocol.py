@@ -17,7 +17,6 @@ from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_requests import CandidateMeasurements, ResultEffect
 from tunegate.tune.compiler_protocol import (
     BuildModel,
-    CompileRequest,
     RunningKernel,
     running_kernel,
 )
@@ -46,11 +45,6 @@ CANDIDATE = Candidate(
 SLOT = Slot(claim=Claim(uuid="cpu", directory="/d", wait_seconds=1.0))
 
 
-def test_the_time_of_a_candidate_is_the_median_of_its_repeats() -> None:
-    found = Measured(number=1, status="ok", nanoseconds=(3_000_000, 1_000_000, 2_000_000))
-    assert found.median_ms == 2.0
-
-
 @pytest.mark.parametrize(
     ("patience", "place", "watched"),
     [(None, None, None), (3.0, None, 3.0), (None, 5.0, 5.0), (3.0, 5.0, 3.0), (7.0, 5.0, 5.0)],
@@ -61,11 +55,6 @@ def test_a_worker_ends_itself_after_the_shorter_patience(
     placement = Placement(slots=(SLOT,), limit_seconds=99.0, measuring_seconds=place)
     request = msgspec.structs.replace(request_of, patience_seconds=patience, place=placement)
     assert request.watched_seconds == watched
-
-
-def test_a_request_without_a_place_has_its_own_patience_alone(request_of: Measure) -> None:
-    assert request_of.watched_seconds is None
-    assert msgspec.structs.replace(request_of, patience_seconds=3.0).watched_seconds == 3.0
 
 
 def test_a_request_survives_the_pipe(request_of: Measure) -> None:
@@ -106,11 +95,6 @@ def test_settings_are_what_differs_from_the_usual_build(
     assert build_request(tmp_path, precision, launch=launch).settings == settings
 
 
-def test_a_request_is_known_by_its_tag(tmp_path: Path) -> None:
-    request = build_request(tmp_path, "bfloat16")
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(request), type=CompileRequest) == request
-
-
 def build_request(directory: Path, precision: str, *, launch: str = "") -> BuildModel:
     return BuildModel(
         model=ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
@@ -123,13 +107,6 @@ def build_request(directory: Path, precision: str, *, launch: str = "") -> Build
         precision=precision,
         launch=launch,
     )
-
-
-def test_the_device_of_a_place_is_that_of_its_first_slot() -> None:
-    slots = tuple(
-        Slot(claim=Claim(uuid=uuid, directory="/d", wait_seconds=1.0)) for uuid in ("a", "b")
-    )
-    assert Placement(slots=slots, limit_seconds=1.0).device == slots[0].claim
 
 
 # What is measured again alone, and what that says of the others.
@@ -146,10 +123,6 @@ def test_each_side_of_the_median_has_its_own_spread() -> None:
     assert outliers([10.0, 10.1, 9.9, 10.0, 14.0, 13.0, 15.0, 12.0, 9.8, 5.0]) == (9,)
 
 
-def test_equal_values_have_no_outlier() -> None:
-    assert outliers([2.0] * 9) == ()
-
-
 def test_a_fifth_is_checked_rounded_up() -> None:
     assert len(checked([1.0] * 16, random.Random(1))) == 4
 
@@ -157,10 +130,6 @@ def test_a_fifth_is_checked_rounded_up() -> None:
 def test_outliers_are_checked_even_where_they_are_more_than_a_fifth() -> None:
     odd = [1.0, 1.01, 0.99, 1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 9.0, 9.5, 8.0]
     assert set(outliers(odd)) <= set(checked(odd, random.Random(1)))
-
-
-def test_of_two_good_results_nothing_is_checked() -> None:
-    assert checked([1.0, 2.0], random.Random(1)) == ()
 
 
 @given(shares, st.integers())
@@ -222,16 +191,6 @@ def result(request: Measure, nanoseconds: int) -> Measured:
     number = request.candidate.number
     times = (nanoseconds + 1000 * number,)
     return Measured(number=number, status="ok", nanoseconds=times, run_seconds=0.1)
-
-
-def test_one_after_the_other_a_batch_is_finished_by_its_last_result(tmp_path: Path) -> None:
-    run = Run(tmp_path, first=1)
-    requests = run.start(4)
-    assert {(request.at_once, request.alone) for request in requests} == {(1, False)}
-    taken = run.take(requests, 1_000_000)
-    assert taken.again == []
-    assert taken.finished is not None
-    assert len(taken.finished.records) == 4
 
 
 def test_beside_each_other_a_batch_is_finished_by_its_check(tmp_path: Path) -> None:

@@ -89,13 +89,6 @@ def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_ord
     assert [record for _, record in found] == [one.challengers[0] for one in every]
 
 
-@pytest.mark.parametrize(("minutes", "seconds"), [(None, None), (1.5, 90.0)])
-def test_the_budget_of_a_target_is_in_seconds(minutes: float | None, seconds: float | None) -> None:
-    tuner = Rechecking()
-    revalidate([standing("a", "cpu")], MODELS, tuner, minutes, Lines())
-    assert tuner.shards[0].budget.seconds == seconds
-
-
 def test_where_nothing_stands_nothing_is_measured() -> None:
     tuner = Rechecking()
     assert revalidate([], MODELS, tuner, 1.0, Lines()) == ()
@@ -195,21 +188,6 @@ def test_a_model_that_nothing_runs_ships_with_nothing() -> None:
 sources = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
 
 
-@pytest.mark.parametrize(
-    ("extent", "source", "nearest"),
-    [
-        (500, (4, 4, 4, 8), (5, 4, 5, 5)),  # TVM's own repair makes (1, 1, 1, 500) of it
-        (127, (4, 4, 4, 8), (127, 1, 1, 1)),
-        (1024, (8, 4, 4, 4), (16, 4, 4, 4)),
-        (768, (4, 4, 4, 8), (6, 4, 4, 8)),
-    ],
-)
-def test_the_factors_stay_close_to_the_sources(
-    extent: int, source: tuple[int, ...], nearest: tuple[int, ...]
-) -> None:
-    assert nearest_factors(extent, source, 64) == nearest
-
-
 @given(st.integers(1, 100_000), sources, st.integers(1, 64))
 def test_the_factors_multiply_to_the_extent(
     extent: int, source: tuple[int, ...], max_innermost: int
@@ -226,11 +204,6 @@ def test_the_innermost_factor_keeps_its_bound(
 ) -> None:
     assume(len(source) > 1)
     assert nearest_factors(extent, source, max_innermost)[-1] <= max_innermost
-
-
-@given(sources)
-def test_a_source_that_fits_is_kept(source: tuple[int, ...]) -> None:
-    assert nearest_factors(math.prod(source), source, 64) == source
 
 
 @given(st.integers(1, 360), st.lists(st.integers(1, 32), min_size=2, max_size=4).map(tuple))

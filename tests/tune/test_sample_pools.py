@@ -7,14 +7,13 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tune.test_prior import SKETCH
 from tunegate.tune.loop_nest import LoopNest
 from tunegate.tune.prior import NEST_COLUMNS, Sketch, nest_columns
-from tunegate.tune.samples import SELDOM, SampleFeatures, SampleSpace, ScheduleSample, primes
+from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import POOL, SamplePools
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 
@@ -141,11 +140,6 @@ def test_a_pool_holds_each_sample_once_and_none_that_is_known() -> None:
     assert not set(pool) & set(good)
 
 
-def test_a_small_space_gives_what_it_has() -> None:
-    samples = SampleSpace({"a": (tile(1, 3, n=2),)}, random.Random(1))
-    assert sorted(d.decisions for d in samples.pool([], 100)) == [((1, (1, 3)),), ((1, (3, 1)),)]
-
-
 def test_most_of_a_later_pool_looks_like_what_is_good() -> None:
     samples = SampleSpace(TEMPLATES, random.Random(1))
     good = next(sample for sample in samples.pool([], 20) if sample.template == "a")
@@ -166,21 +160,6 @@ def test_a_seed_decides_everything() -> None:
     assert one.pool([], 50) == other.pool([], 50)
 
 
-@given(st.integers(1, 10**6))
-def test_primes_multiply_to_the_number(number: int) -> None:
-    assert math.prod(primes(number)) == number
-    assert all(all(p % d for d in range(2, math.isqrt(p) + 1)) for p in primes(number))
-
-
-def test_a_template_that_is_seldom_good_is_drawn_less_often() -> None:
-    first = next(iter(TEMPLATES))
-    samples = SampleSpace(TEMPLATES, random.Random(1), seldom=[first])
-    drawn = [samples._random().template for _ in range(2000)]
-    others = len(TEMPLATES) - 1
-    expected = SELDOM / (SELDOM + others)
-    assert drawn.count(first) / len(drawn) == pytest.approx(expected, abs=0.03)
-
-
 NEST = LoopNest(((0, 0), (1, 0), (0, 1), (0, 2), (1, 1), (0, 3)))
 SKETCHES = {"a": Sketch("direct", NEST), "b": Sketch("direct", None)}
 A = ScheduleSample("a", ((3, (2, 3, 4, 4)), (5, (9, 3)), (8, (1,)), (9, (2,))))
@@ -194,13 +173,6 @@ def test_the_columns_are_the_template_the_decisions_and_the_volumes() -> None:
     assert row[9:13] == logs  # of the spatial tiles, level by level
     assert row[13:15] == reduction
     assert row[-1] == 2.0 + math.log2(3)  # what the innermost loops hold
-
-
-def test_every_sample_of_a_task_has_as_many_columns() -> None:
-    features = SampleFeatures(TEMPLATES, SKETCHES)
-    pool = SampleSpace(TEMPLATES, random.Random(1)).pool([], 50)
-    assert {sample.template for sample in pool} == {"a", "b"}
-    assert {len(features.of(sample)) for sample in pool} == {len(features.of(A))}
 
 
 def test_different_samples_have_different_columns() -> None:

@@ -39,12 +39,6 @@ def test_one_child_begins_to_search_for_two_dozen_workers(
     assert searchers_for(workers, cores, "llvm", 99) == children
 
 
-def test_for_a_gpu_one_child_begins_for_four_workers_but_none_without_a_task() -> None:
-    assert searchers_for(16, 16, "cuda", 99) == 4
-    assert searchers_for(16, 16, "cuda", 3) == 3
-    assert searchers_for(16, 16, "cuda", 0) == 1
-
-
 def two_models(directory: Path) -> tuple[tuple[ModelFile, ...], list[str]]:
     """Files, and what the search calls the convolution of each."""
     files, workloads = [], []

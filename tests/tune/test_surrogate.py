@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tune.test_prior import SKETCH, decided, experience
-from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
+from tunegate.tune.candidate_filter import MIN_EVIDENCE, rank_correlation
 from tunegate.tune.loop_nest import Decided, LoopNest, nest_of
 from tunegate.tune.prior import NEST_COLUMNS, BoostedTrees, Prior, nest_columns
 from tunegate.tune.surrogate import Surrogate, correction_weight
@@ -37,10 +37,6 @@ def samples(count: int = 200) -> list[list[float]]:
 def scored(surrogate: Surrogate) -> list[float] | None:
     score = surrogate.score()
     return None if score is None else score(samples()).tolist()
-
-
-def test_it_says_nothing_before_there_is_evidence() -> None:
-    assert fitted(MIN_EVIDENCE - 1).score() is None
 
 
 def test_it_ranks_what_it_has_not_seen() -> None:
@@ -126,18 +122,6 @@ def test_the_correction_weight_a_correction_rises_with_its_measurements(measurem
     assert (weight == 0) == (measurements == 0)
 
 
-def test_where_a_task_is_all_noise_the_prior_goes_on() -> None:
-    """What it picks is all of one kind, and the times say nothing."""
-    surrogate = Surrogate(PRIOR)
-    for number in range(MIN_EVIDENCE):
-        surrogate.add(row_of(decided(16)), 1.0 + 0.01 * (number % 3))
-    score = surrogate.score()
-    assert score is not None
-    assert surrogate.evidence < MIN_CORRELATION
-    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
-    assert wide > narrow
-
-
 def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked() -> None:
     """Wide and narrow loops in turn, the narrow ones faster, but nothing
     that trees could learn it from."""
@@ -187,11 +171,6 @@ def test_what_was_expected_rightly_is_not_corrected() -> None:
     assert np.abs(trees.predicted(FEATURES, LABELS) - LABELS).max() < 1e-6
 
 
-def test_the_same_numbers_make_the_same_trees() -> None:
-    one, other = (BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=5) for _ in range(2))
-    assert (one.predicted(FEATURES) == other.predicted(FEATURES)).all()
-
-
 # Which decision makes which loop, read from a sketch's own instructions.
 
 TILED = [
@@ -221,21 +200,6 @@ def test_the_order_of_the_block_with_the_most_loops_counts() -> None:
     assert nest.order == ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
-def test_a_split_by_numbers_decides_nothing() -> None:
-    fixed = [
-        ["GetLoops", ["b"], [], 1],
-        ["Split", ["@0", 4, 8], [1, 0], 2],
-        ["Reorder", ["@1"], [], 0],
-    ]
-    assert nest_of(json.dumps(fixed)) is None
-
-
 def test_a_sketch_that_tiles_nothing_has_no_nest() -> None:
     assert nest_of(json.dumps([["SampleCategorical", [], [[0, 16], [0.5, 0.5]], 1]])) is None
     assert nest_of("[]") is None
-
-
-def test_axes_that_are_summed_over_have_fewer_levels() -> None:
-    order = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
-    assert LoopNest(order).spatial == (0, 1)
-    assert LoopNest(order).reduced == (2,)

@@ -9,7 +9,6 @@ from tests.support.tuning_tasks import (
     make_record,
     make_resolution,
     make_task,
-    transfer,
 )
 from tests.tune.test_batches import candidate, history, measured
 from tunegate.artifacts.changes import Side
@@ -47,12 +46,6 @@ def test_transferred_schedules_that_do_not_fit_are_counted_and_fail_no_task() ->
     assert (found.failures, found.search_seconds, found.trials) == ({"misfit": 2}, 0.5, 0)
 
 
-def test_where_all_fit_no_misfits_are_told() -> None:
-    task = history()
-    task.note_proposal(0.5, misfits=0)
-    assert task.outcome("budget").failures == {}
-
-
 def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> None:
     """The luckier one of two looks at equal schedules is the faster."""
     task = history()
@@ -67,16 +60,6 @@ def test_a_default_schedule_that_is_near_is_measured_again_with_the_best() -> No
         task.confirm(each, timed(each.number, nanoseconds), 6)
     found = task.outcome("budget")
     assert (found.source, found.before_ms, found.best_ms) == ("default", 0.0012, 0.0012)
-
-
-def test_a_default_schedule_that_is_far_behind_is_not() -> None:
-    task = history()
-    task.enter(candidate(task, 0), timed(0, 9000), 5)
-    task.enter(candidate(task, 1), timed(1, 1000), 5)
-    assert [each.number for each in task.finalists()] == [1, 0]
-    for number in (2, 3):
-        task.enter(candidate(task, number), timed(number, 1000 + number), 5)
-    assert [each.number for each in task.finalists()] == [1, 2]
 
 
 def test_of_many_alike_those_that_may_have_been_ahead_are_measured_again() -> None:
@@ -308,25 +291,6 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
     assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
     assert known_schedules(before) != known_schedules(after)
-
-
-def test_what_was_measured_without_a_trial_counts_too() -> None:
-    """A task that is too small to search is measured once, and is in the cache from then on."""
-    (outcome,) = outcome_of("dense").tasks
-    tasks = (msgspec.structs.replace(outcome, trials=0),)
-    once = msgspec.structs.replace(outcome_of("dense"), tasks=tasks)
-    before = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
-    after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
-    assert known_schedules(before, [once]) == known_schedules(after)
-
-
-def test_a_neighbours_schedule_does_not_count_since_the_first_run_had_none() -> None:
-    resolved = make_resolution(TASKS[:1], [transfer()]).tasks
-    (outcome,) = outcome_of("dense").tasks
-    untuned = msgspec.structs.replace(outcome, key=TASKS[0].key, trials=0)
-    done = msgspec.structs.replace(outcome_of("dense"), tasks=(untuned,))
-    assert known_schedules(resolved, [done]) == known_schedules(resolved)
-    assert known_schedules(resolved) == known_schedules(make_resolution(TASKS[:1], [ABSENT]).tasks)
 
 
 def test_each_task_that_has_a_schedule_counts_where_it_is_used() -> None:

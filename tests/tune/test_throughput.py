@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.tuning_tasks import exact, make_planned, make_task, transfer
+from tests.support.tuning_tasks import exact, make_task, transfer
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.tune.expected_time import (
     TargetKind,
@@ -17,7 +17,6 @@ from tunegate.tune.expected_time import (
     operator_class,
     prior_ms,
     seconds_per_trial,
-    starting_state,
     weight_of,
 )
 from tunegate.tune.parallel_measurement import CheckedBatch, Parallelism, corrected_batch, to_check
@@ -103,10 +102,6 @@ def _worked(all_left: list[float | None], done: float) -> int:
     return ready
 
 
-def test_one_search_child_starves_sixteen_workers() -> None:
-    assert Machine(1, grows=False).run(60.0) < 2.7
-
-
 def test_children_that_join_by_measurement_take_all_that_the_cores_give() -> None:
     machine = Machine(1, grows=True)
     machine.run(60.0)
@@ -182,13 +177,6 @@ def checked(*results: Measured) -> set[int]:
     return set(to_check(results, random.Random(1)))
 
 
-def test_a_fifth_and_the_fastest_are_asked_again() -> None:
-    batch = [timed(n, 1_000_000 + 1000 * n) for n in range(10)]
-    again = checked(*batch)
-    assert 0 in again
-    assert 2 <= len(again) <= 3
-
-
 def test_failures_that_others_may_have_caused_are_asked_again() -> None:
     assert checked(failed(1), failed(2, "compile"), timed(3, 1000)) == {1, 3}
 
@@ -216,11 +204,6 @@ def test_a_failure_that_does_not_happen_alone_was_the_others_fault() -> None:
     found = corrected_batch([failed(1), failed(2)], {1: timed(1, 1000), 2: failed(2)})
     assert found.failures == 1
     assert [r.status for r in found.results] == ["ok", "runtime"]
-
-
-def test_without_a_check_times_stay_as_they_are() -> None:
-    found = corrected_batch([timed(1, 1000)], {})
-    assert found == ((timed(1, 1000),), None, 0)
 
 
 TASK, OTHER = "a", "b"
@@ -251,12 +234,6 @@ def test_where_many_wait_more_are_let_in() -> None:
     mine = Parallelism(slots=16)
     mine.note_alone(TASK, batch(0.3))
     assert mine.at_once(TASK) == 9
-
-
-def test_a_device_with_one_slot_stays_with_one() -> None:
-    mine = Parallelism(slots=1)
-    mine.note_alone(TASK, batch(3.0))
-    assert mine.at_once(TASK) == 1
 
 
 def test_times_that_are_off_bring_it_down_again_and_the_report_says_so() -> None:
@@ -323,11 +300,6 @@ def test_traffic_bounds_what_tuning_can_save() -> None:
     assert assumed_headroom(ResolvedTask(copying, MISS), "llvm") == pytest.approx(0.05)
 
 
-def test_half_as_wide_values_take_half_the_time() -> None:
-    wide, narrow = make_task(dtype="float32"), make_task(dtype="float16")
-    assert prior_ms(wide) == pytest.approx(2 * prior_ms(narrow), rel=0.01)
-
-
 @given(st.floats(0, 1e13), st.floats(0, 1e11), KINDS)
 def test_more_work_never_takes_less_time(
     flops: float, bytes_moved: float, kind: TargetKind
@@ -336,12 +308,6 @@ def test_more_work_never_takes_less_time(
     more = make_task(flops=flops * 2, bytes_moved=bytes_moved * 2)
     assert 0 < prior_ms(less, kind) <= prior_ms(more, kind)
     assert 0 < seconds_per_trial(less, kind) <= seconds_per_trial(more, kind) <= 2
-
-
-@given(st.floats(0, 1e13), st.sampled_from(["conv2d", "add", "softmax"]), KINDS)
-def test_room_is_a_share(flops: float, operator: str, kind: TargetKind) -> None:
-    resolved = ResolvedTask(make_task(operator=operator, flops=flops), MISS)
-    assert 0 < assumed_headroom(resolved, kind) < 1
 
 
 def test_a_measured_time_is_believed_over_a_guess() -> None:
@@ -366,16 +332,3 @@ def test_a_task_counts_once_for_base_and_head_and_again_for_each_model() -> None
         ),
     )
     assert weight_of(shared) == 5
-
-
-def test_a_search_starts_from_the_expected_time_and_leaves_exact_hits_alone() -> None:
-    task = make_task(weight=4)
-    begun = starting_state(make_planned(task), "llvm")
-    assert (begun.weight, begun.prior_ms, begun.best_ms) == (4, prior_ms(task), None)
-    assert starting_state(make_planned(task, exact()), "llvm").headroom == 0
-
-
-def test_a_transferred_schedule_is_worth_a_first_batch_like_an_untuned_task() -> None:
-    task = make_task()
-    with_sources = starting_state(make_planned(task, transfer()), "llvm")
-    assert with_sources.headroom == starting_state(make_planned(task), "llvm").headroom

@@ -39,7 +39,7 @@ from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
 from tunegate.tune.expected_time import nobody, skipped_tasks
 from tunegate.tune.model_keys import ModelOnTarget
-from tunegate.tune.outcomes import TaskOnTarget, TaskPartition, partition_of, tally
+from tunegate.tune.outcomes import tally
 from tunegate.tune.tune_shard import tune
 from tunegate_cache.format.records import Lookup, Miss, TransferHit
 
@@ -119,12 +119,6 @@ def test_the_last_outcome_of_each_task_is_the_one_that_counts() -> None:
     )
     assert [(t.name, t.best_ms, t.trials) for t in outcome.tasks] == [("a", 1.0, 24), ("b", 2.0, 8)]
     assert (outcome.shard, outcome.target, outcome.stopped) == (3, "cpu", "converged")
-
-
-def test_time_and_money_are_counted_by_the_clock() -> None:
-    outcome, _ = tuned(make_outcome("a"), make_outcome("b"))
-    assert outcome.spent.seconds == 20
-    assert outcome.spent.usd == pytest.approx(0.02)
 
 
 def test_the_curve_is_of_all_tasks_and_starts_before_anything_is_spent() -> None:
@@ -225,11 +219,6 @@ def test_why_a_task_is_left_as_it_is(
     assert skipped_tasks([task, compiled], behind)[task.key, "cpu"] == reason
 
 
-def test_a_base_pays_for_nothing_where_its_head_is_not_compiled() -> None:
-    task = make_task(sides=("base",))
-    assert skipped_tasks([task], ()) == {(task.key, "cpu"): "shared"}
-
-
 def use_of(text: str) -> TaskUse:
     model, side = text.split()
     sides: dict[str, Side] = {"base": "base", "head": "head"}
@@ -267,21 +256,6 @@ def planned() -> TuningPlan:
     )
     return msgspec.structs.replace(
         made, resolution=msgspec.structs.replace(made.resolution, tasks=tasks)
-    )
-
-
-def part(*names: str) -> frozenset[TaskOnTarget]:
-    return frozenset((key_of(name), "cpu") for name in names)
-
-
-def test_every_task_is_in_one_part() -> None:
-    assert partition_of(planned().resolution.tasks, [OUTCOME]) == TaskPartition(
-        before=part("known"),
-        now=part("tuned"),
-        measured=part("small"),
-        begun=part("begun", "resumed"),
-        waiting=part("waiting"),
-        untuned=part("failed", "left"),
     )
 
 

@@ -394,8 +394,3 @@ def test_who_wants_to_be_alone_is_not_passed_by_for_ever(tmp_path: Path) -> None
 def test_a_device_with_one_slot_is_for_one(tmp_path: Path) -> None:
     with in_slot(asked(tmp_path, slots=1)):
         assert place(tmp_path).slots[0].claim.path.exists()
-
-
-def test_without_a_place_there_is_nothing_to_wait_for() -> None:
-    with in_slot(request(1, "")):
-        pass

@@ -24,10 +24,6 @@ def _tensor(name: str, high: int = 9, shape: tuple[int, ...] = (2,)) -> Artifact
     return ArtifactTensor(name, shape, "int64", InputRule(Integers(0, high), "w"))
 
 
-def test_both_sides_get_what_both_allow() -> None:
-    assert agreed([_tensor("a", 9)], [_tensor("a", 4)]) == ((_tensor("a", 4),), (_tensor("a", 4),))
-
-
 def test_shared_inputs_come_first_and_in_the_order_of_the_base() -> None:
     base, head = agreed([_tensor("a"), _tensor("b")], [_tensor("new"), _tensor("b"), _tensor("a")])
     assert [tensor.name for tensor in base] == ["a", "b"]

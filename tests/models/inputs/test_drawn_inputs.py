@@ -85,12 +85,6 @@ def test_a_smaller_vocabulary_gets_what_both_know(tmp_path: Path) -> None:
     assert rule.values == Integers(0, 19)
 
 
-def test_a_larger_vocabulary_gets_what_the_base_knows(tmp_path: Path) -> None:
-    (rule,) = _rules(_lookup(300), tmp_path, _beside(_lookup(30), tmp_path)).values()
-    assert rule is not None
-    assert rule.values == Integers(0, 29)
-
-
 def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None:
     """A table of no rows, and rows of no columns."""
     nodes = [
@@ -272,10 +266,6 @@ def test_floats_that_nothing_makes_lively_stay_and_are_told(tmp_path: Path) -> N
     assert [each.rule for each in drawing.tensors] == [STANDARD]
     assert drawing.outcome is not None
     assert drawing.outcome.dull == "its outputs are the same whatever it is given"
-
-
-def test_a_larger_budget_keeps_the_inputs_of_a_smaller_one() -> None:
-    assert error_seeds(100)[:74] == error_seeds(74)
 
 
 def test_no_input_that_tells_an_error_was_learned_from() -> None:

@@ -128,13 +128,6 @@ def test_a_constant_is_computed_from_shapes() -> None:
     assert flow.constant("x") is None
 
 
-def test_steps_that_no_output_needs_are_left_out() -> None:
-    flow = Dataflow(
-        graph_of([node("Neg", "x", "z"), node("Relu", "x", "y")], [DATAFLOW_X]), [DATAFLOW_X]
-    )
-    assert [use.step.op for use in flow.uses("x")] == ["Relu"]
-
-
 TRACE_X = GraphInput("x", (4, 6), "int64")
 
 
@@ -143,12 +136,6 @@ def _last(nodes: list[onnx.NodeProto], weights: Mapping[str, Any]) -> Trace:
     model = graph_of([*nodes, node("Neg", "end", "y")], [TRACE_X], weights=weights)
     meetings = list(meetings_of(TRACE_X, Dataflow(model, [TRACE_X])))
     return next(each.trace for each in meetings if each.use.step.op == "Neg")
-
-
-def test_columns_of_columns_are_those_of_the_input() -> None:
-    weights = {"a": np.array([1, 3, 5]), "b": np.array([2])}
-    nodes = [node("Gather", "x a", "some", axis=1), node("Gather", "some b", "end", axis=1)]
-    assert _last(nodes, weights).columns == Selected(1, (5,))
 
 
 def test_a_slice_selects_columns() -> None:
@@ -160,13 +147,6 @@ def test_after_a_reshape_no_columns_are_told_apart() -> None:
     weights = {"shape": np.array([-1]), "a": np.array([1])}
     nodes = [node("Reshape", "x shape", "flat"), node("Gather", "flat a", "end")]
     assert _last(nodes, weights).columns is None
-
-
-def test_factors_and_offsets_are_kept() -> None:
-    weights = {"two": np.int64(2), "three": np.int64(3)}
-    nodes = [node("Mul", "x two", "d"), node("Sub", "d three", "end")]
-    trace = _last(nodes, weights)
-    assert (trace.scale, trace.offset) == (2.0, -3.0)
 
 
 def test_a_part_of_a_concatenation_has_its_place() -> None:

@@ -147,16 +147,6 @@ def test_cases_are_files_or_numbers(repository: Given) -> None:
     assert arrays_of(rule) == [[1, 2], [7, 7]]
 
 
-def test_a_file_on_the_runner_is_read_by_its_absolute_path(
-    repository: Given, tmp_path: Path
-) -> None:
-    repository.checkout.commit({"a": b""})
-    (tmp_path / "texts.npy").write_bytes(npy_of(np.array(["a", "b"])))
-    given = ValuesConfig(file=str(tmp_path / "texts.npy"))
-    (rule,) = repository.rules(texts=given).rules.values()
-    assert arrays_of(rule) == [["a", "b"]]
-
-
 def test_all_that_is_wrong_is_told_at_once_a_line_each(repository: Given) -> None:
     shape, dtype = npy_of(np.array([[1, 2]])), npy_of(np.zeros(3))
     pickled = npy_of(np.array([1, 2]).astype(object).astype(str))
@@ -210,12 +200,6 @@ def test_inputs_of_uneven_cases_are_told(repository: Given) -> None:
     repository.checkout.commit({"a": b""})
     found = repository.rules(ids=ValuesConfig(cases=(1, 2)), x=ValuesConfig(cases=(1, 2, 3)))
     assert found.problems == ("inputs: all need the same number of cases; ids has 2, x has 3.",)
-
-
-def test_what_is_no_model_is_not_told_of_here(repository: Given) -> None:
-    repository.checkout.commit({"a": b""})
-    repository.model.write_bytes(b"no model")
-    assert repository.rules(ids=ValuesConfig(low=0, high=1)) == GivenRules({}, ())
 
 
 @pytest.mark.parametrize(

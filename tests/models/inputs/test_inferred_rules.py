@@ -20,7 +20,6 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.errors import ModelError
 from tunegate.models.inputs.calibration import MAX_INPUTS, calibration
 from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.system.output.artifact_file import ArtifactTensor
@@ -78,12 +77,6 @@ def test_what_is_added_to_an_index_is_taken_off_its_bounds() -> None:
     nodes = [node("Add", "ids ten", "shifted"), node("Gather", "table shifted", "y")]
     model = graph_of(nodes, [IDS], weights={"table": TABLE, "ten": np.int64(10)})
     assert values_of_inputs(model, [IDS]) == {"ids": Integers(-10, 19)}
-
-
-def test_a_table_that_no_output_needs_says_nothing() -> None:
-    nodes = [node("Gather", "tiny ids", "unused"), node("Gather", "table ids", "y")]
-    model = graph_of(nodes, [IDS], weights={"tiny": TABLE[:2], "table": TABLE})
-    assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 29)}
 
 
 def test_classes_of_a_one_hot_coding_by_comparison_are_known() -> None:
@@ -217,11 +210,6 @@ def test_integers_without_a_limit_are_never_only_0_and_1(dtype: str, expected: I
     pixels = GraphInput("x", (4, 4), dtype)
     model = graph_of([node("Cast", "x", "y", to=1)], [pixels])
     assert values_of_inputs(model, [pixels]) == {"x": expected}
-
-
-def test_booleans_are_fair() -> None:
-    flags = GraphInput("x", (4,), "bool")
-    assert values_of_inputs(graph_of([node("Not", "x", "y")], [flags]), [flags]) == {"x": None}
 
 
 MOVES: dict[str, tuple[onnx.NodeProto, dict[str, Any]]] = {
@@ -398,10 +386,3 @@ def test_what_is_drawn_calibrates_on_inputs_of_its_own_seeds() -> None:
     assert len([*found]) == MAX_INPUTS
     assert len({float(feed["x"][0]) for feed in found}) == MAX_INPUTS
     assert left == (drawn,)
-
-
-def test_an_input_without_values_is_named() -> None:
-    floats = [ArtifactTensor(name, (2,), "float32") for name in ("x", "state")]
-    index = ArtifactTensor("index", (1,), "int64")
-    with pytest.raises(ModelError, match="there are none for state: write them under inputs"):
-        calibration([*floats, index], {"x"}, SEEDS, "m.onnx")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
 from tunegate.artifacts.inputs import Columns, Constant, Draw, Integers, Normal, Uniform
-from tunegate.models.inputs.named_values import named_rule, words_of
+from tunegate.models.inputs.named_values import named_rule
 
 TABLE = np.ones((30, 4), np.float32)
 
@@ -43,17 +43,6 @@ def test_a_number_that_a_caller_sets_is_what_callers_set(name: str, expected: fl
     assert value(name) == (None if expected is None else Constant(expected))
 
 
-def test_the_frequencies_of_a_pitch_detector_are_a_band() -> None:
-    low, high = value("fmin"), value("fmax")
-    assert isinstance(low, Constant)
-    assert isinstance(high, Constant)
-    assert float(low.value) < float(high.value)
-
-
-def test_a_name_is_read_by_its_words() -> None:
-    assert words_of("model/inputs.lengthScale:0") == "model_inputs_length_scale"
-
-
 def test_data_keep_their_draws_whatever_they_are_called() -> None:
     assert value("speed", shape=(1, 500)) is None
     assert value("scale", dtype="object") is None
@@ -83,28 +72,10 @@ def test_the_extents_of_an_image_are_its_own() -> None:
     assert value("im_shape", image, shape=(1, 2)) == found
 
 
-def test_voices_of_unknown_number_are_the_first_one() -> None:
-    assert value("sid", dtype="int64") == Constant(0)
-    assert value("speaker_id", dtype="int64", shape=(1,)) == Constant(0)
-
-
-def test_a_flag_of_training_is_off() -> None:
-    assert value("is_training", dtype="bool") == Constant(0)
-    assert value("mask", dtype="bool") is None
-
-
 def test_a_table_that_limits_a_voice_counts_before_its_name() -> None:
     sid = GraphInput("sid", (1,), "int64")
     model = graph_of([node("Gather", "table sid", "y")], [sid], weights={"table": TABLE})
     assert values_of_inputs(model, [sid]) == {"sid": Constant(0)}
-
-
-def test_columns_of_a_table_are_no_settings() -> None:
-    """A regression over weather has a column `temperature`, and no caller sets it."""
-    column = GraphInput("temperature", (1, 1), "float32")
-    scaler = node("Scaler", "temperature", "y", domain="ai.onnx.ml", scale=[0.1], offset=[12.0])
-    found = values_of_inputs(graph_of([scaler], [column]), [column])
-    assert found == {"temperature": Normal(12.0, 10.0)}
 
 
 def test_characters_as_floats_are_drawn_from_their_table() -> None:

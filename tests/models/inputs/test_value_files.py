@@ -351,12 +351,6 @@ def test_a_file_that_is_not_committed_is_refused_where_only_the_configuration_ch
     assert caught.value.about.key in {"models[0].inputs.x", "models[0].accuracy.metric-command"}
 
 
-def test_the_nearest_path_is_named(checkout: Checkout) -> None:
-    checkout.commit({NAME: VALUES.replace("FILE", "inp/x.npy").encode()})
-    with pytest.raises(ConfigError, match=r"correct the path\. Did you mean in/x\.npy\?"):
-        _told(checkout)
-
-
 def test_files_that_are_there_and_words_that_are_none_are_taken(checkout: Checkout) -> None:
     command = "python wer.py --like team/model --lib=lib"
     config = METRIC.replace("LINE", command)

@@ -22,7 +22,7 @@ from tunegate.artifacts.builds import NumericCheck
 from tunegate.models.reference.comparison import DidNotRun, compared
 from tunegate.models.reference.error_samples import TellingElements, agreement
 from tunegate.models.reference.onnx_runtime import exact_options, onnxruntime
-from tunegate.models.reference.tolerance import differs, errors, tolerance
+from tunegate.models.reference.tolerance import differs, errors
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 Run = Callable[[Mapping[str, Any]], Sequence[Any]]
@@ -42,12 +42,6 @@ def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
 def shape(model: Path) -> tuple[int, ...]:
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     return tuple(session.get_inputs()[0].shape)
-
-
-def test_equal_numbers_pass(found: Callable[[Run], NumericCheck]) -> None:
-    check = found(lambda feed: [np.maximum(feed["x"], 0)])
-    assert (check.passed, check.max_absolute, check.detail) == (True, 0.0, "")
-    assert [output.name for output in check.outputs] == ["y"]
 
 
 @pytest.mark.parametrize(
@@ -179,11 +173,6 @@ def test_the_reference_is_the_model_as_it_is_written(kind: str, tmp_path: Path) 
     assert "of the largest output" in wrong.detail
 
 
-def test_a_layer_norm_that_is_one_has_nothing_to_tell(tmp_path: Path) -> None:
-    check = beside(row_norm("layer", keepdims=1), 1.0, tmp_path)
-    assert (check.passed, check.as_written, check.reference_noise) == (True, False, None)
-
-
 def beside(
     model: onnx.ModelProto,
     factor: float,
@@ -251,19 +240,10 @@ def test_outputs_of_types_that_numpy_lacks_are_compared_as_what_they_are(
 EXPECTED = np.array([1.0, -100.0, 0.5], dtype="float32")
 
 
-def test_reordered_sums_are_the_same_result() -> None:
-    assert differs(EXPECTED * np.float32(1 + 1e-5), EXPECTED) == ""
-    assert differs(EXPECTED, EXPECTED) == ""
-
-
 def test_an_error_counts_beside_the_largest_output() -> None:
     small = np.array([0.0, 0.09, 0.0], dtype="float32")
     assert differs(EXPECTED + small, EXPECTED) == ""
     assert differs(EXPECTED + 2 * small, EXPECTED) == "off by 0.18, 0.0018 of the largest output"
-
-
-def test_another_shape_is_another_result() -> None:
-    assert differs(EXPECTED.reshape(3, 1), EXPECTED) == "shape (3, 1) instead of (3,)"
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
@@ -286,12 +266,6 @@ def test_integers_must_be_equal() -> None:
     ids = np.array([1000, 2], dtype="int64")
     assert differs(ids, ids) == ""
     assert differs(ids + np.array([0, 1]), ids) != ""
-
-
-def test_narrower_numbers_may_lie_further_apart() -> None:
-    allowed = [tolerance(name) for name in ("int64", "float64", "float32", "float16", "bfloat16")]
-    assert allowed == sorted(set(allowed))
-    assert allowed[0] == 0.0
 
 
 def test_errors_are_absolute_and_relative_to_the_largest_magnitude() -> None:
@@ -322,11 +296,6 @@ def test_elements_at_0_or_1_and_those_that_are_no_number_tell_nothing(
     reference: Any, tells: bool
 ) -> None:
     assert TellingElements().tell(reference, reference) is tells
-
-
-def test_a_bound_that_only_one_side_has_tells_an_error() -> None:
-    assert TellingElements().tell(floats(0, 0.9), floats(0, 1))
-    assert not TellingElements().tell(floats(0, 1), floats(0, 1))
 
 
 def test_the_bound_of_a_clip_is_known_from_the_input_before() -> None:
@@ -369,9 +338,3 @@ def test_a_row_without_one_largest_value_has_no_place_to_agree_on(
     got: Any, reference: Any, agrees: bool | None
 ) -> None:
     assert agreement(got, reference) is agrees
-
-
-def test_of_several_rows_those_count_that_tell() -> None:
-    reference = np.concatenate([floats(0, 0), floats(0.2, 0.8)])
-    assert agreement(np.concatenate([floats(0, 9), floats(0.1, 0.9)]), reference) is True
-    assert agreement(np.concatenate([floats(0, 0), floats(0.9, 0.1)]), reference) is False

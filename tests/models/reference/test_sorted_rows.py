@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.small_onnx import one_node_model, save
+from tests.support.small_onnx import save
 from tunegate.artifacts.builds import NumericCheck
-from tunegate.models.reference.comparison import behind_a_sort, compared
+from tunegate.models.reference.comparison import compared
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 ANCHORS, PICKED, WIDTH = 400, 50, 16
@@ -131,12 +131,3 @@ def test_other_detections_are_refused(wrong: Callable[[Outputs], Outputs], tmp_p
     check = check_of(wrong, tmp_path)
     assert not check.passed
     assert check.detail.startswith("output ")
-
-
-def test_a_build_that_picks_others_is_refused(tmp_path: Path) -> None:
-    assert not check_of(as_it_is, tmp_path, spread=-3e-6).passed
-
-
-def test_outputs_that_no_sort_touches_keep_their_order() -> None:
-    assert behind_a_sort(one_node_model("Relu")) == frozenset()
-    assert behind_a_sort(detector()) == {"picked", "best", "places"}

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from tests.support.models.inexact import STATIC, quantized
-from tests.support.small_onnx import chain_model, conv_model, one_node_model
+from tests.support.small_onnx import conv_model, one_node_model
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.runtimes.build_messages import Refused, Written
 
@@ -67,13 +67,6 @@ def test_a_model_of_an_old_opset_is_quantized_by_channel(tmp_path: Path) -> None
     model = conv_model()
     model.opset_import[0].version = 11
     assert isinstance(reply(tmp_path, model), Written)
-
-
-def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
-    one, other = (reply(tmp_path / name, chain_model(layers=2, width=32)) for name in "ab")
-    assert isinstance(one, Written)
-    assert isinstance(other, Written)
-    assert one.key == other.key
 
 
 def test_the_ranges_are_those_of_the_given_values(tmp_path: Path) -> None:
