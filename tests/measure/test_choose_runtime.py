@@ -54,6 +54,28 @@ def failed(name: str, reason: str) -> tuple[Build, Build]:
     return msgspec.structs.replace(tvm, error=reason, directory=""), onnx
 
 
+class Elected:
+    """What was chosen for both sides, each of which is there."""
+
+    def __init__(self, cell: CellBuilds) -> None:
+        self.cell = cell
+
+    @property
+    def base(self) -> Build:
+        assert self.cell.base is not None
+        return self.cell.base
+
+    @property
+    def head(self) -> Build:
+        assert self.cell.head is not None
+        return self.cell.head
+
+    @property
+    def choice(self) -> RuntimeChoice:
+        assert self.head.choice is not None
+        return self.head.choice
+
+
 def chosen(
     tmp_path: Path,
     effects: Sequence[float | None],
@@ -61,7 +83,7 @@ def chosen(
     head: tuple[Build, ...] = (),
     seconds: float = 60.0,
     clock: Clock = time,
-) -> tuple[CellBuilds, ScriptedPairs, Moves]:
+) -> tuple[Elected, ScriptedPairs, Moves]:
     pairs, moves = ScriptedPairs(effects), Moves()
     with (tmp_path / "log").open("w") as log:
         (cell,) = choose_runtime(
@@ -71,15 +93,13 @@ def chosen(
             context=make_context(tmp_path, PlainLog(log), clock),
             seconds=seconds,
         )
-    return cell, pairs, moves
+    return Elected(cell), pairs, moves
 
 
 def test_a_clear_winner_ships_after_one_launch_and_says_by_how_much(tmp_path: Path) -> None:
     cell, pairs, moves = chosen(tmp_path, [-0.4], head=both("head"))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    told = [(time.title, time.ms) for time in cell.head.choice.times]
+    told = [(time.title, time.ms) for time in cell.choice.times]
     assert told == [("TVM", 1.0), ("ONNX Runtime", 0.6)]
     assert moves.kept == [("head-onnxruntime", ["head-tvm"], "head")]
     assert cell.head.digest == "digest of head-onnxruntime"
@@ -87,7 +107,6 @@ def test_a_clear_winner_ships_after_one_launch_and_says_by_how_much(tmp_path: Pa
 
 def test_a_close_race_is_run_three_times(tmp_path: Path) -> None:
     cell, pairs, _ = chosen(tmp_path, [0.05, -0.03, 0.04], head=both("head"))
-    assert cell.head is not None
     assert (cell.head.runtime, pairs.asked) == ("tvm", 3)
 
 
@@ -95,7 +114,6 @@ def test_within_the_noise_the_head_keeps_the_runtime_of_the_base(tmp_path: Path)
     other = (make_task("conv", 2.0, rid="changed"),)
     effects = [-0.4, 0.01, 0.012, 0.005]
     cell, _, _ = chosen(tmp_path, effects, base=both("base"), head=both("head", other))
-    assert cell.head is not None
     assert cell.head.runtime == "onnxruntime"
 
 
@@ -103,8 +121,6 @@ def test_sides_with_the_same_kernels_are_measured_once(tmp_path: Path) -> None:
     parts = msgspec.structs.replace(candidate("head", "own", "Own"), tasks=TASKS)
     for head in (both("head"), (*both("head"), parts)):
         cell, pairs, _ = chosen(tmp_path, [-0.4], base=both("base"), head=head)
-        assert cell.base is not None
-        assert cell.head is not None
         assert pairs.asked == 1
         assert cell.head.runtime == cell.base.runtime == "onnxruntime"
         assert cell.head.choice == cell.base.choice
@@ -112,10 +128,8 @@ def test_sides_with_the_same_kernels_are_measured_once(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compiled_ships_with_the_other_runtime_and_says_why(tmp_path: Path) -> None:
     cell, pairs, _ = chosen(tmp_path, [], head=failed("head", "operator Odd is not supported."))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 0)
-    (refused,) = cell.head.choice.refused
+    (refused,) = cell.choice.refused
     assert (refused.candidate, refused.title) == ("tvm", "TVM")
     assert (refused.reason, refused.is_lasting) == ("operator Odd is not supported.", True)
 
@@ -125,19 +139,15 @@ def test_a_base_that_lost_a_build_which_the_head_has_is_no_baseline(tmp_path: Pa
     tvm, onnx = failed("base", "the compiler was killed by SIGKILL on this model")
     crashed = (msgspec.structs.replace(tvm, crashed=True), onnx)
     cell, _, _ = chosen(tmp_path, [0.4], base=crashed, head=both("head"))
-    assert cell.base is not None
     assert (cell.base.error, cell.base.directory) == (tvm.error, "")
     refused, _, _ = chosen(tmp_path, [0.4], base=(tvm, onnx), head=both("head"))
-    assert refused.base is not None
     assert (refused.base.runtime, refused.base.error) == ("onnxruntime", None)
     alike, _, _ = chosen(tmp_path, [], base=crashed, head=failed("head", "killed"))
-    assert alike.base is not None
     assert (alike.base.runtime, alike.base.error) == ("onnxruntime", None)
 
 
 def test_a_base_whose_runtime_cannot_be_measured_is_no_baseline(tmp_path: Path) -> None:
     cell, _, _ = chosen(tmp_path, [None, -0.4], base=both("base"), head=both("head", ()))
-    assert cell.base is not None
     assert "which runtime the base ships with could not be measured: no answer" in str(
         cell.base.error
     )
@@ -145,18 +155,14 @@ def test_a_base_whose_runtime_cannot_be_measured_is_no_baseline(tmp_path: Path) 
 
 def test_a_head_whose_runtime_cannot_be_measured_has_that_of_the_base(tmp_path: Path) -> None:
     cell, _, _ = chosen(tmp_path, [-0.4, None], base=both("base"), head=both("head", ()))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert cell.head.runtime == "onnxruntime"
-    assert cell.head.choice.reason.startswith("not measured: no answer")
+    assert cell.choice.reason.startswith("not measured: no answer")
 
 
 def test_a_race_that_breaks_leaves_the_default_and_says_so(tmp_path: Path) -> None:
     cell, _, _ = chosen(tmp_path, [None], head=both("head"))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert cell.head.runtime == "tvm"
-    assert "no answer" in cell.head.choice.reason
+    assert "no answer" in cell.choice.reason
 
 
 def three(name: str) -> tuple[Build, ...]:
@@ -165,10 +171,8 @@ def three(name: str) -> tuple[Build, ...]:
 
 def test_of_three_the_fastest_ships_and_all_are_told(tmp_path: Path) -> None:
     cell, pairs, moves = chosen(tmp_path, [-0.4, -0.6], head=three("head"))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("other", 2)
-    assert [time.candidate for time in cell.head.choice.times] == ["tvm", "onnxruntime", "other"]
+    assert [time.candidate for time in cell.choice.times] == ["tvm", "onnxruntime", "other"]
     assert moves.kept == [("head-other", ["head-tvm", "head-onnxruntime"], "head")]
 
 
@@ -176,18 +180,14 @@ def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) ->
     without, _, _ = chosen(tmp_path, [-0.4], head=both("head"))
     effects = [-0.4, -0.39, 0.01, 0.0, 0.015]
     cell, _, _ = chosen(tmp_path, effects, head=three("head"))
-    assert without.head is not None
-    assert cell.head is not None
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
 
 
 def test_a_base_that_cannot_measure_what_the_head_has_is_no_baseline(tmp_path: Path) -> None:
     """A slower head would pass beside what is left of such a base."""
     cell, _, _ = chosen(tmp_path, [-0.4, None, -0.4, -0.3], base=three("base"), head=three("head"))
-    assert cell.base is not None
     assert "which runtime the base ships with could not be measured" in str(cell.base.error)
     fewer, _, _ = chosen(tmp_path, [-0.4, None, -0.4], base=three("base"), head=both("head", ()))
-    assert fewer.base is not None
     assert (fewer.base.runtime, fewer.base.error) == ("onnxruntime", None)
 
 
@@ -207,10 +207,8 @@ class SlowClock:
 def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path: Path) -> None:
     clock = SlowClock(MAX_SIDE_SECONDS)
     cell, pairs, _ = chosen(tmp_path, [-0.4], head=three("head"), clock=clock)
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
+    assert [(each.title, each.reason) for each in cell.choice.refused] == [
         ("Other", "not measured: the time of the election was over")
     ]
 
@@ -218,19 +216,15 @@ def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path:
 def test_variants_of_one_runtime_are_candidates_of_their_own(tmp_path: Path) -> None:
     variants = (candidate("head", "fast", "Fast"), candidate("head", "fast", "Fast (half)", "half"))
     cell, _, _ = chosen(tmp_path, [-0.4], head=variants)
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert cell.head.candidate == "fast-half"
-    assert cell.head.choice.ms_of("fast") == 1.0
+    assert cell.choice.ms_of("fast") == 1.0
 
 
 def test_what_a_third_candidate_lacks_is_told_beside_the_times(tmp_path: Path) -> None:
     broken = msgspec.structs.replace(three("head")[2], error="no kernel for Odd", directory="")
     cell, pairs, _ = chosen(tmp_path, [-0.4], head=(*both("head"), broken))
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    assert [each.reason for each in cell.head.choice.refused] == ["no kernel for Odd"]
+    assert [each.reason for each in cell.choice.refused] == ["no kernel for Odd"]
 
 
 def refusals(*reasons: str) -> tuple[Build, ...]:
@@ -242,16 +236,13 @@ def refusals(*reasons: str) -> tuple[Build, ...]:
 
 def test_what_no_candidate_runs_has_the_reasons_of_all(tmp_path: Path) -> None:
     cell, pairs, moves = chosen(tmp_path, [], head=refusals("no LSTM", "Invalid indices."))
-    assert cell.head is not None
     assert cell.head.error == "TVM: no LSTM. ONNX Runtime: Invalid indices."
-    assert cell.head.choice is not None
-    assert [each.reason for each in cell.head.choice.refused] == ["no LSTM", "Invalid indices."]
+    assert [each.reason for each in cell.choice.refused] == ["no LSTM", "Invalid indices."]
     assert (pairs.asked, moves.kept) == (0, [])
 
 
 def test_one_reason_for_all_candidates_is_told_once(tmp_path: Path) -> None:
     cell, _, _ = chosen(tmp_path, [], head=refusals("its file is missing.", "its file is missing."))
-    assert cell.head is not None
     assert cell.head.error == "its file is missing."
 
 
@@ -277,16 +268,13 @@ def test_the_head_is_elected_without_what_its_base_had_no_time_for(tmp_path: Pat
         head=(*both("head", ()), three("head")[2]),
         clock=SlowStart(),
     )
-    assert cell.base is not None
-    assert cell.head is not None
-    assert cell.head.choice is not None
     assert (cell.base.runtime, cell.head.runtime) == ("onnxruntime", "onnxruntime")
-    assert [(each.title, each.reason) for each in cell.head.choice.refused] == [
+    assert [(each.title, each.reason) for each in cell.choice.refused] == [
         ("Other", "not measured: the election of the base had no time for it")
     ]
     assert moves.kept[-1] == ("head-onnxruntime", ["head-tvm", "head-other"], "head")
     assert pairs.effects == []
-    assert not cell.head.choice.is_complete
+    assert not cell.choice.is_complete
 
 
 def test_a_base_with_no_time_for_all_that_the_head_ships_is_no_baseline(tmp_path: Path) -> None:
@@ -295,8 +283,6 @@ def test_a_base_with_no_time_for_all_that_the_head_ships_is_no_baseline(tmp_path
     cell, _, _ = chosen(
         tmp_path, [-0.4], base=three("base"), head=(*lost, other), clock=SlowStart()
     )
-    assert cell.base is not None
-    assert cell.head is not None
     assert "had no time for what the head ships" in str(cell.base.error)
     assert (cell.head.runtime, cell.head.error) == ("other", None)
 

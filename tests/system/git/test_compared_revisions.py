@@ -16,7 +16,7 @@ from tests.support.git_repository import (
     new_repository,
     two_branches,
 )
-from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.compared_revisions import GitHistory, name_of_remote
 from tunegate.system.git.named_revision import default_branch, known_default_branch, short
 from tunegate.system.git.process import GitProcess
@@ -34,21 +34,6 @@ def test_a_base_that_is_one_commit_is_taken_literally(origin: Checkout) -> None:
         assert found.base == commit_of(origin, base)
         assert found.head == commit_of(origin, "main~1")
         assert (found.reason, found.policy) == ("given by --base", "")
-
-
-@pytest.mark.parametrize("base", ["main", "refs/heads/main", "heads/main"])
-def test_a_base_that_is_a_branch_means_where_the_head_left_it(origin: Checkout, base: str) -> None:
-    found = GitHistory(origin.path).revisions(base, "topic")
-    assert (found.base, found.policy) == (commit_of(origin, "main~1"), commit_of(origin, "main"))
-    assert found.reason == "merge base with main"
-
-
-def test_a_base_that_is_the_branch_of_the_head_means_its_parent(origin: Checkout) -> None:
-    found = GitHistory(origin.path).revisions("main", None)
-    assert (found.base, found.reason) == (
-        commit_of(origin, "main~1"),
-        "the head is on main: its parent",
-    )
 
 
 def test_a_base_of_zeros_is_none_that_is_named(origin: Checkout) -> None:
@@ -134,79 +119,10 @@ def test_a_head_that_does_not_exist_names_its_option(origin: Checkout) -> None:
         GitHistory(origin.path).revisions(None, "no-such")
 
 
-def test_a_branch_is_compared_with_its_merge_base(origin: Checkout) -> None:
-    found = GitHistory(origin.path).revisions(None, "topic")
-    assert found.base == commit_of(origin, "main~1")
-    assert found.reason == "merge base with main"
-
-
-def test_a_remote_default_branch_of_any_name_is_found(origin: Checkout, tmp_path: Path) -> None:
-    origin.git("branch", "-m", "main", "trunk")
-    here = clone(origin, tmp_path / "clone", "--branch=topic")
-    found = GitHistory(here.path).revisions(None, None)
-    assert (found.base, found.reason) == (
-        commit_of(origin, "trunk~1"),
-        "merge base with origin/trunk",
-    )
-
-
-def test_a_tag_named_like_the_branch_does_not_mislead(origin: Checkout) -> None:
-    origin.git("tag", "main", "topic")
-    assert GitHistory(origin.path).revisions(None, "topic").base == commit_of(
-        origin, "refs/heads/main~1"
-    )
-
-
-def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout) -> None:
-    found = GitHistory(origin.path).revisions(None, None)
-    assert (found.base, found.reason) == (
-        commit_of(origin, "main~1"),
-        "the head is on main: its parent",
-    )
-
-
 def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checkout) -> None:
     origin.commit({"readme": b"third"})
     found = GitHistory(origin.path).revisions(None, "main~1")
     assert found.base == commit_of(origin, "main~2")
-
-
-def test_the_first_commit_has_no_base(tmp_path: Path) -> None:
-    new_repository(tmp_path / "new").commit({"a": b"a"})
-    found = GitHistory(tmp_path / "new").revisions(None, None)
-    assert (found.base, found.reason) == (None, "this is the first commit of the repository")
-
-
-def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
-    new_repository(tmp_path / "new")
-    with pytest.raises(RevisionError, match=r": no commit yet\. Commit models"):
-        GitHistory(tmp_path / "new").revisions(None, None)
-
-
-def test_an_unrelated_branch_has_nothing_to_compare_with(origin: Checkout) -> None:
-    origin.git("checkout", "-q", "--orphan", "unrelated")
-    origin.commit({"c": b"c"})
-    with pytest.raises(NoBaselineError, match="no merge base with main was found: nothing to"):
-        GitHistory(origin.path).revisions(None, None)
-
-
-def test_a_checkout_of_one_commit_fetches_the_default_branch(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    origin.git("checkout", "-q", "topic")
-    origin.commit({"second": b"of the topic"})
-    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
-    origin.git("checkout", "-q", "main")
-    found = GitHistory(here.path).revisions(None, None)
-    assert found.base == commit_of(origin, "main~1")
-
-
-def test_a_shallow_clone_on_the_default_branch_fetches_the_parent(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone", "--depth=1")
-    found = GitHistory(here.path).revisions(None, None)
-    assert found.base == commit_of(origin, "main~1")
 
 
 def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(
@@ -226,15 +142,6 @@ def test_a_shallow_clone_without_its_remote_cannot_know_its_base(
     here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
     origin.path.rename(tmp_path / "moved")
     with pytest.raises(EnvironmentUnfitError, match=r"in this shallow clone.*the whole history"):
-        GitHistory(here.path).revisions(None, None)
-
-
-def test_a_parent_that_cannot_be_fetched_is_not_taken_for_none(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone", "--depth=1")
-    origin.path.rename(tmp_path / "moved")
-    with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
         GitHistory(here.path).revisions(None, None)
 
 
@@ -305,15 +212,6 @@ def test_a_clone_that_was_not_told_asks_the_remote_and_no_branch_is_guessed(
     assert named(here) == "refs/remotes/origin/develop"
     job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
     assert named(job) == "refs/remotes/origin/develop"
-
-
-def test_a_default_branch_that_was_renamed_is_not_the_one_that_was_told(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone")
-    origin.git("branch", "-m", "main", "trunk")
-    here.git("fetch", "-q", "--prune", "origin")
-    assert named(here) == "refs/remotes/origin/trunk"
 
 
 def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(

@@ -134,19 +134,6 @@ def many(checkout: Checkout, number: int) -> None:
     checkout.git("-c", "alias.load=!git fast-import --quiet < .git/stream", "load")
 
 
-def test_what_both_have_is_found(merge_base_origin: Checkout) -> None:
-    assert base_of(merge_base_origin, "main", "topic") == (
-        commit_of(merge_base_origin, "main~1"),
-        "",
-    )
-
-
-def test_histories_that_share_nothing_have_none(merge_base_origin: Checkout) -> None:
-    merge_base_origin.git("checkout", "-q", "--orphan", "unrelated")
-    merge_base_origin.commit({"c": b"c"})
-    assert merge_base(GitProcess(merge_base_origin.path), "main", "unrelated") is None
-
-
 @pytest.mark.parametrize("commits", [3, 600])
 def test_a_shallow_clone_gets_as_much_history_as_it_takes(
     merge_base_origin: Checkout, tmp_path: Path, commits: int
@@ -189,21 +176,6 @@ def test_what_a_shallow_clone_cannot_know_is_said(tmp_path: Path) -> None:
     assert base_of(here)[1] == ", as far as this shallow clone knows"
 
 
-def test_of_branches_that_were_merged_into_each_other_it_is_what_was_on_the_branch(
-    merge_base_origin: Checkout,
-) -> None:
-    on_main, on_topic = (
-        commit_of(merge_base_origin, "main"),
-        commit_of(merge_base_origin, "topic"),
-    )
-    merge_base_origin.merge("topic")
-    merge_base_origin.git("checkout", "-q", "topic")
-    merge_base_origin.merge(on_main)
-    merge_base_origin.commit({"c": b"c"})
-    assert base_of(merge_base_origin, "main", "topic") == (on_main, ", one of 2")
-    assert base_of(merge_base_origin, "topic", "main") == (on_topic, ", one of 2")
-
-
 def test_a_history_is_whole_where_no_parent_is_cut_off(
     merge_base_origin: Checkout, tmp_path: Path
 ) -> None:
@@ -228,8 +200,6 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
 
 
 # Base and head of every event, in real repositories and real shallow clones of them.
-
-NOTHING = "0" * 40
 
 
 @pytest.fixture
@@ -310,29 +280,7 @@ def test_a_checkout_of_something_else_is_not_the_pull_request(events_origin: Che
     GitEvents(events_origin.path).require_checked_out(tip)
 
 
-def test_a_pull_requests_own_head_is_compared_with_the_merge_base(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    start, tip, head = (commit_of(events_origin, name) for name in ("main~1", "main", "topic"))
-    # A fork's head is on no branch of the repository.
-    events_origin.git("update-ref", "refs/pull/1/head", head)
-    events_origin.git("branch", "-q", "-D", "topic")
-    here = actions_checkout(events_origin, tmp_path / "job", head)
-    found = GitEvents(here.path).merge_commit_revisions(tip, head)
-    assert (found.base, found.head, found.policy) == (start, head, tip)
-    assert found.reason == "merge base of the pull request"
-
-
 # pushes and the merge queue ------------------------------------------------------
-
-
-def test_a_push_is_compared_with_what_was_there_before(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    before, after = commit_of(events_origin, "main~1"), commit_of(events_origin, "main")
-    here = actions_checkout(events_origin, tmp_path / "job", after)
-    found = GitEvents(here.path).push_revisions(before, after)
-    assert (found.base, found.reason) == (before, "the commit before the push")
 
 
 @pytest.mark.parametrize("zeros", ["0" * 40, "0" * 64])
@@ -344,16 +292,6 @@ def test_a_new_branch_is_compared_with_its_merge_base(
     found = GitEvents(here.path).push_revisions(zeros, after)
     assert found.base == commit_of(events_origin, "main~1")
     assert found.reason == "new branch: merge base with origin/main"
-
-
-def test_a_new_branch_without_a_remote_cannot_know_its_base(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    after = commit_of(events_origin, "topic")
-    here = actions_checkout(events_origin, tmp_path / "job", after)
-    events_origin.path.rename(tmp_path / "moved")
-    with pytest.raises(EnvironmentUnfitError, match="default branch could not be fetched"):
-        GitEvents(here.path).push_revisions(NOTHING, after)
 
 
 def test_a_forced_push_that_lost_its_commit_is_compared_with_the_merge_base(
@@ -371,13 +309,6 @@ def test_a_forced_push_to_the_default_branch_has_nothing_to_compare_with(
 ) -> None:
     with pytest.raises(NoBaselineError, match=r"^ffffffffffff is gone \(forced push\)"):
         GitEvents(events_origin.path).push_revisions("f" * 40, commit_of(events_origin, "main"))
-
-
-def test_a_merge_queue_names_both_commits(events_origin: Checkout, tmp_path: Path) -> None:
-    base, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
-    here = actions_checkout(events_origin, tmp_path / "job", head)
-    found = GitEvents(here.path).range_revisions(base, head)
-    assert (found.base, found.head, found.reason) == (base, head, "named by the event")
 
 
 def test_a_commit_of_an_event_is_never_an_option_of_git(events_origin: Checkout) -> None:
