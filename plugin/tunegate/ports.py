@@ -6,14 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion, Revisions, Side
+from tunegate.artifacts.changes import (
+    ModelInput,
+    ModelOutline,
+    ModelPath,
+    ModelVersion,
+    Revisions,
+    Side,
+)
 from tunegate.artifacts.histogram import Histogram
-from tunegate.artifacts.inputs import NOTHING_KNOWN, KnownInputs, ShapedModel
+from tunegate.artifacts.inputs import NOTHING_KNOWN, GivenFor, GivenRules, KnownInputs, ShapedModel
 from tunegate.artifacts.measurements import Launch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
@@ -41,6 +48,21 @@ Shapes = Mapping[str, tuple[int, ...]]
 """Input name -> full shape, for the inputs whose shape the model leaves open."""
 
 NOTHING_LISTED: Mapping[int, Sequence[TuningTask]] = MappingProxyType({})
+
+ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
+"""Returns the inputs of a model file, None if it cannot be read."""
+
+ReadValues = Callable[[Path, GivenFor], GivenRules]
+"""Reads the given values of a model's inputs in a file, as rules."""
+
+
+class InputReaders(NamedTuple):
+    """Read the inputs of model files. `values_into` reads the given values, and keeps arrays in a
+    directory."""
+
+    inputs: ReadInputs
+    values_into: Callable[[Path], ReadValues]
+
 
 Publish = Callable[[Sequence[TuningRecord]], bool]
 """Hands finished records to the cache. Returns False if they could not be stored now."""

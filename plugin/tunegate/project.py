@@ -14,7 +14,7 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import Config
 from tunegate.errors import ConfigError, RevisionError
 from tunegate.handover import check_changes, check_release, check_revisions
-from tunegate.models.inputs.checked_values import FilesOfConfig
+from tunegate.models.inputs.given_values import input_readers
 from tunegate.models.operator_libraries import require_outside
 from tunegate.models.reader import GitModelReader
 from tunegate.ports import Repository
@@ -25,7 +25,7 @@ from tunegate.review.detect import detect
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import NO_WAIVERS, Waivers, judging_config
 from tunegate.review.model_settings import judged_as, selected
-from tunegate.review.named_files import replaced_files
+from tunegate.review.named_files import FilesOfConfig, replaced_files
 from tunegate.review.waivers import waivers_of
 from tunegate.settings import Overrides, Settings, overridden
 from tunegate.system.cache.snapshot_pins import SnapshotPins, own_pins, pinned_otherwise, pins_at
@@ -206,7 +206,8 @@ class Project:
 
     @cached_property
     def _files(self) -> FilesOfConfig:
-        return FilesOfConfig(self.repository, self._reader, str(self.config_path))
+        readers = input_readers(self.repository)
+        return FilesOfConfig(self.repository, self._reader, readers, str(self.config_path))
 
     def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from tunegate.artifacts.candidates import Candidates, RuntimeName
-from tunegate.artifacts.changes import ModelInput
-from tunegate.artifacts.inputs import GivenFor, GivenRules
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config
 from tunegate.ports import (
@@ -23,6 +21,8 @@ from tunegate.ports import (
     EnergyCounter,
     ModelReader,
     Progress,
+    ReadInputs,
+    ReadValues,
     Repository,
     Scorer,
     Shipping,
@@ -30,12 +30,6 @@ from tunegate.ports import (
     Tuner,
 )
 from tunegate.review.gate_rules import GateRules
-
-ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
-"""Returns the inputs of a model file, None if it cannot be read."""
-
-ReadValues = Callable[[Path, GivenFor], GivenRules]
-"""Reads the given values of a model's inputs in a file, as rules."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,9 @@ from tunegate.measure.remembered_elections import (
     publish_elections,
     with_elections_after,
 )
+from tunegate.ports import ReadValues
 from tunegate.system.progress.shown_progress import PlainLog
-from tunegate.tools import GateTools, ModelSource, ReadValues, ReferenceRuntime, Tools
+from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
 

@@ -24,10 +24,10 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
-from tunegate.models.export_models import SaidOfLost, explain_lost_inputs
 from tunegate.models.model_inputs import model_input
 from tunegate.models.seeded_inputs import cases_of, seeded_inputs
 from tunegate.review.input_shapes import ResolvedShapes
+from tunegate.review.side_settings import LostSettings, settings_of_lost
 
 
 class Tensor(NamedTuple):
@@ -127,9 +127,9 @@ INPUTS = (X, ModelInput("mask", (None,), ("n",)))
 VALUES = ValuesConfig(low=0, high=1)
 
 
-def said(config: Config | None, change: ModelChange = CHANGE, **wanted: int) -> SaidOfLost:
+def said(config: Config | None, change: ModelChange = CHANGE, **wanted: int) -> LostSettings:
     shapes = ResolvedShapes(shapes={name: (size,) for name, size in wanted.items()})
-    return explain_lost_inputs(config, change, INPUTS, {"mask"}, shapes)
+    return settings_of_lost(config, change, INPUTS, {"mask"}, shapes)
 
 
 def of_profiles(**profiles: int) -> Config:
@@ -140,13 +140,13 @@ def of_profiles(**profiles: int) -> Config:
 def test_the_base_says_the_shapes_and_values_of_what_only_it_has() -> None:
     given: Inputs = {"x": (4,), "mask": InputConfig(shape=(4,), values=VALUES)}
     config = Config(models=(ModelConfig(path="**", inputs=given),))
-    assert said(config) == SaidOfLost({"mask": (4,)}, {"mask": VALUES})
+    assert said(config) == LostSettings({"mask": (4,)}, {"mask": VALUES})
 
 
 def test_nothing_is_said_without_a_configuration_or_a_base() -> None:
     config = Config(models=(ModelConfig(path="**"),), dims={"seq": 1, "n": 1})
-    assert said(None) == SaidOfLost()
-    assert said(config, msgspec.structs.replace(CHANGE, base=None)) == SaidOfLost()
+    assert said(None) == LostSettings()
+    assert said(config, msgspec.structs.replace(CHANGE, base=None)) == LostSettings()
     assert said(config).shapes == {"mask": (1,)}
 
 
@@ -158,4 +158,4 @@ def test_the_profile_of_the_same_name_says_it() -> None:
 def test_a_profile_that_is_called_otherwise_now_is_found_by_its_shapes() -> None:
     tall = msgspec.structs.replace(CHANGE, path=f"{CHANGE.path}@tall")
     assert said(of_profiles(short=4, long=64), tall, x=64).shapes == {"mask": (64,)}
-    assert said(of_profiles(short=4, long=64), tall, x=9) == SaidOfLost()
+    assert said(of_profiles(short=4, long=64), tall, x=9) == LostSettings()

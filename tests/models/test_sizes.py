@@ -15,7 +15,7 @@ from tests.models.test_export_models import OPEN as BOTH_OPEN
 from tests.support.measured_cells import make_changes
 from tunegate.artifacts.changes import ModelInput
 from tunegate.config import Config, ModelConfig
-from tunegate.models.export_models import ExportedModels, export_models, same_as_base, static_sizes
+from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.models.graph import graph_digest
 from tunegate.models.sizes import (
     demanded_ranks,
@@ -23,6 +23,7 @@ from tunegate.models.sizes import (
     guessed_sizes,
     likeliest_keys,
 )
+from tunegate.review.side_settings import same_as_base, static_sizes
 from tunegate.tools import ModelSource
 
 STATIC = ModelInput("x", (2, 8))

@@ -123,6 +123,10 @@ class GivenFor(msgspec.Struct, frozen=True, kw_only=True):
     former: Mapping[str, str] = {}
 
 
+ABSENT = "no such file in this revision"
+"""The words for a value file that a revision lacks."""
+
+
 class GivenRules(msgspec.Struct, frozen=True):
     """The resulting rules, and what is wrong: one line each, without the model's name."""
 

@@ -29,14 +29,14 @@ from tunegate.cli.handlers.init import (
 from tunegate.cli.shared_options import Common
 from tunegate.errors import ConfigError, TunegateError
 from tunegate.models.finder import FoundModel
-from tunegate.models.inputs.checked_values import value_problems
-from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.inputs.given_values import GivenValues, input_readers
 from tunegate.models.model_inputs import inputs_of_file
 from tunegate.models.sizes import GuessedSize
 from tunegate.review import config_file
 from tunegate.review.config_file import parse_config
 from tunegate.review.globs import matches
 from tunegate.review.model_settings import entry_for, shapes_for, values_for
+from tunegate.review.named_files import value_problems
 from tunegate.system.git.installed_commit import InstalledCommit, public_address
 from tunegate.system.git.repository import GitRepository
 
@@ -347,7 +347,7 @@ def test_a_run_takes_the_sizes_and_values_that_it_writes(workspace: Workspace) -
     found = shapes_for(config, "models/speech.onnx", inputs_of_file(file))
     assert (found.problems, found.shapes) == ((), {"audio": (1, 16000)})
     repository, files = GitRepository(workspace.root), {"models/speech.onnx": file}
-    assert [*value_problems(repository, config, files, "HEAD")] == []
+    assert [*value_problems(input_readers(repository), config, files, "HEAD")] == []
     given = GivenFor(
         values=values_for(config, "models/speech.onnx"), shapes=found.shapes, revisions=("HEAD",)
     )

@@ -14,9 +14,9 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.inputs import Files, GivenFor, GivenRules, InputRule, Integers, Uniform
 from tunegate.config import Config, InputConfig, ModelConfig, ValuesConfig
-from tunegate.models.inputs.checked_values import unmerged_value_problems
-from tunegate.models.inputs.given_values import GivenValues
+from tunegate.models.inputs.given_values import GivenValues, input_readers
 from tunegate.models.reader import GitModelReader
+from tunegate.review.named_files import unmerged_value_problems
 from tunegate.system.git.repository import GitRepository
 
 IDS, X = GraphInput("ids", (2,), "int64"), GraphInput("x", (3,), "float32")
@@ -262,7 +262,12 @@ def test_only_what_the_change_gives_otherwise_is_held_against_its_models(tmp_pat
     def told(file: str) -> tuple[str, ...]:
         revisions = Revisions(base=base, head=head)
         return unmerged_value_problems(
-            repository, revisions, _config(file), _config("a.npy"), models
+            repository,
+            input_readers(repository),
+            revisions,
+            models,
+            config=_config(file),
+            before=_config("a.npy"),
         )
 
     assert told("a.npy") == told("/nowhere.npy") == ()

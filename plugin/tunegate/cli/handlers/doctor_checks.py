@@ -22,7 +22,7 @@ from tunegate.decide.error_budget import fewest_samples
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, RevisionError
 from tunegate.models.finder import FoundModel
 from tunegate.models.graph import SHOWN_OPERATORS
-from tunegate.models.inputs.checked_values import value_problems
+from tunegate.models.inputs.given_values import input_readers
 from tunegate.models.operator_libraries import (
     USUAL_LIBRARY,
     digest_of_file,
@@ -43,7 +43,7 @@ from tunegate.review.model_settings import (
     targets_for,
     values_for,
 )
-from tunegate.review.named_files import described_missing, missing_files
+from tunegate.review.named_files import described_missing, missing_files, value_problems
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
 from tunegate.system.cache.shared_cache import location_of, objects_in_zone
@@ -103,7 +103,7 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     files = {
         each.path: project.repository.root / each.path for each in models if each.inputs is not None
     }
-    problems += value_problems(project.repository, project.config, files, head)
+    problems += value_problems(input_readers(project.repository), project.config, files, head)
     yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
 
 

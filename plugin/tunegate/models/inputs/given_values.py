@@ -11,19 +11,26 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tunegate.artifacts.inputs import Files, GivenFor, GivenRules, InputRule, Integers, Uniform
+from tunegate.artifacts.inputs import (
+    ABSENT,
+    Files,
+    GivenFor,
+    GivenRules,
+    InputRule,
+    Integers,
+    Uniform,
+)
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.errors import ModelError, RevisionError
 from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
-from tunegate.models.model_inputs import values_of_file
+from tunegate.models.model_inputs import inputs_of_file, values_of_file
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of, stands_for
 from tunegate.models.preparation import tensor_of
 from tunegate.models.prepared import OPEN, Tensor
 from tunegate.models.seeded_inputs import save_value
-from tunegate.ports import Repository
+from tunegate.ports import InputReaders, Repository
 from tunegate.wording import plural
 
-ABSENT = "no such file in this revision"
 _NUMBERS = "biuf"
 _OUTSIDE = "lies outside of the repository. Commit it, or give an absolute path on the runner"
 
@@ -39,6 +46,11 @@ class _UnfitCasesError(ModelError):
         left = len(problems) - _MOST_TOLD
         more = (f"and {plural(left, 'case')} more",) if left > 0 else ()
         self.problems = (*dict.fromkeys(problems[:_MOST_TOLD]), *more)
+
+
+def input_readers(repository: Repository) -> InputReaders:
+    """Returns the readers whose value files are those of the repository, or of this machine."""
+    return InputReaders(inputs_of_file, lambda into: GivenValues(repository, into).rules)
 
 
 class GivenValues:

@@ -1,0 +1,170 @@
+"""The sizes and values at which each side of a changed model runs: both do the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tunegate.artifacts.changes import (
+    SIDES,
+    ModelChange,
+    ModelInput,
+    Side,
+    gated_name,
+    profile_of,
+)
+from tunegate.config import Config, ValuesConfig
+from tunegate.ports import Shapes
+from tunegate.review.covered_model import names_in_head
+from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, takes
+from tunegate.review.model_settings import (
+    entry_shapes,
+    profiles_for,
+    shape_levels,
+    shapes_for,
+    values_for,
+)
+
+
+class SideSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one side. `configured` are the shapes by the configuration, with its
+    problems. `shapes` are those that the side runs at, `resized` the ones that are the other
+    side's. `former` maps inputs to their names at the base, if they differ."""
+
+    configured: ResolvedShapes
+    shapes: Shapes
+    resized: Shapes = {}
+    values: Mapping[str, ValuesConfig] = {}
+    former: Mapping[str, str] = {}
+
+
+def settings_of_sides(
+    config: Config,
+    before: Config | None,
+    change: ModelChange,
+    inputs: Mapping[Side, Sequence[ModelInput] | None],
+) -> dict[Side, SideSettings]:
+    """Returns the settings of the sides whose `inputs` are given, None for an unreadable model.
+    `before` is the base's configuration."""
+    base, head = (inputs.get(side) or () for side in SIDES)
+    names = names_in_head(inputs.get("base"), inputs.get("head"))
+    lost = settings_of_lost(before, change, base, names.gone, shapes_for(config, change.path, head))
+    given, values = shape_levels(config, change.path), values_for(config, change.path)
+    settings: dict[Side, SideSettings] = {}
+    if "base" in inputs:
+        # A base that leaves sizes open runs at those of a static head, and has its own settings for
+        # inputs that only it has.
+        same = static_sizes(names.backwards.inputs(head), base)
+        not_of_it = names.new | static_sizes(names.inputs(base), head).keys()
+        levels = (
+            ShapeLevel(where="base", shapes=lost.shapes),
+            *(_without(level, not_of_it) for level in given),
+        )
+        settings["base"] = msgspec.structs.replace(
+            _sized(levels, inputs["base"], same), values={**lost.values, **values}
+        )
+    if "head" in inputs:
+        # A head that leaves sizes open runs at the base's, wherever it takes them.
+        same = static_sizes(names.inputs(base), head)
+        if "base" in settings and not settings["base"].configured.problems:
+            same |= same_as_base(names.of(settings["base"].shapes), head)
+        settings["head"] = msgspec.structs.replace(
+            _sized(given, inputs["head"], same), values=values, former=names.backwards.renamed
+        )
+    return settings
+
+
+def _sized(
+    levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None, same: Shapes
+) -> SideSettings:
+    """Returns a side's shapes by these levels; `same` are the other side's sizes, which it runs
+    at."""
+    configured = entry_shapes(levels, inputs)
+    if not same or configured.problems:
+        return SideSettings(configured=configured, shapes=configured.shapes)
+    shapes = entry_shapes((*levels, ShapeLevel(where="both", shapes=same)), inputs).shapes
+    resized = {
+        name: shape for name, shape in shapes.items() if configured.shapes.get(name) != shape
+    }
+    return SideSettings(configured=configured, shapes=shapes, resized=resized)
+
+
+def _without(level: ShapeLevel, names: Collection[str]) -> ShapeLevel:
+    shapes = {name: shape for name, shape in level.shapes.items() if name not in names}
+    return msgspec.structs.replace(level, shapes=shapes)
+
+
+# Settings that only the base's configuration has: for inputs that its model has and the head's has
+# not.
+
+
+class LostSettings(NamedTuple):
+    """The base's shapes and values for lost inputs, by their names in the base."""
+
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    values: Mapping[str, ValuesConfig] = {}
+
+
+def settings_of_lost(
+    config: Config | None,
+    change: ModelChange,
+    inputs: Sequence[ModelInput],
+    lost: Collection[str],
+    wanted: ResolvedShapes,
+) -> LostSettings:
+    """Returns the base's settings for inputs that the head lost. `config` is the base's, `inputs`
+    its model's, `wanted` the head's shapes. A model gated under a new name is found by its
+    shapes."""
+    if config is None or change.base is None or not lost:
+        return LostSettings()
+    shapes_of = {
+        name: shapes_for(config, name, inputs).shapes
+        for name in profiles_for(config, change.base.path)
+    }
+    same = gated_name(change.base.path, profile_of(change.path))
+    alike = (name for name, shapes in shapes_of.items() if _agree(shapes, wanted.shapes, lost))
+    name = same if same in shapes_of else next(alike, None)
+    if name is None:
+        return LostSettings()
+    return LostSettings(
+        shapes={key: shape for key, shape in shapes_of[name].items() if key in lost},
+        values={key: given for key, given in values_for(config, name).items() if key in lost},
+    )
+
+
+def _agree(one: Shapes, other: Shapes, lost: Collection[str]) -> bool:
+    """Returns whether both have the same shapes for the inputs that are not lost."""
+    return all(other.get(name, shape) == shape for name, shape in one.items() if name not in lost)
+
+
+# The sizes at which base and head do the same work.
+
+
+def static_sizes(
+    fixed: Sequence[ModelInput], opened: Sequence[ModelInput]
+) -> dict[str, tuple[int, ...]]:
+    """Returns the static shapes of one side, for the inputs that the other leaves open. The one
+    cannot be run at others, and the other can be run at these."""
+    return same_as_base({value.name: _sizes(value) for value in fixed}, opened)
+
+
+def same_as_base(
+    shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
+) -> dict[str, tuple[int, ...]]:
+    """Returns those of the base's shapes that the head leaves open and takes: renaming a symbol
+    must not make the model smaller."""
+    return {
+        value.name: shape
+        for value in head
+        if (shape := shapes.get(value.name)) is not None
+        and _sizes(value) is None
+        and takes(value, shape)
+    }
+
+
+def _sizes(value: ModelInput) -> tuple[int, ...] | None:
+    """Returns the sizes of a static input, None for another."""
+    sizes = tuple(size for size in value.dimensions if size is not None)
+    return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None
