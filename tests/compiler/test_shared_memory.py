@@ -17,9 +17,8 @@ pytestmark = [pytest.mark.cuda_stand_in, pytest.mark.timeout(900)]
 
 VARIABLES = """
 import json
-from tunegate.runtimes.tvm.runtime import PROGRAMS
-from tunegate.tune.programs import gpu_variables
-print(json.dumps(dict(gpu_variables(PROGRAMS.shared_memory))))
+from tunegate.runtimes.tvm.runtime import gpu_variables
+print(json.dumps(dict(gpu_variables())))
 """
 WORKLOAD = """
 import json, os, random

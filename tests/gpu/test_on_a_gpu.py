@@ -33,11 +33,11 @@ from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
-from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.runtimes.tvm.runtime import PROGRAMS, gpu_variables
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.nvidia.nvml import state_of
-from tunegate.tune.programs import SHARED_MEMORY, gpu_variables
+from tunegate.tune.programs import SHARED_MEMORY
 from tunegate.tune.protocol import Measure, Placement
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord
@@ -150,7 +150,7 @@ def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: W
 
 
 def test_a_block_may_use_the_shared_memory_that_the_card_offers() -> None:
-    usable = gpu_variables(PROGRAMS.shared_memory).get(SHARED_MEMORY)
+    usable = gpu_variables().get(SHARED_MEMORY)
     offered = offered_bytes()
     is_recent = float(visible_gpus()[0].compute_capability) >= 8
     assert is_recent == (usable is not None)

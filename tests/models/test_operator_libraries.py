@@ -36,7 +36,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_file_with_the_digest_is_found_by_path_and_in_a_package(place: Path) -> None:
     for library in ("operators", str(place / "b.so")):
-        assert library_files([named(library)]) == [place / "b.so"]
+        (copy,) = library_files([named(library)])
+        assert (copy.name, copy.read_bytes()) == ("b.so", CODE)
+
+
+def test_what_was_hashed_is_loaded_whatever_the_file_is_now(place: Path) -> None:
+    """The copy is alone in a folder of this user: a library beside it would not be pinned."""
+    (copy,) = library_files([named("operators")])
+    (place / "b.so").write_bytes(b"exchanged")
+    assert copy.read_bytes() == CODE
+    assert [*copy.parent.iterdir()] == [copy]
+    assert copy.parent.parent.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("library", ["operators", "/no/such/library.so", "no_such_package"])

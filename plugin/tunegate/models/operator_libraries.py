@@ -1,7 +1,8 @@
 """Libraries with operators that ONNX Runtime does not bring: the file of each, by its digest.
 
 A library is native code. Only one that a merged configuration names is loaded, and only the very
-file that it names.
+bytes that it names: a copy that nobody else can write, alone in its folder, so that it finds no
+other library beside itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tunegate.config import OperatorLibraryConfig
 from tunegate.errors import ConfigError, ModelError
@@ -20,22 +23,33 @@ _ENDINGS = ("*.so", "*.dylib", "*.dll")
 
 
 def library_files(libraries: Libraries) -> list[Path]:
-    """Returns the file of each library. Raises ModelError for one that is not here, or is another
-    file than the configuration says."""
-    return [_file(each) for each in libraries]
+    """Returns a copy of each library for this process. Raises ModelError for one that is not here,
+    or is another file than the configuration says."""
+    return [_copy(each) for each in libraries]
 
 
-def _file(library: OperatorLibraryConfig) -> Path:
+def _copy(library: OperatorLibraryConfig) -> Path:
     others: dict[str, Path] = {}
     for file in files_of(library.library):
-        found = digest_of_file(file)
-        if found == library.sha256:
-            return file
-        others[found] = file
+        content = file.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == library.sha256:
+            copy = Path(_copies().name) / digest / file.name
+            if not copy.exists():  # a loaded library is never written again
+                copy.parent.mkdir()
+                copy.write_bytes(content)
+            return copy
+        others[digest] = file
     wanted = f"{library.library} with the SHA-256 {library.sha256[:12]}…"
-    found = ", ".join(f"{path.name} has {digest}" for digest, path in others.items())
-    message = f"custom-operators names {wanted}, and {found or 'there is none on this machine'}"
+    here = ", ".join(f"{path.name} has {digest}" for digest, path in others.items())
+    message = f"custom-operators names {wanted}, and {here or 'there is none on this machine'}"
     raise ModelError(message)
+
+
+@cache
+def _copies() -> TemporaryDirectory[str]:
+    """Returns the folder of the copies, which goes with the process."""
+    return TemporaryDirectory(prefix="tunegate-libraries-")
 
 
 def files_of(library: str) -> Iterator[Path]:

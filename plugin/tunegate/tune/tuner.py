@@ -23,7 +23,7 @@ from tunegate.system.clock import derived
 from tunegate.system.nvidia.nvml import busy_meter
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
 from tunegate.tune.batches import BudgetMeter
-from tunegate.tune.programs import Programs, gpu_variables
+from tunegate.tune.programs import Programs
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, ignore
 from tunegate.tune.task_history import TaskHistory
@@ -128,7 +128,7 @@ class EngineTuner:
                 searcher=SearchProgram(
                     self._programs.searcher,
                     self._describe,
-                    gpu_variables(self._programs.shared_memory) if target.kind == "cuda" else {},
+                    self._programs.gpu_variables() if target.kind == "cuda" else {},
                 ),
             )
             try:

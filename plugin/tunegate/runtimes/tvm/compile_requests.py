@@ -18,7 +18,7 @@ from tunegate.errors import ModelError
 from tunegate.models.inputs.calibration import error_seeds
 from tunegate.models.kernel_digest import kernel_digest
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.runtimes.tvm.runtime import gpu_variables
 from tunegate.system.clock import derived
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -38,7 +38,6 @@ from tunegate.tune.compiler_protocol import (
     MendBuild,
     Tasks,
 )
-from tunegate.tune.programs import gpu_variables
 from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -182,11 +181,7 @@ def child_variables(target: TargetConfig) -> Mapping[str, str]:
     spinning. TVM's defaults are half of the machine's cores, bound from the first one on. Kernels
     are timed in turn with ONNX Runtime, so they must not spin while it computes."""
     return {
-        **(
-            {**cuda_variables(), **gpu_variables(PROGRAMS.shared_memory)}
-            if target.kind == "cuda"
-            else {}
-        ),
+        **({**cuda_variables(), **gpu_variables()} if target.kind == "cuda" else {}),
         **thread_variables(target.threads or default_threads()),
         **BRIEF_WAITS,
     }

@@ -11,13 +11,13 @@ from tunegate.compiler.forms import form_for, installed_forms
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
-from tunegate.runtimes.tvm.runtime import PROGRAMS
+from tunegate.runtimes.tvm.runtime import gpu_variables
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.processes import interpreter
-from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY, gpu_variables
+from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 
 def compiler_checks() -> Iterator[HealthCheck]:
@@ -31,7 +31,7 @@ def compiler_checks() -> Iterator[HealthCheck]:
     passed = "wrote a database, built a function"
     yield HealthCheck("compiler self-test", ok=not failure, detail=failure or passed)
     if visible_gpus():
-        usable = int(gpu_variables(PROGRAMS.shared_memory).get(SHARED_MEMORY, USUAL_SHARED_MEMORY))
+        usable = int(gpu_variables().get(SHARED_MEMORY, USUAL_SHARED_MEMORY))
         detail = f"{usable // 1024} KB for a block of a kernel"
         yield HealthCheck("shared memory", ok=True, detail=detail)
     found = linker()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,16 +12,39 @@ from tunegate.config import TargetConfig
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import installed_version
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.system.nvidia.gpus import variables_for, visible_gpus
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.programs import Programs
+from tunegate.system.processes import interpreter
+from tunegate.tune.programs import SHARED_MEMORY, Programs
 from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.
 
+_LIMIT_SECONDS = 120.0
+_LEAST_CAPABILITY = 8.0
+
+
+@functools.cache
+def gpu_variables() -> Mapping[str, str]:
+    """Returns the variables of children that choose kernels for the first visible GPU. A block may
+    use more shared memory than the usual 48 KB where a kernel has worked there with it, which is
+    tried once."""
+    gpus = visible_gpus()
+    # sm_75 has 16 KB more, not worth a trial in each run, and CUDA 13 knows no older card.
+    if not gpus or float(gpus[0].compute_capability) < _LEAST_CAPABILITY:
+        return {}
+    variables = {**cuda_variables(), **variables_for(gpus[0])}
+    program = "tunegate.compiler.shared_memory"
+    done = interpreter.ask(program, variables=variables, limit_seconds=_LIMIT_SECONDS)
+    answer = b"" if done is None or done.returncode else done.stdout.strip()
+    return {SHARED_MEMORY: answer.decode()} if answer.isdigit() else {}
+
+
 PROGRAMS = Programs(
     searcher="tunegate.compiler.searcher",
     worker="tunegate.compiler.worker",
-    shared_memory="tunegate.compiler.shared_memory",
+    gpu_variables=gpu_variables,
 )
 
 
