@@ -43,7 +43,6 @@ from tunegate.measure.build_sides import (
     built_together,
     compiled_later,
     compiled_sides,
-    told_builds,
 )
 from tunegate.measure.error_budgets import (
     held_to_budget,
@@ -74,11 +73,6 @@ def test_a_compiler_builds_one_candidate_after_the_other_and_others_all_at_once(
     ]
 
 
-def test_what_two_targets_have_is_built_in_one_group() -> None:
-    both, one = candidate("fast"), candidate("fast", "int8")
-    assert built_together({"a": (both,), "b": (both, one)}) == [[both, one]]
-
-
 WANTED = st.builds(
     WantedBuild,
     candidate=st.sampled_from([candidate("tvm", is_tuned=True), candidate("fast")]),
@@ -99,16 +93,6 @@ def test_a_compiler_keeps_a_model_open_until_its_last_candidate_is_built(
 
 
 A, B = (Cell(model=name, target="cpu") for name in ("a.onnx", "b.onnx"))
-
-
-def test_a_model_that_the_compiler_does_not_take_is_not_listed_among_its_builds() -> None:
-    compiler = candidate("tvm", is_tuned=True)
-    wanted = [WantedBuild(compiler, cell, "head") for cell in (A, B)]
-    assert told_builds(wanted, {(B, "head")}) == "build: 1 build with tvm: b.onnx (head)"
-    assert told_builds(wanted, ()) == "build: 2 builds with tvm: a.onnx (head), b.onnx (head)"
-    assert told_builds(wanted, (), is_compared=False).endswith("with tvm: a.onnx, b.onnx")
-    other = [each._replace(candidate=candidate("fast")) for each in wanted]
-    assert told_builds(other, {(B, "head")}).startswith("build: 2 builds with fast: a.onnx")
 
 
 def test_a_side_with_a_task_is_one_that_the_compiler_takes() -> None:
@@ -162,12 +146,6 @@ def outcome_with(*records: TuningRecord, stopped: Stopped = "finished") -> Tunin
         device=DEVICE,
         stopped="finished",
     )
-
-
-def test_a_cached_record_is_used_as_it_is() -> None:
-    best, sources = best_records(plan_with(ExactHit((FAST, SLOW))), [])
-    assert best == {make_key(): (FAST, SLOW)}
-    assert sources == {make_key(): "exact"}
 
 
 def test_what_this_run_measured_comes_first() -> None:
@@ -240,22 +218,11 @@ def test_the_prior_has_no_word_where_all_that_was_tried_failed() -> None:
     assert sources == {}
 
 
-def test_what_failed_before_is_told_beside_the_neighbours_records() -> None:
-    near = TransferHit((SOURCE.key,), 1.0, (SOURCE,), (FAILURE,))
-    best, sources = best_records(plan_with(near), [])
-    assert (best, sources) == ({make_key(): (SOURCE, FAILURE)}, {make_key(): "transfer"})
-
-
 @pytest.mark.parametrize("lookup", [Miss("absent", (FAILURE,)), NEAR], ids=["miss", "transfer"])
 def test_nothing_is_picked_for_models_far_behind_what_ships(lookup: Lookup) -> None:
     planned = plan_with(lookup, skipped="behind")
     for outcomes in ([], [outcome_with(stopped="behind")]):
         assert best_records(planned, outcomes) == ({}, {})
-
-
-def test_models_far_behind_keep_what_was_measured() -> None:
-    best, sources = best_records(plan_with(ExactHit((FAST,)), skipped="behind"), [])
-    assert (best, sources) == ({make_key(): (FAST,)}, {make_key(): "exact"})
 
 
 CELL = Cell(model="m.onnx", target="cpu")
@@ -443,10 +410,6 @@ def test_marks_of_everything_leave_the_default_schedule() -> None:
 def test_a_mark_is_a_record_that_the_cache_takes() -> None:
     (mark,) = mark_wrong_records([build_without(BEST)], DEVICE, measured_at=6)
     assert decode_records(encode_record(mark)) == mark
-
-
-def test_a_schedule_that_both_sides_had_is_marked_once() -> None:
-    assert len(mark_wrong_records([build_without(BEST), build_without(BEST)], DEVICE, 6)) == 1
 
 
 def test_a_later_measurement_that_computes_right_takes_a_mark_back() -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.measure.test_build_groups import SLOW, plan_with
 from tests.models.test_export_models import CONFIG, NoValues, Versions
@@ -30,7 +28,6 @@ from tunegate.artifacts.changes import SIDES, ModelChange, Side
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import ScheduleSource, TaskUse
 from tunegate.config import AccuracyConfig, ModelConfig, TargetConfig
-from tunegate.measure.bench_messages import Sides
 from tunegate.measure.build_records import DecidedByBase, as_in_base, decided_by_base
 from tunegate.measure.build_sides import build, build_directory, built_alike
 from tunegate.ports import BuildJob, ModelJob
@@ -38,13 +35,6 @@ from tunegate.system.progress.shown_progress import PlainLog
 from tunegate.tools import ModelSource
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import Miss, TransferHit, WorkloadKey
-
-
-@given(st.text(min_size=1), st.sampled_from(["base", "head"]))
-def test_a_build_directory_is_plain_whatever_the_model_is_called(path: str, side: str) -> None:
-    directory = build_directory(Cell(model=path, target="cpu"), side)  # type: ignore[arg-type]
-    assert re.fullmatch(r"builds/[A-Za-z0-9._-]+/cpu/(base|head)", directory.as_posix())
-    assert ".." not in directory.parts
 
 
 def test_models_with_like_names_never_share_a_directory() -> None:
@@ -299,12 +289,6 @@ def job(side: str) -> BuildJob:
     return BuildJob(model=model, records=records, sources={}, directory=Path(side))  # type: ignore[arg-type]
 
 
-def test_a_side_has_what_was_given_for_it() -> None:
-    sides = Sides(base="old", head="new")
-    assert (sides.of("base"), sides.of("head")) == ("old", "new")
-    assert sides.each(len) == Sides(3, 3)
-
-
 BOTH: tuple[Side, Side] = ("base", "head")
 A, B = key_of("a"), key_of("b")
 CPU = TargetConfig(name="cpu")
@@ -354,13 +338,6 @@ def test_on_a_gpu_nothing_waits_for_what_was_measured(
     assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])["m.onnx"].keys) == is_decided
 
 
-def test_what_one_side_alone_has_is_its_own_affair() -> None:
-    assert (
-        decided_by_base(plan_of(a=("head",), b=("base",)), {A: "transfer", B: "transfer"}, [CPU])
-        == {}
-    )
-
-
 JOB = BuildJob(
     model=ModelJob(file=Path("m"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
     records={A: [tuning_tasks_make_record("a")], B: [tuning_tasks_make_record("b")]},
@@ -393,11 +370,6 @@ def test_tasks_of_the_head_alone_are_still_tried_in_it() -> None:
     job = as_in_base(JOB, JOB, built("kept", ""), DecidedByBase(frozenset({A})))
     assert list(job.records[B]) == [tuning_tasks_make_record("b")]
     assert job.settled == {A}
-
-
-def test_a_base_that_could_not_be_built_decides_nothing() -> None:
-    refused = msgspec.structs.replace(built("", ""), error="no")
-    assert as_in_base(JOB, JOB, refused, BOTH_TASKS) is JOB
 
 
 def test_tasks_that_no_part_of_the_base_has_are_still_tried() -> None:

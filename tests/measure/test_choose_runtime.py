@@ -17,7 +17,6 @@ from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
-from tunegate.errors import MeasurementError
 from tunegate.measure.choose_runtime import choose_runtime
 from tunegate.measure.election import MAX_SIDE_SECONDS, Launching, Race
 from tunegate.measure.selftest import INJECTED_PERCENT, Qualification, qualify
@@ -241,11 +240,6 @@ def test_what_no_candidate_runs_has_the_reasons_of_all(tmp_path: Path) -> None:
     assert (pairs.asked, moves.kept) == (0, [])
 
 
-def test_one_reason_for_all_candidates_is_told_once(tmp_path: Path) -> None:
-    cell, _, _ = chosen(tmp_path, [], head=refusals("its file is missing.", "its file is missing."))
-    assert cell.head.error == "its file is missing."
-
-
 class SlowStart:
     """No time for more than one launch of the first election, and all of it for the next."""
 
@@ -401,13 +395,6 @@ def test_each_is_launched_and_has_its_median_time() -> None:
     ]
 
 
-def test_little_time_is_enough_for_one_launch_of_each_candidate() -> None:
-    won, choice, launches = raced([-0.4, -0.39], seconds=0.0)
-    assert (won.runtime, launches) == ("b", 2)
-    assert choice.refused == ()
-    assert choice.is_complete
-
-
 def test_a_gate_elects_nothing_that_the_time_does_not_suffice_for() -> None:
     won, choice, launches = raced([-0.4], clock=SlowClock(MAX_SIDE_SECONDS))
     assert (won.runtime, launches) == ("b", 1)
@@ -442,8 +429,3 @@ def test_a_challenger_that_breaks_later_is_refused_too() -> None:
     won, choice, _ = raced([0.01, 0.02, None, 0.01, 0.01])
     assert won.runtime == "a"
     assert [each.title for each in choice.refused] == ["B"]
-
-
-def test_a_needed_challenger_that_breaks_ends_the_race() -> None:
-    with pytest.raises(MeasurementError, match="no answer"):
-        raced([-0.4, None], needed={"c"})

@@ -27,7 +27,6 @@ from tunegate.artifacts.changes import SIDES
 from tunegate.measure.choose_runtime import choose_runtime, unopposed
 from tunegate.measure.election import (
     CLEAR,
-    LAUNCHES,
     RUNTIME_NOISE,
     Election,
     Launching,
@@ -93,22 +92,6 @@ def test_equal_candidates_never_displace_the_incumbent(
     assert elected(named([0.0] * count), incumbent, noise)[0].winner == incumbent
 
 
-@given(LOGS)
-def test_an_election_takes_few_launches(logs: list[float]) -> None:
-    assert elected(named(logs), "c0")[1] <= 4 * len(logs) + LAUNCHES
-
-
-def test_those_out_of_reach_are_launched_once() -> None:
-    logs = {"tvm": 0.0, "slow": 0.5, "near": -0.05, "slower": 1.0}
-    found, launches = elected(logs, "tvm")
-    assert (found.winner, launches) == ("near", 3 + 2)
-
-
-def test_a_clear_winner_needs_one_round() -> None:
-    found, launches = elected({"tvm": 0.0, "fast": -0.7, "other": -0.2}, "tvm")
-    assert (found.winner, launches) == ("fast", 2)
-
-
 def test_an_election_that_is_cut_short_displaces_only_clearly() -> None:
     close = election(("a", "b"), "a").after("b", -0.05)
     clear = election(("a", "b", "c"), "a").after("b", -2 * CLEAR)
@@ -152,11 +135,6 @@ def test_without_a_challenger_the_best_of_the_rest_wins(
     assert candidates[found.winner] - best < RUNTIME_NOISE + 1e-9
 
 
-def test_the_last_of_a_round_that_breaks_ends_it() -> None:
-    found = election(("a", "b", "c"), "a").after("b", -2 * CLEAR).without("c")
-    assert (found.leader, found.challenger, found.winner) == ("b", None, "b")
-
-
 def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
     assert [side_seconds(s, 0.25) for s in (240.0, 24.0, 3600.0)] == [30.0, 3.0, 30.0]
     assert [side_seconds(240.0, share) for share in (0.0, 0.1, 1.0)] == [0.0, 12.0, 30.0]
@@ -165,13 +143,6 @@ def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
 def launches(spread: float, count: int = 4000, seed: int = 3) -> list[float]:
     rng = random.Random(seed)
     return [rng.gauss(0.0, spread) for _ in range(count)]
-
-
-def test_a_machine_twice_as_noisy_resolves_half_as_much() -> None:
-    quiet, noisy = launches(0.002), launches(0.004)
-    one = smallest_margin_percent(quiet, launch_seconds=2.0, budget_seconds=240.0)
-    two = smallest_margin_percent(noisy, launch_seconds=2.0, budget_seconds=240.0)
-    assert two == pytest.approx(2 * one, rel=0.1)
 
 
 @pytest.mark.parametrize("spread", [0.004, 0.01, 0.03])
@@ -327,13 +298,6 @@ def test_nothing_tells_the_errors_of_remembered_candidates_in_other_numbers() ->
     choice = found.head[0].choice
     assert choice is not None
     assert [time.has_unknown_error for time in choice.times] == [False, True]
-
-
-def test_a_cell_that_is_elected_anew_remembers_nothing() -> None:
-    other = msgspec.structs.replace(BUILD, runtime="onnxruntime")
-    assert told((BUILD, other)).choice is None
-    assert told((other,)).choice is None
-    assert told((BROKEN,)).choice is None
 
 
 # An election that the time of an earlier run has cut short, and that goes on in this one.

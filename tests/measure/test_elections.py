@@ -159,14 +159,6 @@ def test_what_one_run_elects_the_next_one_remembers(tmp_path: Path, known: Shelf
     assert found.elected_at == NOW
 
 
-def test_the_only_runtime_that_runs_a_model_is_remembered_too(tmp_path: Path) -> None:
-    shelf, alone = Shelf(), msgspec.structs.replace(CHOICE, times=CHOICE.times[:1])
-    publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(alone)])
-    index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
-    (found,) = KnownElections(tools_with(index, tmp_path))(plan_of())
-    assert (found.winner, found.milliseconds) == ("tvm", {"tvm": 1.0})
-
-
 def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path) -> None:
     shelf, cut = Shelf(), msgspec.structs.replace(CHOICE, is_complete=False, is_cut_short=True)
     publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built(cut)])
@@ -252,10 +244,6 @@ def test_values_of_the_same_name_with_another_content_are_elected_anew(
     index = Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})
     later = tools_with(index, tmp_path, values=given(kept, tmp_path))
     assert bool(KnownElections(later)(plan_of())) == is_known
-
-
-def test_what_is_tuned_in_this_run_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
-    assert KnownElections(tools_with(known, tmp_path))(plan_of(trials=8)) == ()
 
 
 def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: Shelf) -> None:

@@ -71,11 +71,6 @@ def merged(*found: HandedShard) -> MergedShards:
     return merge_shards(PLANNED, found, BOUND)
 
 
-@given(st.permutations(ALL))
-def test_the_order_in_which_they_come_does_not_matter(found: list[HandedShard]) -> None:
-    assert merge_shards(PLANNED, found, BOUND) == merged(*ALL)
-
-
 def test_all_together_are_compared_as_one_run_is() -> None:
     """Holm's correction is over all cells, whichever runner measured them."""
     found = merged(*ALL)

@@ -28,10 +28,6 @@ def cell(tmp_path: Path, base: str | None, head: str, **fields: object) -> CellM
         return scored(run, out=tmp_path, scorer=ByName(), progress=PlainLog(log)).cells[0]
 
 
-def test_both_sides_are_scored(tmp_path: Path) -> None:
-    assert cell(tmp_path, "a", "b").metric == Metric(base=0.5, head=0.25)
-
-
 def test_a_new_model_has_a_head_only(tmp_path: Path) -> None:
     assert cell(tmp_path, None, "b").metric == Metric(head=0.25)
 

@@ -89,6 +89,15 @@ def test_a_removed_model_is_deleted_and_not_opened(project: Checkout) -> None:
     assert opened == []
 
 
+def test_a_removed_model_is_told_as_loosened_where_the_base_has_rules(project: Checkout) -> None:
+    told = after(project, {"models/conv.onnx": None})[0].policy_changes
+    assert [(each.model, each.new, each.effect) for each in told] == [
+        ("models/conv.onnx", "deleted", "loosened")
+    ]
+    revisions = Revisions(base=project.git("rev-parse", "HEAD~1"), head="HEAD")
+    assert detect(reader_of(project), revisions, CONFIG, None).policy_changes == ()
+
+
 def test_a_renamed_model_has_nothing_to_do(project: Checkout) -> None:
     moved = {"models/conv.onnx": None, "models/new é.onnx": content(conv_model())}
     changes, opened = after(project, moved)

@@ -84,6 +84,8 @@ def test_brackets_never_match_a_slash(glob: str) -> None:
         ("models/**/*.onnx", "models/a.onnx", True),
         ("models/**/*.onnx", "models/deep/er/a.onnx", True),
         ("models/*.onnx", "models/deep/a.onnx", False),
+        ("models/**/**", "models/deep/a.onnx", True),
+        ("models/**/**", "other/a.onnx", False),
         ("**/a.onnx", "a.onnx", True),
         ("models/[ab].onnx", "models/b.onnx", True),
         ("models/[!ab].onnx", "models/b.onnx", False),

@@ -10,14 +10,6 @@ from tunegate.ports import EnergyReading
 from tunegate.system.energy import Rapl, counted_gpus, energy_for, opened_energy
 
 
-def test_millijoules_of_all_devices_are_added(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=1_500), gpu("GPU-b", energy=2_000))
-    with counted_gpus(["GPU-a", "GPU-b"]) as joules:
-        assert joules() == pytest.approx(3.5)
-
-
 @pytest.mark.parametrize("uuids", [["GPU-a", "GPU-old"], ["GPU-gone"], []])
 def test_one_device_that_does_not_count_makes_the_sum_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uuids: list[str]

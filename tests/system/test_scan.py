@@ -12,24 +12,10 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tests.support.models.external_data import lay_out, model_with_data
-from tests.support.small_onnx import chain_model, conv_model
+from tests.support.small_onnx import conv_model
 from tunegate.errors import ModelError
 from tunegate.system import onnx_scan
 from tunegate.system.onnx_scan import data_files
-
-
-def test_a_model_without_data_files_names_none() -> None:
-    assert data_files(conv_model().SerializeToString()) == ()
-
-
-def test_data_files_are_named_once_and_in_order() -> None:
-    model = conv_model()
-    for tensor, location in zip(model.graph.initializer, ["d/b", "d/b"], strict=True):
-        lay_out(tensor, location)
-    model.graph.node[0].attribute.append(
-        helper.make_attribute("value", lay_out(TensorProto(name="t"), "a"))
-    )
-    assert data_files(model.SerializeToString()) == ("a", "d/b")
 
 
 def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
@@ -225,13 +211,6 @@ def test_what_is_said_to_fit_together_is_what_protobuf_takes(noise: bytes) -> No
         return  # it looks at more, such as the text of names
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
-def test_what_protobuf_writes_fits_together(seed: int, nodes: int) -> None:
-    model = chain_model(layers=nodes, width=2)
-    model.metadata_props.add(key="seed", value=str(seed) * 1000)
-    assert data_files(model.SerializeToString()) == ()
-
-
 TOO_MUCH = (
     "takes more than 0 MiB of memory to be read: it has very many small parts, or packed numbers "
     "that belong in raw_data"
@@ -261,20 +240,6 @@ def test_packed_numbers_of_one_byte_each_are_not_parsed(monkeypatch: pytest.Monk
     monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
     packed = b"\x42" + varint(50_000) + bytes(50_000)
     refused(numbers(packed), f"it has 0.1 MB and {TOO_MUCH}")
-
-
-def test_packed_numbers_of_a_tensor_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
-    packed = b"\x3a" + varint(50_000) + bytes(50_000)  # int64_data
-    refused(in_graph(5, packed), f"it has 0.1 MB and {TOO_MUCH}")
-
-
-def test_weights_count_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)
-    raw = TensorProto(name="w", raw_data=bytes(500_000)).SerializeToString()
-    floats = TensorProto(name="w", float_data=[0.0] * 100_000).SerializeToString()
-    for tensor in (raw, floats):
-        assert data_files(in_graph(5, tensor)) == ()
 
 
 def test_the_lists_of_a_forest_are_read_however_many_numbers_they_have() -> None:

@@ -83,7 +83,9 @@ def test_what_one_run_publishes_another_finds_best_first(tmp_path: Path) -> None
     slow = make_record(run_nanoseconds=(9_000_000,))
     fast = make_record(run_nanoseconds=(1_000_000,), decisions=((3, (8, 8)), (5, (0,))))
     assert cache_over(store, tmp_path).publish([slow, fast])
-    assert answer(cache_over(store, tmp_path)) == ExactHit((fast, slow))
+    cache = cache_over(store, tmp_path)
+    assert answer(cache) == ExactHit((fast, slow))
+    assert (cache.statistics.exact, cache.statistics.transfer) == (1, 0)
 
 
 def test_the_nearest_shape_of_the_same_kind_is_a_transfer(tmp_path: Path) -> None:
@@ -91,8 +93,10 @@ def test_the_nearest_shape_of_the_same_kind_is_a_transfer(tmp_path: Path) -> Non
     near = make_record("near", shape=make_shape(extents=(64, 128)))
     far = make_record("far", shape=make_shape(extents=(64, 4096)))
     cache_over(store, tmp_path).publish([far, near])
-    hit = answer(cache_over(store, tmp_path), "new", (64, 64))
+    cache = cache_over(store, tmp_path)
+    hit = answer(cache, "new", (64, 64))
     assert isinstance(hit, TransferHit)
+    assert (cache.statistics.exact, cache.statistics.transfer) == (0, 1)
     assert (hit.source_workloads[0], hit.distance) == (near.key, 1.0)
     assert hit.records[0] == near
 

@@ -18,7 +18,7 @@ from tests.support.small_onnx import conv_model, matmul_model, one_node_model, s
 from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
-from tunegate.compiler.importing.graph_view import GraphView, attribute
+from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.import_onnx import fused, import_operators, imported
 from tunegate.compiler.importing.node_errors import NodeError, importing, shortened
 from tunegate.compiler.importing.rewriting import importable
@@ -32,11 +32,6 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.protocol import ModelFile
-
-
-def test_a_model_becomes_a_module_with_a_main_function() -> None:
-    module = imported(matmul_model())
-    assert "main" in {variable.name_hint for variable in module.get_global_vars()}
 
 
 def test_inputs_have_names_that_are_names_in_c_and_each_its_own() -> None:
@@ -257,13 +252,6 @@ def test_constants_are_initializers_and_constant_nodes() -> None:
     assert constant is not None
     assert constant.tolist() == [1, 2]
     assert GraphView(matmul_model()).constant("x") is None
-
-
-def test_attributes_have_defaults_and_text_is_text() -> None:
-    node = helper.make_node("LSTM", ["x"], ["y"], direction="reverse", activations=["Tanh"])
-    assert attribute(node, "direction") == "reverse"
-    assert attribute(node, "activations") == ["Tanh"]
-    assert attribute(node, "clip", np.inf) == np.inf
 
 
 # A model is imported in the first layout in which it can be built.

@@ -11,7 +11,7 @@ from onnx import helper
 from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.operator_models import operator_model, rewritten
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model
+from tests.support.small_onnx import one_node_model
 from tunegate.compiler.importing.graph_view import Replacement, attribute
 from tunegate.compiler.importing.recurrent import activations_of, clipped
 from tunegate.compiler.importing.rewriting import importable
@@ -279,11 +279,6 @@ def test_a_node_without_a_name_lends_its_output() -> None:
 
 
 # A model is put in other words only where that is needed.
-
-
-def test_a_model_that_tvm_takes_is_the_very_same() -> None:
-    for model in (conv_model(), matmul_model(), one_node_model("Sigmoid")):
-        assert importable(model) is model
 
 
 def test_an_operator_that_nobody_knows_stays() -> None:

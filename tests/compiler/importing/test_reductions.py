@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from onnx import AttributeProto, TensorProto, helper
+from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model, rewritten
 from tunegate.compiler.importing.graph_view import GraphView
@@ -34,16 +34,6 @@ def test_no_axes_may_mean_nothing_is_reduced() -> None:
     feed = {"x": DATA, "a": np.zeros(0, np.int64)}
     node = helper.make_node("ReduceSum", ["x", "a"], ["y"], noop_with_empty_axes=1)
     assert rewritten(operator_model(node, feed), feed) == ["Identity"]
-
-
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceL2"])
-def test_an_attribute_without_axes_reaches_no_importer(operator: str) -> None:
-    """TVM cannot read it; it means all axes."""
-    node = helper.make_node(operator, ["x"], ["y"])
-    node.attribute.append(helper.make_attribute("axes", [], attr_type=AttributeProto.INTS))
-    model = operator_model(node, {"x": DATA}, opset=13)
-    assert rewritten(model, {"x": DATA}) == [operator]
-    assert [each.name for each in importable(model).graph.node[0].attribute if not each.ints] == []
 
 
 @pytest.mark.parametrize("operator", sorted(REDUCTIONS - {"ReduceMean"}))
@@ -141,13 +131,6 @@ def test_pads_of_some_axes_leave_the_others() -> None:
     feed = {"x": WINDOWS_DATA, "p": np.array([1, 2], np.int64), "a": np.array([-1], np.int64)}
     node = helper.make_node("Pad", ["x", "p", "", "a"], ["y"])
     assert "Pad" not in rewritten(operator_model(node, feed), feed)
-
-
-def test_a_slice_by_constants_stays() -> None:
-    constants = {name: np.array([1], np.int64) for name in "se"}
-    node = helper.make_node("Slice", ["x", "s", "e"], ["y"])
-    feed = {"x": WINDOWS_DATA}
-    assert rewritten(operator_model(node, feed, constants), feed) == ["Slice"]
 
 
 # Resize by scales and sizes that are inputs, beside ONNX Runtime.

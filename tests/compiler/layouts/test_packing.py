@@ -159,13 +159,6 @@ def packed_schedule(function: ModelFunction) -> Any:
     raise AssertionError
 
 
-def test_a_kernel_knows_which_of_its_arguments_are_constants(module: Any) -> None:
-    attributes = convolution(module).workload.module["main"].attrs
-    assert [int(index) for index in attributes[ATTRIBUTE]] == [1, 2]
-    others = [f for f in functions_of(module) if "conv" not in f.operator]
-    assert all(ATTRIBUTE not in f.workload.module["main"].attrs for f in others)
-
-
 def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
     function = convolution(module)
     plain = canonical_workload(module[function.name].without_attr(ATTRIBUTE))
@@ -316,12 +309,6 @@ def test_one_move_after_the_other_is_one(kind: str) -> None:
     assert not calls(moved)
     assert result(moved).shape == (1, 1, 6)
     assert result(moved).dtype == kind
-
-
-def test_what_is_no_constant_is_moved_when_the_model_runs() -> None:
-    image = relax.Var("x", relax.TensorType((2, 3), "float32"))
-    moved = with_moved_constants(one_call(relax.op.permute_dims(image), (image,)))
-    assert calls(moved) == {"relax.permute_dims": 1}
 
 
 def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> None:

@@ -50,13 +50,6 @@ def test_a_convolution_with_a_border_a_bias_and_a_relu_is_read() -> None:
     assert found.result.same_as(kernel.function.params[-1])
 
 
-def test_a_matrix_product_has_a_row_for_each_of_its_first_dimensions() -> None:
-    found = product_of(matrices((2, 3), 8, 6).function)
-    assert found is not None
-    assert found.shape == ProductShape(1, Extents(6, 1), 8, Extents(6, 1), 6)
-    assert found.row_extents == (2, 3)
-
-
 def test_matrices_that_are_both_computed_are_multiplied_one_by_one() -> None:
     kernel = activations((2, 3), 8, 5, 6)
     found = product_of(kernel.function)
@@ -212,11 +205,6 @@ def test_a_row_of_the_window_is_one_tap_where_its_pixels_are_neighbours() -> Non
     assert (len(far.taps), far.tap_depth, far.pixel) == (9, 32, 32)
 
 
-def test_rows_that_no_tap_looks_at_are_not_kept() -> None:
-    rows = RowsOfTiles(ProductShape(1, Extents(8, 8), 3, Extents(4, 4), 4, stride=Extents(2, 2)))
-    assert rows.phases == (0,)
-
-
 def test_each_kind_of_number_has_its_instruction() -> None:
     extents = Extents(4, 4)
     shape = ProductShape(1, extents, 3, extents, 4)
@@ -265,14 +253,6 @@ def test_variables_and_loads_are_replaced_in_every_kind_of_expression() -> None:
         tirx.Not(y < 3), tirx.exp(buffer[y] * number), tirx.max(buffer[y + 1], tirx.const(0.0))
     )
     tvm.ir.assert_structural_equal(rewritten(before, {x: y}, load), after)
-
-
-def test_a_load_may_become_another_value() -> None:
-    x = tirx.Var("x", "int64")
-    buffer = tirx.decl_buffer((8,), "float32")
-    seven = tirx.const(7.0, "float32")
-    found = rewritten(buffer[x] + buffer[x], {}, lambda *_: seven)
-    tvm.ir.assert_structural_equal(found, tirx.Add(seven, seven))
 
 
 def test_an_expression_of_another_kind_is_refused() -> None:

@@ -12,13 +12,12 @@ import tvm
 from hypothesis import given
 from hypothesis import strategies as st
 from tvm.script.ir_builder import IRBuilder
-from tvm.tirx import For
 from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import convolution
 from tests.compiler.low_precision.test_tile_kernel import TARGET, needs_tiles
 from tunegate.compiler.low_precision import tiles as amx
-from tunegate.compiler.low_precision.expressions import loop, whole_buffer
+from tunegate.compiler.low_precision.expressions import whole_buffer
 from tunegate.compiler.low_precision.lower_kernels import is_faster, tiles_ns
 from tunegate.compiler.low_precision.operands import QUANTIZE, Bfloat16Operands, ImageScale
 from tunegate.compiler.low_precision.packed_weights import (
@@ -34,7 +33,6 @@ from tunegate.compiler.low_precision.tile_numbers import (
     BFLOAT16_VECTORS,
     INT8,
     INT8_VECTORS,
-    NUMBERS,
 )
 from tunegate.system.machine.cores import lacks_some
 
@@ -81,19 +79,6 @@ def test_without_permission_a_kernel_is_an_error_and_no_crash() -> None:
     assert found.returncode == 1
 
 
-def test_a_row_of_a_tile_has_64_bytes_of_either() -> None:
-    assert (BFLOAT16.depth, INT8.depth) == (32, 64)
-    assert {each.depth * each.each_bytes for each in (BFLOAT16, INT8)} == {64}
-
-
-def test_vectors_come_after_tiles_and_fill_up_less() -> None:
-    for first, *others in NUMBERS.values():
-        assert first.is_tiled
-        assert not any(each.is_tiled for each in others)
-    assert (BFLOAT16_VECTORS.depth, INT8_VECTORS.depth) == (8, 16)
-    assert INT8_VECTORS.in_a_word == INT8.in_a_word
-
-
 def square(size: int, channels: int, out: int, window: int = 1) -> ProductShape:
     extents = Extents(size, size)
     return ProductShape(1, extents, channels, extents, out, window=Extents(window, window))
@@ -117,10 +102,6 @@ MEASURED_US = [
 def test_the_estimate_is_near_what_was_measured() -> None:
     for numbers, shape, microseconds in MEASURED_US:
         assert 0.6 < tiles_ns(shape, 1, numbers) / 1e3 / microseconds < 1.6
-
-
-def test_threads_share_the_work() -> None:
-    assert tiles_ns(square(28, 128, 128, 3), 4) < tiles_ns(square(28, 128, 128, 3), 1) / 3
 
 
 def test_a_kernel_that_is_quick_in_float32_stays_there() -> None:
@@ -164,15 +145,6 @@ def test_an_image_lies_rounded_inside_of_a_border_of_zeros() -> None:
     np.testing.assert_allclose(bits, expected, rtol=2.0**-9)
     assert (bits[[0, 4]] == 0).all()
     assert (bits[:, [0, 3]] == 0).all()
-
-
-@pytest.mark.parametrize(("threads", "kind"), [(1, 0), (2, 1)])
-def test_several_threads_share_the_steps_of_a_loop(threads: int, kind: int) -> None:
-    with IRBuilder() as builder, T.prim_func(is_private=True), loop(4, threads) as step:
-        T.evaluate(step)
-    found = builder.get().body
-    assert isinstance(found, For)
-    assert (int(found.kind), int(found.extent)) == (kind, 4)
 
 
 def test_a_buffer_that_is_used_by_address_alone_keeps_its_size() -> None:

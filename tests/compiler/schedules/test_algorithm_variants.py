@@ -108,10 +108,6 @@ def test_weights_that_are_no_constant_must_lie_side_by_side() -> None:
     assert found_in(product(12, 40, 96), constant=False) is not None
 
 
-def test_short_sums_are_none() -> None:
-    assert found_in(product(12, 3, 96)) is None
-
-
 # A form of convolutions that a target asks for is what is searched, and what is built.
 
 load_intrinsics("llvm")

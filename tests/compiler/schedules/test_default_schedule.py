@@ -22,12 +22,11 @@ from tunegate.compiler.schedules.schedule_choice import prior_pick
 from tunegate.compiler.schedules.unscheduled import (
     IS_SCHEDULED,
     inline_followers,
-    share_out,
     with_parallel_loops,
 )
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload, canonical_workload
-from tunegate.compiler.targets import threads_of, tvm_target
+from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.tune.prior import prior_of
 from tunegate.tune.protocol import Schedule
@@ -81,13 +80,6 @@ def test_what_two_others_read_is_computed_once() -> None:
     shared = topi.tanh(x)
     module, _ = function(x, topi.add(topi.nn.relu(shared), topi.negative(shared)))
     assert (blocks(module), blocks(with_inlined_chains(module))) == (4, 2)
-
-
-def test_what_one_reads_twice_is_computed_once() -> None:
-    x = given(8, 64)
-    y = topi.tanh(x)
-    module, _ = function(x, topi.multiply(y, y))
-    assert with_inlined_chains(module) is module
 
 
 def test_what_is_repeated_for_many_or_summed_up_is_computed_once() -> None:
@@ -227,20 +219,10 @@ def shares(module: Any) -> list[int]:
     ]
 
 
-def test_a_target_says_how_many_threads_it_has() -> None:
-    assert [threads_of(each) for each in (ONE, TWO, MANY)] == [1, 2, 16]
-    assert threads_of(tvm.target.Target("llvm")) == 1
-
-
 def test_a_large_nest_is_shared_out_and_a_small_one_is_not() -> None:
     small = activation(8)
     assert shares(with_parallel_loops(activation(512), TWO)) == [512]
     assert with_parallel_loops(small, TWO) is small
-
-
-def test_one_thread_has_nothing_to_share() -> None:
-    module = activation(512)
-    assert with_parallel_loops(module, ONE) is module
 
 
 def test_as_many_loops_are_shared_out_as_the_threads_need() -> None:
@@ -270,19 +252,3 @@ def test_a_sum_is_never_taken_apart() -> None:
     x = te.placeholder((1_000_000,), "float32", "x")
     module = parallel_loops_module_of(x, topi.sum(x))
     assert with_parallel_loops(module, TWO) is module
-
-
-def test_steps_of_many_numbers_count_as_many() -> None:
-    def is_shared_out(lanes: int) -> bool:
-        schedule = tvm.s_tir.Schedule(activation(8))
-        (block,) = schedule.get_child_blocks(schedule.get_sblock("root"))
-        return share_out(schedule, block, 2, lanes=lanes)
-
-    assert not is_shared_out(1)
-    assert is_shared_out(16)
-
-
-def test_loops_of_what_has_a_schedule_are_left_alone() -> None:
-    main = activation(512)["main"].with_attr(IS_SCHEDULED, True)
-    scheduled = tvm.IRModule({"main": main})
-    assert with_parallel_loops(scheduled, TWO) is scheduled

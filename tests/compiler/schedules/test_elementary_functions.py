@@ -199,14 +199,6 @@ def test_sums_fill_the_registers_and_leave_some_for_what_is_multiplied() -> None
     assert register_tile([1, 56, 48, 64], [0, 1, 2], AVX512) == (2, 6, 64)
 
 
-def test_where_a_width_has_no_such_divisor_fewer_channels_are_taken() -> None:
-    assert register_tile([1, 7, 7, 512], [2], AVX2) == (2, 7, 8)
-
-
-def test_a_prime_width_leaves_it_to_the_height() -> None:
-    assert register_tile([1, 6, 61, 64], [1, 2], AVX2) == (1, 6, 16)
-
-
 def test_channels_that_fill_no_register_have_no_tile() -> None:
     assert register_tile([1, 56, 56, 12], [2], AVX2) is None
 

@@ -19,8 +19,6 @@ from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS
 from tunegate.compiler.schedules.default_schedule import with_group_vectors
 from tunegate.compiler.schedules.grouped_convolutions import (
-    REGISTER,
-    ChannelVectors,
     Groups,
     channel_vectors,
     group_vectors,
@@ -28,7 +26,7 @@ from tunegate.compiler.schedules.grouped_convolutions import (
 )
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace
-from tunegate.compiler.search.workload import Workload, canonical_workload
+from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 
@@ -112,15 +110,6 @@ def test_weights_that_are_no_constants_are_read_where_they_are() -> None:
     assert vectors is not None
     assert built_kernel(vectors.module, TARGET).kernel.packs == ()
     assert np.array_equal(computed(vectors.module, shape), convolved(shape, *arguments(shape)))
-
-
-def test_what_nothing_follows_is_written_at_once() -> None:
-    shape = Shape()
-    plain: Workload = workload(shape, has_followers=False)
-    vectors = group_vectors(plain.module["main"])
-    assert vectors is not None
-    found = computed(vectors.module, shape, has_followers=False)
-    assert np.array_equal(found, convolved(shape, *arguments(shape, has_followers=False)))
 
 
 # A grouped convolution without a record is computed in vectors, and all its bits stay.
@@ -254,25 +243,6 @@ def test_of_two_in_a_function_none_is_taken() -> None:
 GROUPS = st.builds(Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130))
 
 
-@pytest.mark.parametrize(
-    ("groups", "wanted"),
-    [
-        (Groups(4, 32, 32), ChannelVectors(16, 0)),
-        (Groups(4, 68, 68), ChannelVectors(68, 0)),
-        (Groups(32, 4, 4), ChannelVectors(16, 4)),
-        (Groups(16, 8, 8), ChannelVectors(16, 2)),
-        (Groups(128, 1, 1), ChannelVectors(16, 16)),
-        (Groups(24, 1, 1), ChannelVectors(24, 24)),
-        (Groups(8, 1, 2), ChannelVectors(16, 8)),
-        (Groups(2, 200, 3), None),
-    ],
-)
-def test_vectors_are_parts_of_a_group_or_several_whole_ones(
-    groups: Groups, wanted: ChannelVectors | None
-) -> None:
-    assert channel_vectors(groups) == wanted
-
-
 @given(GROUPS)
 def test_vectors_cover_all_channels(groups: Groups) -> None:
     vectors = channel_vectors(groups)
@@ -284,19 +254,3 @@ def test_vectors_cover_all_channels(groups: Groups) -> None:
         assert vectors.lanes == vectors.groups * groups.channels_out
     else:
         assert groups.channels_out % vectors.lanes == 0
-
-
-@given(st.integers(1, 200))
-def test_pieces_are_powers_of_two_and_meet(lanes: int) -> None:
-    pieces = ChannelVectors(lanes, 0).pieces
-    assert [piece.first for piece in pieces] == [
-        sum(each.lanes for each in pieces[:number]) for number in range(len(pieces))
-    ]
-    assert sum(piece.lanes for piece in pieces) == lanes
-    assert all(p.lanes.bit_count() == 1 and p.lanes <= REGISTER for p in pieces)
-
-
-def test_every_lane_finds_the_channel_of_its_own_group() -> None:
-    vectors, groups = ChannelVectors(6, 2), Groups(4, 2, 3)
-    assert vectors.span(groups) == 4
-    assert vectors.order(groups, 1) == [1, 1, 1, 3, 3, 3]

@@ -52,12 +52,6 @@ def test_a_record_that_does_not_replay_leaves_the_default_schedule(tmp_path: Pat
         assert (choice.main, choice.record) == (None, None)
 
 
-def test_where_nothing_was_measured_the_prior_picks(tmp_path: Path) -> None:
-    choice = chosen_schedule(schedule_choice_product(tmp_path), {}, TARGET, "prior")
-    assert choice.main is not None
-    assert (choice.record, choice.schedule) == (None, choice.picked)
-
-
 def test_a_schedule_stays_where_an_earlier_build_had_the_same(tmp_path: Path) -> None:
     choice = chosen_schedule(schedule_choice_product(tmp_path), {}, TARGET, "prior")
     assert choice.picked is not None
@@ -129,16 +123,6 @@ def lanes(schedules: Sequence[Schedule]) -> list[float]:
     return [float(columns[-1]) for _, columns, *_ in tiles]
 
 
-def test_without_knowledge_the_nearest_come_first() -> None:
-    space = space_of(128)
-    mine = offered(space, 12)
-    found = transferred_schedules(mine, space, None)
-    assert (
-        described(space, found.fitting) == mine[:MAX_TRANSFERRED]
-    )  # one adaptation: they fit as they are
-    assert found.misfits == 0
-
-
 def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
     space = space_of(128)
     slow_first = sorted(offered(space, 16), key=lambda schedule: lanes([schedule]))
@@ -146,13 +130,6 @@ def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
     assert len(found.fitting) == MAX_TRANSFERRED
     tried = lanes([s for s in described(space, found.fitting) if s])
     assert sum(tried) > sum(lanes(slow_first[:MAX_TRANSFERRED]))
-
-
-def test_between_equals_the_nearest_is_first() -> None:
-    space = space_of(128)
-    mine = offered(space, 6)
-    found = transferred_schedules(mine, space, lambda schedules: [1.0] * len(schedules))
-    assert described(space, found.fitting) == mine
 
 
 def test_a_schedule_of_another_shape_is_tried_in_two_adaptations() -> None:

@@ -168,28 +168,10 @@ def test_a_block_that_follows_another_is_split_too() -> None:
     assert extents == [[ROWS, 2, 32], [ROWS, 4, 16]]
 
 
-def test_along_another_axis_nothing_is_split() -> None:
-    plain = concatenation(64, 192, axis=0)
-    assert with_split_choices(plain) is plain
-
-
-@pytest.mark.parametrize("widths", [(3, 64), (2, 2), (5,)])
-def test_a_few_numbers_in_a_row_are_not_worth_a_loop(widths: tuple[int, ...]) -> None:
-    plain = concatenation(*widths)
-    assert with_split_choices(plain) is plain
-
-
 def test_what_has_a_schedule_is_left_alone() -> None:
     plain = concatenation(64, 192)
     plain["main"] = plain["main"].with_attr("tirx.is_scheduled", True)
     assert with_split_choices(plain) is plain
-
-
-def test_a_module_that_is_given_stays_as_it_is() -> None:
-    plain = concatenation(64, 192)
-    before = str(plain)
-    with_split_choices(plain)
-    assert str(plain) == before
 
 
 def test_a_sum_over_a_padded_row_is_left_alone() -> None:

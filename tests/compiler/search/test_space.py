@@ -181,11 +181,6 @@ def test_only_pure_instructions_are_dropped() -> None:
     assert trace_signature(trace("a")[:3], PURE - {"SamplePerfectTile"}).text != "[]"
 
 
-def test_the_sketch_ends_where_postprocessing_begins() -> None:
-    after: list[Instruction] = [("EnterPostproc", [], [], []), unroll("v0")]
-    assert trace_signature([*trace("a"), *after], PURE) == trace_signature(trace("a"), PURE)
-
-
 def test_any_other_instruction_attribute_or_order_is_another_form() -> None:
     ours = trace_signature(trace("a"), PURE).text
     for place, change in ((0, 0), (2, 2), (3, 2)):

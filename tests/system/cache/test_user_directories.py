@@ -21,10 +21,6 @@ def test_the_variables_name_the_directories_of_a_new_user(tmp_path: Path) -> Non
     assert state_home(variables) == tmp_path / "s" / "tunegate"
 
 
-def test_a_relative_directory_is_ignored() -> None:
-    assert cache_home({"XDG_CACHE_HOME": "cache"}) == cache_home({})
-
-
 def test_what_an_earlier_version_left_stays_in_use(tmp_path: Path) -> None:
     usual = Path("~/.cache/tunegate").expanduser()
     (usual / "ms1").mkdir(parents=True)
@@ -33,13 +29,6 @@ def test_what_an_earlier_version_left_stays_in_use(tmp_path: Path) -> None:
     assert state_home(variables) == tmp_path / "tunegate"
     (usual / "undelivered").mkdir()
     assert state_home(variables) == usual
-
-
-def test_a_directory_that_is_in_use_is_kept_whatever_comes_later(tmp_path: Path) -> None:
-    variables = {"XDG_CACHE_HOME": str(tmp_path)}
-    (tmp_path / "tunegate" / "ms1").mkdir(parents=True)
-    (Path("~/.cache/tunegate").expanduser() / "tier").mkdir(parents=True)
-    assert cache_home(variables) == tmp_path / "tunegate"
 
 
 def test_the_default_cache_is_the_users_and_another_is_where_it_says(

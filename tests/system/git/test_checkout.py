@@ -61,12 +61,6 @@ def test_two_entries_of_one_name_are_refused(checkout: Checkout) -> None:
     assert problem(checkout, tree) == "models has two entries of the name 'm.onnx'"
 
 
-def test_a_file_and_a_directory_of_one_name_are_refused(checkout: Checkout) -> None:
-    _, slow, models = ids(checkout)
-    tree = tree_of(checkout, [(FILE, b"models", slow), (DIRECTORY, b"models", models)])
-    assert problem(checkout, tree) == "the root has two entries of the name 'models'"
-
-
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_path_as_the_name_of_an_entry_is_refused(checkout: Checkout, is_first: bool) -> None:
     _, slow, models = ids(checkout)
@@ -103,12 +97,6 @@ def test_what_git_writes_is_sound(checkout: Checkout) -> None:
     assert len(repository.files(commit)) == len(names) + 3
 
 
-def test_the_first_file_that_git_tracks_in_a_directory_is_named(tmp_path: Path) -> None:
-    checkout = new_repository(tmp_path / "checkout")
-    checkout.commit({"cache/b": b"x", "cache/a": b"x", "other": b"x"})
-    assert first_tracked(checkout.path, checkout.path / "cache") == "cache/a"
-
-
 def test_a_submodule_above_a_directory_has_all_that_is_in_it(tmp_path: Path) -> None:
     checkout = new_repository(tmp_path / "checkout")
     commit = checkout.commit({"other": b"x"})
@@ -134,11 +122,6 @@ def test_the_nearest_checkout_counts(tmp_path: Path) -> None:
     (inner / ".git").write_text("gitdir: elsewhere")
     assert working_tree(inner / "deep") == inner
     assert working_tree(tmp_path / "checkout" / "deep") == tmp_path / "checkout"
-
-
-def test_a_git_that_is_a_link_counts_too(tmp_path: Path) -> None:
-    (tmp_path / ".git").symlink_to("nothing")
-    assert working_tree(tmp_path / "deep") == tmp_path
 
 
 ROOT = Path("/srv/project")

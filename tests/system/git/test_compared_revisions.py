@@ -91,11 +91,6 @@ def test_a_short_id_that_a_checkout_lacks_cannot_be_fetched(
         GitHistory(here.path).revisions(commit_of(origin, "main~1")[:12], None)
 
 
-def test_an_annotated_tag_is_its_commit(origin: Checkout) -> None:
-    origin.git("tag", "-a", "-m", "one", "v1", "main~1")
-    assert GitHistory(origin.path).revisions("v1", None).base == commit_of(origin, "main~1")
-
-
 def test_a_tag_of_a_branch_s_name_does_not_choose_the_base(origin: Checkout) -> None:
     origin.git("tag", "main", "main~1")
     with pytest.raises(RevisionError, match='"main" is a branch and a tag, of different commits'):
@@ -196,22 +191,6 @@ def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, d
 
 def named(checkout: Checkout) -> str:
     return default_branch(GitProcess(checkout.path))
-
-
-def test_a_clone_has_been_told(origin: Checkout, tmp_path: Path) -> None:
-    origin.git("branch", "-m", "main", "trunk")
-    assert named(clone(origin, tmp_path / "clone")) == "refs/remotes/origin/trunk"
-
-
-def test_a_clone_that_was_not_told_asks_the_remote_and_no_branch_is_guessed(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    origin.git("checkout", "-q", "-b", "develop")
-    here = clone(origin, tmp_path / "clone")
-    here.git("remote", "set-head", "origin", "-d")
-    assert named(here) == "refs/remotes/origin/develop"
-    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
-    assert named(job) == "refs/remotes/origin/develop"
 
 
 def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(

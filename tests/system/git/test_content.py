@@ -58,11 +58,6 @@ def version_at_head(repository: GitRepository) -> ModelVersion:
     return GitModelReader(repository).models("HEAD")[PATH]
 
 
-def test_a_plain_model_is_its_blob(project: Checkout) -> None:
-    project.commit({PATH: BODY})
-    assert content_at_head(project) == BODY
-
-
 def test_a_file_that_talks_of_pointers_is_not_one(project: Checkout) -> None:
     text = lfs_pointer_to(BODY) + b"more"
     project.commit({PATH: text})
@@ -126,13 +121,6 @@ def test_a_git_lfs_that_never_answers_is_stopped(
     assert not left & {"git", "git-lfs"}
 
 
-@pytest.mark.parametrize("layout", ["files/md5", "."])
-def test_dvc_content_comes_from_its_cache(project: Checkout, layout: str) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
-    keep_in_dvc(project, BODY, layout)
-    assert content_at_head(project) == BODY
-
-
 def test_dvc_content_may_be_checked_out_from_a_cache_elsewhere(project: Checkout) -> None:
     project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
     (project.path / PATH).write_bytes(BODY)
@@ -154,15 +142,6 @@ def test_a_checked_out_link_is_not_followed(project: Checkout, tmp_path: Path) -
     project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
     (tmp_path / "real").write_bytes(BODY)
     (project.path / PATH).symlink_to(tmp_path / "real")
-    with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
-        content_at_head(project)
-
-
-def test_a_directory_that_is_a_link_is_not_followed(project: Checkout, tmp_path: Path) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
-    elsewhere = Checkout(tmp_path / "elsewhere")
-    keep_in_dvc(elsewhere, BODY)
-    (project.path / ".dvc").symlink_to(elsewhere.path / ".dvc")
     with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
         content_at_head(project)
 

@@ -17,12 +17,10 @@ from tunegate.system.git.events import GitEvents
 from tunegate.system.git.fetch import (
     deepen,
     ensure_here,
-    fetch_branch,
     fetch_tags,
     is_ancestor,
     is_commit_id,
     is_here,
-    is_history_whole,
     is_shallow,
     merge_base,
 )
@@ -92,13 +90,6 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
 
 
-def test_branches_are_fetched_by_their_name_here(origin: Checkout, shallow: GitProcess) -> None:
-    assert fetch_branch(shallow, "topic") == "refs/remotes/origin/topic"
-    assert shallow.text("rev-parse", "origin/topic") == commit_of(origin, "topic")
-    assert fetch_branch(shallow, "absent") is None
-    assert fetch_branch(shallow, "--upload-pack=x") is None
-
-
 def test_tags_come_with_the_history_that_leads_to_them(
     origin: Checkout, shallow: GitProcess
 ) -> None:
@@ -134,18 +125,6 @@ def many(checkout: Checkout, number: int) -> None:
     checkout.git("-c", "alias.load=!git fast-import --quiet < .git/stream", "load")
 
 
-@pytest.mark.parametrize("commits", [3, 600])
-def test_a_shallow_clone_gets_as_much_history_as_it_takes(
-    merge_base_origin: Checkout, tmp_path: Path, commits: int
-) -> None:
-    many(merge_base_origin, commits)
-    start = commit_of(merge_base_origin, "topic~1")
-    here = clone(
-        merge_base_origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic"
-    )
-    assert base_of(here) == (start, "")
-
-
 def test_a_nearer_merge_base_behind_the_end_of_a_shallow_clone_is_found(tmp_path: Path) -> None:
     """The head has merged an old side branch, and a newer main by a longer way."""
     origin = new_repository(tmp_path / "origin")
@@ -174,14 +153,6 @@ def test_what_a_shallow_clone_cannot_know_is_said(tmp_path: Path) -> None:
     here = clone(origin, tmp_path / "clone", "--depth=3", "--no-single-branch", "--branch=topic")
     origin.path.rename(tmp_path / "moved")
     assert base_of(here)[1] == ", as far as this shallow clone knows"
-
-
-def test_a_history_is_whole_where_no_parent_is_cut_off(
-    merge_base_origin: Checkout, tmp_path: Path
-) -> None:
-    assert is_history_whole(GitProcess(merge_base_origin.path), "main~1", "topic")
-    here = clone(merge_base_origin, tmp_path / "clone", "--depth=1", "--no-single-branch")
-    assert not is_history_whole(GitProcess(here.path), "origin/main", "origin/topic")
 
 
 def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(

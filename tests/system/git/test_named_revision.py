@@ -52,10 +52,6 @@ def test_a_branch_is_told_from_a_commit(
     assert named_branches(GitProcess(here.path), commit_of(here, "HEAD")) == ()
 
 
-def test_the_branch_of_a_remote_needs_no_local_one(origin: Checkout, here: Checkout) -> None:
-    assert named_commit(GitProcess(here.path), "topic", "--head") == commit_of(origin, "topic")
-
-
 @pytest.mark.parametrize("name", ["refs/tags/topic", "topic"])
 def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
     origin: Checkout, tmp_path: Path, name: str
@@ -160,12 +156,6 @@ def test_trailers_of_a_branch_are_read_newest_first_and_those_of_the_base_are_no
         (second, "y"),
         (first, "{of: two, folded: yes}"),
     ]
-
-
-def test_a_range_that_git_does_not_know_has_none(tmp_path: Path) -> None:
-    checkout = new_repository(tmp_path / "r")
-    head = checkout.commit({"a": b"1"})
-    assert GitRepository(checkout.path).trailers("0" * 40, head, KEY) == ()
 
 
 def test_a_shallow_clone_takes_no_older_trailer_for_one_of_the_branch(tmp_path: Path) -> None:

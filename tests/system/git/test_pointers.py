@@ -49,10 +49,6 @@ def test_a_pointer_with_extensions_is_one() -> None:
     assert lfs_pointer(b"".join([version, extension, *rest])) is not None
 
 
-def test_a_pointer_with_something_behind_it_is_a_file_about_pointers() -> None:
-    assert lfs_pointer(lfs_pointer_to(b"model") + b"and so on\n") is None
-
-
 @pytest.mark.parametrize("line", [b"anything", b"oid sha256:" + b"0" * 64, b""])
 def test_a_pointer_has_no_lines_of_another_kind(line: bytes) -> None:
     version, *rest = lfs_pointer_to(b"model").splitlines()
@@ -79,26 +75,10 @@ def test_what_git_lfs_takes_for_a_pointer_and_we_do_not_is_odd(
     assert not is_odd_lfs_pointer(pointer)
 
 
-@given(st.binary(max_size=2000))
-def test_other_content_is_no_odd_pointer(content: bytes) -> None:
-    assert not is_odd_lfs_pointer(content)
-
-
-def test_of_several_files_that_with_the_name_counts() -> None:
-    other = dvc_file_of("other.onnx", b"other").removeprefix(b"outs:\n")
-    told = dvc_pointer(dvc_file_of("m.onnx", b"mine") + other, "d/m.onnx")
-    assert told.digest == md5_of(b"mine")
-
-
 @pytest.mark.parametrize("wdir", [".", "./"])
 def test_a_dvc_file_may_say_that_it_is_of_its_own_directory(wdir: str) -> None:
     text = f"wdir: {wdir}\n".encode() + dvc_file_of("m.onnx", b"mine")
     assert dvc_pointer(text, "d/m.onnx").digest == md5_of(b"mine")
-
-
-def test_an_old_dvc_file_may_be_of_text_and_may_not_say_how_long_it_is() -> None:
-    text = f"outs:\n- md5: {md5_of(b'x')}\n  path: m.onnx\n"
-    assert dvc_pointer(text.encode(), "m.onnx") == ContentPointer(md5_of(b"x"), None, "md5-text")
 
 
 ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in range(1, 12))
@@ -181,11 +161,6 @@ def downloaded(project: Checkout) -> bytes:
     answer = BytesIO()
     problem = lfs_download(GitProcess(project.path), b"pointer", "m.onnx", into=answer)
     return b"" if problem else answer.getvalue()
-
-
-def test_the_usual_server_is_asked(project: Checkout, asked: Path) -> None:
-    assert downloaded(project) == b"content\n"
-    assert asked.read_text() == "the usual one\n"
 
 
 @pytest.mark.parametrize("place", ["working tree", "index", "head"])

@@ -19,8 +19,6 @@ from tunegate.ports import TreeEntry
 from tunegate.system.git import repository as git_module
 from tunegate.system.git.repository import GitRepository
 
-ODD_NAMES = ("models/c d é.onnx", "models/new\nline.onnx", 'quote".onnx', "-o.onnx", "tab\t.onnx")
-
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Checkout:
@@ -64,17 +62,6 @@ def test_a_repository_of_another_user_says_what_to_run(
     )
 
 
-def test_any_directory_of_a_repository_will_do(origin: Checkout) -> None:
-    inside = origin.path / "deep" / "er"
-    inside.mkdir(parents=True)
-    assert GitRepository(inside).root == origin.path
-
-
-def test_a_dollar_in_a_path_is_a_dollar(tmp_path: Path) -> None:
-    checkout = new_repository(tmp_path / "$HOME")
-    assert GitRepository(checkout.path).root == checkout.path
-
-
 def test_any_revision_is_read(origin: Checkout) -> None:
     repository = GitRepository(origin.path)
     assert repository.read("HEAD~1", "a.onnx") == b"first"
@@ -91,26 +78,9 @@ def test_files_of_no_revision_are_refused(origin: Checkout) -> None:
         GitRepository(origin.path).files("f" * 40)
 
 
-def test_odd_names_are_listed_and_read_as_they_are(origin: Checkout) -> None:
-    origin.commit({name: name.encode() for name in ODD_NAMES})
-    repository = GitRepository(origin.path)
-    assert {entry.path for entry in repository.files("HEAD")} == {"a.onnx", *ODD_NAMES}
-    assert [repository.read("HEAD", name).decode() for name in ODD_NAMES] == list(ODD_NAMES)
-
-
 def test_a_name_that_is_not_text_is_shown_with_its_bytes(origin: Checkout) -> None:
     origin.commit({os.fsdecode(b"\xff.onnx"): b"odd"})
     assert "\\xff.onnx" in {entry.path for entry in GitRepository(origin.path).files("HEAD")}
-
-
-def test_a_submodule_is_no_file(origin: Checkout, tmp_path: Path) -> None:
-    other = new_repository(tmp_path / "other")
-    other.commit({"m.onnx": b"m"})
-    allow = ("-c", "protocol.file.allow=always")
-    origin.git(*allow, "submodule", "-q", "add", str(other.path), "sub")
-    origin.commit({})
-    listed = {entry.path: entry.kind for entry in GitRepository(origin.path).files("HEAD")}
-    assert listed == {".gitmodules": "file", "a.onnx": "file", "sub": "submodule"}
 
 
 def test_a_submodule_is_a_repository_of_its_own(origin: Checkout, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import psutil
 import pytest
 
 from tunegate.system.machine.cores import (
-    default_threads,
     lacks_any,
     lacks_some,
     physical_cores,
@@ -34,24 +33,9 @@ def test_without_a_quota_every_core_of_the_mask_is_usable(tmp_path: Path, limit:
     assert usable_cores(tmp_path) == len(ALLOWED)
 
 
-@pytest.mark.parametrize(("limit", "cores"), [("100000 100000", 1), ("150000 100000", 1)])
-def test_a_quota_of_the_container_cuts_the_cores(tmp_path: Path, limit: str, cores: int) -> None:
-    (tmp_path / "cpu.max").write_text(limit)
-    assert usable_cores(tmp_path) == cores
-
-
 def test_half_a_core_is_one(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("50000 100000")
     assert usable_cores(tmp_path) == 1
-
-
-def test_a_core_is_left_to_the_rest_of_the_machine() -> None:
-    assert default_threads() == max(1, usable_cores() - 1)
-
-
-def test_threads_of_one_core_are_one_core(tmp_path: Path) -> None:
-    one = siblings(tmp_path, dict.fromkeys(ALLOWED, "0-63"))
-    assert physical_cores(one) == (tuple(ALLOWED),)
 
 
 def test_each_core_has_its_own_threads(tmp_path: Path) -> None:
@@ -103,15 +87,6 @@ def test_every_limit_on_the_way_up_counts(tmp_path: Path) -> None:
     assert available_bytes(root, own) == 40 * MIB
     group(root, memory_max=str(80 * MIB), memory_current=str(60 * MIB))
     assert available_bytes(root, own) == 20 * MIB
-
-
-def test_what_a_group_holds_of_files_can_be_had_back(tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    own.write_text("0::/\n")
-    statistics = f"anon 5\ninactive_file {30 * MIB}\n"
-    root = tmp_path / "groups"
-    group(root, memory_max=str(100 * MIB), memory_current=str(90 * MIB), memory_stat=statistics)
-    assert available_bytes(root, own) == 40 * MIB
 
 
 def test_the_first_version_has_a_directory_for_memory(tmp_path: Path) -> None:

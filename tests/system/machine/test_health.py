@@ -25,12 +25,6 @@ def test_objects_of_the_own_zone_are_counted(tmp_path: Path) -> None:
     assert found.detail.endswith("1 object in zone main")
 
 
-def test_an_empty_one_is_to_be_warmed(tmp_path: Path) -> None:
-    found = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
-    assert found.ok
-    assert found.detail.endswith("nothing in zone main yet; tunegate warm fills it")
-
-
 def test_devices_that_no_target_has_are_not_looked_at() -> None:
     config = Config(models=(ModelConfig(path="m.onnx"),), targets=(TargetConfig(name="cpu"),))
     assert "cuda devices" not in {each.name for each in machine_checks(config)}

@@ -42,10 +42,6 @@ def found(tmp_path: Path, **variables: str) -> dict[str, str]:
     return cuda_variables({"PATH": "/nowhere", **variables}, usual=usual, packages=())
 
 
-def test_a_machine_without_a_toolkit_has_none(tmp_path: Path) -> None:
-    assert found(tmp_path) == {}
-
-
 def test_the_toolkit_that_the_machine_names_comes_first(tmp_path: Path) -> None:
     toolkit(tmp_path / "usual", 13010)
     named = toolkit(tmp_path / "named", 13020)

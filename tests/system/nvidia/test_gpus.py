@@ -22,12 +22,11 @@ from tests.support.simulated.simulated_cupti.cupti import cupti
 from tests.support.simulated.simulated_gpus import CUPTI, SimulatedGpus, gpu, simulated
 from tunegate.artifacts.measurements import Gpu, GpuState
 from tunegate.errors import EnvironmentUnfitError
-from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.device_errors import raise_lost_device
-from tunegate.system.nvidia.gpus import MeasuredGpu, fingerprint_of, visible_gpus
+from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
-from tunegate.system.nvidia.nvml import asked, busy_meter, nvml, state_of, text
+from tunegate.system.nvidia.nvml import asked, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle
 
 THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), gpu("GPU-c3"))
@@ -36,10 +35,6 @@ THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), 
 def uuids(visible: str | None) -> list[str]:
     variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
     return [found.uuid for found in visible_gpus(variables)]
-
-
-def test_a_machine_without_a_driver_has_none() -> None:
-    assert visible_gpus({}) == ()
 
 
 def test_a_device_is_known_by_what_decides_its_speed(
@@ -99,14 +94,6 @@ GPU = Gpu(
     memory_bytes=24 << 30,
     driver="550",
 )
-
-
-def test_a_process_sees_this_device_and_no_other_in_the_order_of_the_driver() -> None:
-    claim = Claim(uuid="GPU-a", directory="/d", wait_seconds=1.0)
-    assert MeasuredGpu(GPU, claim).variables == {
-        "CUDA_VISIBLE_DEVICES": "GPU-a",
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-    }
 
 
 # An error of a device that stays is told from one of a single call.
@@ -268,13 +255,6 @@ def test_a_state_names_what_slows_the_device_down(
     assert (state.sm_mhz, state.celsius, state.watts) == (2040, 40, 60.0)
 
 
-def test_being_idle_slows_nothing_down(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=0x1))
-    state = state_of("GPU-a")
-    assert state is not None
-    assert state.throttled == ()
-
-
 def test_of_a_device_that_is_not_there_nothing_is_known(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -294,29 +274,15 @@ CLOCKS_GPU = Gpu(
 )
 
 
-def test_an_idle_device_is_taken_at_once() -> None:
-    wait_until_idle(CLOCKS_GPU, wait_seconds=0, look=lambda _: GpuState())
-
-
 def test_somebody_who_goes_in_time_is_waited_for() -> None:
     states = itertools.chain([GpuState(processes=(7,))], itertools.repeat(GpuState()))
     wait_until_idle(CLOCKS_GPU, wait_seconds=5, look=lambda _: next(states))
-
-
-def test_a_process_that_runs_nothing_disturbs_nobody() -> None:
-    wait_until_idle(
-        CLOCKS_GPU, wait_seconds=0, look=lambda _: GpuState(processes=(7,), busy_percent=0)
-    )
 
 
 def test_somebody_who_stays_makes_the_machine_unfit() -> None:
     busy = GpuState(processes=(7, 8), busy_percent=97)
     with pytest.raises(EnvironmentUnfitError, match=r"NVIDIA L4 .*\(processes 7, 8, 97% busy\)"):
         wait_until_idle(CLOCKS_GPU, wait_seconds=0, look=lambda _: busy)
-
-
-def test_a_device_that_does_not_answer_is_not_waited_for() -> None:
-    wait_until_idle(CLOCKS_GPU, wait_seconds=60, look=lambda _: None)
 
 
 def test_the_busy_share_of_a_moment_is_the_mean_of_the_devices(
@@ -336,11 +302,6 @@ def test_the_busy_share_of_a_moment_is_the_mean_of_the_devices(
 SIMULATION = Path(simulated_gpus.__file__).parent / "simulated_nvml/pynvml.py"
 
 
-def test_without_a_driver_there_is_no_library() -> None:
-    with nvml() as library:
-        assert library is None
-
-
 def test_without_the_binding_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with nvml() as library:
@@ -354,10 +315,6 @@ def test_what_a_device_cannot_say_is_none(monkeypatch: pytest.MonkeyPatch, tmp_p
         handle = library.nvmlDeviceGetHandleByIndex(0)
         assert asked(library, library.nvmlDeviceGetEccMode, handle) is None
         assert asked(library, library.nvmlDeviceGetName, handle) == "NVIDIA L4"
-
-
-def test_text_may_come_as_bytes() -> None:
-    assert text(b"NVIDIA L4") == text("NVIDIA L4") == "NVIDIA L4"
 
 
 def test_every_function_of_the_simulation_is_one_of_the_real_binding() -> None:
@@ -398,11 +355,6 @@ def test_as_many_inferences_are_averaged_as_take_the_time(clock: KernelClock) ->
     (mean,) = clock.repeat_ns(inference, repeats=1, milliseconds=1)
     assert len(ran) == 1 + 100
     assert mean == 15_000
-
-
-def test_kernels_from_before_do_not_count(clock: KernelClock) -> None:
-    cupti.kernel_ran(1_000_000)
-    assert clock.repeat_ns(lambda: cupti.kernel_ran(50), repeats=1, milliseconds=0) == (50,)
 
 
 def test_a_kernel_that_is_missed_is_no_fast_one(clock: KernelClock) -> None:

@@ -72,15 +72,6 @@ def test_another_device_than_the_expected_one_is_refused(
     assert gpus_of(target(expect_gpu="L40S"))[0].gpu.uuid == "GPU-a"
 
 
-def test_all_devices_of_one_kind_are_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    odd = gpu("GPU-b", name="NVIDIA T400")
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"), odd, gpu("GPU-c"))
-    found = gpus_of(target())
-    assert [each.gpu.uuid for each in found] == ["GPU-a", "GPU-c"]
-    assert found[1].variables["CUDA_VISIBLE_DEVICES"] == "GPU-c"
-    assert found[0].claim.path != found[1].claim.path
-
-
 def test_clocks_are_locked_only_where_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

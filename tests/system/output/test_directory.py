@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -79,13 +78,6 @@ def test_it_opens_again_when_it_was_closed_but_not_before(tmp_path: Path) -> Non
     opened(tmp_path / "out")
 
 
-def test_a_new_plan_leaves_no_outcome_and_no_verdict_of_the_last(tmp_path: Path) -> None:
-    with opened_output(filled(tmp_path / "out"), "plan") as out:
-        out.forget(since="plan")
-        assert names(out.path) == OTHERS
-        assert (out.path / "models").is_dir()
-
-
 def test_a_new_gate_keeps_the_plan_and_the_outcomes_it_works_from(tmp_path: Path) -> None:
     with opened_output(filled(tmp_path / "out"), "gate") as out:
         out.forget(since="gate")
@@ -146,14 +138,6 @@ def test_what_an_earlier_step_handed_over_is_ours(tmp_path: Path) -> None:
     assert is_marked_here(out)
 
 
-def test_a_directory_with_our_marker_may_come_from_another_machine(tmp_path: Path) -> None:
-    filled(tmp_path / "out").rename(tmp_path / "old")
-    (tmp_path / "out").mkdir()
-    for file in (tmp_path / "old").iterdir():
-        file.rename(tmp_path / "out" / file.name)
-    opened(tmp_path / "out")
-
-
 @pytest.mark.parametrize("name", ["plan.json", MARKER, "work/model", "notes.md"])
 def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
     file = checkout / ".tunegate" / name
@@ -165,16 +149,6 @@ def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
         with pytest.raises(OutputError, match=rf"git tracks \.tunegate/{name}"):
             opened(out)
     assert file.exists()
-
-
-def test_a_submodule_is_nobodys_output(checkout: Path) -> None:
-    commit = "1" * 40
-    out = checkout / ".tunegate"
-    out.mkdir()
-    (out / MARKER).write_text('{"tunegate": 1}')
-    git("update-index", "--add", "--cacheinfo", f"160000,{commit},.tunegate")
-    with pytest.raises(OutputError, match=r"git tracks \.tunegate"):
-        opened(Path(".tunegate"))
 
 
 def test_an_index_that_git_cannot_read_says_nothing(checkout: Path) -> None:
@@ -205,15 +179,6 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"file/out: cannot be written \(Not a directory\)"):
         opened(tmp_path / "file" / "out")
-
-
-@pytest.mark.parametrize(
-    ("name", "document"), [("plan.json", [1]), ("package.json", {"schema": 1})]
-)
-def test_json_of_somebody_else_is_foreign(name: str, document: object, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(json.dumps(document))
-    with pytest.raises(OutputError, match="not made by tunegate"):
-        opened(tmp_path)
 
 
 @pytest.mark.parametrize("left", ["", '{"schema": 1, "shard": 0, "run": {"cel'])

@@ -42,10 +42,6 @@ def test_no_secret_is_kept(tmp_path: Path) -> None:
     assert text.endswith("with *** and half: s3://***@host/b, ***\n")
 
 
-def test_what_draws_on_a_terminal_is_left_out(tmp_path: Path) -> None:
-    assert written(tmp_path / "log", "\x1b[32m✓\x1b[0m done\r\x07\n").endswith("Z ✓ done\n")
-
-
 def test_the_log_that_the_file_held_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("2026-11-22T12:00:00Z tunegate 0.1.0: of the last run\n" * 9)
     assert written(tmp_path / "log", "new\n") == "2026-11-23T12:00:00Z new\n"

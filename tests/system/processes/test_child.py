@@ -76,15 +76,6 @@ def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path)
     assert not raised.value.by_signal
 
 
-def test_a_child_says_what_it_ends_of(tmp_path: Path) -> None:
-    """Also where the clean-up of its own process would abort it: it does not come to that."""
-    with begun(tmp_path) as child:
-        child.send(question(1, "device"))
-        with pytest.raises(ChildDiedError, match=r"^failed \(CUDA error 700\)$"):
-            answer_of(child)
-    assert "in handle_request" in (tmp_path / "log").read_text()
-
-
 def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason(
     tmp_path: Path,
 ) -> None:
@@ -119,18 +110,6 @@ def test_a_child_that_goes_on_in_time_answers(
         assert child.receive() is None
         os.kill(child.pid, signal.SIGCONT)
         assert answer_of(child).status == "ok"
-
-
-def test_a_child_that_works_is_not_taken_for_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.3)
-    with begun(tmp_path) as child:
-        child.send(question(1, "hang"))
-        until = time.monotonic() + 1.0
-        while time.monotonic() < until:
-            assert child.receive() is None
-            time.sleep(0.02)
 
 
 def test_time_that_this_process_did_not_see_does_not_count(
@@ -191,12 +170,6 @@ def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
 # What the kernel says of a process.
 
 
-def test_our_own_state_is_that_of_a_process_that_runs() -> None:
-    state = process_state(os.getpid())
-    assert state.resident_bytes > 10_000_000
-    assert not state.is_stopped
-
-
 def test_a_process_that_is_stopped_is_said_to_be() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         process.send_signal(signal.SIGSTOP)
@@ -217,11 +190,6 @@ def test_the_thread_that_waited_longest_counts(tmp_path: Path) -> None:
         (tmp_path / "7" / "task" / thread).mkdir(parents=True)
         (tmp_path / "7" / "task" / thread / "schedstat").write_text(text)
     assert waited_for_core(7, tmp_path) == 2.0
-
-
-def test_a_process_that_is_gone_waits_for_nothing(tmp_path: Path) -> None:
-    assert waited_for_core(7, tmp_path) == 0.0
-    assert waited_for_core(os.getpid()) >= 0.0
 
 
 @pytest.mark.parametrize(
@@ -269,11 +237,6 @@ def test_children_share_what_there_is_and_leave_a_fifth() -> None:
 
 
 @pytest.mark.usefixtures("ten_gibibytes")
-def test_a_child_is_never_given_too_little_to_start() -> None:
-    assert memory_limit(children=100).limit_bytes == GIB
-
-
-@pytest.mark.usefixtures("ten_gibibytes")
 def test_the_kernel_is_asked_where_the_driver_of_a_gpu_does_not_disturb() -> None:
     assert memory_limit("llvm").variables == {MEMORY_VARIABLE: str(8 * GIB)}
     assert memory_limit("cuda").variables == {}
@@ -284,13 +247,6 @@ def test_small_models_are_built_side_by_side(tmp_path: Path) -> None:
     models = [model(tmp_path, str(n), 1000) for n in range(3)]
     assert memory_shares(models, cores=2) == (2, memory_limit(children=2))
     assert memory_shares(models, cores=16) == (3, memory_limit(children=3))
-
-
-@pytest.mark.usefixtures("ten_gibibytes")
-def test_a_large_model_has_its_room_and_others_wait(tmp_path: Path) -> None:
-    models = [model(tmp_path, str(n), 1000) for n in range(7)]
-    large = model(tmp_path, "large", GIB // 2)
-    assert memory_shares([*models, large], cores=16) == (2, memory_limit(children=2))
 
 
 @pytest.mark.usefixtures("ten_gibibytes")
@@ -316,10 +272,6 @@ def test_data_beside_a_model_count(tmp_path: Path) -> None:
 def test_refused_memory_is_said_to_be(error: Exception) -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
     assert memory_problem(error) == "it needs more memory than there is"
-
-
-def test_an_error_of_another_kind_is_none() -> None:
-    assert memory_problem(ValueError("an input is missing")) == ""
 
 
 def test_the_limit_is_named() -> None:

@@ -17,10 +17,6 @@ def program(text: str) -> str:
     return f'{sys.executable} -c "{text}"'
 
 
-def test_what_a_command_prints_is_its_output_and_more_arguments_stand_behind_its_own() -> None:
-    assert output_of(program("import sys; print(sys.argv[1:])") + " a", "b c") == "['a', 'b c']\n"
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -16,7 +16,7 @@ from tunegate.system.progress.shown_progress import (
     progress,
     read_paces,
 )
-from tunegate.system.progress.time_left import TimeLeft, load_words, plan_line, rounded, time_left
+from tunegate.system.progress.time_left import TimeLeft, load_words, rounded, time_left
 
 
 class Tty(io.StringIO):
@@ -24,18 +24,6 @@ class Tty(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-def test_finished_steps_stay_on_a_terminal_with_their_time() -> None:
-    stream = Tty()
-    live = Terminal(stream)
-    live.step("measure")
-    live.step("decide")
-    live.close()
-    shown = stream.getvalue()
-    assert shown.count("✓") == 2
-    assert "measure" in shown
-    assert "decide" in shown
 
 
 def test_a_plan_gives_each_step_its_number_and_the_run_a_bar() -> None:
@@ -242,11 +230,6 @@ def test_each_part_of_a_step_has_a_pace_of_its_own(tmp_path: Path) -> None:
     assert "about 5 s left in all" in again.getvalue()
 
 
-def test_a_run_that_was_cancelled_says_nothing_of_the_next_one(tmp_path: Path) -> None:
-    ran(tmp_path / "paces.json", 80, is_finished=False)
-    assert not (tmp_path / "paces.json").exists()
-
-
 def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
     for content in (b"[", b'{"build": "x"}', b"\xff"):
@@ -258,14 +241,6 @@ def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: 
     file.mkdir()
     ran(file, 80)
     assert told(file, BUILD) == "about 20 s in all"
-
-
-def test_no_more_is_kept_than_a_machine_needs(tmp_path: Path) -> None:
-    file = tmp_path / "paces.json"
-    file.write_text("{" + ",".join(f'"build: {at}": [1.0]' for at in range(300)) + "}")
-    ran(file, 80)
-    assert len(read_paces(file)) == 200
-    assert read_paces(file)["build"] == pytest.approx((4.0,))
 
 
 def test_a_run_that_fails_keeps_no_pace(tmp_path: Path) -> None:
@@ -285,18 +260,8 @@ def test_a_run_that_fails_keeps_no_pace(tmp_path: Path) -> None:
     assert file.exists()
 
 
-WORDS_TUNE = ExpectedStep("tune", (12.0,), "tune 2 tasks in at most 12 s")
 WORDS_BUILD = ExpectedStep("build", (20.0, 20.0), "build 1 model")
 WORDS_MEASURE = ExpectedStep("measure", (40.0,), "measure 1 model")
-
-
-def test_a_plan_says_what_the_cap_on_tuning_does_not_count() -> None:
-    assert plan_line([WORDS_TUNE, WORDS_BUILD, WORDS_MEASURE]) == (
-        "plan: tune 2 tasks in at most 12 s, then, beyond that cap, build 1 model, measure 1 model;"
-        " about 1.5 min in all"
-    )
-    assert plan_line([WORDS_BUILD]) == "plan: build 1 model; about 40 s in all"
-    assert plan_line([WORDS_TUNE]) == "plan: tune 2 tasks in at most 12 s; about 10 s in all"
 
 
 def test_a_machine_that_is_far_from_quiet_is_told() -> None:
@@ -325,13 +290,6 @@ def test_what_has_a_cap_is_said_to_end_by_it_at_the_latest() -> None:
     assert time_left(left, 120) == "at most 8.5 min left in all, less once tuning stops paying"
     left.enter("measure", 125)
     assert time_left(left, 125) == "about 40 s left in all"
-
-
-def test_an_overrun_names_what_comes_after_it() -> None:
-    left = TimeLeft()
-    left.expect([ExpectedStep("build", (5.0,), "build"), WORDS_MEASURE])
-    left.enter("build", 0)
-    assert time_left(left, 11) == "longer than expected: 11 s so far, then about 55 s"
 
 
 @pytest.mark.parametrize(

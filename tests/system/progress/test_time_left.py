@@ -20,14 +20,6 @@ def expecting(*steps: ExpectedStep) -> TimeLeft:
     return left
 
 
-def test_a_step_is_one_of_so_many_and_the_later_ones_are_still_to_come() -> None:
-    left = expecting(*STEPS)
-    left.enter("tune", 100)
-    assert (left.place, left.seconds(120)) == ("[1/3] ", 80)
-    left.enter("measure", 120)
-    assert (left.place, left.seconds(120)) == ("[3/3] ", 30)
-
-
 def test_the_cap_of_tuning_counts_more_than_what_was_expected() -> None:
     left = expecting(*STEPS)
     left.enter("tune", 0)
@@ -78,16 +70,6 @@ def test_a_part_that_is_over_what_it_told_has_more_to_come_the_later_it_is(
     assert (left.seconds(10 + told + over) or 0) >= least * (1 - 1e-6)
 
 
-@given(st.floats(0.1, 1e4), st.floats(0, 0.99), st.floats(0.01, 1e4))
-def test_before_that_it_lies_between_the_two(expected: float, share: float, told: float) -> None:
-    left = expecting(ExpectedStep("measure", (expected,), "measure"))
-    left.enter("measure", 0)
-    now = share * expected
-    left.tell(told, now)
-    ends = sorted((told, max(expected - now, 0.05 * expected - 0.25 * (expected - now))))
-    assert ends[0] * (1 - 1e-6) <= (left.seconds(now) or 0) <= ends[1] * (1 + 1e-6)
-
-
 def test_a_step_that_was_not_expected_changes_nothing() -> None:
     left = expecting(*STEPS)
     left.enter("build", 0)
@@ -114,28 +96,6 @@ def test_an_overdue_part_has_more_to_come_and_later_steps_a_share_of_it() -> Non
     assert left.seconds(30) == pytest.approx(5.5 + 30 * (1 + 25.5 / 40))
     left.enter("measure", 30)
     assert left.seconds(30) == pytest.approx(30 * (1 + 20 / 40))
-
-
-def test_a_part_is_late_once_it_is_clearly_over_its_time() -> None:
-    left = expecting(*STEPS)
-    left.enter("build", 0)
-    assert left.late(15) is None
-    assert left.late(16) == 16
-
-
-def test_parts_that_are_done_say_how_long_the_others_take() -> None:
-    left = expecting(ExpectedStep("build", (10.0, 10.0, 20.0), "build"))
-    left.enter("build", 0)
-    assert left.seconds(0) == 40
-    left.enter("build", 25)
-    pace = (25 + 5) / (10 + 5)
-    assert left.seconds(25) == pytest.approx(30 * pace)
-    assert left.seconds(30) == pytest.approx(30 * pace - 5)
-    assert left.after_part(30) == pytest.approx(20 * pace)
-    left.enter("build", 45)
-    assert left.seconds(45) == pytest.approx(20 * (45 + 5) / (20 + 5))
-    left.enter("build", 90)  # one that was not expected
-    assert (left.seconds(90) or 0) > 0
 
 
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=6), st.floats(0.3, 5))
