@@ -4,15 +4,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.ci.github.github_server import github_server
-from tests.report.budgeted import AFTER, BEFORE
 from tests.support.report_parts import finding, verdict
 from tests.support.reports import make_report
-from tunegate.artifacts.builds import ShippedErrors
-from tunegate.artifacts.changes import ModelPin, Revisions
+from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci.comments import KeptComment, report_marker, with_links
 from tunegate.ci.github.host import GitHubHost
@@ -53,16 +49,6 @@ def test_what_blocks_a_merge_is_an_alert(status: str) -> None:
     assert comment_choice("on-alert", blocked, 0) == "write"
 
 
-def test_a_changed_model_that_needs_no_check_is_a_change() -> None:
-    assert comment_choice("on-change", QUIET, 1) == "write"
-
-
-def test_an_error_that_got_larger_for_nothing_is_an_alert() -> None:
-    moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
-    found = verdict("pass", 0, finding("pass", "", accuracy=moved))
-    assert comment_choice("on-alert", found, 1) == "write"
-
-
 def test_a_comment_says_below_its_first_line_where_to_look_further() -> None:
     links = Links(run="https://ci/1", report="https://ci/1/report.html")
     text = with_links("# Pass\n\n| table |\n", links)
@@ -91,16 +77,6 @@ def test_what_is_no_commit_is_not_linked(base: str | None) -> None:
         "# Pass\n", Links(commit="https://ci/commit/"), Revisions(base=base, head="b")
     )
     assert text == "# Pass\n"
-
-
-def test_digests_of_content_are_no_commits() -> None:
-    pin = ModelPin(address="hf://m", version="1", sha256="c" * 64)
-    revisions = Revisions(base="a" * 64, head="b" * 64, pins=(pin, pin))
-    assert with_links("# Pass\n", Links(commit="https://ci/commit/"), revisions) == "# Pass\n"
-
-
-def test_without_an_address_the_report_stays_as_it_is() -> None:
-    assert with_links("# Pass\n", Links()) == "# Pass\n"
 
 
 @pytest.mark.parametrize(
@@ -154,14 +130,6 @@ def test_after_a_lost_answer_there_is_one_comment(is_done: bool) -> None:
     assert thread.written == (1 if is_done else 2)
 
 
-def test_a_refusal_is_no_reason_to_write_again() -> None:
-    thread = Thread()
-    thread.planned = [(RestRefusedError("no", 403), False)]
-    with pytest.raises(RestRefusedError, match="no"):
-        KeptComment(thread).publish("text")
-    assert thread.written == 1
-
-
 def test_only_a_comment_that_is_gone_is_written_anew() -> None:
     class Refusing(Thread):
         def rewrite(self, known: int, text: str) -> None:
@@ -172,14 +140,6 @@ def test_only_a_comment_that_is_gone_is_written_anew() -> None:
     with pytest.raises(RestRefusedError, match="no"):
         KeptComment(thread).publish("text")
     assert thread.written == 0
-
-
-@given(st.text())
-def test_a_marker_is_one_comment_whatever_the_name_is(name: str) -> None:
-    marker = report_marker(name)
-    assert marker.count("-->") == 1
-    assert marker.endswith(" -->")
-    assert "\n" not in marker
 
 
 def test_reports_of_two_directories_have_two_markers() -> None:
@@ -234,11 +194,6 @@ def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(
             host.comment(event, report_name(request_of(), event), text)
         texts = [each["body"].partition("\n")[2] for each in server.comments]
     assert texts == ["Fail", "Pass again"]
-
-
-def test_two_configurations_of_one_repository_keep_two_comments() -> None:
-    names = {report_name(request_of(config), event_of()) for config in ("a/t.yaml", "b/t.yaml")}
-    assert len(names) == 2
 
 
 def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> None:

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ci.gitlab.test_event import BRANCH, REQUEST
-from tests.support.host_events import require_named_revisions_only_read, require_sound_events
+from tests.support.host_events import require_sound_events
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci.events import (
     EventTable,
     JobVariables,
     JudgedEvent,
     RefusedEvent,
-    as_asked,
     event_refusal,
     of_branch,
 )
@@ -39,16 +38,6 @@ def test_whatever_the_variables_say_a_job_is_refused_or_one_of_its_kind(dump: st
     require_sound_events(gitlab_event, OF_GITLAB[dump])
 
 
-@pytest.mark.parametrize("dump", OF_GITLAB)
-def test_whoever_names_both_revisions_only_reads(dump: str) -> None:
-    require_named_revisions_only_read(gitlab_event, OF_GITLAB[dump], is_request=dump != "branch")
-
-
-def test_a_tip_belongs_to_a_pull_request() -> None:
-    assert as_asked(7, HEAD).tip == HEAD
-    assert as_asked(None, HEAD).tip == ""
-
-
 def test_a_head_that_somebody_names_does_not_teach_main() -> None:
     asked = AskedRevisions(head=HEAD)
     assert of_branch(asked, HEAD, Usual(), "main").zone is None
@@ -62,12 +51,6 @@ TABLE: EventTable = {
     "star": NOTHING,
     "watch": NOTHING,
 }
-
-
-def test_a_refused_event_says_why_and_what_to_use_instead() -> None:
-    assert event_refusal(TABLE, "star", "") == (
-        "event star is refused: it changes nothing. Use push."
-    )
 
 
 def test_an_unknown_event_is_not_guessed_at() -> None:
@@ -98,14 +81,6 @@ def test_a_whole_run_takes_both_revisions_and_the_zone() -> None:
     assert found.overrides.get("cache.zone") == "pr/o/r/7"
 
 
-def test_the_report_says_how_the_event_chose_and_not_that_somebody_gave_a_base() -> None:
-    why = "pull request into main: first parent of the merge commit"
-    chosen = msgspec.structs.replace(REVISIONS, reason=why)
-    for step in STEPS:
-        is_planning = step in {"run", "plan"}
-        assert settings(step, chosen).chosen_by == (why if is_planning else "")
-
-
 def test_every_step_names_the_policy_and_the_later_ones_refuse_a_plan_of_another() -> None:
     behind = msgspec.structs.replace(REVISIONS, policy="c" * 40)
     for step in STEPS:
@@ -121,11 +96,6 @@ def test_a_pull_request_writes_to_its_own_zone_in_every_step() -> None:
 def test_a_fork_only_reads(step: StepName) -> None:
     found = settings(step, REVISIONS, JobEvent(revisions=Usual(), zone=None))
     assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == ("ro", None)
-
-
-def test_where_the_event_says_nothing_the_configuration_names_the_zone() -> None:
-    found = settings("run", REVISIONS, JobEvent(revisions=Usual(), zone=""))
-    assert (found.overrides.get("cache.mode"), found.overrides.get("cache.zone")) == (None, None)
 
 
 @pytest.mark.parametrize("step", ["tune", "gate"])
@@ -161,14 +131,6 @@ def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -
     assert event_words(request, fork, behind)[-1] == "--cache-mode=ro"
     without = msgspec.structs.replace(request, is_without_cache=True)
     assert not [word for word in event_words(without, fork, behind) if "cache" in word]
-
-
-def test_a_variable_that_is_not_set_is_empty() -> None:
-    job = JobVariables({"A": " x\n"})
-    assert (job.text("A"), job.text("B"), job.number("B"), job.commit_or_none("B")) == (
-        *("x", ""),
-        *(None, None),
-    )
 
 
 @pytest.mark.parametrize("text", ["0", "007", "-1", "1.5", "٣", "1 2", "true", "9" * 20])

@@ -266,12 +266,6 @@ def test_what_has_begun_ends_whatever_happens(
     assert [each.outcome for each in host.progress] == [None, "cancelled"]
 
 
-def test_a_plan_says_nothing_of_a_verdict(host: RecordingHost, request_: JobRequest) -> None:
-    plan = msgspec.structs.replace(request_, step="plan", words=("plan",))
-    run_job(host, {}, plan, ending(request_.out, None, 4))
-    assert host.progress == []
-
-
 def test_what_is_wrong_with_the_configuration_names_its_file_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

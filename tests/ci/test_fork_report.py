@@ -77,10 +77,6 @@ def test_many_checks_are_counted_and_the_worst_are_shown() -> None:
     assert "… and 30 more checks." in text
 
 
-def test_a_run_without_a_check_says_so() -> None:
-    assert "no model was checked" in rendered(verdict("pass", 0))
-
-
 GOOD = verdict("fail", 1, finding("fail", "slower"))
 REPLACE = msgspec.structs.replace
 WORD = "approved-by-maintainers"

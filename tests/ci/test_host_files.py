@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.gitlab.host import GitLabHost
-from tunegate.ci.host_files import dotenv, write_host_file, write_host_json
+from tunegate.ci.host_files import dotenv, write_host_file
 from tunegate.ci.job_results import told_by_agent
 from tunegate.ci.none_host import NoCiHost
 from tunegate.ci.protocol import (
@@ -27,13 +26,6 @@ from tunegate.ci.protocol import (
     Usual,
 )
 from tunegate.errors import OutputError
-
-
-def test_a_file_has_a_name_that_the_next_run_removes(tmp_path: Path) -> None:
-    write_host_file(tmp_path, "summary.md", "é")
-    assert (tmp_path / "ci-summary.md").read_text("utf-8") == "é"
-    write_host_json(tmp_path, "outputs.json", {"a": "é"})
-    assert json.loads((tmp_path / "ci-outputs.json").read_text("utf-8")) == {"a": "é"}
 
 
 def test_no_link_is_written_through(tmp_path: Path) -> None:
@@ -56,11 +48,6 @@ def test_every_line_is_one_variable_of_ours_whatever_its_value_was(values: dict[
         name, _, value = line.partition("=")
         assert values[name.removeprefix("TUNEGATE_").lower()] == value
         assert not set(value) & set("\"'$`# ")
-
-
-def test_what_does_not_fit_is_left_out() -> None:
-    values = {"a": "x" * 50, "b": "y" * 500, "c": "z"}
-    assert dotenv(values, limit_bytes=100) == f"TUNEGATE_A={'x' * 50}\nTUNEGATE_C=z\n"
 
 
 # The contract of a CI host: those of the core keep it, and a host that breaks a rule is told.
@@ -165,19 +152,6 @@ def test_the_agent_gets_arguments_text_and_its_own_variables(
     given = (tmp_path / "variables").read_text()
     assert "AGENT_TOKEN=x\n" in given
     assert "ANOTHER_SECRET" not in given
-
-
-def test_a_failure_is_said_without_what_it_printed(
-    agent: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    environment = {"PATH": str(agent.parent), "AGENT_TOKEN": "wrong"}
-    assert told_by_agent(COMMAND, environment) == "some-agent exited with 3"
-    assert capfd.readouterr() == ("", "")
-
-
-def test_the_directory_that_the_ci_names_comes_first(agent: Path) -> None:
-    command = AgentCommand(program="some-agent", arguments=(), text="", directory=str(agent.parent))
-    assert told_by_agent(command, {"PATH": ""}) == ""
 
 
 def test_no_agent_is_found_in_a_place_that_is_relative(

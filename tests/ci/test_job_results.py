@@ -221,22 +221,11 @@ def test_what_stands_before_an_addresss_host_is_not_shown() -> None:
     )
 
 
-def test_short_values_and_harmless_names_are_left_alone() -> None:
-    environment = {"TOKEN": "a", "HOME": "tunegate.yaml"}
-    assert job_problem(["a tunegate.yaml"], 2, environment).lines == ("a tunegate.yaml",)
-
-
 def test_a_quoted_text_is_no_markup_in_the_summary() -> None:
     shown = job_problem(["</pre><img src=x>\n## Pass"], 2, {}).markdown()
     assert "<img" not in shown
     assert "\n## Pass" not in shown
     assert "exit code 2: what was asked for cannot be used" in shown
-
-
-def test_several_problems_have_a_line_each() -> None:
-    shown = job_problem(["x is open", "y is\nopen"], 2, {})
-    assert shown.annotation().text == "x is open\ny is\nopen"
-    assert "<pre>x is open\ny is open</pre>" in shown.markdown()
 
 
 BEGUN = JobProgress(name=".tunegate", commit="a" * 40)
@@ -269,19 +258,7 @@ def test_every_exit_code_has_an_outcome_and_only_a_pass_is_green(
     assert concluded(BEGUN, exit_code, found).outcome == outcome
 
 
-def test_the_title_counts_and_quotes_nothing() -> None:
-    slow = finding("fail", "@everybody", model="# title")
-    assert concluded(BEGUN, 1, verdict("fail", 1, slow)).title == "Fail: 1 check, 1 failed"
-    assert concluded(BEGUN, 130, None).title == "No verdict (exit code 130)"
-
-
 @given(st.text())
 def test_an_annotation_is_one_printable_line_whatever_is_in_it(text: str) -> None:
     line = log_line(Annotation(level="error", title=text, text=text, file=text, line=3))
     assert line.isprintable()
-
-
-def test_the_place_is_named_where_there_is_one() -> None:
-    told = Annotation(level="warning", title="tunegate", text="bad", file="a.yaml", line=3)
-    assert log_line(told) == "tunegate: warning: a.yaml:3: bad"
-    assert log_line(Annotation(level="notice", title="t", text="bad")) == "t: notice: bad"

@@ -55,15 +55,6 @@ def found(
     return job_revisions(request, event)
 
 
-def test_a_branch_of_the_remote_is_the_one_of_today(origin: Checkout, here: Checkout) -> None:
-    start, old = commit_of(origin, "main~1"), commit_of(here, "origin/main")
-    tip = origin.commit({"readme": b"later"})
-    assert tip != old
-    revisions = found(here, MergeBase(target="main"))
-    assert revisions is not None
-    assert (revisions.base, revisions.policy) == (start, tip)
-
-
 def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
     tip = commit_of(origin, "main~1")
     revisions = found(here, MergeBase(target=tip))

@@ -18,9 +18,7 @@ from tunegate.ci.protocol import (
     Annotation,
     AskedRevisions,
     JobReport,
-    Links,
     Secret,
-    Usual,
 )
 from tunegate.ci.registry import (
     HOST_GROUP,
@@ -46,10 +44,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory that packages are installed into."""
     install_into(tmp_path, monkeypatch)
     return tmp_path
-
-
-def test_a_host_is_opened_by_name_wherever_it_is() -> None:
-    assert isinstance(opened_host("github", {}), GitHubHost)
 
 
 def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
@@ -178,11 +172,6 @@ def test_only_the_default_branch_is_main() -> None:
     assert zone_of_queue("a/b") == "pr/a/b/queue"
 
 
-@given(st.lists(st.text("ab/_-.é", max_size=6), min_size=2, max_size=2, unique=True))
-def test_two_branches_have_two_zones(branches: list[str]) -> None:
-    assert len({zone_of_branch("a/b", branch, "") for branch in branches}) == 2
-
-
 def test_a_plain_name_of_a_branch_is_that_of_its_zone() -> None:
     assert zone_of_branch("a/b", "release2", "main") == "pr/a/b/branch_release2"
     assert zone_of_branch("a/b", "a/b", "main").startswith("pr/a/b/branch_a_b-")
@@ -218,11 +207,6 @@ def test_a_token_never_shows_itself() -> None:
     assert not Secret("")
 
 
-def test_it_compares_as_a_person_does_and_leaves_the_cache_to_the_configuration() -> None:
-    event = NoCiHost({}).event(AskedRevisions())
-    assert (event.revisions, event.zone, event.checked_out) == (Usual(), "", "")
-
-
 def test_what_a_ci_would_be_told_stands_in_files_and_in_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,14 +220,6 @@ def test_what_a_ci_would_be_told_stands_in_files_and_in_the_log(
     assert (told["level"], told["text"]) == ("error", "bad")
     assert (tmp_path / "ci-summary.md").read_text() == "page"
     assert capsys.readouterr().err == "t: error: bad\n"
-
-
-def test_where_no_directory_is_ours_nothing_is_written() -> None:
-    NoCiHost({}).tell(JobReport(outputs={"verdict": "error"}))
-
-
-def test_other_cis_say_in_variables_of_theirs_where_a_job_is() -> None:
-    assert NoCiHost({"BUILD_URL": "https://ci/7"}).links(Path()) == Links(run="https://ci/7")
 
 
 def test_what_is_compared_and_where_the_job_is_the_host_says() -> None:

@@ -13,10 +13,7 @@ from tunegate.cli.ci_option import asked_job
 from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
     COMMAND_GROUP,
-    COMMANDS,
-    GROUPS,
     command_names,
-    declared,
 )
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import overview
@@ -38,12 +35,6 @@ def test_every_declaration_is_listed_once() -> None:
     declarations = sum(path.read_text().count(" = Command(") for path in ROOM.glob("*.py"))
     names = [command.name for command in core_commands()]
     assert len(names) == len(set(names)) == declarations
-
-
-def test_a_command_has_the_name_that_it_is_listed_under() -> None:
-    grouped = (f"{group.name} {each}" for group in GROUPS.values() for each in group.commands)
-    for name in (*COMMANDS, *grouped):
-        assert declared(name).name == name
 
 
 def test_a_group_lists_its_commands_in_its_place() -> None:

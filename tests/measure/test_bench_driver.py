@@ -18,13 +18,12 @@ from tunegate.artifacts.inputs import ShapedModel
 from tunegate.errors import MeasurementError
 from tunegate.measure import bench_process as process
 from tunegate.measure.bench_driver import FreshProcesses
-from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.bench_messages import Sides
 from tunegate.measure.bench_process import Devices
 from tunegate.measure.latency_commands import Commands, latencies_ms
 from tunegate.measure.measure_cells import operator_times
 from tunegate.measure.pair_bench import PairBench
 from tunegate.models.light_models import seeded_light
-from tunegate.ports import ProbeThresholds
 from tunegate.runtimes.builder import reference_builder
 from tunegate.system.processes import memory_limit
 
@@ -36,8 +35,6 @@ def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_p
     times = FreshProcesses(tmp_path, 1).operators_ms(directory)
     assert {"conv1", "fire5/expand3x3"} <= set(times)  # not r1 and r33, the fused activations
     assert all(milliseconds > 0 for milliseconds in times.values())
-
-
 
 
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:
@@ -122,10 +119,6 @@ def test_nothing_around_a_process_tells_the_head_from_the_base(
             base, head = ((place / name).read_bytes() for place in around)
             assert base == head, name
         assert len({(place / "cwd").resolve() for place in around}) == 1
-
-
-def both(artifact: Path) -> tuple[Start, Start]:
-    return PairBench(Sides(artifact, artifact), Path(), 1, Devices(None))._starts(7, 0.1)
 
 
 class SlowingMachine(ScriptedBenchmarker):

@@ -31,12 +31,6 @@ def shard(seconds: float, *, usd: float | None = None) -> Shard:
     )
 
 
-def test_money_goes_by_the_seconds_of_each_shard() -> None:
-    made = estimated_cost([shard(10.0, usd=36.0), shard(20.0, usd=0.0)])
-    assert made.seconds == 30.0
-    assert made.usd == pytest.approx(0.1)
-
-
 def test_one_shard_without_a_price_leaves_the_sum_unknown() -> None:
     assert estimated_cost([shard(10.0, usd=36.0), shard(20.0)]) == Cost(seconds=30.0)
     assert estimated_cost([]) == Cost(seconds=0.0)
@@ -64,12 +58,6 @@ def test_a_model_without_a_base_is_not_compared() -> None:
     assert expected_seconds(new, [], "llvm", GATE) < expected_seconds(
         parts.change("m.onnx"), [], "llvm", GATE
     )
-
-
-def test_no_more_is_expected_than_the_gate_may_spend() -> None:
-    change = parts.change("m.onnx")
-    least = GateConfig(seconds=1.0, extend=False)
-    assert expected_seconds(change, [], "llvm", least) < 12
 
 
 # What no hardware can do.

@@ -68,11 +68,6 @@ def merged(*answers: Sequence[TuningTask] | ModelError) -> Sequence[TuningTask]:
     return merge_tasks(make_changes(), [HEAD, BASE][: len(answers)], answers, BOTH).tasks
 
 
-def test_a_task_of_both_sides_is_one_task_with_two_uses() -> None:
-    (found,) = merged([task("conv", 2)], [task("conv", 3)])
-    assert [(u.side, u.weight) for u in found.uses] == [("head", 2), ("base", 3)]
-
-
 def test_a_task_that_only_the_base_has_is_kept() -> None:
     found = merged([task("new")], [task("old")])
     assert [t.uses[0].side for t in found] == ["head", "base"]

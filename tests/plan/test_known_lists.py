@@ -15,7 +15,7 @@ from tests.plan.shelf import Shelf
 from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import TargetConfig
-from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.errors import ModelError
 from tunegate.plan.task_lists import KnownLists
 from tunegate.ports import Compiler, ModelJob
 from tunegate_cache.format.records import ExactHit, WorkloadKey
@@ -119,16 +119,3 @@ def test_warm_believes_no_list_and_corrects_a_wrong_one(tmp_path: Path) -> None:
     assert warm.listed(BOTH) == [TASKS, TASKS]
     assert len(compiler.opened) == len(BOTH)
     assert len(shelf.records) == 1
-
-
-def test_what_is_known_is_not_told_again(tmp_path: Path) -> None:
-    shelf = taught(tmp_path)
-    lists(tmp_path, shelf, Listing(), are_believed=False).listed(BOTH)
-    assert shelf.records == []
-
-
-@pytest.mark.parametrize("answer", [UnsupportedModelError("operator Odd"), []])
-def test_a_model_without_tasks_has_no_list(
-    tmp_path: Path, answer: Sequence[TuningTask] | ModelError
-) -> None:
-    assert taught(tmp_path, Listing(answer)).known == {}

@@ -76,12 +76,6 @@ def test_every_task_gets_its_answer_in_order(tmp_path: Path) -> None:
     assert similar.task.shape == SHAPE
 
 
-def test_what_the_cache_did_is_counted(tmp_path: Path) -> None:
-    used = resolution(tmp_path).cache
-    assert (used.exact, used.transfer, used.misses) == (1, 1, {"absent": 1})
-    assert used.notes == ()
-
-
 def test_a_time_that_no_hardware_reaches_is_refused_and_counted(tmp_path: Path) -> None:
     cache = SharedCache(CacheConfig(url="cache"), state=tmp_path / "a", root=tmp_path)
     cache.publish([make_record("lied", milliseconds=1e-6)])
@@ -243,29 +237,12 @@ def parts(
     return target_parts(tasks, config, shards=shards)
 
 
-def test_trials_are_shared_by_the_tasks_left_to_tune() -> None:
-    assert [part.trials for part in parts(3, 1, known=9, trials=100)] == [75, 25]
-
-
-def test_side_by_side_each_has_all_the_minutes() -> None:
-    assert [part.seconds for part in parts(1, 1, minutes=10, shards=2)] == [600, 600]
-
-
 def test_money_buys_the_same_time_per_task_on_either_target() -> None:
     cpu, gpu = parts(1, 1, usd=10.0)
     assert (cpu.usd or 0) + (gpu.usd or 0) == pytest.approx(10.0)
     seconds = [(part.usd or 0) / (part.usd_per_hour or 1) for part in (cpu, gpu)]
     shares = [(part.seconds or 0) for part in (cpu, gpu)]
     assert seconds[0] / seconds[1] == pytest.approx(shares[0] / shares[1])
-
-
-def test_the_whole_machine_time_is_that_of_all_its_shards() -> None:
-    (part,) = parts(4, 0, minutes=10, shards=4)
-    assert (part.shards, part.machine_seconds) == (4, 2400)
-
-
-def test_no_target_gets_more_shards_than_it_has_tasks_to_tune() -> None:
-    assert [part.shards for part in parts(2, 3, known=10, shards=64)] == [2, 3]
 
 
 def test_every_target_gets_a_shard_even_if_fewer_were_asked_for() -> None:
@@ -423,11 +400,6 @@ def kept(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
     tasks = [ResolvedTask(make_task(outcome.name), Miss("absent")) for outcome in outcomes]
     by_key = {outcome.key: outcome for outcome in outcomes}
     return kept_share("m.onnx", tasks, by_key, {key_of(name) for name in known}, "llvm")
-
-
-def test_what_is_finished_stays_and_what_had_few_trials_may_come_to_nothing() -> None:
-    done, begun = make_outcome("done", best_ms=3.0), make_outcome("begun", trials=4, best_ms=1.0)
-    assert kept(done, begun, known=("done",)) == pytest.approx(0.75)
 
 
 def test_a_long_search_keeps_what_more_of_it_would_not_save() -> None:

@@ -39,11 +39,6 @@ def test_a_changed_model_is_tuned_built_chosen_for_and_measured() -> None:
     ]
 
 
-def test_a_new_model_is_not_measured_against_anything() -> None:
-    new = parts.change(MODEL, kind="added", base=None)
-    assert kinds(planned(new)) == ["tune", "build", "choose"]
-
-
 def test_without_trials_nothing_is_tuned() -> None:
     assert kinds(planned(parts.change(MODEL), minutes=0)) == ["build", "choose", "measure"]
 
@@ -101,11 +96,6 @@ def test_other_numbers_take_a_part_of_the_time_where_float32_is_built_first() ->
     steps = run_forecast(plan, config, {"cpu": (TVM, bf16)})
     first, later = next(step for step in steps if step.kind == "build").parts
     assert later < first / 2
-
-
-def test_a_target_without_a_choice_chooses_nothing() -> None:
-    steps = run_forecast(planned(parts.change(MODEL)), config_of(None, CPU), {"cpu": (TVM,)})
-    assert [step.kind for step in steps] == ["tune", "build", "measure"]
 
 
 def test_each_challenger_is_launched() -> None:

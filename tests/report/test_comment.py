@@ -20,7 +20,6 @@ from tunegate.decide.waiving import slowdowns, standing
 from tunegate.errors import ConfigError
 from tunegate.report.comment import render
 from tunegate.report.headline import STATUS_WORDS
-from tunegate.report.units import percent
 from tunegate.review.waivers import parse_waivers
 from tunegate.wording import milliseconds
 
@@ -81,13 +80,6 @@ def test_every_row_of_every_table_has_as_many_cells_as_its_head() -> None:
         assert len({len(re.findall(r"<t[hd]", row)) for row in rows}) == 1
 
 
-def test_a_failing_report_names_the_operator_and_what_to_do_before_the_details() -> None:
-    text = render(make_report("slowed"))
-    shown = text[: text.index("<details>")]
-    assert "| `fire2/expand3x3, fire3/expand3x3` |" in shown
-    assert "was never tuned: raise --minutes, or the Action's input minutes" in shown
-
-
 def tables(text: str) -> list[list[str]]:
     """The rows of each table, drawn as GitHub draws them."""
     page = MarkdownIt("commonmark").enable("table").render(text)
@@ -108,14 +100,6 @@ def test_no_internal_name_stands_in_the_text(kind: str) -> None:
     assert not INTERNAL.search(render(make_report(kind)))
 
 
-@pytest.mark.parametrize("kind", ["slowed", "undecided"])
-def test_the_number_stands_in_the_first_line(kind: str) -> None:
-    (finding,) = make_report(kind).verdict.findings
-    assert finding.change_percent is not None
-    first = render(make_report(kind)).splitlines()[0]
-    assert first.index(percent(finding.change_percent.center)) < first.index("`models/")
-
-
 def test_what_passed_without_moving_is_counted_and_folded() -> None:
     text = render(make_report("many"))
     shown = text[: text.index("<details>")]
@@ -131,14 +115,6 @@ def test_one_latency_is_told_with_one_number() -> None:
     shown = render(report).partition("<details>")[0].replace("\u00a0", " ")
     assert shown.count(milliseconds(finding.head_ms)) == 1
     assert milliseconds(finding.reference_ms) not in shown
-
-
-def test_the_waiver_is_in_the_first_fold_below_what_to_do() -> None:
-    shown, fold, rest = render(make_report("slowed")).partition("<details>")
-    assert "#### What to do" in shown
-    assert "waivers:" not in shown
-    assert rest.startswith("<summary>Accept it with a waiver</summary>\n\nTo accept it")
-    assert "```yaml\nwaivers:" in (fold + rest).split("</details>")[0]
 
 
 def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
@@ -158,14 +134,6 @@ def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
     block = text.split("```yaml\n")[1].split("\n```")[0]
     (waiver,) = yaml.safe_load(block)["waivers"]
     assert waiver["model"] == make_report("hostile").verdict.findings[0].model
-
-
-def test_a_new_layer_is_called_new() -> None:
-    text = render(make_report("new-layer"))
-    assert "| `fire5/extra3x3` | new |" in text
-    assert "Look at `fire5/extra3x3`:" in text
-    assert "new in this change" in text
-    assert "the operator itself is slower" not in text
 
 
 def test_a_report_of_many_models_shows_the_worst_first() -> None:

@@ -94,10 +94,6 @@ def test_a_message_links_to_nobody_and_nowhere(text: str) -> None:
     assert not re.search(linking, re.sub(r"&#\d+;", "\u200b", prose(text)))
 
 
-def test_an_ordinary_name_stays_an_ordinary_code_span() -> None:
-    assert code("models/squeeze_net.onnx") == "`models/squeeze_net.onnx`"
-
-
 def test_an_ordinary_message_stays_as_it_is() -> None:
     said = "fused_conv2d holds 82% of the slowdown: raise budget.minutes (s3://bucket/prefix)."
     assert prose(said) == said

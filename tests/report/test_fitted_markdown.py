@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import report_parts as parts
 from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.histogram import Histogram
@@ -55,10 +53,6 @@ def test_a_fold_stays_closed_around_the_rows_that_are_left() -> None:
     assert "| 000 |\n" in text
 
 
-def test_the_first_section_alone_is_cut_itself() -> None:
-    assert fitted([Section(0, "x" * 100), Section(1, "y")], 20) == "x" * 18 + "…\n"
-
-
 def test_a_text_is_divided_at_its_headings_and_folds() -> None:
     fold = "<details><summary>Tasks</summary>\n\n| a |\n\n</details>"
     text = f"### Pass\n\n[This run](https://x)\n\n#### Steps\n\n- one\n\n{fold}\n\nend\n"
@@ -73,19 +67,6 @@ def test_a_text_is_divided_at_its_headings_and_folds() -> None:
 
 REPORT = make_report("slowed")
 (FINDING,) = REPORT.verdict.findings
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (4.0, 6.0, "wholly over the margin, so the head is slower."),
-        (-1.0, 2.0, "wholly under the margin, so the head passes."),
-        (2.0, 4.0, "reaches over the margin, so more launches would have to decide."),
-    ],
-)
-def test_the_launches_say_where_their_interval_lies(low: float, high: float, said: str) -> None:
-    change = Interval(low=low, center=(low + high) / 2, high=high)
-    assert captions.of_launches(parts.comparison(change, 4.8), 3.0).endswith(said)
 
 
 def test_a_reference_is_told_apart_from_what_decides() -> None:

@@ -7,7 +7,6 @@ from tests.support import report_parts as parts
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.inputs import DrawnInput
 from tunegate.artifacts.measurements import Interval
-from tunegate.report.environment import facts
 from tunegate.report.headline import (
     described_change,
     headline,
@@ -61,22 +60,6 @@ def test_the_numbers_speak_where_the_gate_gave_no_reason() -> None:
 def test_sorting_loses_no_finding(kind: str) -> None:
     verdict = make_report(kind).verdict
     assert sorted(map(repr, worst_first(verdict))) == sorted(map(repr, verdict.findings))
-
-
-def test_of_two_failures_the_slower_comes_first() -> None:
-    slow, slower = (
-        parts.finding("fail", "", model=name, change_percent=Interval(low=1, center=by, high=9))
-        for name, by in (("a.onnx", 4.0), ("b.onnx", 8.0))
-    )
-    assert worst_first(parts.verdict("fail", 1, slow, slower)) == (slower, slow)
-
-
-def test_the_facts_name_revisions_changes_and_machine() -> None:
-    told = dict(facts(make_report("measured")))
-    assert told["Base"] == "4f2a1c9d8e7b"
-    assert told["Change"] == "models/squeezenet.onnx: modified, structural (the graph differs)"
-    assert told["Device"] == "AMD EPYC 7B13"
-    assert told["cpu governor"] == "performance"
 
 
 def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:

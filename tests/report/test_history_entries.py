@@ -46,12 +46,6 @@ def test_a_line_for_each_model_that_was_measured() -> None:
     assert line.reason == finding.reason
 
 
-def test_a_line_says_where_it_comes_from() -> None:
-    (line,) = lines_of(reports.slowed())
-    assert (line.repository, line.change, line.authored) == ("acme/vision", 42, 5)
-    assert line.run_url == "https://ci.example/runs/9"
-
-
 def test_the_versions_are_those_of_the_machine_that_measured() -> None:
     report = reports.slowed()
     assert report.run is not None
@@ -74,14 +68,6 @@ def test_what_cost_nothing_and_was_not_measured_leaves_nothing() -> None:
 def test_every_line_that_is_written_is_read_again(kind: str) -> None:
     for line in lines_of(reports.make_report(kind)):
         assert msgspec.json.decode(msgspec.json.encode(line), type=HistoryEntry) == line
-
-
-def test_a_reason_without_end_is_cut() -> None:
-    report = reports.slowed()
-    finding = msgspec.structs.replace(report.verdict.findings[0], reason="x" * 5000)
-    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
-    (line,) = lines_of(msgspec.structs.replace(report, verdict=verdict))
-    assert len(line.reason) == 1000
 
 
 def test_warming_leaves_its_price_and_no_latency() -> None:

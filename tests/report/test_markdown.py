@@ -16,7 +16,6 @@ from tunegate.report.operators import tuned_rows
 from tunegate.report.report_tables import spending_table
 from tunegate.report.table import (
     ChangeInterval,
-    Column,
     Identifier,
     ReportTable,
     SignedTime,
@@ -62,16 +61,6 @@ def test_every_kind_of_cell_is_drawn() -> None:
     ]
 
 
-def test_what_belongs_under_a_column_stands_below_it_in_its_cell() -> None:
-    columns: tuple[Column[tuple[str, str]], ...] = (
-        text_column("Task", lambda row: row[0]),
-        Column(title="Target", cell=lambda row: row[1], under="Task"),
-    )
-    head, _, *rows = markdown_table(ReportTable(columns, [("a", "cpu"), ("b", "")])).splitlines()
-    assert head == "| Task |"
-    assert rows == ["| a<br>cpu |", "| b |"]
-
-
 REPORT = make_report("slowed")
 
 
@@ -92,25 +81,6 @@ def test_energy_takes_the_place_of_shares() -> None:
     counted = msgspec.structs.replace(row, joules=5.0)
     titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
     assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]
-
-
-TABLE = ReportTable(
-    (
-        text_column("name", str),
-        number_column("square", lambda row: str(row * row)),
-    ),
-    [2, 3],
-)
-
-
-def test_a_row_has_a_cell_for_every_column() -> None:
-    assert TABLE.cells() == [["2", "4"], ["3", "9"]]
-
-
-def test_a_column_that_a_medium_has_no_room_for_is_left_out() -> None:
-    narrow = TABLE.without("name")
-    assert [column.title for column in narrow.columns] == ["square"]
-    assert narrow.cells() == [["4"], ["9"]]
 
 
 def found(number: int, status: Status = "pass", low: float = -1.0) -> Finding:

@@ -13,7 +13,7 @@ from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.artifacts.verdicts import Named, NextStep, Report
-from tunegate.report.comment import numbered_steps, step_markdown
+from tunegate.report.comment import step_markdown
 from tunegate.report.operators import parts, run_by, tuned_rows
 from tunegate_cache.format.records import ExactHit, Lookup
 
@@ -40,15 +40,6 @@ def test_the_shares_of_what_got_slower_add_up_to_one(differences: list[TaskDiffe
 def test_the_parts_add_up_to_the_whole_difference(differences: list[TaskDifference]) -> None:
     whole = sum(each.difference_ms for each in differences)
     assert sum(part.difference_ms for part in parts(differences)) == pytest.approx(whole, abs=1e-9)
-
-
-def test_the_largest_difference_comes_first() -> None:
-    found = parts(make_report("slowed").verdict.findings[0].differences)
-    assert [part.name for part in found] == [
-        "fire2/expand3x3, fire3/expand3x3",
-        "fire5/expand3x3",
-        "pool1",
-    ]
 
 
 def test_the_task_that_saved_most_comes_first_with_its_weight() -> None:
@@ -94,9 +85,3 @@ def test_no_name_and_no_word_adds_structure(hostile: str) -> None:
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(f"1. {text}")
     tags = {part.split(">")[0].split(" ")[0].strip("/") for part in page.split("<")[1:]}
     assert tags <= {"ol", "li", "code"}
-
-
-def test_what_comes_after_the_first_steps_is_folded_with_its_numbers() -> None:
-    first, others = numbered_steps([NextStep((f"Do {n}.",)) for n in range(1, 9)])
-    assert first.splitlines() == [f"{n}. Do {n}." for n in range(1, 5)]
-    assert others.splitlines() == [f"{n}. Do {n}." for n in range(5, 9)]

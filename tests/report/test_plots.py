@@ -14,7 +14,7 @@ from tunegate.artifacts.measurements import Interval, TaskDifference
 from tunegate.report import plots
 from tunegate.report.candidates import ErrorPercent, error_percent, latency_by_error, pareto_front
 from tunegate.report.plots import distribution
-from tunegate.report.svg import INK, Axis, Plot, Scale, Tick, few_ticks, padded
+from tunegate.report.svg import INK, Axis, Plot, Scale, Tick, few_ticks
 
 
 def texts(drawing: str) -> list[str]:
@@ -27,12 +27,6 @@ def test_the_launches_are_drawn_against_the_margin() -> None:
     assert "margin 3%" in shown
     assert "+12.4%  (+10.9% to +13.9%)" in shown
     assert "launch 9" in shown
-
-
-def test_the_latencies_name_every_side_that_was_measured() -> None:
-    finding = make_report("slowed").verdict.findings[0]
-    shown = texts(plots.latencies(finding, ()))
-    assert {"base", "head", "ONNX Runtime", "4.812 ms", "5.409 ms", "6.304 ms"} <= set(shown)
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:
@@ -127,11 +121,6 @@ def test_both_sides_are_drawn_with_their_percentiles() -> None:
     assert distribution(launches) == drawing
 
 
-def test_nothing_is_drawn_where_no_times_were_kept() -> None:
-    assert distribution(make_launches([0.0])) == ""
-    assert distribution([]) == ""
-
-
 def test_a_few_slow_inferences_leave_base_and_head_apart() -> None:
     slow = [*[3.0] * 60, 121.0]
     launches = [
@@ -189,20 +178,6 @@ def test_a_value_is_drawn_at_its_share_of_the_axis() -> None:
     assert (left, top) < (right, bottom)
 
 
-def test_powers_of_ten_are_as_far_apart_on_a_logarithmic_axis() -> None:
-    scale = Scale(1, 100, is_logarithmic=True)
-    assert [scale.share(each) for each in (1, 10, 100)] == pytest.approx([0, 0.5, 1])
-
-
-def test_steps_keep_each_value_until_the_next_place() -> None:
-    plot = Plot((2, 2), UNIT, UNIT)
-    plot.steps([(0, 0), (0.5, 1), (1, 1)], INK, 1)
-    (points,) = re.findall(r'points="([^"]+)"[^>]*stroke="var\(--ink\)"', plot.svg(""))
-    corners = [tuple(map(float, each.split(","))) for each in points.split()]
-    assert corners[0][1] == corners[1][1]
-    assert corners[1][0] == corners[2][0]
-
-
 @pytest.mark.parametrize(
     ("low", "high", "most", "ticks"),
     [
@@ -216,8 +191,3 @@ def test_ticks_are_few_round_numbers(
     low: float, high: float, most: int, ticks: tuple[float, ...]
 ) -> None:
     assert few_ticks(Scale(low, high), most) == ticks
-
-
-def test_equal_values_still_have_a_scale() -> None:
-    assert padded([2.0, 2.0], 0.1) == Scale(1.8, 2.2)
-    assert padded([0.0], 0.1) == Scale(-1, 1)

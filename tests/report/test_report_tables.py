@@ -18,27 +18,9 @@ from tunegate.report.environment import kernel_coverage
 from tunegate.report.history import of_builds, of_elected
 from tunegate.report.operators import parts, tuned_rows
 from tunegate.report.report_tables import models_table, operators_table, savings_table, tasks_table
-from tunegate.report.table import SignedTime, StatusWord
 from tunegate_cache.format.records import Miss, WorkloadKey
 
 REPORT = make_report("slowed")
-
-
-def test_every_model_has_its_verdict_and_its_target_below_it() -> None:
-    table = models_table(REPORT.verdict.findings)
-    (cells,) = table.cells()
-    assert cells[0] == StatusWord("fail")
-    assert [column.title for column in table.columns if column.under] == ["Target"]
-
-
-def test_operators_are_told_with_their_share_of_the_slowdown() -> None:
-    table = operators_table(parts(REPORT.verdict.findings[0].differences))
-    told = [row[3] for row in table.cells()]
-    assert [each.text for each in told if isinstance(each, SignedTime)] == [
-        "+0.5000 ms (82%)",
-        "+0.1120 ms (18%)",
-        "−18.00 µs",
-    ]
 
 
 def test_a_layer_of_one_side_alone_is_new_or_gone() -> None:
@@ -138,11 +120,6 @@ def report_of(*tasks: BuiltTask, error: str | None = None) -> Report:
 def words(*tasks: BuiltTask) -> str:
     ((_, said),) = kernel_coverage(report_of(*tasks))
     return said
-
-
-def test_shares_are_of_the_time_and_not_of_the_number() -> None:
-    said = words(task("exact", 1.0, weight=3), task("exact", 3.0), task("search", 2.0))
-    assert said == "75% of the time tuned before, 25% tuned now"
 
 
 def test_what_was_not_measured_has_no_share() -> None:

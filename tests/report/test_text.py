@@ -28,10 +28,6 @@ def test_no_line_is_wider_than_the_terminal(kind: str, width: int) -> None:
     assert max(map(cell_len, told.splitlines())) <= width  # what is pasted is never broken
 
 
-def test_a_log_gets_no_escape_sequences() -> None:
-    assert "\x1b" not in render(make_report("hostile"))
-
-
 def test_a_terminal_gets_colours_and_only_ours() -> None:
     text = render(make_report("hostile"), colour=True)
     assert "\x1b[1;31mFail" in text

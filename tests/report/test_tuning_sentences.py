@@ -79,10 +79,6 @@ def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:
     )
 
 
-def test_a_cache_that_was_asked_for_nothing_says_nothing_of_tasks() -> None:
-    assert cache_words(parts.summary(tasks=0, exact=0), parts.cache()) == ""
-
-
 @given(
     exact=st.integers(0, 99),
     unfinished=st.integers(0, 99),
@@ -256,9 +252,3 @@ def test_any_name_comes_back_from_the_block(name: str) -> None:
 )
 def test_it_says_where_the_waiver_counts(source: Literal["base", "head"], said: str) -> None:
     assert said in waiver_text(offer("m.onnx", source=source))
-
-
-def test_many_waivers_are_cut_and_counted() -> None:
-    text = waiver_text(offer(*(f"m{number}.onnx" for number in range(11))))
-    assert text.count("model:") == 10
-    assert "1 more waiver would be needed" in text

@@ -203,8 +203,3 @@ def test_a_runtime_that_runs_nothing_on_a_target_is_refused_there() -> None:
     gpu = msgspec.structs.replace(GPU, runtime="onnxruntime")
     with pytest.raises(ConfigError, match=r"target gpu: runtime onnxruntime is for CPUs\. Write"):
         require_installed(config(gpu), "plan")
-
-
-def test_only_what_is_asked_for_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing(monkeypatch, "tvm")
-    require_installed(config(CPU), "run", runtimes=["onnxruntime"])

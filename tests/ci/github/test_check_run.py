@@ -10,7 +10,7 @@ import pytest
 
 from tests.ci.github.github_server import GitHubServer, github_server
 from tunegate.ci import http as rest_api
-from tunegate.ci.github.api import MAX_CHECK_ANNOTATIONS, check_name
+from tunegate.ci.github.api import MAX_CHECK_ANNOTATIONS
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.protocol import Annotation, JobProgress, JobReport, Outcome
 
@@ -132,8 +132,3 @@ def test_outputs_and_summary_are_written_before_the_api_is_asked(
     environment = {**server.variables, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
     GitHubHost(environment).tell(ended("failed"))
     assert (tmp_path / "summary").read_text() == "### Fail"
-
-
-def test_a_check_is_named_like_no_job() -> None:
-    assert check_name("") == "tunegate verdict"
-    assert check_name("gpu/out") == "tunegate verdict (gpu/out)"

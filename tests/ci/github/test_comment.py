@@ -186,10 +186,3 @@ def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: o
     server.always[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match="no list of comments"):
         publish(server, "o", "report")
-
-
-def test_a_server_that_is_not_there_is_a_refusal() -> None:
-    environment = {"GITHUB_API_URL": "http://127.0.0.1:9"}
-    token = job_token({"TUNEGATE_GITHUB_TOKEN": "t"})
-    with pytest.raises(HostRefusedError, match="could not be asked"):
-        login_of(environment, token, opened_api(environment, token))

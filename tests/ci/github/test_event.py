@@ -18,7 +18,6 @@ from tunegate.ci.protocol import (
     Links,
     MergeCommit,
     NothingToReportError,
-    Push,
     Range,
     Usual,
 )
@@ -101,12 +100,6 @@ def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match="the event cannot be used"):
         event("pull_request", payload)
-
-
-def test_a_push_to_the_default_branch_teaches_main() -> None:
-    found = event("push", push())
-    assert found.revisions == Push(before=BASE, after=HEAD, is_default=True)
-    assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
 def test_a_push_to_another_branch_does_not_and_is_compared_with_where_it_left_the_default() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ci.github.github_server import GitHubServer, github_server
 from tunegate.ci.github.api import job_token, login_of, opened_api
-from tunegate.ci.github.host import GitHubHost, command_of, commands_stopped, cut, output
+from tunegate.ci.github.host import GitHubHost, command_of, commands_stopped, output
 from tunegate.ci.protocol import Annotation, AskedRevisions, JobEvent, JobReport, Links, Usual
 from tunegate.errors import ConfigError
 
@@ -69,14 +69,6 @@ def login(server: GitHubServer, **more: str) -> str:
     return login_of(environment, token, opened_api(environment, token))
 
 
-@pytest.mark.parametrize("name", ["github-actions[bot]", "acme-gate[bot]", "octocat"])
-def test_the_owner_of_a_token_is_asked_for(name: str) -> None:
-    with github_server() as server:
-        server.login = name
-        assert login(server) == name
-        assert server.tokens == {"Bearer ghs_secret"}
-
-
 def test_a_server_without_the_other_api_is_asked_for_the_user() -> None:
     with github_server() as server:
         server.login = "octocat"
@@ -110,11 +102,6 @@ def test_an_output_ends_at_its_own_delimiter_only(value: str) -> None:
     delimiter = lines[0].removeprefix("name<<")
     assert lines[-2] == delimiter
     assert "\n".join(lines[1:-2]) == value
-
-
-@given(st.text(max_size=500), st.integers(100, 400))
-def test_a_summary_is_cut_to_its_bytes_on_a_character(text: str, most: int) -> None:
-    assert len(cut(text, most).encode()) <= max(most, min(len(text.encode()), most))
 
 
 def test_commands_are_stopped_by_a_token_nobody_knows_and_start_again() -> None:

@@ -232,11 +232,6 @@ def test_a_reader_sees_the_same_text() -> None:
     assert shown == html.unescape(text)
 
 
-def test_the_address_of_a_link_stays_as_it_is() -> None:
-    link = "[This run](https://gitlab.com/a/b/-/jobs/9?x=%20a&b=1#L7)"
-    assert note_text(link) == link
-
-
 @pytest.mark.parametrize("piece", ["<code>", "\n", " \n", "`", "<", "](https://", "&", "A-", "/"])
 def test_no_text_takes_longer_than_its_length(piece: str) -> None:
     """A test that runs into its limit of time is one that fails."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tunegate.ci.events import JudgedEvent, RefusedEvent
+from tunegate.ci.events import RefusedEvent
 from tunegate.ci.gitlab.event import GITLAB_EVENTS, gitlab_event
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Push, Usual
 from tunegate.errors import ConfigError
@@ -87,12 +87,6 @@ def test_a_push_says_what_was_before_and_zeros_where_nothing_was(before: str) ->
     assert (found.checked_out, found.zone, found.pull_request) == (HEAD, "main", None)
 
 
-def test_a_push_to_another_branch_does_not_teach_main() -> None:
-    found = of_branch("push", CI_COMMIT_BRANCH="feat/é")
-    assert found.revisions == Usual(default_branch="trunk")
-    assert str(found.zone).startswith("pr/acme/vision/models/branch_feat__-")
-
-
 @pytest.mark.parametrize("source", ["schedule", "web", "api", "trigger", "pipeline"])
 def test_what_is_started_on_a_branch_has_no_commit_before(source: str) -> None:
     found = of_branch(source, CI_COMMIT_BEFORE_SHA=ZEROS)
@@ -149,18 +143,6 @@ def test_a_source_that_compares_nothing_is_refused_with_what_to_use_instead(sour
     with pytest.raises(ConfigError, match=r"(Use|Run|name) .*\w") as caught:
         request(CI_PIPELINE_SOURCE=source)
     assert caught.value.exit_code == 2
-
-
-def test_whoever_names_both_revisions_says_what_a_pipeline_means_and_writes_nothing() -> None:
-    asked = AskedRevisions(base=BASE, head=HEAD)
-    found = gitlab_event({**REQUEST, "CI_PIPELINE_SOURCE": "chat"}, asked)
-    assert (found.zone, found.pull_request, found.tip) == (None, 7, HEAD)
-
-
-def test_every_source_that_is_judged_can_be_read() -> None:
-    for source, row in GITLAB_EVENTS.items():
-        if isinstance(row, JudgedEvent) and source != "merge_request_event":
-            assert of_branch(source).checked_out == HEAD
 
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "gitlab.md"

@@ -354,16 +354,8 @@ def test_another_push_is_compared_with_where_its_branch_left_the_default_one(bra
     assert operands(Settings(), branch) == (None, "b" * 40)
 
 
-def test_a_run_of_two_references_is_about_them() -> None:
-    assert operands(Settings(), "") == ("a" * 40, "b" * 40)
-
-
 def test_what_the_command_line_names_counts() -> None:
     assert operands(Settings(base="v1", head="v2"), "refs/heads/main") == ("v1", "v2")
-
-
-def test_a_run_by_hand_has_the_usual_revisions() -> None:
-    assert pushed_revisions(Settings(), {}, "main") == Settings()
 
 
 JOB = {**REQUEST, "GITLAB_CI": "true", "CI_JOB_URL": "https://gitlab.example/acme/vision/-/jobs/5"}
@@ -386,12 +378,6 @@ def test_a_job_says_its_change_its_page_and_its_repository(checkout: Checkout) -
     assert facts.authored == int(checkout.git("show", "-s", "--format=%at", commit))
 
 
-def test_outside_of_a_ci_the_directory_has_the_name(checkout: Checkout) -> None:
-    commit = checkout.commit({"a": b"1"})
-    facts = run_facts(GitRepository(checkout.path), commit, at=9, variables={})
-    assert (facts.repository, facts.change, facts.run_url) == ("vision", None, "")
-
-
 def test_a_head_of_a_local_branch_is_beside_the_default_one(checkout: Checkout) -> None:
     """No number of a pull request says so where somebody tries things at a desk."""
     on_main = checkout.commit({"a": b"1"})
@@ -400,13 +386,6 @@ def test_a_head_of_a_local_branch_is_beside_the_default_one(checkout: Checkout) 
     repository = GitRepository(checkout.path)
     aside = [run_facts(repository, each, at=9, variables={}).is_aside for each in (on_main, topic)]
     assert aside == [False, True]
-
-
-def test_a_commit_that_was_not_pushed_yet_is_on_the_default_branch(checkout: Checkout) -> None:
-    pushed = checkout.commit({"a": b"1"})
-    checkout.git("update-ref", "refs/remotes/origin/main", pushed)
-    ahead = checkout.commit({"a": b"2"})
-    assert not run_facts(GitRepository(checkout.path), ahead, at=9, variables={}).is_aside
 
 
 def test_content_that_is_no_commit_was_written_at_no_time(checkout: Checkout) -> None:

@@ -76,13 +76,6 @@ def test_the_two_verdicts_make_a_third(tmp_path: Path, capsys: pytest.CaptureFix
     assert "not confirmed on a second machine: seen by b" in capsys.readouterr().out
 
 
-def test_a_missing_verdict_is_one_clear_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["confirm", "a.json", "b.json", "--out", str(tmp_path)]) == 2
-    assert "a.json" in capsys.readouterr().err
-
-
 def test_waivers_that_waive_nothing_are_told_first_on_one_line_each() -> None:
     told = io.StringIO()
     warn_of(Waivers(notes=("nothing is waived: on the base, …", "a \x1b[31mred")), PlainLog(told))

@@ -23,12 +23,6 @@ from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, opened
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
-def test_onnx_runtime_runs_on_cpus_and_says_so_of_others() -> None:
-    assert RUNTIME.unsupported(TargetConfig(name="cpu")) == ""
-    gpu = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
-    assert RUNTIME.unsupported(gpu) == "is for CPUs"
-
-
 def test_a_model_is_shipped_as_it_is_or_in_int8() -> None:
     found = dict(RUNTIME.variants(TargetConfig(name="cpu")))
     assert found == {
@@ -115,18 +109,6 @@ def known(name: str, operator: str) -> str:
 
 def nodes(*more: NodeProto) -> InsertedNodes:
     return InsertedNodes([*NODES, *more], known)
-
-
-@pytest.mark.parametrize("name", ["ReorderOutput_token_76", "ReorderInput"])
-def test_a_change_of_layout_belongs_to_the_layer_that_it_is_for(name: str) -> None:
-    assert nodes().layer_of(name) == "conv1"
-
-
-def test_a_node_before_two_layers_belongs_to_the_one_that_it_prepares() -> None:
-    between = helper.make_node("ReorderInput", ["r1"], ["token_2"], name="between")
-    after = helper.make_node("Conv", ["token_2"], ["r2"], name="relu2_nchwc")
-    found = InsertedNodes([*NODES, between, after], lambda name, _: name.removesuffix("_nchwc"))
-    assert found.layer_of("between") == "relu2"
 
 
 def test_a_circle_ends() -> None:

@@ -115,11 +115,6 @@ def test_operators_elsewhere_are_counted_and_named() -> None:
     assert told_of_placement(nodes[:2], CUDA) == "1 of 2 nodes runs on the CPU: Resize"
 
 
-def test_of_many_operators_five_are_named() -> None:
-    nodes = [PlacedNode(CUDA, "Conv"), *(PlacedNode(PLACEMENT_CPU, each) for each in "ABCDEFG")]
-    assert told_of_placement(nodes, CUDA).endswith(": A, B, C, D, E, ...")
-
-
 def test_a_model_with_nothing_on_the_device_is_refused() -> None:
     with pytest.raises(UnsupportedModelError, match="none of its operators on the device"):
         told_of_placement([PlacedNode(PLACEMENT_CPU, "Conv")], CUDA)

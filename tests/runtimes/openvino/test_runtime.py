@@ -88,11 +88,6 @@ def test_a_change_of_layout_is_part_of_the_layer_before_it_else_of_that_behind_i
     assert named["conv1_acdb_abcd_pool"] == "conv1"
 
 
-def test_layers_that_go_in_a_circle_keep_their_names() -> None:
-    layers = {"a": ExecutedLayer(before="b", after="b"), "b": ExecutedLayer(before="a", after="a")}
-    assert names_of_layers(layers, KNOWN) == {"a": "a", "b": "b"}
-
-
 BFLOAT16, FLOAT16, INT8 = (
     {"precision": precision} for precision in ("bfloat16", "float16", "int8")
 )

@@ -113,12 +113,6 @@ def test_a_layer_is_called_like_the_first_node_that_it_was_made_of() -> None:
     assert found[FUSED] == "/attn/MatMul"
 
 
-def test_a_change_of_layout_counts_for_the_layer_that_it_is_for() -> None:
-    found = names_of_engine_layers(TOLD)
-    assert found[CHANGE] == "/conv1/Conv"
-    assert found["Reformatting CopyNode for Output Tensor 0 to head + act"] == "head"
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [
