@@ -6,7 +6,7 @@ what is built with default schedules, and whether the numbers agree.
 
 `--count 0` takes all of them. With `--gate` nothing is compiled: ONNX Runtime builds each case
 twice with its own data, given by files, and both are measured. Each case has a process and
-`--limit` seconds, so a crash of the compiler is counted, not suffered. With `--json` each outcome
+`--limit` seconds of the processor, so a crash of the compiler is counted, not suffered. With `--json` each outcome
 is kept there at once, and what is there is not tried again: so a long run can be had in portions.
 Prints a table of counts by what happened, then what was refused, by the reason. Prints the table
 of docs/benchmarks.
@@ -14,10 +14,12 @@ of docs/benchmarks.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import random
 import re
+import resource
 import signal
 import warnings
 from collections import Counter
@@ -35,6 +37,7 @@ from benchmarks.kit.operator_case import Outcome, try_case
 from benchmarks.kit.tables import heading, row
 from benchmarks.real_models.gated_case import gate_case
 
+_WAITED = 10
 _Stages = Mapping[str, str]
 _COMPILED: _Stages = {
     "reference": "ONNX Runtime does not run it",
@@ -115,19 +118,28 @@ def outcome_of(case: Any, folder: Path, context: Any, options: Any) -> Outcome:
 def outcome_in_child(
     target: Callable[[Path], None], folder: Path, context: Any, limit: float
 ) -> Outcome:
-    """Runs what leaves an outcome in a folder; a crash and a time-out are outcomes, too."""
-    child = context.Process(target=target, args=(folder,))
+    """Runs what leaves an outcome in a folder; a crash and a time-out are outcomes, too. The limit
+    is in seconds of the processor; a child that waits is ended after ten times that."""
+    child = context.Process(target=_limited, args=(target, folder, limit))
     child.start()
-    child.join(limit)
+    child.join(_WAITED * limit)
     if child.is_alive():
         child.kill()
         child.join()
-        return _ended(folder, "limit", f"{limit:g} s")
+        return _ended(folder, "limit", f"{_WAITED * limit:g} s by the clock")
+    if child.exitcode == -signal.SIGXCPU:
+        return _ended(folder, "limit", f"{limit:g} s of the processor")
     if child.exitcode:
         code = child.exitcode
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return _ended(folder, "crash", how)
     return msgspec.json.decode((folder / "outcome.json").read_bytes(), type=Outcome)
+
+
+def _limited(target: Callable[[Path], None], folder: Path, limit: float) -> None:
+    seconds = math.ceil(limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    target(folder)
 
 
 def _plain(value: Any) -> Any:

@@ -47,6 +47,31 @@ def test_without_a_name_the_place_says_it(
     assert found == sizes
 
 
+def test_a_letter_behind_a_batch_is_any_number() -> None:
+    of_lines = ModelInput("features", (1, None, 16), ("", "N", ""))
+    assert likely_size(of_lines, 1).sizes[0] == 128
+    of_batches = ModelInput("x", (None, None, 16), ("B", "N", ""))
+    assert [likely_size(of_batches, axis).sizes[0] for axis in (0, 1)] == [1, 128]
+
+
+@pytest.mark.parametrize("symbol", ["N", "unk__601", ""])
+def test_vectors_alone_are_data_and_no_batch(symbol: str) -> None:
+    vectors = [
+        ModelInput(name, (None,), (symbol,), dtype=dtype)
+        for name, dtype in (("phonemes", "object"), ("seconds", "float32"))
+    ]
+    kind = model_kind(vectors)
+    assert [likely_size(each, 0, kind).sizes[0] for each in vectors] == [128, 128]
+    named = ModelInput("seconds", (None,), ("batch_size",), dtype="float32")
+    assert likely_size(named, 0, kind).sizes == (1,)
+
+
+def test_sound_that_comes_as_features_is_counted_in_frames() -> None:
+    value = ModelInput("speech", (1, None, 400), ("", "frames", ""), dtype="float32")
+    state = ModelInput("in_cache0", (1, 128, 19, 1), dtype="float32")
+    assert likely_size(value, 1, model_kind((value, state))).sizes[0] == 128
+
+
 def test_a_piece_of_sound_is_counted_in_samples_where_a_state_is_kept() -> None:
     rate, sound = ModelInput("sr", ()), ModelInput("input", (None, None), dtype="float32")
     found = likely_size(sound, 1, model_kind((sound, rate)))

@@ -15,7 +15,9 @@ from tvm.tirx import Evaluate, IntImm, PrimFunc
 from tvm_ffi import StructuralKey
 
 from tunegate.compiler.build.functions import ModelFunction, functions_of, layer_names
+from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.import_onnx import ImportedModel, fused, import_operators
+from tunegate.compiler.importing.node_errors import fault_of_shapes
 from tunegate.compiler.layouts.layout import Layout, layouts
 from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.targets import tvm_target
@@ -187,6 +189,8 @@ def _fuse(model: ImportedModel, target: Any, layout: Layout) -> Any:
     module = fused(model, target, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
+        if _dynamic(module):
+            problem = fault_of_shapes(model.proto.graph, GraphView(model.proto)) or problem
         raise UnsupportedModelError(f"{model.path}: {problem}.")
     return module
 

@@ -23,6 +23,8 @@ _GENERATED = r"(.*\bunk|(.*\.)?dynamic_?dimension|dim|d|s|u|.*_dim|.*_dynamic_ax
 _SOUND = r"audio|wave|signal|speech|pcm"
 _SAMPLE_RATE = r"sr|fs|sampl(e|ing)_?rate"
 _STATE = r"state|hidden|h_?0|c_?0|h_?n|c_?n|memory|cache"
+_ANY_COUNT = r"n|b"
+"""Letters for a batch in front, and for any number behind one."""
 _IMAGE_RANK, _SEQUENCE_RANK, _MATRIX_RANK = 4, 3, 2
 _COLORS = frozenset({1, 3, 4})
 _CHANNELS_OF_SOUND = 2
@@ -61,7 +63,7 @@ _BY_NAME: tuple[tuple[str, LikelySize], ...] = (
     (r"past|cache", LikelySize((16, 1), "what is cached", "past")),
     (r"batch|bsz|bs", LikelySize((1,), "a batch", "batch")),
     *_OF_GRAPHS,
-    (r"n|b", LikelySize((1,), "a batch", "batch")),
+    (_ANY_COUNT, LikelySize((1,), "a batch", "batch")),
     (r"num_?graphs?|graphs?", LikelySize((1,), "graphs", "batch")),
     (r"channels?|c", LikelySize((3, 1), "channels", "channels")),
     (r"height|width|h|w|img_?size|image_?size", LikelySize((), "an image", "image")),
@@ -75,12 +77,13 @@ _BY_NAME: tuple[tuple[str, LikelySize], ...] = (
 
 class ModelKind(msgspec.Struct, frozen=True):
     """Facts about a whole model: the `evidence` of its file, and whether it is `for_sound`, keeps a
-    `state` between pieces of sound, or takes `tokens`."""
+    `state` between pieces of sound, takes `tokens`, or takes several `vectors` and nothing else."""
 
     evidence: Evidence = NO_EVIDENCE
     for_sound: bool = False
     state: bool = False
     tokens: bool = False
+    vectors: bool = False
 
 
 _ANY = ModelKind()
@@ -91,13 +94,17 @@ def model_kind(inputs: Sequence[ModelInput], evidence: Evidence = NO_EVIDENCE) -
     has_rate = any(re.fullmatch(_SAMPLE_RATE, value.name, re.IGNORECASE) for value in inputs)
     state = any(re.search(_STATE, value.name, re.IGNORECASE) for value in inputs)
     tokens = any("int" in value.dtype and len(value.dimensions) > 1 for value in inputs)
-    return ModelKind(evidence, has_rate or "sound" in evidence.hints, state or has_rate, tokens)
+    vectors = len(inputs) > 1 and all(len(value.dimensions) == 1 for value in inputs)
+    for_sound = has_rate or "sound" in evidence.hints
+    return ModelKind(evidence, for_sound, state or has_rate, tokens, vectors)
 
 
 def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelySize:
     """Returns the likely sizes: by the symbol's words first, then the input's, then the dimension's
     position."""
     found = _likely(value, axis)
+    if kind.vectors and found.kind == "batch" and "batch" not in value.symbol(axis).casefold():
+        return _length(value, "a vector of data, as all inputs", kind.evidence)
     if found.kind == "image":
         return _image(value, axis, found.why, kind.evidence)
     if found.kind == "length" and _is_sound(value, axis, kind):
@@ -127,7 +134,10 @@ def _likely(value: ModelInput, axis: int) -> LikelySize:
     of_input = _size_by_name(value, axis) if says_little else None
     if of_input is not None:
         return of_input
+    is_behind = axis > 0 and value.dimensions[0] in {None, 1}
     for pattern, likely in _BY_NAME:
+        if is_behind and pattern == _ANY_COUNT:
+            continue
         if any(re.fullmatch(pattern, word) for word in words):
             return likely
     return _size_by_position(value, axis)
@@ -233,10 +243,11 @@ def _beside(side: int) -> LikelySize:
 def _is_sound(value: ModelInput, axis: int, kind: ModelKind) -> bool:
     """Returns whether a length counts samples: of an input called so, of a model for sound, or of
     any signal, unless the model takes features or tokens."""
-    if re.search(_SOUND, value.name, re.IGNORECASE):
-        return True
-    is_float = "float" in value.dtype
+    is_float, last = "float" in value.dtype, value.dimensions[-1]
     rank, is_last = len(value.dimensions), axis == len(value.dimensions) - 1
+    is_of_frames = not is_last and last is not None and last > _CHANNELS_OF_SOUND
+    if re.search(_SOUND, value.name, re.IGNORECASE):
+        return not is_of_frames
     channels = value.dimensions[-2] if rank > 1 else None
     is_flat = rank <= _MATRIX_RANK
     is_mono = channels is not None and channels <= _CHANNELS_OF_SOUND

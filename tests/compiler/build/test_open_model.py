@@ -49,7 +49,31 @@ def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path) -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, "found"])],
     )
     opsets = [helper.make_opsetid("", 17)]
-    with pytest.raises(UnsupportedModelError):
+    with pytest.raises(UnsupportedModelError, match=r"operator NonZero .*depends on data"):
+        opened(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("op", "starts"), [("Relu", None), ("Slice", [0])], ids=["as given", "made so"]
+)
+def test_an_empty_result_is_refused_by_its_node(
+    op: str, starts: list[int] | None, tmp_path: Path
+) -> None:
+    """A slice that ends before it begins, for instance."""
+    extent = 0 if starts is None else 4
+    weights = {} if starts is None else {"s": starts, "e": [9], "a": [1], "by": [-1]}
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", *weights], ["y"], name="layer")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, extent])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor(name, TensorProto.INT64, [1], value)
+            for name, value in weights.items()
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    with pytest.raises(UnsupportedModelError, match=rf'{op} \(node "layer"\) .*is empty'):
         opened(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path)
 
 

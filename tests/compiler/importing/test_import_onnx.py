@@ -323,6 +323,14 @@ def test_what_a_converter_raises_becomes_a_sentence(error: Exception, said: str)
     assert str(caught.value).startswith(f'operator Attention (node "block/attention") {said}')
 
 
+def test_an_input_that_has_to_be_constant_is_named() -> None:
+    pad = helper.make_node("Pad", ["x", "pads", "fill"], ["y"], name="pad")
+    error = NodeError(pad, AttributeError("'Var' object has no attribute 'value'"), {"pads"})
+    assert str(error).endswith(
+        "not supported by the compiler: it needs fill as a constant of the model"
+    )
+
+
 def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:
     error = NodeError(helper.make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
     assert str(error).startswith("operator TopK (the node that makes values) reads k")

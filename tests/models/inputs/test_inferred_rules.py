@@ -304,6 +304,8 @@ CHANNELS = Columns(1, (Normal(123.0, 58.0), Normal(117.0, 57.0), Normal(104.0, 5
             {"one": np.float32(1), "low": np.float32(-10000)},
             Constant(1),
         ),
+        ([node("Log", "x", "y")], {}, Uniform(0.1, 2.0)),
+        ([node("Cast", "x", "c", to=1), node("Sqrt", "c", "y")], {}, Uniform(0.1, 2.0)),
         ([node("Mul", "x x", "y")], {}, Normal()),
         ([node("Add", "x one", "y")], {"one": np.float32(1)}, Normal()),
         ([node("Relu", "x", "y")], {}, Normal()),

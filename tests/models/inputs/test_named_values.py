@@ -43,6 +43,12 @@ def test_a_number_that_a_caller_sets_is_what_callers_set(name: str, expected: fl
     assert value(name) == (None if expected is None else Constant(expected))
 
 
+@pytest.mark.parametrize(("name", "side"), [("widths", 96), ("image_height", 64)])
+def test_a_width_or_height_is_that_of_the_image(name: str, side: int) -> None:
+    image = GraphInput("x", (1, 1, 64, 96), "float32")
+    assert value(name, image, dtype="int64", shape=(1,)) == Constant(side)
+
+
 def test_data_keep_their_draws_whatever_they_are_called() -> None:
     assert value("speed", shape=(1, 500)) is None
     assert value("scale", dtype="object") is None

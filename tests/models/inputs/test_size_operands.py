@@ -160,3 +160,11 @@ def test_powers_of_integers_do_not_overflow() -> None:
     inputs = [base, base._replace(name="e")]
     rules = inferred_rules(_model(node("Pow", "x e", "y"), inputs, None), inputs)
     assert [rule.values for rule in rules.values() if rule] == [Integers(0, 3)] * 2
+
+
+def test_an_exponent_that_becomes_a_float_is_not_limited() -> None:
+    steps = GraphInput("e", (4,), "int64")
+    model = graph_of([node("Cast", "e", "f", to=1), node("Pow", "f f", "y")], [steps])
+    (rule,) = inferred_rules(model, [steps]).values()
+    assert rule is not None
+    assert rule.values == Integers(0, 255)

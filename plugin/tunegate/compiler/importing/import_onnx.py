@@ -23,7 +23,7 @@ from tvm_ffi import structural_walk
 
 from tunegate.compiler.build.functions import nodes_of_calls, with_kernel_nodes, with_node_names
 from tunegate.compiler.importing.graph_view import GraphView
-from tunegate.compiler.importing.node_errors import NodeError, shortened
+from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants
@@ -117,6 +117,8 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     for node in proto.graph.node:
         if _names(text, node.op_type) and "not supported" in text.lower():
             return unsupported_operators(path, node)
+    if fault := fault_of_shapes(proto.graph, GraphView(proto)):
+        return f"{path}: {fault}."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = shortened(lines[-1]).rstrip(".") if lines else type(error).__name__
     return f"{path}: the compiler cannot import the model ({said})."
@@ -138,7 +140,8 @@ def imported(model: onnx.ModelProto) -> Any:
     except Exception as error:
         if importer.node is None or isinstance(error, MemoryError):
             raise
-        raise NodeError(importer.node, error) from error
+        constants = {tensor.name for tensor in model.graph.initializer}
+        raise NodeError(importer.node, error, constants) from error
     return with_node_names(module, importer.values_of(model.graph))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 import onnx
 
+from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.errors import UnsupportedModelError
 
 _MAX_CHARACTERS = 300
@@ -19,8 +20,11 @@ class NodeError(UnsupportedModelError):
     """A node that cannot be imported. The message is the end of a sentence that begins with the
     model."""
 
-    def __init__(self, node: onnx.NodeProto, error: Exception) -> None:
-        super().__init__(f"operator {node.op_type} ({named(node)}) {_reason(node, error)}")
+    def __init__(
+        self, node: onnx.NodeProto, error: Exception, constants: Collection[str] | None = None
+    ) -> None:
+        reason = _missing_constants(node, error, constants) or _reason(node, error)
+        super().__init__(f"{_subject(node)} {reason}")
 
 
 @contextmanager
@@ -33,6 +37,26 @@ def importing(node: onnx.NodeProto) -> Iterator[None]:
         raise
     except Exception as error:
         raise NodeError(node, error) from error
+
+
+def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
+    """Returns which operator has a result that is empty, or whose shape is not known before it
+    runs; '' if all are as they should be. It is the end of a sentence that begins with the
+    model."""
+    for node in graph.node:
+        for kind in (view.type_of(name) for name in node.output if name):
+            if kind is None:
+                why = "the shape of its result depends on data"
+            elif 0 in kind.shape:
+                why = "its result is empty"
+            else:
+                continue
+            return f"{_subject(node)} is not supported by the compiler: {why}"
+    return ""
+
+
+def _subject(node: onnx.NodeProto) -> str:
+    return f"operator {node.op_type} ({named(node)})"
 
 
 def named(node: onnx.NodeProto) -> str:
@@ -48,6 +72,17 @@ def shortened(text: str) -> str:
     if len(line) <= _MAX_CHARACTERS:
         return line
     return f"{line[:_MAX_CHARACTERS].rpartition(' ')[0]} …"
+
+
+def _missing_constants(
+    node: onnx.NodeProto, error: Exception, constants: Collection[str] | None
+) -> str:
+    """Returns which inputs the importer took for constants; `constants` are the names of those."""
+    if constants is None or not isinstance(error, AttributeError):
+        return ""
+    computed = ", ".join(name for name in node.input[1:] if name and name not in constants)
+    few = f"it needs {computed} as a constant of the model"
+    return f"is not supported by the compiler: {few}" if computed else ""
 
 
 def _reason(node: onnx.NodeProto, error: Exception) -> str:

@@ -18,6 +18,7 @@ from tunegate.models.seeded_inputs import TensorLike
 
 Dimensions = tuple[int | None, ...]
 """Dimensions; None is unknown."""
+INTEGER_TYPES = frozenset({onnx.TensorProto.INT16, onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 _BIG = 4096
 """The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
@@ -52,6 +53,7 @@ class Dataflow:
         self._tensors: dict[str, onnx.TensorProto] = {}
         self._makers: dict[str, Operation] = {}
         self._constants: dict[str, Any] = {}
+        self._types: dict[str, int] = {}
         steps, _ = self._steps_of(known.graph, {}, "")
         self._uses: dict[str, list[Use]] = {}
         for step in _required_steps(steps, [value.name for value in known.graph.output]):
@@ -69,6 +71,10 @@ class Dataflow:
         """Returns the shape that the file states for a computed value, with the input's size for a
         symbol that an input has too."""
         return self._declared.get(name)
+
+    def is_whole(self, name: str) -> bool:
+        """Returns whether a value is known to have integers."""
+        return self._types.get(name) in INTEGER_TYPES
 
     def is_weight(self, name: str) -> bool:
         return name in self._tensors
@@ -142,6 +148,7 @@ class Dataflow:
 
     def _add_shape(self, name: str, value: onnx.ValueInfoProto) -> None:
         tensor = value.type.tensor_type
+        self._types[name] = tensor.elem_type
         if name and value.type.HasField("tensor_type") and tensor.HasField("shape"):
             self._shapes.setdefault(name, tuple(map(stated_size, tensor.shape.dim)))
 

@@ -178,8 +178,10 @@ def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
 
 
-def _power(_: Meeting, __: Dataflow) -> Fact:
-    """Integers whose powers do not overflow: what is beyond differs between processors."""
+def _power(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds integers whose powers do not overflow: what is beyond differs between processors."""
+    if not flow.is_whole(meeting.use.step.outputs[0]):
+        return None
     return Fact("a power of integers", low=0, high=3)
 
 
@@ -222,14 +224,6 @@ def _clip(meeting: Meeting, flow: Dataflow) -> Fact | None:
     bounds = [flow.constant(name) if name else None for name in (*step.inputs[1:], "", "")[:2]]
     low, high = (None if b is None else float(np.ravel(b)[0]) for b in bounds)
     return Fact("what the model clips to", low=low, high=high)
-
-
-def _remainder(meeting: Meeting, flow: Dataflow) -> Fact | None:
-    step, position = meeting.use
-    divisor = flow.constant(step.inputs[1]) if position == 0 else None
-    if divisor is None or np.size(divisor) != 1 or int(np.ravel(divisor)[0]) < 1:
-        return None
-    return Fact("the remainder that the model takes", low=0, high=int(np.ravel(divisor)[0]) - 1)
 
 
 def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fact | None]:
@@ -300,7 +294,6 @@ _TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     "Equal": _equal,
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),
     "Clip": _clip,
-    "Mod": _remainder,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _length_of_sequence(4, 0)),
     "ReverseSequence": _reverse,
     "Sub": _inverted_mask,

@@ -240,6 +240,11 @@ def _subtraction(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | No
     return _inverted_mask(use, flow) or _normalization(use, tensor, flow)
 
 
+def _positive(_: Use, __: TensorLike, ___: Dataflow) -> InputRule:
+    """Returns the rule of positive numbers, such as a level of noise in a diffusion model."""
+    return InputRule(Uniform(0.1, 2.0), "positive: the model takes its logarithm or root")
+
+
 def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> InputRule | None:
     """Returns a normal rule with this mean and deviation: numbers, or one per index of an axis."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
@@ -274,6 +279,7 @@ _TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
     "Mul": _scaling,
     "Sub": _subtraction,
     "Add": _normalization,
+    **dict.fromkeys(("Log", "Sqrt"), _positive),
     "BatchNormalization": _batch_norm,
     "ai.onnx.ml.Scaler": _scaler,
     "ai.onnx.ml.TreeEnsemble": _tree_ensemble,

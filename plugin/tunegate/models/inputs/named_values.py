@@ -75,6 +75,7 @@ _LISTS = {("scales", 3): ((0.667, 1.0, 0.8), "noise, speed and noise of duration
 _LENGTHS = r"(.+_)?(len|length|lengths|lens)|(num|n)_?(frames|tokens|samples|timesteps)"
 _COUNTS = r"(?:num|n|count)_?(?:of_)?(.+?)s?"
 _IMAGE_SIZES = r"(im(age)?|img|orig(inal)?(_?target)?|target|input)_?(shape|sizes?)"
+_SIDE = r"(.+_)?(width|height)s?"
 _IDS = r"(s|speaker|spk|lang|language|style|voice|emotion|domain|accent|tone)_?(id|idx|index|s)?"
 
 
@@ -156,6 +157,9 @@ def _size_rule(
         return _length(name, others, open_axes)
     if re.fullmatch(_IMAGE_SIZES, name) and tensor.shape[-1:] == (_MATRIX_RANK,):
         return _sides(tensor, others)
+    side = re.fullmatch(_SIDE, name)
+    if side is not None and kind_of(dtype_named(tensor.dtype)) in "iu":
+        return _side(side[2], others)
     count = re.fullmatch(_COUNTS, name)
     if count is not None and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _number(count[1], others)
@@ -179,14 +183,26 @@ def _extent(tensor: TensorLike, open_axes: OpenAxes) -> int:
 
 
 def _sides(tensor: TensorLike, others: Sequence[TensorLike]) -> InputRule | None:
-    for each in others:
+    for name, sides in _images(others):
+        parts = tuple(Constant(side) for side in sides)
+        return InputRule(Columns(len(tensor.shape) - 1, parts), f"by its name: the sides of {name}")
+    return None
+
+
+def _side(which: str, others: Sequence[TensorLike]) -> InputRule | None:
+    """Returns the width or the height of the first image."""
+    for name, (height, width) in _images(others):
+        side = width if which == "width" else height
+        return InputRule(Constant(side), f"by its name: the {which} of {name}")
+    return None
+
+
+def _images(tensors: Sequence[TensorLike]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yields the images with their height and width."""
+    for each in tensors:
         if len(each.shape) == _IMAGE_RANK:
             is_last = each.shape[3] in _COLORS and each.shape[1] not in _COLORS
-            sides = each.shape[1:3] if is_last else each.shape[2:4]
-            parts = tuple(Constant(side) for side in sides)
-            why = f"by its name: the sides of {each.name}"
-            return InputRule(Columns(len(tensor.shape) - 1, parts), why)
-    return None
+            yield each.name, each.shape[1:3] if is_last else each.shape[2:4]
 
 
 def _number(of: str, others: Sequence[TensorLike]) -> InputRule | None:

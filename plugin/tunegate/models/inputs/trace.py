@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from tunegate.models.inputs.constants import attributes_of
-from tunegate.models.inputs.dataflow import Dataflow, Operation, Use
+from tunegate.models.inputs.dataflow import INTEGER_TYPES, Dataflow, Operation, Use
 from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_FOLLOWED = 20_000
@@ -31,9 +31,6 @@ _KEEPS_PLACES = {"Identity", "Cast", "Dropout", "Abs", "Floor", "Ceil", "Round",
     "StringNormalizer",
     "ai.onnx.ml.Imputer",
 }
-
-
-_INTEGERS = {onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.INT16}
 
 
 class Selected(NamedTuple):
@@ -87,7 +84,7 @@ def is_cast_to_boolean(step: Operation) -> bool:
 
 
 def _is_cast_to_integers(step: Operation) -> bool:
-    return step.op == "Cast" and attributes_of(step.node).get("to") in _INTEGERS
+    return step.op == "Cast" and attributes_of(step.node).get("to") in INTEGER_TYPES
 
 
 def _follow(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> list[Trace]:
