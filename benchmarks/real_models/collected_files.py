@@ -6,10 +6,10 @@
 Projects that read ONNX carry hundreds of small files, among them onnx/onnx, sonos/tract and
 tracel-ai/burn-onnx: clone them into FOLDER. Equal files count once; `--count 0` takes all. Sizes
 are those that `init` writes, inputs are drawn. Each file is built for ONNX Runtime and by us with
-default schedules, and both are checked, in a process with `--limit` seconds of the processor. With `--json` each
-outcome is kept there at once, and what is there is not tried again. Prints a table of counts, then
-the sentences of the refusals with their numbers. Names of nodes and values are left out there, so
-that equal reasons are one.
+default schedules, and both are checked, in a process with `--limit` seconds of the processor. With
+`--json` each outcome is kept there at once, and what is there is not tried again. Prints a table of
+counts, then the sentences of the refusals with their numbers. Names of nodes and values are left
+out there, so that equal reasons are one.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ what is built with default schedules, and whether the numbers agree.
 
 `--count 0` takes all of them. With `--gate` nothing is compiled: ONNX Runtime builds each case
 twice with its own data, given by files, and both are measured. Each case has a process and
-`--limit` seconds of the processor, so a crash of the compiler is counted, not suffered. With `--json` each outcome
-is kept there at once, and what is there is not tried again: so a long run can be had in portions.
+`--limit` seconds of the processor, so a crash of the compiler is counted, not suffered. With
+`--json` each outcome is kept there at once, and what is there is not tried again: so a long run can
+be had in portions.
 Prints a table of counts by what happened, then what was refused, by the reason. Prints the table
 of docs/benchmarks.
 """

