@@ -8,6 +8,8 @@ RUN_STAMP := $(RUN_VENV)/.installed-$(shell cksum < requirements/run.lock | cut 
 SITE ?= .site
 SITE_VENV := .venv-site
 SITE_STAMP := $(SITE_VENV)/.installed-$(shell cksum < requirements/site.lock | cut -d' ' -f1)
+DVC_VENV := .venv-dvc
+DVC_STAMP := $(DVC_VENV)/.installed-$(shell cksum < requirements/dvc.lock | cut -d' ' -f1)
 EXTRAS := $(patsubst %/pyproject.toml,%,$(wildcard plugin/extras/*/pyproject.toml))
 PACKAGES_STAMP := $(VENV)/.packages-$(shell cat requirements/*.lock | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(shell cat requirements/*.lock pyproject.toml $(EXTRAS:=/pyproject.toml) | cksum | cut -d' ' -f1)
@@ -27,7 +29,7 @@ TESTS := $(BIN)/python -m pytest $(if $(SHARD),--shard=$(SHARD))
 # What is tested of texts and sources. `make check` runs it, and `make test` does not again.
 HOUSE := tests/house tests/test_docs.py tests/test_prose.py tests/test_site.py
 
-.PHONY: site demo environment test test-all prove gpu-jobs pipelines pipelines-environment programs fuzz check docs figures lock format clean
+.PHONY: site demo environment test test-all prove gpu-jobs pipelines pipelines-environment programs dvc fuzz check docs figures lock format clean
 
 demo: $(RUN_STAMP)
 	PYTHONPATH=$(CURDIR)/plugin:$(CURDIR)/cache $(RUN_VENV)/bin/python -P -m tunegate demo $(DEMO)
@@ -64,6 +66,9 @@ pipelines-environment: $(STAMP)
 # Browser, Ceph and whatever else some tests need; without them these are skipped.
 programs:
 	.ci/programs
+
+# DVC, for the test of its repositories; without it that is skipped.
+dvc: $(DVC_STAMP)
 
 # Property tests with new seeds, again and again until the minutes are over or one fails.
 fuzz: $(STAMP)
@@ -117,6 +122,7 @@ lock: $(BIN)/uv
 	  $(LOCKED) -c requirements/gpu.lock - -o plugin/extras/deploy/clients.lock
 	$(LOCKED) --extra tvm --extra nvidia --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
+	$(LOCKED) --group pyproject.toml:dvc -o requirements/dvc.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock
 
 $(BIN)/uv:
@@ -143,5 +149,12 @@ $(SITE_STAMP):
 	PYTHONPATH=action $(PYTHON) -m tunegate_environment requirements/site.lock $(SITE_VENV)
 	touch $@
 
+# Not by tunegate_environment, which builds nothing: a library of DVC has no wheel.
+$(DVC_STAMP): $(BIN)/uv
+	rm -rf $(DVC_VENV)
+	$(BIN)/uv --no-config venv -q --python $(BIN)/python $(DVC_VENV)
+	$(BIN)/uv --no-config pip install -q --python $(DVC_VENV)/bin/python --require-hashes -r requirements/dvc.lock
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(RUN_VENV) $(SITE_VENV) $(SITE) .tunegate .demo
+	rm -rf $(VENV) $(RUN_VENV) $(SITE_VENV) $(DVC_VENV) $(SITE) .tunegate .demo

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,23 @@ def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(
     workspace.write(".gitignore", "ignored.onnx\n")
     found = {model.path: model.is_committed for model in find_models(workspace.root)}
     assert found == {"models/m.onnx": True, "scratch.ONNX": False}
+
+
+def test_what_dvc_keeps_is_found_also_where_it_was_not_pulled(workspace: Workspace) -> None:
+    outs = f"outs:\n- path: stage.onnx\n  hash: md5\n  md5: {'a' * 32}\n"
+    workspace.write("models/m.onnx.dvc", outs.replace("stage", "m"))
+    workspace.write("models/pulled.onnx.dvc", outs.replace("stage", "pulled"))
+    workspace.write("dvc.lock", "stages:\n  train:\n" + textwrap.indent(outs, "    "))
+    (workspace.root / "models" / "m.onnx").rename(workspace.root / "models" / "pulled.onnx")
+    workspace.write(".gitignore", "*.onnx\n")
+    workspace.commit()
+    found = {model.path: model.note for model in find_models(workspace.root)}
+    assert found == {
+        "models/m.onnx": "kept by DVC; dvc pull shows its inputs",
+        "models/pulled.onnx": "",
+        "stage.onnx": "kept by DVC; dvc pull shows its inputs",
+    }
+    assert all(model.is_committed for model in find_models(workspace.root))
 
 
 @pytest.mark.parametrize("name", ["with space.onnx", "ünï.onnx", 'quo"te.onnx', "new\nline.onnx"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,11 +20,14 @@ from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, ev
 from tunegate.models.sizes import GuessedSize, guessed_sizes
 from tunegate.regular_files import opened_inside
 from tunegate.review.model_settings import selected
+from tunegate.system.git.dvc import is_lock, may_keep_directory
 from tunegate.system.git.process import GitProcess
+from tunegate.system.git.repository import GitRepository
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_ENDING = ".onnx"
+_ENDING, _DVC = ".onnx", ".dvc"
+_NOT_HERE, _NOT_PULLED = "not in the working tree", "kept by DVC; dvc pull shows its inputs"
 
 
 class ModelTrial(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,22 +64,41 @@ def find_models(
     listed: Sequence[str] | None = None,
     with_guesses: bool = False,
 ) -> tuple[FoundModel, ...]:
-    """Returns every `.onnx` file that git tracks or would add, by path, or only those in `listed`.
-    With a configuration only the models that it gates are read. Raises RevisionError."""
+    """Returns every `.onnx` file that git tracks or would add, or that DVC keeps, by path, or only
+    those in `listed`. With a configuration only the models that it gates are read. Raises
+    RevisionError."""
     git = GitProcess(repository)
     models = model_paths(repository) if listed is None else listed
     committed = {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
-    return tuple(
+    in_dvc = _kept_by_dvc(git, committed)
+    found = (
         _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
         for path in (models if config is None else selected(config, models))
     )
+    return tuple(_as_kept(model) if model.path in in_dvc else model for model in found)
 
 
 def model_paths(repository: Path) -> tuple[str, ...]:
     """Returns the paths of all models, sorted. Raises RevisionError."""
     git = GitProcess(repository)
     listed = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return tuple(sorted({path for path in listed if path.casefold().endswith(_ENDING)}))
+    found = {*listed, *_kept_by_dvc(git, listed)}
+    return tuple(sorted(path for path in found if path.casefold().endswith(_ENDING)))
+
+
+def _kept_by_dvc(git: GitProcess, listed: Collection[str]) -> set[str]:
+    """Returns the models with a DVC file of their own among these files, and what DVC keeps of the
+    commit here in other ways."""
+    found = {path.removesuffix(_DVC) for path in listed if path.endswith(_DVC)}
+    has_more = any(may_keep_directory(path) or is_lock(path) for path in listed)
+    if has_more and git.text("rev-parse", "--verify", "-q", "HEAD"):
+        found |= GitRepository(git.root).stage_outputs("HEAD").files.keys()
+    return found
+
+
+def _as_kept(model: FoundModel) -> FoundModel:
+    note = _NOT_PULLED if model.note == _NOT_HERE else model.note
+    return msgspec.structs.replace(model, is_committed=True, note=note)
 
 
 def _list_paths(git: GitProcess, *arguments: str) -> list[str]:
@@ -121,8 +143,7 @@ def _body(root: Path, path: str) -> tuple[bytes, str]:
     """Returns the content, or why it was not read."""
     file = opened_inside(root, path)
     if file is None:
-        is_there = os.path.lexists(root / path)
-        return b"", f"not {'a file ' if is_there else ''}in the working tree"
+        return b"", "not a file in the working tree" if os.path.lexists(root / path) else _NOT_HERE
     with file:
         if os.fstat(file.fileno()).st_size > MAX_MODEL_BYTES:
             return b"", "too large to look into here"

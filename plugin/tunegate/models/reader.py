@@ -20,6 +20,7 @@ from tunegate.system.git.content import MAX_POINTER_BYTES, dvc_pointer, lfs_poin
 from tunegate.system.git.dvc import (
     StageOutput,
     StageOutputs,
+    is_lock,
     may_keep_directory,
     outputs_of_file,
 )
@@ -217,10 +218,7 @@ class GitModelReader:
 
     def _stages(self, revision: str) -> StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
-        has_some = any(
-            path.rpartition("/")[2] == "dvc.lock" or may_keep_directory(path)
-            for path in self._files(revision)
-        )
+        has_some = any(is_lock(path) or may_keep_directory(path) for path in self._files(revision))
         return self._repository.stage_outputs(revision) if has_some else StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:

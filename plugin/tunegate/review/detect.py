@@ -322,7 +322,10 @@ def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -
     globs = [entry.path for entry in config.models]
     for path, what in sorted(reader.unread_outputs(revisions.base, revisions.head).items()):
         is_pipeline = path.rpartition("/")[2].startswith("dvc.lock")
-        if is_pipeline or any(matches(each, path) or may_match_below(each, path) for each in globs):
+        place = path.rpartition(": ")[2]
+        if is_pipeline or any(
+            matches(each, place) or may_match_below(each, place) for each in globs
+        ):
             yield (
                 f"{path} ({what}) changed and is not read, so models in it are not checked: run "
                 "dvc pull before, or keep each model by itself, with dvc add MODEL.onnx or as an "

@@ -91,7 +91,7 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
     project.commit({"dvc.lock": lock_of("models/enc.onnx", NEW)})
     repository = GitRepository(project.path)
     version = GitModelReader(repository).models("HEAD")["models/enc.onnx"]
-    with pytest.raises(ModelError, match=r'only its entry in dvc\.lock.*dvc pull "models/enc'):
+    with pytest.raises(ModelError, match=r'only its entry in dvc\.lock.*: dvc pull "models/enc'):
         repository.content(version)
 
 
@@ -105,6 +105,10 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
         (
             {"models.dvc": dvc_file_of("models", b"x").replace(b"\n  size", b".dir\n  size")},
             "models (a directory that DVC keeps, whose listing is not in the cache)",
+        ),
+        (
+            {"models.dvc": b"outs: [{path: models, etag: 0a.dir}]"},
+            "models.dvc: models (a directory without md5) changed and is not read",
         ),
         (
             {"models/all.dvc": dvc_file_of("enc.onnx", b"x")},
@@ -258,8 +262,38 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
     }
     side = changes.models[0].base if missing == "base" else changes.models[0].head
     assert side is not None
-    with pytest.raises(ModelError, match=r'its listing is not in the cache.*dvc pull "models"'):
+    ask = 'dvc pull "models"' if missing == "head" else f'checkout {side.revision} && dvc fetch "'
+    with pytest.raises(ModelError, match=f"its listing is not in the cache.*{ask}"):
         GitRepository(project.path).content(side)
+
+
+def test_a_directory_may_be_listed_in_its_dvc_file_as_remotes_with_versions_do(
+    project: Checkout,
+) -> None:
+    def listed(body: bytes) -> dict[str, bytes | None]:
+        keep_in_dvc(project, body)
+        files = [{"relpath": "sub/enc.onnx", "md5": md5_of(body), "cloud": {"s3": {"etag": "x"}}}]
+        outs = [{"path": "models", "hash": "md5", "files": files}]
+        return {"models.dvc": json.dumps({"outs": outs}).encode()}
+
+    (change,) = after(project, {**listed(OLD), "models/other.onnx": None}, listed(NEW)).models
+    assert (change.path, change.change) == ("models/sub/enc.onnx", "weights-only")
+    told = after(project, {"models.dvc": b"outs: [{path: models, files: [{relpath: a.onnx}]}]"})
+    assert told.notes[0].startswith("models.dvc: models (a directory without md5) changed")
+
+
+def test_what_the_base_lacks_is_not_told_as_another_file_of_the_head(project: Checkout) -> None:
+    """After a `dvc pull` the working tree has the head's model, and no pull gets the base's."""
+    base = project.commit({"models/enc.onnx.dvc": dvc_file_of("enc.onnx", OLD)})
+    project.commit({"models/enc.onnx.dvc": dvc_file_of("enc.onnx", NEW)})
+    write(project.path / "models" / "enc.onnx", NEW)
+    repository = GitRepository(project.path)
+    with pytest.raises(ModelError) as raised:
+        repository.content(GitModelReader(repository).models(base)["models/enc.onnx"])
+    assert str(raised.value) == (
+        f"models/enc.onnx at {base[:12]}: only its .dvc file is here. Run: git checkout {base} "
+        '&& dvc fetch "models/enc.onnx.dvc" && git checkout -'
+    )
 
 
 @pytest.mark.parametrize(

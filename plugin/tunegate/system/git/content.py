@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import re
 import shutil
 from io import BytesIO
@@ -99,22 +100,45 @@ def _copy_from_dvc(
         pointer = ContentPointer(stage.digest, stage.size_bytes, stage.digest_kind)
         tracked = path
     checked = _Checked(into, pointer)
-    advice = f'dvc pull --force "{tracked}"'
+    again = dvc_command(git, version, tracked, "pull --force")
     for root, place in cached_places(git.root, path, pointer.digest):
         stored = opened_inside(root, place) if root.is_dir() else None
         if stored is not None:
             checked.copy(stored)
-            checked.require(f"{path}: the DVC cache", advice)
+            checked.require(f"{path}: the DVC cache", again)
             return
     # If the cache is elsewhere, the working tree may still have the checked out file.
     checked_out = opened_inside(git.root, path)
     if checked_out is not None:
         checked.copy(checked_out)
-        checked.require(f"{path}: the working tree", advice)
-        return
+        if _is_checked_out(git, version):
+            checked.require(f"{path}: the working tree", again)
+        if not checked.problem():
+            return
     what = ".dvc file" if stage is None else "entry in dvc.lock"
-    message = f'{path}: only its {what} is here. Run: dvc pull "{tracked}"'
+    message = (
+        f"{path} at {version.revision[:12]}: only its {what} is here. "
+        f"Run: {dvc_command(git, version, tracked)}"
+    )
     raise ModelError(message)
+
+
+def dvc_command(git: GitProcess, version: ModelVersion, tracked: str, pull: str = "pull") -> str:
+    """Returns the command that gets what DVC keeps of a revision. DVC reads the commit that is
+    checked out, so a `dvc pull` never gets the base's files; and it works where it was set up."""
+    ask = ("rev-parse", "--verify", "-q")
+    above = [str(each) for each in PurePosixPath(version.path).parents]
+    place = next((d for d in above if git.text(*ask, f"{version.revision}:./{d}/.dvc")), ".")
+    dvc = "dvc" if place == "." else f'dvc --cd "{place}"'
+    named = posixpath.relpath(tracked, place)
+    if _is_checked_out(git, version):
+        return f'{dvc} {pull} "{named}"'
+    return f'git checkout {version.revision} && {dvc} fetch "{named}" && git checkout -'
+
+
+def _is_checked_out(git: GitProcess, version: ModelVersion) -> bool:
+    ask = ("rev-parse", "--verify", "-q")
+    return git.text(*ask, version.revision) == git.text(*ask, "HEAD")
 
 
 def _dvc_file(git: GitProcess, version: ModelVersion) -> bytes:
@@ -153,20 +177,22 @@ class _Checked:
 
     def require(self, where: str, advice: str) -> None:
         """Raises ModelError for other bytes than those of the pointer."""
+        if problem := self.problem():
+            raise ModelError(f"{where} has {problem}. Run: {advice}")
+
+    def problem(self) -> str:
+        """Returns how the bytes differ from those of the pointer, '' if they do not."""
         wanted, most = self._pointer.digest, self._pointer.size_bytes
         if most is not None and self._size_bytes != most:
             compared = "more" if self._size_bytes > most else f"{self._size_bytes}"
-            message = f"{where} has {compared} bytes, where the pointer says {most}. Run: {advice}"
-            raise ModelError(message)
+            return f"{compared} bytes, where the pointer says {most}"
         found = {self._digest.hexdigest()}
         if self._pointer.digest_kind == "md5-text":
             found.add(self._of_text.hexdigest())
-        if wanted not in found:
-            message = (
-                f"{where} has other bytes than the pointer says "
-                f"({self._digest.name} {min(found)[:12]}, not {wanted[:12]}). Run: {advice}"
-            )
-            raise ModelError(message)
+        if wanted in found:
+            return ""
+        told = f"{self._digest.name} {min(found)[:12]}, not {wanted[:12]}"
+        return f"other bytes than the pointer says ({told})"
 
 
 def _is_pointer(into: BinaryIO) -> bool:

@@ -4,10 +4,11 @@ that `.dvc` files name, and the caches where their bytes lie."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
 _DVC, _DIRECTORY = ".dvc", ".dir"
 _OF_MODEL = ".onnx.dvc"
+_FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
 """About 170,000 files of one directory."""
 _MAX_CONFIG_BYTES = 64 * 1024
@@ -60,6 +62,11 @@ def may_keep_directory(path: str) -> bool:
     return path.endswith(_DVC) and not path.casefold().endswith(_OF_MODEL)
 
 
+def is_lock(path: str) -> bool:
+    """Returns whether the file names the outputs of a pipeline."""
+    return posixpath.basename(path) == _LOCK
+
+
 def stage_outputs(
     paths: Iterable[str],
     read: Callable[[str], bytes],
@@ -70,26 +77,17 @@ def stage_outputs(
     known = set(paths)
     outputs: dict[str, StageOutput] = {}
     unread: dict[str, str] = {}
-    for lock in sorted(path for path in known if posixpath.basename(path) == _LOCK):
-        try:
-            stages = _stages(_parsed(read(lock)))
-            pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
-            written = _stages(_parsed(read(pipeline))) if pipeline in known else {}
-        except (YamlProblemError, UnicodeDecodeError) as error:
-            unread[lock] = f"cannot be read ({error})"
-            continue
-        for name, stage in stages.items():
-            directory = _working_directory(written.get(name.partition("@")[0]))
-            for path, out in _outputs(stage):
-                place = _place(lock, directory, path)
-                if place is None:
-                    unread[f"{lock}: {name}"] = f"the place of its output {path} is not known here"
-                elif (found := _output(place, out)) is None:
-                    unread[f"{lock}: {name}"] = f"its output {path} has no md5"
-                else:
-                    outputs[place] = found
-    for tracked in sorted(filter(may_keep_directory, known)):
-        outputs |= {out.path: out for out in _directories_of(tracked, read(tracked))}
+    in_locks = (
+        each for lock in sorted(filter(is_lock, known)) for each in _in_lock(lock, known, read)
+    )
+    tracked = sorted(filter(may_keep_directory, known))
+    for who, found in itertools.chain(
+        in_locks, *(_in_dvc_file(path, read(path)) for path in tracked)
+    ):
+        if isinstance(found, str):
+            unread[who] = found
+        else:
+            outputs |= found
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     unlisted: dict[str, str] = {}
@@ -102,7 +100,35 @@ def stage_outputs(
     return StageOutputs(files=files, directories=unlisted, unread=unread)
 
 
-def _directories_of(tracked: str, content: bytes) -> Iterator[StageOutput]:
+_Kept = dict[str, StageOutput]
+"""Outputs by their path."""
+
+
+def _in_lock(
+    lock: str, known: Collection[str], read: Callable[[str], bytes]
+) -> Iterator[tuple[str, _Kept | str]]:
+    """Yields what each stage of a lock file keeps, or why that is not read, under its name."""
+    try:
+        stages = _stages(_parsed(read(lock)))
+        pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
+        written = _stages(_parsed(read(pipeline))) if pipeline in known else {}
+    except (YamlProblemError, UnicodeDecodeError) as error:
+        yield lock, f"cannot be read ({error})"
+        return
+    for name, stage in stages.items():
+        directory = _working_directory(written.get(name.partition("@")[0]))
+        for path, out in _outputs(stage):
+            place = _place(lock, directory, path)
+            if place is None:
+                yield f"{lock}: {name}", f"the place of its output {path} is not known here"
+            else:
+                found = _kept(place, out)
+                why = f"its output {path} has no md5"
+                yield f"{lock}: {name}", why if found is None else found
+
+
+def _in_dvc_file(tracked: str, content: bytes) -> Iterator[tuple[str, _Kept | str]]:
+    """Yields what a DVC file keeps of each directory, or why that is not read, under its path."""
     try:
         parsed = _parsed(content)
     except (YamlProblemError, UnicodeDecodeError):
@@ -110,12 +136,28 @@ def _directories_of(tracked: str, content: bytes) -> Iterator[StageOutput]:
     directory = str(parsed.get("wdir", ".")) if isinstance(parsed, dict) else "."
     for path, out in _outputs(parsed):
         place = _place(tracked, directory, path)
-        found = _output(place, out) if place is not None else None
-        if found is not None and found.digest.endswith(_DIRECTORY):
-            yield found
+        # Other hashes mark a directory in the same way.
+        is_directory = any(str(value).endswith(_DIRECTORY) for value in out.values())
+        if place is not None and (is_directory or _FILES in out):
+            found = _kept(place, out)
+            yield f"{tracked}: {place}", "a directory without md5" if found is None else found
 
 
-def _files_in(directory: StageOutput, listing: bytes | None) -> dict[str, StageOutput] | None:
+def _kept(place: str, out: Mapping[str, Any]) -> _Kept | None:
+    """Returns an output by its path: a file, a directory by the digest of its listing, or the files
+    of one whose listing is in the output itself, as for remotes that keep versions. None for
+    another hash than md5."""
+    if _FILES not in out:
+        found = _output(place, out)
+        return None if found is None else {place: found}
+    directory = StageOutput(path=place, digest="", size_bytes=None, digest_kind="md5")
+    try:
+        return _files_below(directory, msgspec.convert(out[_FILES], list[_Entry]))
+    except msgspec.ValidationError:
+        return None
+
+
+def _files_in(directory: StageOutput, listing: bytes | None) -> _Kept | None:
     """The files of a directory. None for a listing that is missing, or is not what the digest says,
     or names a file elsewhere."""
     if listing is None:
@@ -124,9 +166,12 @@ def _files_in(directory: StageOutput, listing: bytes | None) -> dict[str, StageO
     if f"{digest}{_DIRECTORY}" != directory.digest:
         return None
     try:
-        entries = msgspec.json.decode(listing, type=list[_Entry])
+        return _files_below(directory, msgspec.json.decode(listing, type=list[_Entry]))
     except NOT_JSON:
         return None
+
+
+def _files_below(directory: StageOutput, entries: Iterable[_Entry]) -> _Kept | None:
     found = {}
     for entry in entries:
         path = posixpath.normpath(posixpath.join(directory.path, entry.relpath))

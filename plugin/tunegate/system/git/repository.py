@@ -21,7 +21,7 @@ from tunegate.system.git.checkout import (
     tracked_above,
     trailers_between,
 )
-from tunegate.system.git.content import MAX_DVC_BYTES, copy_content
+from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command
 from tunegate.system.git.dvc import (
     StageOutputs,
     cached_listing,
@@ -225,7 +225,8 @@ class GitRepository(GitEvents):
         if unlisted := kept.unlisted_above(version.path):
             message = (
                 f"{version.path} at {version.revision[:12]}: DVC keeps the directory {unlisted}, "
-                f'and its listing is not in the cache. Run there: dvc pull "{unlisted}"'
+                f"and its listing is not in the cache. "
+                f"Run: {dvc_command(self._git, version, unlisted)}"
             )
             raise ModelError(message)
         copy_content(self._git, version, into, kept.files.get(version.path))
