@@ -66,6 +66,8 @@ def variables(
         "NVIDIA_STAND_IN_COUNTERS": str(scratch / "launches"),
         "NVIDIA_STAND_IN_LOST_MARKER": str(marker),
         "NVIDIA_STAND_IN_CACHE": str(place.parent),
+        # Else jobs beside each other would wait for one device.
+        "TUNEGATE_LOCK_DIR": str(scratch),
     }
     named = {f"NVIDIA_STAND_IN_{name.upper()}": str(value) for name, value in settings.items()}
     kept = {name: value for name, value in inherited.items() if name != "CUDA_VISIBLE_DEVICES"}
