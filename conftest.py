@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from tests.cuda_stand_in.fixtures import cuda_stand_in, cuda_stand_in_libraries
 from tests.support import durations
 from tests.support.golden import Golden
@@ -70,6 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Bytecode is kept, whatever the machine says: the tests start a thousand Pythons, and each would
     compile all that it imports, which takes half of its time."""
+    if config.getoption("--hypothesis-profile") != "fuzz":
+        draw_no_constants_of_loaded_modules()
     os.environ["TVM_BIND_THREADS"] = "0"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
@@ -78,6 +81,14 @@ def pytest_configure(config: pytest.Config) -> None:
         cores = sorted(os.sched_getaffinity(0))
         number = int(str(worker["workerid"]).removeprefix("gw"))
         os.sched_setaffinity(0, cores[number :: int(worker["workercount"])] or cores)
+
+
+def draw_no_constants_of_loaded_modules() -> None:
+    """Hypothesis draws texts and numbers that stand in our modules, of those that are loaded. Which
+    they are hangs on the tests that ran before in the same worker, so that a run would not repeat
+    the one before it."""
+    assert callable(providers._get_local_constants)
+    providers._get_local_constants = lambda: providers._local_constants  # of none
 
 
 @pytest.fixture

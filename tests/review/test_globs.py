@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
-from tunegate.review.globs import literal, matches, numbered_path, unmatched_paths
+from tunegate.review.globs import is_glob, literal, matches, numbered_path, unmatched_paths
 from tunegate.review.model_settings import (
     entry_for,
     judged_as,
@@ -26,7 +26,7 @@ from tunegate.review.model_settings import (
 
 NAMES = st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1)
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
-PLAIN_PATHS = PATHS.filter(lambda path: not re.search(r"[*?\[]", path) and path[:2] != "./")
+PLAIN_PATHS = PATHS.filter(lambda path: not is_glob(path) and path[:2] != "./")
 ODD_GLOBS = st.text(st.sampled_from("ab/*?[]!^-\\.#é&~|(){}+$\n"), max_size=12)
 SHORT_PATHS = st.text(st.sampled_from("ab/[]!-\\."), max_size=8)
 

@@ -3,9 +3,13 @@ them for all others; under a test runner it would take 60."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
+import tempfile
 from functools import cache
+from pathlib import Path
 
 from tunegate.compiler.intrinsics import load_intrinsics
 
@@ -14,5 +18,8 @@ _PROGRAM = "from tunegate.compiler import intrinsics; intrinsics.load_intrinsics
 
 @cache
 def load_cuda_intrinsics() -> None:
-    subprocess.run([sys.executable, "-c", _PROGRAM], check=True)
+    """Loads them. Of workers beside each other one parses, and the others wait for it."""
+    with Path(tempfile.gettempdir(), f"tunegate-intrinsics-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run([sys.executable, "-c", _PROGRAM], check=True)
     load_intrinsics("cuda")

@@ -90,6 +90,7 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     load_cuda_intrinsics()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_products_of_halves_become_code_of_tensor_cores(arch: str) -> None:
@@ -100,6 +101,7 @@ def test_products_of_halves_become_code_of_tensor_cores(arch: str) -> None:
     assert architecture(compile_cuda(source, target_format="cubin", arch=arch)) == arch
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("packages")
 def test_what_has_no_schedule_becomes_code_for_the_device_too() -> None:
     for candidate, origin in zip(
