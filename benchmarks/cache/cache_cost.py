@@ -14,13 +14,13 @@ from tests.support.tuning_records import TARGET, make_key, make_record, make_sha
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.tables import heading
+from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
-from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3
 

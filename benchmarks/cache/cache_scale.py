@@ -44,7 +44,7 @@ from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.s3 import S3Store
 
 SKELETONS, BATCH, WANTED, NEW_SHAPES = 50, 2000, 100, 20

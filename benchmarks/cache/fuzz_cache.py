@@ -24,7 +24,7 @@ from benchmarks.kit.fuzz_cases import line_case, name_case, segment_case, values
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decisions import SamplingInstruction, SamplingKind, check_decisions
-from tunegate_cache.format.refused_line import RefusedLine
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
 MAX_MS = 100.0

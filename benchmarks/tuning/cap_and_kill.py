@@ -32,7 +32,7 @@ from tunegate.config import TargetConfig
 from tunegate.tune.budget import budget_of
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.segments_of_group import opened_segment
+from tunegate_cache.protocol.segments import opened_segment
 from tunegate_cache.stores.files import FileStore
 
 TARGET = TargetConfig(name="cpu")

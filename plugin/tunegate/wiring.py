@@ -75,6 +75,7 @@ def opened_tools(
     under the Python of another environment. A part of other work passes its `progress`."""
     config, installed = subject.config, installed_runtimes()
     found = offered(config.targets, installed, only=runtimes)
+    # What must be closed again: counters, the context and the compilers' children.
     with (
         energy_for(config) as energy,
         _opened_context(settings, _device(config, installed), out, energy, progress) as context,
@@ -82,6 +83,8 @@ def opened_tools(
     ):
         for problem in (*installed.problems, *found.problems):
             context.progress.warn(f"runtimes: {problem}.")
+        # In the order of the steps: extract, look up, tune, build, gate. Every runtime builds; only
+        # the one that tunes also lists tasks.
         origin = _origin(installed, subject, context)
         yield Tools(
             origin=origin,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.maintenance.lines import read_lines, write_lines
+from tunegate_cache.maintenance.history import read_lines, write_lines
 from tunegate_cache.stores.store import ObjectStore
 
 EXPERIENCE_ZONE = "exp"

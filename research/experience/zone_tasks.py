@@ -10,7 +10,7 @@ from research.experience.zone import (
     known_layers,
 )
 from tunegate.tune.prior import TaskExperience
-from tunegate_cache.maintenance.lines import LinesTooLongError
+from tunegate_cache.maintenance.history import LinesTooLongError
 from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
 

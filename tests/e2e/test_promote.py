@@ -14,7 +14,7 @@ from tunegate.system.cache.shared_cache import SharedCache
 from tunegate_cache.format.names import parse_segment
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.protocol.segments_of_group import opened_segment
+from tunegate_cache.protocol.segments import opened_segment
 from tunegate_cache.stores.files import FileStore
 
 pytestmark = pytest.mark.e2e

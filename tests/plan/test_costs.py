@@ -13,7 +13,7 @@ from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import GateConfig
-from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
+from tunegate.plan.plan import cost_of_hits, estimated_cost, trials_of_hits
 from tunegate.plan.resolve import PEAK, fastest_nanoseconds
 from tunegate.plan.run_forecast import expected_seconds
 from tunegate.tune.expected_time import RATES

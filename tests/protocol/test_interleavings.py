@@ -21,7 +21,7 @@ from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import archive, target_requests, tuning_cache
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 

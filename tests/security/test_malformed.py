@@ -17,11 +17,11 @@ from tests.support.tuning_records import TARGET, make_key, make_record, make_sha
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import Decision, ExactHit, Miss, TuningRecord
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.segment import CorruptSegmentError
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 
 SLOWEST_SECONDS = 0.5

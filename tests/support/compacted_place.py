@@ -16,7 +16,7 @@ from tunegate_cache.maintenance.compaction import Compaction, Compactor
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 
 MAIN = group_of("main", TARGET)

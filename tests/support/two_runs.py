@@ -13,7 +13,7 @@ from tests.support.tuning_records import make_record, make_shape
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.records import Lookup, MissReason, TuningRecord, WorkloadKey
 from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import ObjectStore
 

@@ -1,8 +1,9 @@
-"""Counts the use of the cache in one run."""
+"""Counts the use of the cache in one run, and its price."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from tunegate_cache.format.records import MissReason
 
@@ -36,3 +37,11 @@ class CacheStatistics:
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self._notes)
+
+
+# Costs of requests to a store, at list prices.
+
+
+def usd_of(requests: Mapping[str, int], usd_per_1000: Mapping[str, float]) -> float:
+    """Returns the price of `requests`, counted by verb."""
+    return sum(usd_per_1000.get(verb, 0.0) * count / 1000 for verb, count in requests.items())

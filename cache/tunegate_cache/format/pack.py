@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import zstandard
 
 from tunegate_cache.format import segment
 from tunegate_cache.format.decompression import DecompressionError, decompress
-from tunegate_cache.format.pack_block import PackBlock
-from tunegate_cache.format.stored_record import StoredRecord
+from tunegate_cache.format.records import StoredRecord
 
 _BLOCK_BYTES = 64 * 1024
 """The bytes of text in one block. A block is one range request, and most of its content was not
@@ -70,3 +70,16 @@ def _line(stored: StoredRecord) -> bytes:
 
 def _compress(lines: list[bytes]) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join(lines))
+
+
+# The position of a block of records in a pack.
+
+
+class PackBlock(msgspec.Struct, frozen=True, array_like=True):
+    """The position of a block in its pack, and the digest of its bytes: no name proves a part of a
+    pack."""
+
+    pack: int
+    start: int
+    size: int
+    digest: bytes

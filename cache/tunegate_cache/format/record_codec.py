@@ -18,7 +18,6 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
 
 
@@ -146,3 +145,13 @@ def _record(line: _Line) -> TuningRecord:
             repository=source.repo, ref=source.ref, commit=source.sha, run=source.run
         ),
     )
+
+
+# A line of a segment or a pack that must not be used.
+
+
+class RefusedLine(msgspec.Struct, frozen=True):
+    """A line that is no usable record; `workload` is its workload if it is readable."""
+
+    reason: str
+    workload: str = ""

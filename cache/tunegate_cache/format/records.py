@@ -148,3 +148,15 @@ class Miss(msgspec.Struct, frozen=True, tag="miss"):
 
 
 Lookup = ExactHit | TransferHit | Miss
+
+
+# A record as it is stored in a segment or a pack.
+
+
+class StoredRecord(msgspec.Struct, frozen=True):
+    """`text` is the line as written: later versions may say more than this one knows. `signer` is
+    the id of the key that signed its segment, or empty."""
+
+    record: TuningRecord
+    text: bytes
+    signer: str = ""

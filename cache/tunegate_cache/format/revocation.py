@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tunegate_cache.format.stored_record import StoredRecord
+from tunegate_cache.format.records import StoredRecord
 
 
 class Revocation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

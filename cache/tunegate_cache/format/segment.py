@@ -15,10 +15,9 @@ import zstandard
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decompression import SMALL_BYTES, DecompressionError, decompress
 from tunegate_cache.format.names import SegmentName
-from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.refused_line import RefusedLine
+from tunegate_cache.format.record_codec import RefusedLine
+from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature, TrustedKeys
-from tunegate_cache.format.stored_record import StoredRecord
 
 _LEVEL = 6
 _MAX_LINES = 20_000

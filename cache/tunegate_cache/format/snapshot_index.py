@@ -11,7 +11,7 @@ import zstandard
 
 from tunegate_cache.format.decompression import NOT_JSON, DecompressionError, decompress
 from tunegate_cache.format.nearest import nearest
-from tunegate_cache.format.pack_block import PackBlock
+from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import WorkloadShape
 
 _LEVEL = 9

@@ -17,7 +17,7 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
-from tunegate_cache.protocol.segments_of_group import archived
+from tunegate_cache.protocol.segments import archived
 from tunegate_cache.stores.store import MaintainedStore
 
 GRACE_SECONDS = 24 * 3600

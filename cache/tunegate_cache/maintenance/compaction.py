@@ -23,9 +23,8 @@ from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
 from tunegate_cache.protocol.hot_records import HotRecords
-from tunegate_cache.protocol.segments_of_group import archived, opened_segment
-from tunegate_cache.protocol.snapshot_records import snapshot_records
-from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot
+from tunegate_cache.protocol.segments import archived, opened_segment
+from tunegate_cache.protocol.snapshots import snapshot_records, write_content, write_snapshot
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
 _WINDOW = 64

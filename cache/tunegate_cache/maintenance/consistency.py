@@ -13,8 +13,8 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
-from tunegate_cache.protocol.segments_of_group import archived, opened_segment
-from tunegate_cache.protocol.snapshot_records import snapshot_records
+from tunegate_cache.protocol.segments import archived, opened_segment
+from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError
 
 Kind = Literal["head", "snapshot", "archive", "segment", "unarchived", "orphan"]

@@ -10,7 +10,7 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.names import Group, SegmentName, parse_segment, segment_name
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import group_state
-from tunegate_cache.protocol.segments_of_group import archived, opened_segment
+from tunegate_cache.protocol.segments import archived, opened_segment
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectNotFoundError,

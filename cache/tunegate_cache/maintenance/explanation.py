@@ -14,8 +14,8 @@ from tunegate_cache.format.records import WorkloadKey, WorkloadShape
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.protocol import group_state
-from tunegate_cache.protocol.segments_of_group import opened_segment
-from tunegate_cache.protocol.snapshot_records import read_index
+from tunegate_cache.protocol.segments import opened_segment
+from tunegate_cache.protocol.snapshots import read_index
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 Differs = Literal["nothing", "trust", "status", "zone", "target", "extents", "skeleton"]

@@ -9,12 +9,13 @@ at, and nothing is built or decided by them.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.maintenance.lines import lines_name, read_lines, write_lines
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 
@@ -44,3 +45,53 @@ def _start(zone: str, milliseconds: int) -> str:
 
 def prefix(zone: str) -> str:
     return f"{OBJECT_ROOT}/z/{zone}/history/"
+
+
+# Small objects of JSON lines: created once, never changed, each with the digest of its bytes at
+# the end of its name.
+
+MAX_LINES_BYTES = 256 * 1024
+"""The largest object; a larger one is not read."""
+_READERS = 16
+_DIGEST = re.compile(r"-(?P<digest>[0-9a-f]{64})\.jsonl\Z")
+
+
+class LinesTooLongError(ValueError):
+    """The lines of one object have more than MAX_LINES_BYTES."""
+
+
+def lines_name(start: str, lines: bytes) -> str:
+    """Returns the name of these lines' object, which begins with `start`. Raises
+    LinesTooLongError."""
+    if len(lines) > MAX_LINES_BYTES:
+        message = f"{len(lines)} bytes, at most {MAX_LINES_BYTES} are kept"
+        raise LinesTooLongError(message)
+    return f"{start}-{hashlib.sha256(lines).hexdigest()}.jsonl"
+
+
+def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
+    """Stores the lines in an object whose name begins with `start`, and returns its name. Raises
+    StoreUnavailableError, and LinesTooLongError."""
+    name = lines_name(start, lines)
+    store.write(name, lines)
+    return name
+
+
+def read_lines(store: ObjectStore, names: Sequence[str]) -> Mapping[str, bytes]:
+    """Returns the lines of each object by name, in this order, without objects that are gone, too
+    large, or different from their name. Raises StoreUnavailableError."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        found = pool.map(lambda name: _read_if_whole(store, name), names)
+        return {name: body for name, body in zip(names, found, strict=True) if body is not None}
+
+
+def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:
+    try:
+        body = store.read_part(name, 0, MAX_LINES_BYTES + 1)
+    except ObjectNotFoundError:
+        return None
+    if len(body) > MAX_LINES_BYTES:
+        return None
+    named = _DIGEST.search(name)
+    is_whole = named is not None and hashlib.sha256(body).hexdigest() == named["digest"]
+    return body if is_whole else None

@@ -12,7 +12,7 @@ from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
-from tunegate_cache.protocol.snapshot_records import snapshot_records
+from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 

@@ -15,8 +15,8 @@ from tunegate_cache.format.head import Head
 from tunegate_cache.format.names import Group, SegmentName, group_of
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.protocol.open_snapshot import OpenSnapshot
-from tunegate_cache.protocol.segment_records import usable_records
+from tunegate_cache.protocol.segments import usable_records
+from tunegate_cache.protocol.snapshots import OpenSnapshot
 from tunegate_cache.protocol.target_requests import StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, Pointer

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tunegate_cache.format.records import TuningRecord, WorkloadShape
+from tunegate_cache.format.records import StoredRecord, TuningRecord, WorkloadShape
 from tunegate_cache.format.revocation import Revocation, is_revoked
-from tunegate_cache.format.stored_record import StoredRecord
 
 BEST_OF_EACH_DEVICE = 8
 FAILURES = 32

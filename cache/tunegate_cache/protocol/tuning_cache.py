@@ -31,8 +31,7 @@ from tunegate_cache.format.records import (
 )
 from tunegate_cache.protocol import group_state
 from tunegate_cache.protocol.trust import Trust
-from tunegate_cache.protocol.upload_queue import UploadQueue
-from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
+from tunegate_cache.protocol.uploads import Pending, UploadQueue, WriteAhead
 from tunegate_cache.protocol.zone_records import ZoneRecords
 from tunegate_cache.stores.circuit_breaking_store import CircuitBreakingStore
 from tunegate_cache.stores.files import FileStore

@@ -7,22 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.protocol.group_reader import GroupReader
-from tunegate_cache.protocol.open_snapshot import OpenSnapshot
-from tunegate_cache.protocol.read_trouble import ReadTrouble
 from tunegate_cache.protocol.record_index import RecordIndex
-from tunegate_cache.protocol.segment_records import usable_records
-from tunegate_cache.protocol.snapshot_reader import SnapshotReader
-from tunegate_cache.protocol.target_requests import TargetRequests
+from tunegate_cache.protocol.segments import usable_records
+from tunegate_cache.protocol.snapshots import OpenSnapshot, SnapshotReader
+from tunegate_cache.protocol.target_requests import ReadTrouble, TargetRequests
 from tunegate_cache.protocol.trust import Trust
-from tunegate_cache.protocol.write_ahead import Pending
+from tunegate_cache.protocol.uploads import Pending
 from tunegate_cache.stores.store import ObjectStore
 
 _Wanted = Sequence[tuple[WorkloadKey, WorkloadShape]]

@@ -4,16 +4,259 @@ for the tests of a store's author."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 import msgspec
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.stores.object_rules import OBJECT_RULES
-from tunegate_cache.stores.pointer_rules import POINTER_RULES
-from tunegate_cache.stores.rule import Rule
-from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.stores.store import (
+    MaintainedStore,
+    ObjectConflictError,
+    ObjectNotFoundError,
+    ObjectStore,
+    PointerMovedError,
+    StoreUnavailableError,
+)
+
+# A promise of a store, checked by doing it.
+
+Store_contra = TypeVar("Store_contra", contravariant=True)
+
+
+class Rule(msgspec.Struct, Generic[Store_contra], frozen=True, kw_only=True):
+    """`problem` acts on objects under a prefix of the store, and returns what is wrong, '' if the
+    rule is kept. Without the needed rules the cache cannot work; without the others it works, and
+    `advice` says what to mind."""
+
+    name: str
+    is_needed: bool
+    problem: Callable[[Store_contra, str], str]
+    advice: str = ""
+
+
+def raises(kind: type[Exception], act: Callable[[], object]) -> bool:
+    """Returns whether `act` raises this exception."""
+    try:
+        act()
+    except kind:
+        return True
+    return False
+
+
+# The rules for a store's objects: written once, read as a whole or in part, listed by prefix.
+
+_RACERS, _ROUNDS = 8, 4
+_BODY = b"0123456789"
+_WITHOUT_CREATION = (
+    "objects can be overwritten: forbid it by policy, or keep the zone to one writer"
+)
+
+
+def _reads(store: ObjectStore, place: str) -> str:
+    for name, body in (("a", _BODY), ("deep/b", b"\x00\xff"), ("empty", b"")):
+        store.write(f"{place}/{name}", body)
+        read = store.read(f"{place}/{name}")
+        if read != body:
+            return f"{body!r} was written, {read[:20]!r} is read"
+    return ""
+
+
+def _knows_what_is_missing(store: ObjectStore, place: str) -> str:
+    for what, ask in (
+        ("reading", lambda: store.read(f"{place}/nothing")),
+        ("reading a part of", lambda: store.read_part(f"{place}/nothing", 0, 1)),
+        ("reading the pointer", lambda: store.read_pointer(f"{place}/nothing")),
+    ):
+        if not raises(ObjectNotFoundError, ask):
+            return f"{what} a missing object raises no ObjectNotFoundError"
+    return ""
+
+
+def _lists(store: ObjectStore, place: str) -> str:
+    for name in ("n/2", "n/1", "n/deep/3", "n2/1", "other/1"):
+        store.write(f"{place}/{name}", _BODY)
+    for prefix, wanted in (
+        ("n/", ["n/1", "n/2", "n/deep/3"]),
+        ("n/d", ["n/deep/3"]),
+        ("absent/", []),
+    ):
+        listed = list(store.names(f"{place}/{prefix}"))
+        if listed != [f"{place}/{name}" for name in wanted]:
+            return f"under {prefix} there are {wanted}, and {listed} are listed"
+    return ""
+
+
+def _reads_parts(store: ObjectStore, place: str) -> str:
+    store.write(f"{place}/a", _BODY)
+    for start, size, wanted in ((2, 3, b"234"), (8, 100, b"89"), (0, 10, _BODY)):
+        part = store.read_part(f"{place}/a", start, size)
+        if part != wanted:
+            return f"{size} bytes from {start} are {wanted!r}, and {part[:20]!r} is read"
+    return ""
+
+
+def _writes_again(store: ObjectStore, place: str) -> str:
+    """Checks a write that is sent again after a lost answer, also from many threads."""
+    store.write(f"{place}/again", _BODY)
+    store.write(f"{place}/again", _BODY)
+    succeeded = _race(lambda _: store.write(f"{place}/race", _BODY))
+    if not all(succeeded) or store.read(f"{place}/race") != _BODY:
+        return f"{succeeded.count(False)} of {_RACERS} equal writes failed"
+    return ""
+
+
+def _creates_only(store: ObjectStore, place: str) -> str:
+    store.write(f"{place}/a", _BODY)
+    if not raises(ObjectConflictError, lambda: store.write(f"{place}/a", b"another body")):
+        return "another body is accepted under a name that is taken"
+    return "" if store.read(f"{place}/a") == _BODY else "the first body is lost"
+
+
+def _one_creator(store: ObjectStore, place: str) -> str:
+    winners = [_winners(store, f"{place}/race{number}") for number in range(_ROUNDS)]
+    return "" if winners == [1] * _ROUNDS else f"winners by round: {winners}"
+
+
+def _winners(store: ObjectStore, name: str) -> int:
+    return sum(_race(lambda racer: store.write(name, b"%d" % racer)))
+
+
+def _race(act: Callable[[int], object]) -> list[bool]:
+    """Returns which of the racers succeeded."""
+    barrier = threading.Barrier(_RACERS)
+
+    def race(number: int) -> bool:
+        barrier.wait()
+        return not raises(ObjectConflictError, lambda: act(number))
+
+    with ThreadPoolExecutor(_RACERS) as pool:
+        return list(pool.map(race, range(_RACERS)))
+
+
+OBJECT_RULES: tuple[Rule[ObjectStore], ...] = (
+    Rule(name="reads what was written", is_needed=True, problem=_reads),
+    Rule(name="says what is missing", is_needed=True, problem=_knows_what_is_missing),
+    Rule(name="lists what was written", is_needed=True, problem=_lists),
+    Rule(name="reads parts of objects", is_needed=True, problem=_reads_parts),
+    Rule(name="takes an equal write for success", is_needed=True, problem=_writes_again),
+    Rule(
+        name="refuses to overwrite (If-None-Match)",
+        is_needed=False,
+        problem=_creates_only,
+        advice=_WITHOUT_CREATION,
+    ),
+    Rule(
+        name="lets one of racing writers win",
+        is_needed=False,
+        problem=_one_creator,
+        advice=_WITHOUT_CREATION,
+    ),
+)
+
+
+# The rules for operations of maintenance only: pointers move by compare-and-swap, objects are
+# deleted.
+
+_COUNTERS, _STEPS, _MAX_TRIES = 2, 10, 1_000
+_MOVERS = 8
+_WITHOUT_SWAP = "run compaction from one scheduled job only; results stay safe if two run at once"
+
+
+def _swaps(store: MaintainedStore, place: str) -> str:
+    name = f"{place}/HEAD"
+    store.move_pointer(name, b"1", None)
+    tag = store.read_pointer(name).tag
+    store.move_pointer(name, b"2", tag)
+    if _moves(store, name, b"3", tag) or _moves(store, name, b"4", None):
+        return "a pointer moves from a version that is not there any more"
+    read = store.read_pointer(name).body
+    return "" if read == b"2" else f"the pointer was moved to 2, and says {read[:20]!r}"
+
+
+def _moves_again(store: MaintainedStore, place: str) -> str:
+    """Checks a move that the client sent again after a lost answer."""
+    name = f"{place}/HEAD"
+    store.move_pointer(name, b"1", None)
+    store.move_pointer(name, b"1", store.read_pointer(name).tag)
+    return "" if store.read_pointer(name).body == b"1" else "the pointer says something else"
+
+
+def _one_mover(store: MaintainedStore, place: str) -> str:
+    name = f"{place}/HEAD"
+    store.move_pointer(name, b"start", None)
+    tag = store.read_pointer(name).tag
+
+    with ThreadPoolExecutor(_MOVERS) as pool:
+        moved = pool.map(lambda mover: _moves(store, name, b"%d" % mover, tag), range(_MOVERS))
+        winners = sum(moved)
+    return "" if winners == 1 else f"{winners} of {_MOVERS} moved it from the same version"
+
+
+def _counts(store: MaintainedStore, place: str) -> str:
+    """Checks racing increments, none of which may be lost. A body names its racer, because moving a
+    pointer to its current content is success."""
+    name = f"{place}/counter"
+    store.move_pointer(name, b"0 by nobody", None)
+    with ThreadPoolExecutor(_COUNTERS) as pool:
+        list(pool.map(lambda racer: _increment(store, name, racer), range(_COUNTERS)))
+    counted, wanted = int(store.read_pointer(name).body.split()[0]), _COUNTERS * _STEPS
+    return "" if counted == wanted else f"{wanted - counted} of {wanted} updates lost"
+
+
+def _increment(store: MaintainedStore, name: str, racer: int) -> None:
+    left = _STEPS
+    for _ in range(_MAX_TRIES):
+        pointer = store.read_pointer(name)
+        number = int(pointer.body.split()[0]) + 1
+        left -= _moves(store, name, b"%d by %d" % (number, racer), pointer.tag)
+        if not left:
+            return
+
+
+def _moves(store: MaintainedStore, name: str, body: bytes, expected: str | None) -> bool:
+    return not raises(PointerMovedError, lambda: store.move_pointer(name, body, expected))
+
+
+def _deletes(store: MaintainedStore, place: str) -> str:
+    name = f"{place}/a"
+    store.write(name, b"x")
+    try:
+        store.delete(name)
+        store.delete(name)
+    except StoreUnavailableError as error:
+        return str(error)
+    if not raises(ObjectNotFoundError, lambda: store.read(name)) or store.names(name):
+        return "a deleted object is still there"
+    return ""
+
+
+POINTER_RULES: tuple[Rule[MaintainedStore], ...] = (
+    Rule(
+        name="compares before it swaps (If-Match)",
+        is_needed=False,
+        problem=_swaps,
+        advice=_WITHOUT_SWAP,
+    ),
+    Rule(name="takes an equal swap for success", is_needed=True, problem=_moves_again),
+    Rule(
+        name="lets one of racing swaps win",
+        is_needed=False,
+        problem=_one_mover,
+        advice=_WITHOUT_SWAP,
+    ),
+    Rule(name="loses no racing swap", is_needed=False, problem=_counts, advice=_WITHOUT_SWAP),
+    Rule(
+        name="deletes",
+        is_needed=False,
+        problem=_deletes,
+        advice="not with these credentials: only tunegate cache gc needs it",
+    ),
+)
+
 
 STORE_RULES: tuple[Rule[MaintainedStore], ...] = (*OBJECT_RULES, *POINTER_RULES)
 

@@ -66,8 +66,8 @@ def _for_finding(
     match finding.status:
         case "fail" if not any(each.difference_ms > 0 for each in finding.differences):
             is_told = bool(finding.differences) or _has_timed_layers(finding, run)
-            said = "no single operator is slower" if is_told else "its layers were not timed"
-            yield on_cell(finding, f": {said}; compare the two graphs.")
+            why = "no single operator is slower" if is_told else "its layers were not timed"
+            yield on_cell(finding, f": {why}; compare the two graphs.")
         case "inconclusive":
             yield _for_undecided(finding, compared, run)
         case "error":
@@ -203,12 +203,12 @@ def tuning_steps(
     in_vain = used_by_none_but(helpless, plan)
     cut = _unfinished([each for each in tasks if (each.key, each.target) not in in_vain], plan)
     if cut and not is_asked and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
-        told = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
-        yield NextStep((f"{told}: {_to_finish(outcomes, plan, cut)}.",))
+        reached = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
+        yield NextStep((f"{reached}: {_to_finish(outcomes, plan, cut)}.",))
     for task in tasks:
         if task.stopped == "failed":
-            said = f" worked{_detail(task)}: it keeps the schedule it had."
-            yield NextStep(("No candidate of ", Named(task.name), said))
+            detail = f" worked{_detail(task)}: it keeps the schedule it had."
+            yield NextStep(("No candidate of ", Named(task.name), detail))
 
 
 def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:

@@ -77,25 +77,26 @@ def check_objective(
     if wanted is None or measured is None:
         return None
     times = [launch.head_times for launch in measured.launches]
-    found = merged_histogram([*times, measured.alone])
-    count = found.total
+    times_of_head = merged_histogram([*times, measured.alone])
+    count = times_of_head.total
     if not count:
         return None
-    over = found.slower_than(wanted.ms)
-    said = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
-    seen = f"{over:,} of {plural(count, 'inference')} took longer"
+    over = times_of_head.slower_than(wanted.ms)
+    wanted_text = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
+    over_text = f"{over:,} of {plural(count, 'inference')} took longer"
     match objective.decide_objective(over, count, wanted.percentile):
         case "pass":
-            return CheckResult("pass", f"{said} is kept: {seen}")
+            return CheckResult("pass", f"{wanted_text} is kept: {over_text}")
         case "fail":
-            tail = milliseconds(found.quantile_ms(wanted.percentile / 100), 3)
+            tail = milliseconds(times_of_head.quantile_ms(wanted.percentile / 100), 3)
             return CheckResult(
                 "fail",
-                f"{said} is not kept: {seen}, p{wanted.percentile:g} is {tail}",
+                f"{wanted_text} is not kept: {over_text}, p{wanted.percentile:g} is {tail}",
             )
         case "undecided":
             needed = objective.inferences_needed(wanted.percentile)
-            reason = f"{said} is not resolvable here: {seen}, {needed} without one would do"
+            unresolved = f"{wanted_text} is not resolvable here: {over_text}"
+            reason = f"{unresolved}, {needed} without one would do"
             return CheckResult("inconclusive", reason)
 
 
@@ -154,14 +155,16 @@ def _check_growth(
         return None
     least, now = min(before), min(after)
     percent = 100 * (now / least - 1)
-    said = f"{what} {percent:+.1f}% ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
+    growth = f"{what} {percent:+.1f}% ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
     if percent <= margin_percent:
-        return CheckResult("pass", said)
-    said = f"{said}, over its {margin_percent:g}% margin"
+        return CheckResult("pass", growth)
+    growth = f"{growth}, over its {margin_percent:g}% margin"
     most = max(before)
     if now <= most * (1 + margin_percent / 100):
-        return CheckResult("inconclusive", f"{said}, but the base itself took {most / 1e6:.1f} MB")
-    return CheckResult("fail", said)
+        return CheckResult(
+            "inconclusive", f"{growth}, but the base itself took {most / 1e6:.1f} MB"
+        )
+    return CheckResult("fail", growth)
 
 
 def _unfit(measured: CellMeasurement) -> str:
@@ -221,19 +224,19 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
         over = f"over the {gate.margin_percent:g}% margin"
         return CheckResult("fail", f"slower by {text}, {over}")
     if comparison.decision == "fail":
-        told = slower_inside(comparison, gate)
-        return CheckResult("fail", f"{told}; the median by {text}", told)
+        reason = slower_inside(comparison, gate)
+        return CheckResult("fail", f"{reason}; the median by {text}", reason)
     if comparison.median == "pass":
-        told = undecided(comparison, gate)
-        return CheckResult("inconclusive", f"{told}; the median {text}", told)
+        reason = undecided(comparison, gate)
+        return CheckResult("inconclusive", f"{reason}; the median {text}", reason)
     is_over = change.low > gate.margin_percent
     in_seconds = f"slower by {text} in seconds, not in clock cycles"
     open_still = CheckResult(
         "inconclusive", in_seconds if is_over else f"{text} spans the {margin}"
     )
     needed = "" if is_over else _launches_to_decide(comparison)
-    seen = (*slow_starts_clause(comparison), *stalls_clause(comparison))
-    return open_still.with_remarks(needed, *seen)
+    clauses = (*slow_starts_clause(comparison), *stalls_clause(comparison))
+    return open_still.with_remarks(needed, *clauses)
 
 
 def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
@@ -308,20 +311,20 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     """Returns why the cell does not pass although its median does."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     if open_tests:
-        told = ", ".join(
+        open_names = ", ".join(
             f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in open_tests
         )
         margin = f"the {gate.tail_margin_percent:g}% margin (gate.tail-margin-percent)"
         return "; ".join(
-            (f"possibly slower in {told}: it spans {margin}", *slow_starts_clause(comparison))
+            (f"possibly slower in {open_names}: it spans {margin}", *slow_starts_clause(comparison))
         )
-    found = comparison.excluded
-    if found is None:
+    excluded = comparison.excluded
+    if excluded is None:
         return "slow launches were not looked for"
-    why = _slow(found) if found.slow else "the starts of this machine scatter too much"
+    why = _slow(excluded) if excluded.slow else "the starts of this machine scatter too much"
     return (
-        f"{why}: {found.asked_percent:g}% of launches or more may be slow, which makes the mean "
-        f"over {found.mean_percent:+.0f}%"
+        f"{why}: {excluded.asked_percent:g}% of launches or more may be slow, which makes the mean "
+        f"over {excluded.mean_percent:+.0f}%"
     )
 
 

@@ -82,18 +82,20 @@ def _compare(
 ) -> Comparison:
     """`parts` are the parts of the error of a fail: by time and by energy."""
     cells, together = parts
-    found = _assessed(measured, gate, cells)
-    if found is None:
+    assessment = _assessed(measured, gate, cells)
+    if assessment is None:
         return _without_launches(measured)
-    launches = found.launches
-    interval = _with_mean(found.bounds, launches, len(measured.analyses), found.median)
+    launches = assessment.launches
+    interval = _with_mean(assessment.bounds, launches, len(measured.analyses), assessment.median)
     margin = math.log1p(gate.margin_percent / 100)
     base_ms = statistics.median(launch.base_ms for launch in launches)
     head_ms = statistics.median(launch.head_ms for launch in launches)
-    by_median = _with_floor(found.median, base_ms, head_ms, gate)
-    tests = tuple(_inside_with_floor(each, gate) for each in found.inside)
-    excluded = _excluded_with_floor(found, measured.probes, gate)
-    found = msgspec.structs.replace(found, median=by_median, inside=tests, excluded=excluded)
+    by_median = _with_floor(assessment.median, base_ms, head_ms, gate)
+    tests = tuple(_inside_with_floor(each, gate) for each in assessment.inside)
+    excluded = _excluded_with_floor(assessment, measured.probes, gate)
+    assessment = msgspec.structs.replace(
+        assessment, median=by_median, inside=tests, excluded=excluded
+    )
     return Comparison(
         cell=measured.cell,
         base_ms=base_ms,
@@ -104,15 +106,15 @@ def _compare(
             center=_percent(interval.center),
             high=_percent(max(interval.high, interval.center)),
         ),
-        decision=found.decision,
-        median=found.median,
+        decision=assessment.decision,
+        median=assessment.median,
         launches=len(launches),
         effects_percent=tuple(_percent(launch.effect) for launch in launches),
         projected_launches=projected_launches(interval, margin, analyses=len(measured.analyses)),
         stopped=measured.stopped,
         differences=operator_differences(built, measured),
-        inside=found.inside,
-        excluded=found.excluded,
+        inside=assessment.inside,
+        excluded=assessment.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
         energy=_energy(measured, launches, gate, together),
     )
@@ -213,7 +215,7 @@ def differences_in_model(
         for task in build.tasks
     }
     least_ms = _NOISE_OF_MODEL * max(sum(before.values()), sum(after.values()))
-    found = [
+    differences = [
         TaskDifference(
             name=name,
             base_ms=before.get(name),
@@ -224,7 +226,7 @@ def differences_in_model(
         for name in dict.fromkeys([*after, *before])
         if _is_changed(before.get(name, 0.0), after.get(name, 0.0), least_ms)
     ]
-    return tuple(sorted(found, key=lambda d: -d.difference_ms))
+    return tuple(sorted(differences, key=lambda d: -d.difference_ms))
 
 
 def _library(built: CellBuilds, *, is_in_head: bool) -> str:

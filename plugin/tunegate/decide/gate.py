@@ -55,14 +55,21 @@ def decide_verdict(
     """Returns the verdict, with a finding for each expected cell. A cell without a result is an
     error, or the problem of its `unmeasured` shard."""
     gate, policies = rules.gate, rules.policies
-    found = _evidence(comparisons, run, changes, unmeasured)
-    findings = {each.cell: _judge(each, rules) for each in found}
+    # Each expected cell is judged by itself, and the worst counts.
+    findings = {
+        evidence.cell: _judge(evidence, rules)
+        for evidence in _evidence(comparisons, run, changes, unmeasured)
+    }
     status = worst([finding.status for finding in findings.values()])
+
+    # A change that loosens its own gate may fail for that alone, however fast it is.
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
         status = worst([status, "fail"])
+
+    # Waivers of the file that no slow cell used are told. Those of commits go with their change.
     used = {cell: finding.status != "pass" for cell, finding in findings.items()}
-    filed = [each for each in policies.waivers if each not in policies.signed_waivers]
+    filed = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
     return Verdict(
         status=status,
         exit_code=_exit_code(status, gate),
@@ -131,24 +138,28 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
 def _judge(known: _Evidence, rules: GateRules) -> Finding:
     gate = rules.gate
     comparison, measured, built = known.comparison, known.measured, known.built
+    # The latency comes first: without a measurement the reason for that stands in its place. Only
+    # it can be waived.
     if known.change.kind == "unreadable":
-        first = CheckResult("error", known.change.reason)
+        latency = CheckResult("error", known.change.reason)
     elif known.unmeasured is not None:
-        first = CheckResult(known.unmeasured.status, known.unmeasured.reason)
+        latency = CheckResult(known.unmeasured.status, known.unmeasured.reason)
     else:
-        first = check_latency(known.change, comparison, measured, built, gate)
-    first = apply_waiver(first, comparison, known.cell, rules)
-    judged = [first, *_other_checks(known, rules)]
-    status = worst([each.status for each in judged])
-    deciding = [each.reason for each in judged if each.status == status]
-    reasons = deciding if first.status == status else [*deciding, first.reason]
-    beside = [each.reason for each in judged[1:] if each.status == status]
+        latency = check_latency(known.change, comparison, measured, built, gate)
+    latency = apply_waiver(latency, comparison, known.cell, rules)
+
+    # The worst check decides. The reason names every check that says so, and always the latency's;
+    # the remarks repeat what is beside it.
+    others = [*_other_checks(known, rules)]
+    status = worst([check.status for check in (latency, *others)])
+    beside = [check.reason for check in others if check.status == status]
+    reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
     return Finding(
         model=known.cell.model,
         target=known.cell.target,
         status=status,
         reason="; ".join(reasons),
-        remarks="; ".join(filter(None, [*beside, first.remarks])),
+        remarks="; ".join(filter(None, [*beside, latency.remarks])),
         base_ms=comparison.base_ms if comparison else None,
         head_ms=comparison.head_ms if comparison else None,
         reference_ms=comparison.reference_ms if comparison else None,
@@ -249,8 +260,8 @@ def confirm(first: Verdict, second: Verdict) -> Verdict:
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
-    others = {Cell(model=each.model, target=each.target): each for each in second.findings}
-    findings = tuple(_confirmed(each, others) for each in first.findings)
+    others = {Cell(model=found.model, target=found.target): found for found in second.findings}
+    findings = tuple(_confirmed(finding, others) for finding in first.findings)
     status = worst([finding.status for finding in findings])
     if first.policy_fails or second.policy_fails:  # no machine decides that
         status = worst([status, "fail"])

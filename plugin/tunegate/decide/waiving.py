@@ -87,7 +87,7 @@ def notes(
     cells to whether their waiver was needed."""
     covered = {cell: waiver_of(waivers, cell) for cell in used}
     for waiver in waivers:
-        of_waiver = [used[cell] for cell, found in covered.items() if found == waiver]
+        of_waiver = [used[cell] for cell, waiver_there in covered.items() if waiver_there == waiver]
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today and not any(of_waiver):
             yield f"{where} expired on {waiver.expires}: {WAIVERS_FILE} still has it"

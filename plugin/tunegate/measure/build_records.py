@@ -111,18 +111,18 @@ def decided_by_base(
     measured, and about what a form of the model chooses by times."""
     cpus = {target.name for target in targets if target.kind == "llvm"}
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
-    found: dict[ModelPath, set[WorkloadKey]] = {}
+    keys_of_model: dict[ModelPath, set[WorkloadKey]] = {}
     for resolved in plan.resolution.tasks:
         source = sources.get(resolved.task.key)
         is_on_cpu = resolved.task.target in cpus
         is_tried = source is not None and (is_on_cpu or source in UNMEASURED)
         for model in _shared_by(resolved.task):
             if is_tried or not is_on_cpu:
-                keys = found.setdefault(model, set())
+                keys = keys_of_model.setdefault(model, set())
                 keys |= {resolved.task.key} if is_tried else set()
     return {
         model: DecidedByBase(frozenset(keys), is_alike=model in alike)
-        for model, keys in found.items()
+        for model, keys in keys_of_model.items()
     }
 
 

@@ -121,8 +121,8 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
-                told = told_builds(wanted, self.compiled, is_compared=_has_base(sides))
-                self.context.progress.step(told, "build")
+                step = told_builds(wanted, self.compiled, is_compared=_has_base(sides))
+                self.context.progress.step(step, "build")
                 built |= self._of(wanted, later)
         return built
 

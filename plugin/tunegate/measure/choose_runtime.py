@@ -46,23 +46,23 @@ def choose_runtime(
     """Returns the cells with one build per side, each in the directory that users know. If only
     weights differ, one side is measured for both. No further launch of a side starts after
     `seconds`."""
-    kept = _Kept(context.out, shipping)
+    directories = _Kept(context.out, shipping)
     choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
-    for each in candidates:
-        of_head = {build.candidate for build in each.head if build.error is None}
-        of_base = choosing.of(each, each.base, default=None, like=None, needed=of_head)
-        late = _late(each.base, of_base)
-        base = _comparable(each, of_base, late)
+    for cell in candidates:
+        of_head = {build.candidate for build in cell.head if build.error is None}
+        of_base = choosing.of(cell, cell.base, default=None, like=None, needed=of_head)
+        late = _late(cell.base, of_base)
+        base = _comparable(cell, of_base, late)
         default = base.candidate if base is not None else ""
-        builds = _without(late, each.head)
-        head = choosing.of(each, builds, default=default, like=_twin(each, base))
-        base, head = (with_earlier(build, each) for build in (base, head))
+        builds = _without(late, cell.head)
+        head = choosing.of(cell, builds, default=default, like=_twin(cell, base))
+        base, head = (with_earlier(build, cell) for build in (base, head))
         chosen.append(
             CellBuilds(
-                cell=each.cell,
-                base=kept(each.cell, "base", base, each.base),
-                head=kept(each.cell, "head", head, each.head),
+                cell=cell.cell,
+                base=directories(cell.cell, "base", base, cell.base),
+                head=directories(cell.cell, "head", head, cell.head),
             )
         )
     return tuple(chosen)
@@ -100,12 +100,12 @@ class _Choosing:
                 return msgspec.structs.replace(only, choice=choice)
             return unopposed(only, choice, self._launching)
         if like is not None and like.candidate in usable:
-            known = like.choice or choice
+            its_choice = like.choice or choice
             choice = msgspec.structs.replace(
                 choice,
-                times=known.times,
-                is_complete=known.is_complete,
-                is_cut_short=known.is_cut_short,
+                times=its_choice.times,
+                is_complete=its_choice.is_complete,
+                is_cut_short=its_choice.is_cut_short,
             )
             alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
             return lasting(alike, builds)

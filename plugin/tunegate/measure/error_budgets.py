@@ -63,8 +63,8 @@ def with_scores(
     try:
         scores = scorer.scores(metric.run, job.cases)
     except MeasurementError as error:
-        told = f"{model}: {candidate.title} has no metric: {error}."
-        return msgspec.structs.replace(build, error=told, sampled=None)
+        problem = f"{model}: {candidate.title} has no metric: {error}."
+        return msgspec.structs.replace(build, error=problem, sampled=None)
     return msgspec.structs.replace(
         build, sampled=msgspec.structs.replace(build.sampled, scores=scores)
     )

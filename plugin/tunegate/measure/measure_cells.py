@@ -126,17 +126,17 @@ class _Measuring:
         def say(progress: LaunchProgress) -> None:
             self.context.progress.update(_progress_text(built, progress), progress.seconds_left)
 
-        found = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
+        launched = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
         return CellMeasurement(
             cell=built.cell,
-            launches=found.launches,
-            analyses=found.analyses,
-            stopped=found.stopped,
+            launches=launched.launches,
+            analyses=launched.analyses,
+            stopped=launched.stopped,
             seconds=clock.monotonic() - started,
-            head_ms=statistics.median(x.head_ms for x in found.launches),
-            controls=found.controls,
-            probes=found.probes,
-            starts=found.starts,
+            head_ms=statistics.median(x.head_ms for x in launched.launches),
+            controls=launched.controls,
+            probes=launched.probes,
+            starts=launched.starts,
         )
 
 
@@ -167,9 +167,9 @@ def _with_reference(
         return measured  # it is its own reference
     choice = head.choice if head is not None else None
     is_measured = choice is not None and not choice.is_remembered
-    known = choice.ms_of(reference.runtime) if choice is not None and is_measured else None
-    if known is not None:
-        return msgspec.structs.replace(measured, reference_ms=known)
+    measured_ms = choice.ms_of(reference.runtime) if choice is not None and is_measured else None
+    if measured_ms is not None:
+        return msgspec.structs.replace(measured, reference_ms=measured_ms)
     try:
         milliseconds = benchmarker.reference_ms(reference.model, threads=reference.threads)
     except MeasurementError as error:

@@ -50,18 +50,18 @@ def merge_shards(
     measured: list[tuple[MeasuringShard, ShardMeasurements]] = []
     unmeasured: list[UnmeasuredShard] = []
     for shard in planned:
-        found = _counted(shard, [each for each in handed if each.shard == shard.index], bound)
-        if isinstance(found, ShardMeasurements):
-            measured.append((shard, found))
+        counted = _counted(shard, [each for each in handed if each.shard == shard.index], bound)
+        if isinstance(counted, ShardMeasurements):
+            measured.append((shard, counted))
         else:
-            unmeasured.append(found)
+            unmeasured.append(counted)
     mixed = dict(_mixed(measured))
     for shard, _ in measured:
         if shard.target in mixed:
             unmeasured.append(_unmeasured(shard, mixed[shard.target], is_unfit=True))
-    kept = [found for shard, found in measured if shard.target not in mixed]
+    runs = [counted for shard, counted in measured if shard.target not in mixed]
     return MergedShards(
-        run=_merged(kept) if kept else None,
+        run=_merged(runs) if runs else None,
         unmeasured=tuple(sorted(unmeasured, key=lambda each: each.shard)),
     )
 

@@ -134,15 +134,15 @@ class _Series:
         stop = guarded_stop(effects, noises, self._controls, self._rule)
         if stop is not None and stop != "decided":
             return stop
-        found = self._assessed() if stop is not None or self._has_passed else None
-        self._has_passed = found is not None and found.median == "pass"
-        if stop == "decided" and found is not None and found.median == "undecided":
+        assessment = self._assessed() if stop is not None or self._has_passed else None
+        self._has_passed = assessment is not None and assessment.median == "pass"
+        if stop == "decided" and assessment is not None and assessment.median == "undecided":
             # Slower in seconds, not in clock cycles: more launches tell which it is.
             stop = "budget" if len(self._launches) >= self._rule.budget else None
-        if found is None or not self._has_passed:
+        if assessment is None or not self._has_passed:
             self._next = Next(launch=True, starts=self._next.starts)
             return stop
-        self._next = after_pass(found, self._next.starts, len(self._launches), self._rule)
+        self._next = after_pass(assessment, self._next.starts, len(self._launches), self._rule)
         return None if self._next.probes or self._next.launch else "decided"
 
     def go_on(self) -> None:
@@ -256,9 +256,9 @@ def _so_far(launches: list[Launch], rule: StoppingRule) -> LaunchProgress:
         center = 100 * math.expm1(statistics.fmean(effects or [0.0]))
         low, high = float("-inf"), float("inf")
     else:
-        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+        interval = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
         low, center, high = (
-            100 * math.expm1(each) for each in (found.low, found.center, found.high)
+            100 * math.expm1(each) for each in (interval.low, interval.center, interval.high)
         )
     left = max(0, likely_end(effects, rule) - len(effects))
     return LaunchProgress(

@@ -59,12 +59,12 @@ class KnownElections:
             for where, sides in election_keys(self._tools, planned, outcomes or ()).items()
             if len(set(sides.values())) == 1 and where not in tuned
         }
-        found = self._tools.index.standings([*keys.values()])
-        asked = (
-            self._remembered(where, key, getattr(found.get(key, Miss("absent")), "records", ()))
+        standings = self._tools.index.standings([*keys.values()])
+        elections = (
+            self._remembered(where, key, getattr(standings.get(key, Miss("absent")), "records", ()))
             for where, key in keys.items()
         )
-        return tuple(each for each in asked if each is not None)
+        return tuple(each for each in elections if each is not None)
 
     def _remembered(
         self, where: ModelOnTarget, key: WorkloadKey, records: Sequence[TuningRecord]

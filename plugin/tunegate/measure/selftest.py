@@ -135,21 +135,21 @@ def _gated(
             f"{plural(done.launches, 'launch', 'launches')}, {done.center:+.1f}%"
         )
 
-    found = launch_until_decided(bench, control, gate, 1, say)
-    said = found.assessed(gate)
+    launched = launch_until_decided(bench, control, gate, 1, say)
+    assessed = launched.assessed(gate)
     outcome: TrialOutcome = "inconclusive"
-    if found.stopped == "disturbed" or said is None:
+    if launched.stopped == "disturbed" or assessed is None:
         outcome = "invalid-env"
-    elif said.decision != "undecided":
-        outcome = said.decision
-    interval = said.bounds if said is not None else _NO_BOUNDS
+    elif assessed.decision != "undecided":
+        outcome = assessed.decision
+    interval = assessed.bounds if assessed is not None else _NO_BOUNDS
     return Injected(
         percent=percent,
         outcome=outcome,
         low=100 * math.expm1(interval.low),
         center=100 * math.expm1(interval.center),
         high=100 * math.expm1(interval.high),
-        launches=len(found.launches),
+        launches=len(launched.launches),
         seconds=context.clock.monotonic() - started,
     )
 

@@ -39,14 +39,14 @@ def extract(
     if wanted:
         progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
     answers = lists([models.job(*which) for which in wanted])
-    found = merge_tasks(changes, wanted, answers, source.candidates)
-    notes = [*found.notes, *unusable_notes(models)]
+    task_set = merge_tasks(changes, wanted, answers, source.candidates)
+    notes = [*task_set.notes, *unusable_notes(models)]
     notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
     for note in notes:
         progress.warn(note)
     bases = {path: why for (path, side), why in models.unreadable.items() if side == "base"}
     return msgspec.structs.replace(
-        found, notes=tuple(notes), broken_bases={**bases, **found.broken_bases}
+        task_set, notes=tuple(notes), broken_bases={**bases, **task_set.broken_bases}
     )
 
 

@@ -128,12 +128,12 @@ def publish_standings(
 ) -> None:
     """Publishes which models stay far behind another runtime."""
     now = int(tools.context.clock.time())
-    found = new_standings(planned, outcomes, builds, tools.source.candidates)
+    standings = new_standings(planned, outcomes, builds, tools.source.candidates)
     origin = tools.origin
     tools.index.publish(
         [
             record
-            for standing in found
+            for standing in standings
             for record in standing_records(
                 standing,
                 device=origin.device,
@@ -155,20 +155,20 @@ def new_standings(
     what ships."""
     resolved = plan.resolution.tasks
     keys = model_keys([task.task for task in resolved], __version__)
-    known = known_after(resolved, outcomes)
+    answered = known_after(resolved, outcomes)
     tuned = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
-    found = []
+    standings = []
     for built in builds:
         where = (built.cell.model, built.cell.target)
         times = _times(built.head, candidates.get(built.cell.target, ()))
         tasks = [task for task in resolved if _is_at_head(task.task, where)]
-        if times is None or not _goes_on(tasks, tuned, known):
+        if times is None or not _goes_on(tasks, tuned, answered):
             continue
         kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
-        kept = kept_share(built.cell.model, tasks, tuned, known, kind)
-        if is_far_behind(*times, kept=kept):
-            found.append(_standing(keys[where]["head"], *times))
-    return tuple(found)
+        share_kept = kept_share(built.cell.model, tasks, tuned, answered, kind)
+        if is_far_behind(*times, kept=share_kept):
+            standings.append(_standing(keys[where]["head"], *times))
+    return tuple(standings)
 
 
 def _goes_on(

@@ -3,11 +3,11 @@ spent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.plans import SECONDS_PER_HOUR, Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
@@ -22,18 +22,19 @@ from tunegate.plan.allocation import (
     share_trials,
     target_parts,
 )
-from tunegate.plan.costs import cost_of_hits, estimated_cost, trials_of_hits
 from tunegate.tune.budget import budget_of, parts_of_target
 from tunegate.tune.claims import waiting_note
 from tunegate.tune.expected_time import (
+    TargetKind,
     assumed_headroom,
     is_shared,
     known_ms,
+    seconds_of_a_trial,
     seconds_per_trial,
     weight_of,
 )
 from tunegate.wording import plural
-from tunegate_cache.format.records import Miss
+from tunegate_cache.format.records import ExactHit, Miss
 
 MAX_SHARDS = 256
 """The most jobs that a CI run takes from one matrix."""
@@ -253,3 +254,53 @@ def _far_behind(tasks: int) -> str:
     which = plural(tasks, "task is", "tasks are")
     behind = "their models stay far behind the runtime that ships, as an earlier run found"
     return f"{which} not tuned: {behind}. tunegate warm --again tunes them"
+
+
+# The expected costs of a plan's shards.
+
+
+def estimated_cost(shards: Sequence[Shard]) -> Cost:
+    """Returns the sum of machine time and money. Money is None if a shard has no price."""
+    return _cost(shards, [shard.predicted_seconds for shard in shards])
+
+
+def cost_of_hits(shards: Sequence[Shard], kinds: Mapping[str, TargetKind]) -> Cost | None:
+    """Returns the cost of measuring the candidates that the exact hits hold as records, at the
+    times in these; None without a hit. A look-up returns only the best candidates and the latest
+    failures, so this is a lower bound. `kinds` are those of the targets."""
+    if not trials_of_hits(shards):
+        return None
+    return _cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])
+
+
+def trials_of_hits(shards: Sequence[Shard]) -> int:
+    """Returns the number of candidates that the exact hits hold as records."""
+    return sum(_trials(task.resolved) for shard in shards for task in shard.tasks)
+
+
+def _seconds_of_hits(shard: Shard, kind: TargetKind) -> float:
+    return sum(
+        _trials(each.resolved) * seconds_of_a_trial(known_ms(each.resolved, kind), kind)
+        for each in shard.tasks
+    )
+
+
+def _trials(resolved: ResolvedTask) -> int:
+    lookup = resolved.lookup
+    return len(lookup.records) + len(lookup.failures) if isinstance(lookup, ExactHit) else 0
+
+
+def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
+    per_hour = _bill(seconds, [shard.budget.usd_per_hour for shard in shards])
+    return Cost(
+        seconds=sum(seconds),
+        usd=None if per_hour is None else per_hour / SECONDS_PER_HOUR,
+    )
+
+
+def _bill(seconds: Sequence[float], rates: Sequence[float | None]) -> float | None:
+    """Returns the seconds of each shard times its rate, None if one has no rate."""
+    known = [rate for rate in rates if rate is not None]
+    if not seconds or len(known) < len(seconds):
+        return None
+    return sum(each * rate for each, rate in zip(seconds, known, strict=True))

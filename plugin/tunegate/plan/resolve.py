@@ -37,16 +37,16 @@ def resolve(
     returns the models that stay far behind another runtime."""
     kinds = {target.name: target.kind for target in config.targets}
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
-    found = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
+    lookups = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
     skipped = skipped_tasks(task_set.tasks, behind(task_set.tasks))
     paid = [task for task in task_set.tasks if not skipped[task.key, task.target]]
-    own = index.claims([(task.key, task.shape) for task in paid], fastest)
-    answers = {key: as_resumed(key, lookup) for key, lookup in found.items()}
+    claims = index.claims([(task.key, task.shape) for task in paid], fastest)
+    answers = {key: as_resumed(key, lookup) for key, lookup in lookups.items()}
     tasks = tuple(
-        _resolved(task, answers[task.key], own.get(task.key), skipped[task.key, task.target])
+        _resolved(task, answers[task.key], claims.get(task.key), skipped[task.key, task.target])
         for task in task_set.tasks
     )
-    resumed = {key for key, lookup in found.items() if answers[key] is not lookup}
+    resumed = {key for key, lookup in lookups.items() if answers[key] is not lookup}
     claimed = sum(task.claims is not None for task in tasks)
     other_runners = tuple(_missed_runners(tasks, index))
     use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
@@ -81,22 +81,23 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
     by_target: dict[str, list[ResolvedTask]] = defaultdict(list)
     for each in tasks:
         by_target[each.task.target].append(each)
-    for target, found in by_target.items():
-        first = found[0].task
+    for target, tasks_of_target in by_target.items():
+        first = tasks_of_target[0].task
         is_all_absent = all(
-            isinstance(each.lookup, Miss) and each.lookup.reason == "absent" for each in found
+            isinstance(each.lookup, Miss) and each.lookup.reason == "absent"
+            for each in tasks_of_target
         )
         others = neighbours(json.loads(first.attributes)) if first.attributes else ()
         if not is_all_absent or not others:
             continue
-        known = index.targets()
-        there = [each for each in others if group_of("", each.digest).target in known]
-        if there:
-            counts = " and ".join(each.there for each in there)
+        targets_in_cache = index.targets()
+        near = [each for each in others if group_of("", each.digest).target in targets_in_cache]
+        if near:
+            counts = " and ".join(each.there for each in near)
             yield (
                 f"cache: nothing for {target}, as its records are of runners of another size: "
-                f"{there[0].name} {counts} there, {there[0].here} here. Give each size its own "
-                f"label, or set targets[].{_KEYS[there[0].name]}"
+                f"{near[0].name} {counts} there, {near[0].here} here. Give each size its own "
+                f"label, or set targets[].{_KEYS[near[0].name]}"
             )
 
 

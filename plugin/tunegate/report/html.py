@@ -81,6 +81,9 @@ def render(report: Report) -> str:
     """Returns the page; the same report always gives the same bytes."""
     verdict, offer = report.verdict, report.waiver_offer
     shown = shown_findings(verdict)
+    # In the order of the page: the verdict with its table, each model's measurements, what tuning
+    # did and cost, the facts of the run, and how to accept a slowdown. The template decides
+    # nothing: an empty value leaves its section out.
     return (
         _environment()
         .get_template("report.html.j2")

@@ -39,15 +39,15 @@ class AskedWork(NamedTuple):
     ) -> ModelPath | None:
         """Returns the name under which the base gates this work: a profile of the same name, or of
         the same shapes. None for a new profile."""
-        known = profiles_for(self.old_config, before.path)
+        profiles = profiles_for(self.old_config, before.path)
         same = gated_name(before.path, profile_of(name))
-        if same in known or entry_for(self.old_config, before.path) is None:
+        if same in profiles or entry_for(self.old_config, before.path) is None:
             return same
         inputs = self._inputs(after)
         if inputs is None:
             return None
         wanted = shapes_for(self.config, name, inputs).shapes
-        alike = (was for was in known if self._shapes_then(was, inputs) == wanted)
+        alike = (was for was in profiles if self._shapes_then(was, inputs) == wanted)
         return next(alike, None)
 
     def is_changed(self, name: ModelPath, former: ModelPath, after: ModelVersion) -> bool:

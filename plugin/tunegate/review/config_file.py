@@ -213,13 +213,13 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
     """Yields every problem of every entry, in the order of the file. A merged entry may ask for a
     model without a profile beside its profiles, because base and head need not both have
     profiles."""
-    known = [target.name for target in config.targets]
+    target_names = [target.name for target in config.targets]
     for number, entry in enumerate(config.models):
         at = f"models[{number}]"
         if entry.path.count(VERSION) > 1:
             text = f"models: {entry.path}: {VERSION} stands twice. Write it once."
             yield EntryProblem(f"{at}.path", text)
-        yield from _of_targets(entry, at, known)
+        yield from _of_targets(entry, at, target_names)
         yield from _of_values(entry.inputs, at, entry.path)
         yield from _of_metric(entry, at)
         for name, profile in entry.profiles.items():

@@ -35,26 +35,26 @@ def problem_of(
 ) -> KeyProblem:
     """Returns one line: where the content is wrong, how, and what belongs there. `kind` is the type
     that it was read as."""
-    said, _, where = str(error).partition(" - at ")
+    message, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
         key = _dotted(where)
         return KeyProblem(key, _bare_key(key, content, kind))
     keys = _pointed_at(content, _dotted(where), kind)
     path, value = _path(keys), _at(content, keys)
-    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", said, re.DOTALL)
+    unknown = re.fullmatch(r"Object contains unknown field `(.+)`", message, re.DOTALL)
     if unknown is not None:
         return KeyProblem(key_place(path, unknown[1]), _unknown(unknown[1], path, kind, keys))
-    missing = re.fullmatch(r"Object missing required field `(.+)`", said)
+    missing = re.fullmatch(r"Object missing required field `(.+)`", message)
     if missing is not None:
         key = key_place(path, missing[1])
         return KeyProblem(key, f"{key} is missing. Add it; `tunegate init` shows an example.")
     if isinstance(error.__cause__, ValueError):  # a section's own rule says it whole
-        return KeyProblem(path, f"{path or 'the file'}: {said}.")
-    found = key_at(kind, keys)
-    if found is None:
-        return KeyProblem(path, f"{path or 'the file'}: {said}.")
-    unit = found.key.unit if found.key else ""
-    return KeyProblem(path, value_problem(found.kind, path, value, unit))
+        return KeyProblem(path, f"{path or 'the file'}: {message}.")
+    declared = key_at(kind, keys)
+    if declared is None:
+        return KeyProblem(path, f"{path or 'the file'}: {message}.")
+    unit = declared.key.unit if declared.key else ""
+    return KeyProblem(path, value_problem(declared.kind, path, value, unit))
 
 
 def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
@@ -140,8 +140,8 @@ def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str
     instead = _REMOVED.get(re.sub(r"\[\d+\]", "", place))
     if instead is not None:
         return f"{place} was removed: {instead}. Remove the key."
-    found = key_at(kind, keys)
-    section = found.section if found and found.section else kind
+    declared = key_at(kind, keys)
+    section = declared.section if declared and declared.section else kind
     meant = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
     if not meant:
         elsewhere = _places(kind)

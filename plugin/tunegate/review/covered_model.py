@@ -66,8 +66,14 @@ def asked_of(
         objective=objective,
         accuracy=accuracy,
     )
-    told = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
-    changes = (*_coverage(model), *told, *objective_changes, *accuracy_changes, *target_changes)
+    shape_changes = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
+    changes = (
+        *_coverage(model),
+        *shape_changes,
+        *objective_changes,
+        *accuracy_changes,
+        *target_changes,
+    )
     return Asked(entry, changes)
 
 
@@ -118,8 +124,8 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
     if old == "same":
         return old, [_key_change(model, "accuracy", old, written(new), "loosened")]
     metrics = old.metric_command, new.metric_command
-    found = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
-    others = (each for each in found if each.key != METRIC_KEY)
+    differences = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
+    others = (each for each in differences if each.key != METRIC_KEY)
     merged = msgspec.structs.replace(
         merged_section(old, new, ACCURACY), metric_command=merged_metric(*metrics)
     )
@@ -217,10 +223,10 @@ def judging_shapes(
     is_said = all(profile.fits for profile in after.values())
     if not changes and not (is_said and _leaves_open(new, inputs_before)):
         return JudgingShapes(new.entry.dims, new.entry.inputs, new.entry.profiles, ())
-    kept = {
+    still_fitting = {
         name: profile for name, profile in before.items() if name not in renamed and profile.fits
     }
-    return _as_entry({**after, **kept}, tuple(changes))
+    return _as_entry({**after, **still_fitting}, tuple(changes))
 
 
 def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
@@ -236,20 +242,20 @@ def _profiles(
     inputs: Sequence[ModelInput] | None,
     inputs_before: Sequence[ModelInput] | None = None,
 ) -> dict[str, _Profile]:
-    found = {}
+    profiles = {}
     names = (
         NamesInHead() if not (inputs and inputs_before) else names_in_head(inputs_before, inputs)
     )
     for name in side.entry.profiles or ("",):
         levels = entry_levels(side.config, side.entry, name)
         dims = {symbol: size for level in levels for symbol, size in level.dims.items()}
-        found[name] = _Profile(
+        profiles[name] = _Profile(
             found=_shapes(levels, inputs, inputs_before, names),
             values=names.of(entry_values(side.entry, name)),
             dims=dims if inputs is None else {},
             given=names.of(entry_shapes(levels, None).shapes),
         )
-    return found
+    return profiles
 
 
 def _shapes(
@@ -261,20 +267,20 @@ def _shapes(
     """Returns the shapes for these inputs: those that the model had before, by input name, wherever
     the new inputs take them. A renamed input or dimension makes no model smaller, whether the name
     is new, a sum of others, or swapped with another."""
-    found = entry_shapes([names.level(each) for each in levels], inputs)
+    shapes = entry_shapes([names.level(each) for each in levels], inputs)
     before = None if inputs_before is None else entry_shapes(levels, inputs_before)
     if inputs is None or before is None or before.problems:
-        return found
-    known = names.of(before.shapes)
-    if found.problems:
-        again = resolve_shapes(inputs, [ShapeLevel(shapes=known)])
-        return found if again.problems else again
+        return shapes
+    shapes_before = names.of(before.shapes)
+    if shapes.problems:
+        again = resolve_shapes(inputs, [ShapeLevel(shapes=shapes_before)])
+        return shapes if again.problems else again
     same = {
         value.name: shape
         for value in inputs
-        if (shape := known.get(value.name)) is not None and takes(value, shape)
+        if (shape := shapes_before.get(value.name)) is not None and takes(value, shape)
     }
-    return msgspec.structs.replace(found, shapes={**found.shapes, **same})
+    return msgspec.structs.replace(shapes, shapes={**shapes.shapes, **same})
 
 
 def _renamed_symbols(
@@ -295,7 +301,7 @@ def _changes(
     renamed: frozenset[str],
     key: str,
 ) -> Iterator[PolicyChange]:
-    known = [before[name].asked for name in renamed]
+    work_before = [before[name].asked for name in renamed]
     for name, profile in before.items():
         if name in after and profile.asked != after[name].asked:
             place = f"models[].profiles.{name}" if name else key
@@ -310,7 +316,7 @@ def _changes(
                 is_pending=profile.fits,
             )
     for name, profile in after.items():
-        if name not in before and profile.asked not in known:
+        if name not in before and profile.asked not in work_before:
             yield _shape_change(
                 "models[].profiles", "not set", _titled(name), "tightened", is_pending=False
             )
@@ -407,15 +413,15 @@ def names_in_head(
     if before is None or after is None:
         return NamesInHead()
     ranks = {each.name: _rank(each) for each in before}
-    kept = {each.name for each in after if ranks.get(each.name) == _rank(each)}
+    unchanged = {each.name for each in after if ranks.get(each.name) == _rank(each)}
     renamed = _match_inputs(
-        [each for each in before if each.name not in kept],
-        [each for each in after if each.name not in kept],
+        [each for each in before if each.name not in unchanged],
+        [each for each in after if each.name not in unchanged],
     )
     return NamesInHead(
         renamed,
-        lost=frozenset(ranks.keys() - kept - renamed.keys()),
-        new=frozenset({each.name for each in after} - kept),
+        lost=frozenset(ranks.keys() - unchanged - renamed.keys()),
+        new=frozenset({each.name for each in after} - unchanged),
     )
 
 

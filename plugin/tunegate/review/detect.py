@@ -79,22 +79,22 @@ def detect(
     judging = judged_by(base_config, config, head, pairs.before, reader)
     covered = selected(judging.config, head)
     asked = AskedWork(reader, judging.config, base_config or judging.config)
-    found = {
+    change_of = {
         name: _as_moved(_change(asked, name, head[path], pairs.before.get(path)), path, pairs)
         for path in covered
         for name in profiles_for(judging.config, path)
     }
-    changes = [change for change in found.values() if change is not None]
+    changes = [change for change in change_of.values() if change is not None]
     changes += _gone(pairs, base, old)
     changes += watched.models(judging.config, {path: head[path] for path in covered})
     lost = pairs.lost if base_config is not None else ()
     loosened = (*map(_no_longer_covered, lost), *watched.loosened)
     changes = [_with_layers(reader, change) for change in changes]
-    other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, found))
+    other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, change_of))
     return ChangeSet(
         revisions=revisions,
         models=tuple(changes),
-        unchanged=tuple(path for path, change in found.items() if change is None),
+        unchanged=tuple(path for path, change in change_of.items() if change is None),
         notes=(
             *_notes(revisions, base_config, watched),
             *_versions(changes, pairs, base, old),
@@ -374,12 +374,12 @@ def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]
             continue
         new, where = commit[:_SHOWN_DIGITS], f"--repository {shlex.quote(path)}"
         if old is None:
-            said, line = f"is new, at commit {new}", f"{where} --no-base"
+            what, line = f"is new, at commit {new}", f"{where} --no-base"
         else:
-            said = f"is at another commit ({new}, before {old[:_SHOWN_DIGITS]})"
+            what = f"is at another commit ({new}, before {old[:_SHOWN_DIGITS]})"
             line = f"{where} --base {old[:_SHOWN_DIGITS]} --head {new}"
-        told = f"the submodule {path} {said}, and models in it are not checked"
-        yield f"{told}: gate them with {line}"
+        line_start = f"the submodule {path} {what}, and models in it are not checked"
+        yield f"{line_start}: gate them with {line}"
 
 
 # Replaces a base that cannot be compiled by the nearest earlier version of its model. This happens

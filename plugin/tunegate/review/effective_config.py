@@ -60,15 +60,21 @@ def effective(
         for path, before in sorted(models.items())
         if (old := entry_for(base, before)) is not None
     ]
-    asked = [(model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered]
-    own = [found.entry for model, found in asked if not _is_head_s(model, found, merged_config)]
+    asked_entries = [
+        (model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered
+    ]
+    own = [
+        entry_asked.entry
+        for model, entry_asked in asked_entries
+        if not _is_head_s(model, entry_asked, merged_config)
+    ]
     models_of_head = without_commands(head.models)
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
     uncovered = set(models) - {model.path for model in covered}
     changes = (
         *_of_sections(base, head),
         *target_changes(base, everything),
-        *_of_models(asked),
+        *_of_models(asked_entries),
         *new_commands(each for each in head.models if _is_entry_of(head, each, uncovered)),
     )
     return Effective(config, in_report_order(changes))

@@ -293,13 +293,13 @@ def earlier_versions(
     """Returns, for each new model, its highest earlier version at the base, if there is one."""
     families: dict[str, list[tuple[tuple[int, ...], ModelPath]]] = {}
     for path in base:
-        if (found := numbered(path)) is not None:
-            families.setdefault(found.family, []).append((found.version, path))
+        if (number := numbered(path)) is not None:
+            families.setdefault(number.family, []).append((number.version, path))
     pairs: dict[ModelPath, ModelPath] = {}
     for path in new:
-        if (found := numbered(path)) is None:
+        if (number := numbered(path)) is None:
             continue
-        earlier = [each for each in families.get(found.family, ()) if each[0] < found.version]
+        earlier = [each for each in families.get(number.family, ()) if each[0] < number.version]
         if earlier:
             pairs[path] = max(earlier)[1]
     return pairs
@@ -320,15 +320,15 @@ def uncompared_versions(
     with a later version, if no pattern has `{version}` for them."""
     before, after = _by_family(base), _by_family(head)
     for path in sorted(added):
-        if found := _beside(path, before, is_earlier=True):
-            family, other = found
+        if version_beside := _beside(path, before, is_earlier=True):
+            family, other = version_beside
             yield (
                 f"{path} is new, so it is not compared with {other}: write path: {family} in "
                 "models to compare each version with the one before it"
             )
     for path in sorted(deleted):
-        if found := _beside(path, after, is_earlier=False):
-            family, other = found
+        if version_beside := _beside(path, after, is_earlier=False):
+            family, other = version_beside
             yield (
                 f"{path} is deleted, and {other} stays without being compared with it: write "
                 f"path: {family} in models to compare each version with the one before it"

@@ -57,10 +57,10 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     """Returns the shapes by these levels, the weakest first."""
     misfits = [*_misfits(inputs, levels)]
     fitting = [_fitting(level, inputs) for level in levels]
-    known = [_Level(level, inputs) for level in fitting]
+    sized_levels = [_Level(level, inputs) for level in fitting]
     dimensions = _with_sums(
         [
-            _sized(value, axis, known)
+            _sized(value, axis, sized_levels)
             for value in inputs
             for axis, size in enumerate(value.dimensions)
             if size is None
@@ -72,12 +72,14 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
         for value in inputs
         if (shape := _shape(value, sizes, fitting)) is not None
     }
-    given = {name: shapes[name] for level in levels for name in level.shapes if name in shapes}
-    contradictions = [problem for level in known for problem in level.contradictions()]
+    given_shapes = {
+        name: shapes[name] for level in levels for name in level.shapes if name in shapes
+    }
+    contradictions = [problem for level in sized_levels for problem in level.contradictions()]
     return ResolvedShapes(
-        shapes=given | shapes,
+        shapes=given_shapes | shapes,
         dimensions=tuple(dimensions),
-        mistakes=(*misfits, *contradictions, *_nothing(inputs, dimensions, given | shapes)),
+        mistakes=(*misfits, *contradictions, *_nothing(inputs, dimensions, given_shapes | shapes)),
         gaps=(*_gaps(inputs, dimensions, levels),),
     )
 
@@ -221,8 +223,10 @@ def _nothing(
     """Yields mistakes that leave nothing to compute. A size of 0 is right for an input that may be
     empty, and wrong for a batch if it empties the only inputs."""
     emptied = [each for each in dimensions if each.size == 0]
-    known = [shapes.get(value.name, value.dimensions) for value in inputs]
-    sizes = [None if None in each else math.prod(size or 0 for size in each) for each in known]
+    shapes_of_inputs = [shapes.get(value.name, value.dimensions) for value in inputs]
+    sizes = [
+        None if None in each else math.prod(size or 0 for size in each) for each in shapes_of_inputs
+    ]
     is_left = any(size is None or size > 1 for size in sizes)
     if not emptied or is_left or not all(value.is_ranked for value in inputs):
         return
@@ -241,16 +245,16 @@ def _gaps(
 ) -> Iterator[str]:
     """Yields a line for each symbol without a size, and for each input with unnamed open
     dimensions."""
-    given = {name for level in levels for name in level.shapes}
+    shaped_inputs = {name for level in levels for name in level.shapes}
     tensors = {value.name for value in inputs if not value.is_several}
     still_open = [
-        each for each in dimensions if each.size is None and each.input in tensors - given
+        each for each in dimensions if each.size is None and each.input in tensors - shaped_inputs
     ]
     yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
     unnamed = [each for each in still_open if not is_symbol(each.symbol)]
     for value in inputs:
         yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
-        if not (value.is_ranked or value.is_several) and value.name not in given:
+        if not (value.is_ranked or value.is_several) and value.name not in shaped_inputs:
             yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
 
 

@@ -59,12 +59,12 @@ def pair_models(
     gone, new = _without(gone, earlier.values()), _without(new, earlier)
     same = _same_bytes(gone, new)
     moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
-    known = {*same.values(), *moved.values()}
+    paired = {*same.values(), *moved.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
         moved=moved,
         blocked=blocked,
-        lost=tuple(path for path in gone if path not in known),
+        lost=tuple(path for path in gone if path not in paired),
         earlier=earlier,
     )
 
@@ -109,11 +109,11 @@ def _moved(
         for path, was in _candidates(new, gone, by_name_only=not is_small)
     }
     pairs: dict[ModelPath, ModelPath] = {}
-    known: set[ModelPath] = set()
+    taken: set[ModelPath] = set()
     for path, was in sorted(likeness, key=lambda pair: (-likeness[pair], *pair)):
-        if likeness[path, was] >= ALIKE and path not in pairs and was not in known:
+        if likeness[path, was] >= ALIKE and path not in pairs and was not in taken:
             pairs[path] = was
-            known.add(was)
+            taken.add(was)
     new = _without(_without(new, pairs), base)
     return pairs | dict(_only_two(new, _without(gone, pairs.values())))
 

@@ -51,7 +51,7 @@ def settings_of_sides(
     base, head = (inputs.get(side) or () for side in SIDES)
     names = names_in_head(inputs.get("base"), inputs.get("head"))
     lost = settings_of_lost(before, change, base, names.gone, shapes_for(config, change.path, head))
-    given, values = shape_levels(config, change.path), values_for(config, change.path)
+    levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
     settings: dict[Side, SideSettings] = {}
     if "base" in inputs:
         # A base that leaves sizes open runs at those of a static head, and has its own settings for
@@ -60,7 +60,7 @@ def settings_of_sides(
         not_of_it = names.new | static_sizes(names.inputs(base), head).keys()
         levels = (
             ShapeLevel(where="base", shapes=lost.shapes),
-            *(_without(level, not_of_it) for level in given),
+            *(_without(level, not_of_it) for level in levels_of_model),
         )
         settings["base"] = msgspec.structs.replace(
             _sized(levels, inputs["base"], same), values={**lost.values, **values}
@@ -71,7 +71,9 @@ def settings_of_sides(
         if "base" in settings and not settings["base"].configured.problems:
             same |= same_as_base(names.of(settings["base"].shapes), head)
         settings["head"] = msgspec.structs.replace(
-            _sized(given, inputs["head"], same), values=values, former=names.backwards.renamed
+            _sized(levels_of_model, inputs["head"], same),
+            values=values,
+            former=names.backwards.renamed,
         )
     return settings
 
@@ -130,7 +132,7 @@ def settings_of_lost(
         return LostSettings()
     return LostSettings(
         shapes={key: shape for key, shape in shapes_of[name].items() if key in lost},
-        values={key: given for key, given in values_for(config, name).items() if key in lost},
+        values={key: value for key, value in values_for(config, name).items() if key in lost},
     )
 
 

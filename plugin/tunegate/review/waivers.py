@@ -183,19 +183,19 @@ def read_waivers(
     precedes the file's. Raises ConfigError for unreadable waivers of the head. Unreadable ones of
     the base waive nothing and are reported, so that a change can repair them."""
     of_head = _filed(repository, revisions.head, today)
-    found = Waivers(counting=of_head)
+    counting = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
         of_base, broken = _filed_before(repository, revisions.judged_by, today)
         fork = revisions.forked_at
         if fork and _text(repository, fork) == _text(repository, revisions.head):
             of_head = of_base  # the change has not touched the file
         merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
-        found = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
+        counting = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
     if revisions.base is None:
-        return found
+        return counting
     key, do_count = WAIVER_TRAILER, gate.waiver_trailers
     trailers = repository.trailers(revisions.base, revisions.head, key, may_fetch=do_count)
-    return _with_trailers(found, trailers, today, do_count=do_count)
+    return _with_trailers(counting, trailers, today, do_count=do_count)
 
 
 def _with_trailers(

@@ -17,7 +17,7 @@ from tunegate_cache.format.decompression import (
 )
 from tunegate_cache.format.pack import CorruptBlockError, blocks, describe_block, records
 from tunegate_cache.format.record_codec import encode_record
-from tunegate_cache.format.stored_record import StoredRecord
+from tunegate_cache.format.records import StoredRecord
 
 
 def stored(workload: str, *, signer: str = "") -> StoredRecord:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.support.tuning_records import RECORDS, hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import (
     CONFIRMED_REPEATS,
     WINNERS_CURSE,
     TuningRecord,
 )
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.validate import MAX_RECORD_BYTES
 
 

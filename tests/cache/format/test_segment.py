@@ -23,8 +23,8 @@ from tunegate_cache.format.names import (
     segments_under,
     zone_problem,
 )
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.segment import CorruptSegmentError, SegmentContents
 from tunegate_cache.format.signing import (
     BadKeyError,

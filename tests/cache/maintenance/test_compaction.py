@@ -19,7 +19,7 @@ from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import listing
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 
 _now = itertools.count(1)
 

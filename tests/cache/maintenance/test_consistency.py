@@ -10,18 +10,20 @@ from tests.cache.format.test_segment import KEYS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import segment
+from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.maintenance.explanation import Explanation, explain
-from tunegate_cache.maintenance.history import append_history, prefix, recent_history
-from tunegate_cache.maintenance.lines import (
+from tunegate_cache.maintenance.history import (
     MAX_LINES_BYTES,
     LinesTooLongError,
+    append_history,
+    prefix,
     read_lines,
+    recent_history,
     write_lines,
 )
-from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore

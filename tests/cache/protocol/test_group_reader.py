@@ -18,7 +18,7 @@ from tunegate_cache.format.head import Snapshot, head_digest
 from tunegate_cache.format.names import SegmentName, group_of, segment_name
 from tunegate_cache.format.pack import CorruptBlockError
 from tunegate_cache.format.record_codec import encode_record
-from tunegate_cache.format.records import TuningRecord
+from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import (
     SegmentContents,
@@ -29,18 +29,19 @@ from tunegate_cache.format.segment import (
 )
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import CorruptIndexError
-from tunegate_cache.format.stored_record import StoredRecord
-from tunegate_cache.protocol import snapshot_writer
+from tunegate_cache.protocol import snapshots
 from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.group_state import current_head, groups, listing
 from tunegate_cache.protocol.hot_records import HotRecords
-from tunegate_cache.protocol.read_trouble import ReadTrouble
-from tunegate_cache.protocol.segment_records import usable_records
-from tunegate_cache.protocol.segments_of_group import archived, opened_segment
-from tunegate_cache.protocol.snapshot_records import read_index, snapshot_records
-from tunegate_cache.protocol.snapshot_writer import write_content, write_snapshot
-from tunegate_cache.protocol.target_requests import StaleListingError, TargetRequests
+from tunegate_cache.protocol.segments import archived, opened_segment, usable_records
+from tunegate_cache.protocol.snapshots import (
+    read_index,
+    snapshot_records,
+    write_content,
+    write_snapshot,
+)
+from tunegate_cache.protocol.target_requests import ReadTrouble, StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import ObjectNotFoundError, StoreUnavailableError
@@ -417,7 +418,7 @@ def test_what_is_larger_than_a_pack_begins_another(monkeypatch: pytest.MonkeyPat
     store = MemoryStore()
     records = [make_record(f"w{number}") for number in range(400)]
     one, _ = write_snapshot(store, MAIN, hot(*records), 1, 1000)
-    monkeypatch.setattr(snapshot_writer, "_PACK_BYTES", 1)
+    monkeypatch.setattr(snapshots, "_PACK_BYTES", 1)
     many, workloads = write_snapshot(store, MAIN, hot(*records), 2, 1000)
     assert (len(one.packs), workloads) == (1, 400)
     assert len(many.packs) == len(read_index(store, MAIN, many.index).blocks) > 1

@@ -14,10 +14,10 @@ from tunegate_cache.format.records import (
     CONFIRMED_REPEATS,
     DeviceFingerprint,
     ExactHit,
+    StoredRecord,
     TransferHit,
     TuningRecord,
 )
-from tunegate_cache.format.stored_record import StoredRecord
 from tunegate_cache.protocol.hot_records import (
     BEST_OF_EACH_DEVICE,
     FAILURES,

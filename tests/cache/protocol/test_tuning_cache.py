@@ -15,10 +15,10 @@ from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import names
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
-from tunegate_cache.format.refused_line import RefusedLine
 from tunegate_cache.format.segment import pack_segment, segment_digest
-from tunegate_cache.protocol.read_trouble import ReadTrouble
+from tunegate_cache.protocol.target_requests import ReadTrouble
 from tunegate_cache.protocol.tuning_cache import (
     MAX_RECORDS_OF_A_RUN,
     Mode,
@@ -26,7 +26,7 @@ from tunegate_cache.protocol.tuning_cache import (
     TuningCache,
     Zones,
 )
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3Store
@@ -265,7 +265,7 @@ from pathlib import Path
 from tests.support.tuning_records import make_record
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 root = Path(sys.argv[1])
 cache = TuningCache(FileStore(root / "store"), zones=Zones("main", ("main",)), mode="rw",
     write_ahead=WriteAhead(root / "wal"), monotonic=time.monotonic,

@@ -14,8 +14,7 @@ from tunegate_cache.format import names, segment
 from tunegate_cache.format.names import SegmentName, segment_name
 from tunegate_cache.format.records import ExactHit
 from tunegate_cache.protocol.tuning_cache import Mode
-from tunegate_cache.protocol.upload_queue import UploadQueue
-from tunegate_cache.protocol.write_ahead import Pending, WriteAhead
+from tunegate_cache.protocol.uploads import Pending, UploadQueue, WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import StoreBusyError, StoreUnavailableError
 

@@ -18,7 +18,7 @@ from tunegate_cache.format.segment import pack_segment, segment_digest
 from tunegate_cache.protocol.archive import CorruptArchiveError, files, pack_archive, unpack_archive
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 

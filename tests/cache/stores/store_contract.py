@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate_cache.stores.object_rules import OBJECT_RULES
-from tunegate_cache.stores.pointer_rules import POINTER_RULES
-from tunegate_cache.stores.rule import Rule
+from tunegate_cache.stores.conformance import OBJECT_RULES, POINTER_RULES, Rule
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.stores.breaker import Breaker, CallOutcome
-from tunegate_cache.stores.circuit_breaking_store import CircuitBreakingStore
+from tunegate_cache.stores.circuit_breaking_store import Breaker, CallOutcome, CircuitBreakingStore
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import (

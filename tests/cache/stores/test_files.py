@@ -14,12 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
-from tunegate_cache.stores.conformance import probe
+from tunegate_cache.stores.conformance import OBJECT_RULES, POINTER_RULES, probe, raises
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.object_rules import OBJECT_RULES
-from tunegate_cache.stores.pointer_rules import POINTER_RULES
-from tunegate_cache.stores.rule import raises
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import (
     MaintainedStore,

@@ -19,16 +19,14 @@ from tunegate_cache.stores.open_store import (
     kind_of,
     open_store,
     store_name,
+    unusable_kind,
 )
-from tunegate_cache.stores.read_only import ReadOnlyStore
 from tunegate_cache.stores.store import (
-    AccessDeniedError,
     MaintainedStore,
     ObjectStore,
     StoreUnavailableError,
 )
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
-from tunegate_cache.stores.unusable import unusable_kind
 
 
 def opened(url: str, endpoint_url: str | None = None) -> ObjectStore:
@@ -185,17 +183,3 @@ def test_every_request_fails_with_the_reason(
     assert kind.accepts(address)
     with pytest.raises(StoreUnavailableError, match=r"^the plugin is broken$"):
         request_of(kind.open(address))
-
-
-# A store that cannot be taught.
-
-
-def test_it_reads_and_lists_and_refuses_to_write() -> None:
-    inner = MemoryStore()
-    inner.write("a/1", b"x")
-    store = ReadOnlyStore(inner)
-    assert store.read("a/1") == b"x"
-    assert list(store.names("a/")) == ["a/1"]
-    with pytest.raises(AccessDeniedError):
-        store.write("a/2", b"x")
-    assert list(inner.names("")) == ["a/1"]

@@ -11,9 +11,9 @@ from tests.cache.stores.store_contract import MaintainedStoreContract, StoreCont
 from tests.support.tuning_records import TARGET
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.segment import segment_digest
-from tunegate_cache.stores.contained import ContainedStore
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.open_store import ContainedStore
 from tunegate_cache.stores.read_through import ReadThroughStore
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,

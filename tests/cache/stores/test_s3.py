@@ -24,8 +24,8 @@ from tests.support.servers.faults import (
 )
 from tests.support.servers.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.stores import s3
-from tunegate_cache.stores.bounded_answers import BoundedBody
 from tunegate_cache.stores.s3 import S3Store
+from tunegate_cache.stores.s3_client import BoundedBody
 from tunegate_cache.stores.store import (
     AccessDeniedError,
     ObjectStore,

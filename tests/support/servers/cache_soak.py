@@ -19,7 +19,7 @@ from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import StoreUnavailableError
 

@@ -17,8 +17,7 @@ from typing import TypeVar
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.segment import signature_of, signed, without_signature
 from tunegate_cache.protocol.trust import Trust
-from tunegate_cache.stores.breaker import Breaker
-from tunegate_cache.stores.circuit_breaking_store import CircuitBreakingStore
+from tunegate_cache.stores.circuit_breaking_store import Breaker, CircuitBreakingStore
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectStore
 from tunegate_tuners.lent_objects import LentObject, Tool, lent_objects, name_part, tool_prefix

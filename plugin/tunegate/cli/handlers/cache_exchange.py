@@ -1,4 +1,5 @@
-"""`tunegate cache pull` and `push`: the cache as a directory, for places without a network."""
+"""`tunegate cache pull`, `push`, `export`, `import` and `promote`: records on their way between
+places. The first two copy them as they are; schedules of others are measured again here."""
 
 from __future__ import annotations
 
@@ -84,6 +85,7 @@ def run_push(options: PushOptions) -> int:
             zone=admin.config.zone,
             signer=admin.signer,
         )
+    # What was delivered need not wait any longer. A directory store is the user's, and stays.
     if directory is None and not copied.problems:
         for name in source.names(f"ms1/z/{admin.config.zone}/"):
             source.delete(name)
@@ -141,11 +143,14 @@ def export(options: ExportOptions) -> int:
 
 
 def _exports(changes: ChangeSet, tools: Tools, directory: Path) -> tuple[ModelExport, ...]:
+    # The records of the models' tasks. The answer of a trusted zone replaces the run's own.
     tasks = pipeline.extracted(tools, changes).tasks
     asked = [(task.key, task.shape) for task in tasks]
     trusted = tools.index.lookup(asked)
     answers = [*tools.index.claims(asked).items(), *trusted.items()]
     records = {key: hit.records for key, hit in answers if isinstance(hit, ExactHit)}
+
+    # The compiler replays them on each model's own modules, and writes what fits.
     models = export_models(changes, tools.source)
     named = {target.name: target for target in tools.config.targets}
     wanted = [(change, named[name]) for change in changes.models for name in change.targets]
@@ -249,6 +254,8 @@ def import_records(options: ImportOptions) -> int:
 def _standing(
     changes: ChangeSet, tools: Tools, models: ExportedModels, database: StockDatabase
 ) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
+    # What replays on our own modules challenges what the cache has. Its times are claims, which
+    # only order the challenges.
     tasks = pipeline.extracted(tools, changes).tasks
     imported = tools.compiler.import_schedules(_jobs(changes, models), database.schedules)
     known = tools.index.lookup([(task.key, task.shape) for task in tasks])
@@ -357,6 +364,7 @@ def promote(options: PromoteOptions) -> int:
 def _challenges_of_zone(
     project: Project, changes: ChangeSet, tools: Tools, from_zone: str
 ) -> tuple[Challenge, ...]:
+    # The other zone is read as if it were this run's own, by a cache that writes nothing.
     tasks = pipeline.extracted(tools, changes).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(

@@ -38,21 +38,28 @@ def run(options: RunOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "run") as out:
+        # What is compared, and by which rules. Files of an earlier run's later steps are not of it.
         review = project.review(settings)
         out.forget(since="plan")
         changes, config = review.changes, review.config
+
+        # A change without models ends here: it loads no runtime and takes a second.
         if not any(change.is_measured for change in changes.models):
             told = what_to_do(config, changes, project.repository.root)
             return finish(pipeline.nothing_to_do(config, told, out.path), settings)
+
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
         with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
+            # Only packages changed: both sides run the same file, so nothing is compiled.
             if not any(change.compiled_sides for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as tools:
                     warn_of(review.waivers, tools.context.progress)
                     report = pipeline.gate_upgrades(tools, changes, upgrades)
             else:
+                # Plan, tune, build, measure, decide. A run that stops before its plan, or after it,
+                # has a line in the history, too: what it cost was spent.
                 require_installed(config, "run")
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     tell_no_base(changes, tools.context.progress)

@@ -12,8 +12,12 @@ import msgspec
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.maintenance.history import append_history, history_name, recent_history
-from tunegate_cache.maintenance.lines import LinesTooLongError
+from tunegate_cache.maintenance.history import (
+    LinesTooLongError,
+    append_history,
+    history_name,
+    recent_history,
+)
 from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 

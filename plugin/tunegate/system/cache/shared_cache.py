@@ -18,6 +18,7 @@ from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
 from tunegate.wording import plural
+from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import parse_segment, zone_problem
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -29,11 +30,10 @@ from tunegate_cache.format.records import (
     WorkloadShape,
 )
 from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys, signer_from_pem
-from tunegate_cache.maintenance.request_prices import usd_of
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.write_ahead import WriteAhead
+from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores import open_store as stores
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError

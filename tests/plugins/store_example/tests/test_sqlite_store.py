@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from sqlite_store import SqliteStore
 
-from tunegate_cache.stores.conformance import STORE_RULES
-from tunegate_cache.stores.rule import Rule
+from tunegate_cache.stores.conformance import STORE_RULES, Rule
 from tunegate_cache.stores.store import MaintainedStore
 
 

@@ -1,17 +1,19 @@
-"""The usable records of one segment."""
+"""The segments of a group that can be trusted, and the usable records of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tunegate_cache.format import names, segment
-from tunegate_cache.format.names import SegmentName
-from tunegate_cache.format.records import TuningRecord
-from tunegate_cache.format.refused_line import RefusedLine
+from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format.record_codec import RefusedLine
+from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import TrustedKeys
-from tunegate_cache.format.stored_record import StoredRecord
+from tunegate_cache.protocol import archive
 from tunegate_cache.protocol.target_requests import TargetRequests
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 
 def usable_records(
@@ -50,3 +52,26 @@ def _accept(
     if names.is_of_target(name, requests.target):
         requests.trouble.refused(RefusedLine("another target", line.record.key.workload))
     return None
+
+
+# Every trustworthy segment of a group, from archives and from its own object.
+
+
+def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> SegmentContents | str:
+    """Returns the content of a segment, or why it must not be used."""
+    try:
+        contents = segment.unpack_segment(body, name.digest)
+    except segment.CorruptSegmentError as error:
+        return str(error)
+    return contents if segment.is_trusted(name, body, keys) else "not signed by a trusted key"
+
+
+def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[SegmentName, bytes]]:
+    """Yields an archive's segments. Raises CorruptArchiveError, also for a missing one, and
+    StoreUnavailableError."""
+    try:
+        body = store.read(group.content("cold", digest))
+    except ObjectNotFoundError:
+        message = "it is missing"
+        raise archive.CorruptArchiveError(message) from None
+    yield from archive.unpack_archive(body, digest, group)

@@ -1,19 +1,23 @@
-"""Reads the few blocks of a snapshot that a run needs."""
+"""Snapshots of a group: the few blocks that a run reads, all records, and how they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from tunegate_cache.format import pack
-from tunegate_cache.format.pack_block import PackBlock
-from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
-from tunegate_cache.format.revocation import is_revoked
-from tunegate_cache.protocol.open_snapshot import OpenSnapshot
+from tunegate_cache.format import pack, snapshot_index
+from tunegate_cache.format.head import Snapshot
+from tunegate_cache.format.names import ContentKind, Group
+from tunegate_cache.format.pack import PackBlock
+from tunegate_cache.format.records import StoredRecord, TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.snapshot_index import IndexRow, SnapshotIndex
+from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.protocol.target_requests import TargetRequests
-from tunegate_cache.stores.store import ObjectStore
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
 
 _MAX_REQUESTS = 32
 _FIRST_GAP_BYTES = 64 * 1024
@@ -129,3 +133,99 @@ def _is_near(group: Sequence[PackBlock], block: PackBlock, gap: int) -> bool:
         and block.start - (last.start + last.size) <= gap
         and block.start + block.size - first.start <= _MAX_BYTES
     )
+
+
+# An index of a group, ready for look-ups of a workload's blocks.
+
+
+class OpenSnapshot(msgspec.Struct, frozen=True):
+    """An index, ready for look-ups."""
+
+    group: Group
+    index: SnapshotIndex
+    block_of: Mapping[str, int]
+    revoked: tuple[Revocation, ...]
+
+
+# All records of a snapshot, one block after another.
+
+
+def read_index(store: ObjectStore, group: Group, digest: str) -> SnapshotIndex:
+    """Reads an index. Raises CorruptIndexError, also for a missing one, and
+    StoreUnavailableError."""
+    try:
+        body = store.read(group.content("idx", digest))
+    except ObjectNotFoundError:
+        message = "it is missing"
+        raise snapshot_index.CorruptIndexError(message) from None
+    return snapshot_index.decode_index(body, digest)
+
+
+def snapshot_records(
+    store: ObjectStore, group: Group, snapshot: Snapshot
+) -> Iterator[StoredRecord]:
+    """Yields the records. Raises CorruptIndexError, CorruptBlockError and StoreUnavailableError."""
+    index = read_index(store, group, snapshot.index)
+    bodies: dict[int, bytes] = {}
+    for block in index.blocks:
+        if block.pack not in bodies:
+            try:
+                name = group.content("pack", index.packs[block.pack])
+                bodies = {block.pack: store.read(name)}
+            except ObjectNotFoundError:
+                message = "a pack is missing"
+                raise pack.CorruptBlockError(message) from None
+        body = bodies[block.pack][block.start : block.start + block.size]
+        yield from pack.records(body, block)
+
+
+# Writes the best records of a group as packs with an index.
+
+_PACK_BYTES = 32 * 1024 * 1024
+
+_Shapes = dict[str, WorkloadShape | None]
+
+
+def write_snapshot(
+    store: ObjectStore, group: Group, hot: HotRecords, version: int, now: int
+) -> tuple[Snapshot, int]:
+    """Returns the snapshot, and how many workloads it holds. Raises StoreUnavailableError."""
+    packs: list[str] = []
+    content = bytearray()
+    blocks: list[PackBlock] = []
+    rows: list[IndexRow] = []
+    shapes: _Shapes = {}
+    for workloads, body in pack.blocks(_note_shapes(hot, shapes)):
+        if content and len(content) + len(body) > _PACK_BYTES:
+            packs.append(write_content(store, group, "pack", bytes(content)))
+            content = bytearray()
+        rows += [IndexRow(bytes.fromhex(workload), len(blocks)) for workload in workloads]
+        blocks.append(pack.describe_block(len(packs), len(content), body))
+        content += body
+    if content:
+        packs.append(write_content(store, group, "pack", bytes(content)))
+    index = SnapshotIndex(
+        serial=version,
+        packs=tuple(packs),
+        blocks=tuple(blocks),
+        rows=tuple(rows),
+        skeletons=snapshot_index.skeletons(
+            (number, shapes[row.workload.hex()]) for number, row in enumerate(rows)
+        ),
+    )
+    written = write_content(store, group, "idx", snapshot_index.encode_index(index))
+    return Snapshot(version=version, index=written, packs=tuple(packs), at=now), len(rows)
+
+
+def write_content(store: ObjectStore, group: Group, kind: ContentKind, body: bytes) -> str:
+    """Stores an object under its digest, and returns the digest."""
+    digest = hashlib.sha256(body).hexdigest()
+    store.write(group.content(kind, digest), body)
+    return digest
+
+
+def _note_shapes(hot: HotRecords, shapes: _Shapes) -> Iterator[tuple[str, list[StoredRecord]]]:
+    """Yields the workloads of `hot`, and notes the shape of each in passing."""
+    for workload, records in hot.workloads():
+        shapes[workload] = shape_to_teach(records)
+        yield workload, records
