@@ -49,13 +49,6 @@ def test_what_blocks_a_merge_is_an_alert(status: str) -> None:
     assert comment_choice("on-alert", blocked, 0) == "write"
 
 
-def test_a_comment_says_below_its_first_line_where_to_look_further() -> None:
-    links = Links(run="https://ci/1", report="https://ci/1/report.html")
-    text = with_links("# Pass\n\n| table |\n", links)
-    shown = "[This run](https://ci/1) · [whole report](https://ci/1/report.html)"
-    assert text == f"# Pass\n\n{shown}\n\n| table |\n"
-
-
 def test_a_comment_names_its_job_as_text_whatever_that_is_called() -> None:
     text = with_links("# Pass\n", Links(run="https://ci/1"), job="gate (cpu)")
     assert text == "# Pass\n\nJob `gate (cpu)` · [This run](https://ci/1)\n"
@@ -77,13 +70,6 @@ def test_what_is_no_commit_is_not_linked(base: str | None) -> None:
         "# Pass\n", Links(commit="https://ci/commit/"), Revisions(base=base, head="b")
     )
     assert text == "# Pass\n"
-
-
-@pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", "https://x) [y](z", "https://x\n/merge", "https://<b>", "x"]
-)
-def test_what_is_no_address_is_left_out(address: str) -> None:
-    assert with_links("report", Links(run=address)) == "report"
 
 
 class Thread:

@@ -259,14 +259,6 @@ def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> Non
 
 
 @pytest.mark.usefixtures("_quick")
-def test_it_waits_as_long_as_the_answer_says(server: Server) -> None:
-    server.answer = in_turn(answering(429, b"", **{"Retry-After": "1"}), answering(200, b"1"))
-    began = time.monotonic()
-    assert ask(server) == 1
-    assert time.monotonic() - began >= 1
-
-
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("answer", [answering(500, b""), answering(200, b"<html>"), GONE])
 def test_a_request_that_may_have_been_done_is_not_made_again(
     server: Server, answer: Answer

@@ -10,7 +10,6 @@ from tests.plugins.registered_plugin import nothing_installed, register
 from tests.support.declared_commands import all_commands, core_commands
 from tunegate.cli import commands
 from tunegate.cli.ci_option import asked_job
-from tunegate.cli.command import Command
 from tunegate.cli.command_tree import (
     COMMAND_GROUP,
     command_names,
@@ -35,12 +34,6 @@ def test_every_declaration_is_listed_once() -> None:
     declarations = sum(path.read_text().count(" = Command(") for path in ROOM.glob("*.py"))
     names = [command.name for command in core_commands()]
     assert len(names) == len(set(names)) == declarations
-
-
-def test_a_group_lists_its_commands_in_its_place() -> None:
-    names = [command.name for command in all_commands()]
-    assert names.index("confirm") < names.index("cache stats") < names.index("completion")
-    assert all(isinstance(command, Command) for command in all_commands())
 
 
 FLY = """

@@ -402,11 +402,6 @@ def test_a_marked_schedule_is_no_answer_any_more_and_the_next_one_is() -> None:
     assert [(r.status, r.decisions) for r in found.failures] == [("wrong", BEST.decisions)]
 
 
-def test_marks_of_everything_leave_the_default_schedule() -> None:
-    """What lies about schedules costs speed, and decides nothing else."""
-    assert marked(BEST, NEXT).exact(BEST.key) is None
-
-
 def test_a_mark_is_a_record_that_the_cache_takes() -> None:
     (mark,) = mark_wrong_records([build_without(BEST)], DEVICE, measured_at=6)
     assert decode_records(encode_record(mark)) == mark

@@ -21,7 +21,7 @@ from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides, Start
 from tunegate.measure.bench_process import Devices
 from tunegate.measure.pair_bench import PairBench, block_size
-from tunegate.ports import Bench, ProbeThresholds
+from tunegate.ports import ProbeThresholds
 from tunegate.system.output.artifact_file import ArtifactFile
 
 NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
@@ -174,17 +174,6 @@ def test_a_block_of_a_side_that_is_much_slower_stays_short(
     faster_ms: float, slower_ms: float, inferences: int
 ) -> None:
     assert block_size(faster_ms, slower_ms) == inferences
-
-
-def test_every_pair_of_every_run_has_a_seed_of_its_own(small: Path, tmp_path: Path) -> None:
-    runs = [FreshProcesses(tmp_path, seed) for seed in (1, 1, 2)]
-    first, again, other = ([run.pair(small, small) for _ in range(2)] for run in runs)
-
-    def seeds(pairs: list[Bench]) -> list[int]:
-        return [pair._seed for pair in pairs if isinstance(pair, PairBench)]
-
-    assert seeds(first) == seeds(again)
-    assert len({*seeds(first), *seeds(other)}) == 4
 
 
 def test_a_block_ends_when_its_time_is_over(small: Path, tmp_path: Path) -> None:

@@ -56,17 +56,6 @@ def test_a_loop_ends_by_its_count_its_condition_and_what_its_body_says_first() -
     assert {"count", "condition", "goes_on", "limit", "state", "start"} <= found
 
 
-def test_a_function_hands_what_it_is_given_to_its_formal_inputs() -> None:
-    function = helper.make_function(
-        "mine", "Shaped", ["data", "size"], ["out"],
-        [node("Reshape", ["data", "size"], "out")], [helper.make_opsetid("", 17)],
-    )  # fmt: skip
-    call = helper.make_node("Shaped", ["x", "actual"], ["y"], domain="mine")
-    found = deciding_values(model(call, functions=(function,)))
-    assert {"size", "actual"} <= found
-    assert "data" not in found
-
-
 def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() -> None:
     count = 5_000
     wide = helper.make_node(

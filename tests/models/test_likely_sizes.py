@@ -79,16 +79,6 @@ def test_a_piece_of_sound_is_counted_in_samples_where_a_state_is_kept() -> None:
     assert "state" in found.why
 
 
-def test_a_signal_without_a_state_is_a_second_of_sound() -> None:
-    signal = ModelInput("input_values", (None, None), dtype="float32")
-    assert likely_size(signal, 1, model_kind((signal,))).sizes[0] == 16000
-    known = Evidence(sample_rate=44100, why={"sample_rate": "config.json beside it says it"})
-    found = likely_size(signal, 1, ModelKind(known))
-    assert (found.sizes[0], found.kind) == (44100, "sound")
-    assert found.reason(44100) == "one second of sound: config.json beside it says it"
-    assert found.reason(8000) == "samples of sound"
-
-
 @pytest.mark.parametrize(
     ("name", "dimensions", "symbols", "size"),
     [
@@ -112,12 +102,6 @@ def _pairs(evidence: Evidence) -> list[tuple[int, int]]:
     image = ModelInput("x", (None, 3, None, None), ("N", "", "H", "W"))
     sizes = (likely_size(image, axis, ModelKind(evidence)).sizes for axis in (2, 3))
     return list(zip(*sizes, strict=True))
-
-
-def test_heights_and_widths_are_tried_together() -> None:
-    pairs = _pairs(Evidence())
-    assert pairs[0] == (224, 224)
-    assert {(48, 320), (32, 320), (64, 256)} < {*pairs}
 
 
 def test_a_recognizer_of_text_is_tried_with_lines_first() -> None:

@@ -270,9 +270,6 @@ def test_models_whose_turn_comes_too_late_keep_what_is_likely(tmp_path: Path) ->
     assert found.trial.note == "its sizes were not tried: there was no time left"
 
 
-WHISPER = {"num_mel_bins": 80, "max_source_positions": 1500}
-
-
 def model(**metadata: str) -> onnx.ModelProto:
     made = graph_of([node("Relu", "x", "y")], [GraphInput("x", (1, 3, 8, 8), "float32")])
     helper.set_model_props(made, metadata)
@@ -306,30 +303,12 @@ def test_preprocessors_beside_a_model_say_its_image(
     assert found.why["image"] == "preprocessor_config.json beside it says it"
 
 
-def test_configurations_beside_a_model_say_how_long_its_inputs_are() -> None:
-    assert beside("tokenizer_config.json", model_max_length=77).max_length == 77
-    assert beside("config.json", **WHISPER).frames == 3000
-    assert beside("preprocessor_config.json", sampling_rate=16000).sample_rate == 16000
-
-
 @pytest.mark.parametrize(
     "content", [b"[1, 2]", b"{", b"[" * 100_000, b'{"size": -3}', b'{"image_size": true}', b"\xff"]
 )
 def test_odd_files_beside_a_model_say_nothing(content: bytes) -> None:
     found = evidence_of(model(), "m.onnx", {"config.json": content})
     assert (found.image, found.why) == ((), {})
-
-
-@pytest.mark.parametrize(
-    ("path", "hint"),
-    [
-        ("models/ch_PP-OCRv5_rec_infer.onnx", "text line"),
-        ("weights/yolov8n.onnx", "detector"),
-        ("vad/model.onnx", "sound"),
-    ],
-)
-def test_the_path_hints_at_what_a_model_is_for(path: str, hint: str) -> None:
-    assert hint in evidence_of(model(), path).hints
 
 
 def test_a_list_of_characters_in_the_file_makes_a_recognizer() -> None:

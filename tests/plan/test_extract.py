@@ -96,14 +96,6 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     assert extract_module._models_to_extract(changes, models, {"cpu": (PLAIN,)}) == []
 
 
-def test_weights_are_trusted_to_leave_no_task_as_it_was() -> None:
-    changes = make_changes()
-    retrained = msgspec.structs.replace(changes.models[0], change="weights-only")
-    changes = msgspec.structs.replace(changes, models=(retrained,))
-    found = merge_tasks(changes, [HEAD, BASE], [[task("twice", 2)], [task("once")]], BOTH).tasks
-    assert [(t.uses[0].side, t.uses[0].weight) for t in found] == [("head", 2), ("base", 1)]
-
-
 @pytest.mark.parametrize("kind", [ModelError, UnsupportedModelError])
 @pytest.mark.parametrize("candidates", [BOTH, {"cpu": (COMPILED,)}])
 def test_a_head_that_does_not_compile_is_a_note_and_the_others_go_on(

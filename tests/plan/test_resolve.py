@@ -35,7 +35,6 @@ from tunegate.plan.allocation import TargetPart, target_parts
 from tunegate.plan.far_behind import (
     MIN_TRIALS,
     KnownStandings,
-    is_far_behind,
     kept_share,
     new_standings,
 )
@@ -412,9 +411,3 @@ def test_what_an_earlier_run_finished_stays_as_well() -> None:
     task = ResolvedTask(make_task("old"), exact("old"))
     assert kept_share("m.onnx", [task], {}, {key_of("old")}, "llvm") == 1.0
     assert kept_share("m.onnx", [], {}, set(), "llvm") == 0.0
-
-
-def test_twenty_times_slower_and_hardly_searched_is_no_reason_to_give_up() -> None:
-    assert not is_far_behind(2.11, 0.11, kept=0.02)
-    assert is_far_behind(2.11, 0.11, kept=0.5)
-    assert not is_far_behind(0.19, 0.11, kept=1.0)

@@ -42,13 +42,6 @@ def test_the_parts_add_up_to_the_whole_difference(differences: list[TaskDifferen
     assert sum(part.difference_ms for part in parts(differences)) == pytest.approx(whole, abs=1e-9)
 
 
-def test_the_task_that_saved_most_comes_first_with_its_weight() -> None:
-    first = tuned_rows(make_report("slowed"))[0]
-    assert (first.name, first.weight, first.source) == ("fire5/expand3x3", 2, "tuned now")
-    assert first.gain_percent == pytest.approx(83.0, abs=0.1)
-    assert first.failures == "2 compile, 1 timeout"
-
-
 def test_a_layer_that_was_changed_says_whose_each_of_its_rows_is() -> None:
     """The tasks of base and head have one name, and one of both sides needs none."""
     tasks = [

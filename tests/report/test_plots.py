@@ -77,16 +77,6 @@ def test_fewer_than_three_points_are_no_curve(points: int) -> None:
     assert not plots.is_short_curve(outcome)
 
 
-def test_every_plot_has_an_axis_with_its_unit() -> None:
-    report = make_report("slowed")
-    (finding,) = report.verdict.findings
-    assert "ms per inference" in texts(plots.latencies(finding, ()))
-    assert "ms per inference" in texts(plots.waterfall(finding))
-    launches = texts(plots.launches(report.comparisons[0], 3.0))
-    assert "change of latency, head against base" in launches
-    assert "+5%" in launches
-
-
 def test_every_measured_candidate_is_a_point_with_its_number_in_the_table() -> None:
     drawing = latency_by_error(BUDGETED)
     shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
@@ -165,17 +155,6 @@ def test_what_is_written_is_escaped() -> None:
     assert "<title>&lt;b&gt; &amp; &quot;c&quot;</title>" in text
     assert re.findall(r"&lt;(\w)&gt;</text>", text) == ["i", "x", "l", "t", "e"]
     assert not re.search(r"<(b|i|x|l|t|e)>", text)
-
-
-def test_a_value_is_drawn_at_its_share_of_the_axis() -> None:
-    plot = Plot((5, 2), Axis(Scale(0, 10)), Axis(Scale(4, 0)))
-    for at in ((0, 0), (5, 2), (10, 4)):
-        plot.dot(at, INK, 2)
-    places = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', plot.svg(""))
-    (left, top), (middle, centre), (right, bottom) = [tuple(map(float, each)) for each in places]
-    assert (left + right) / 2 == pytest.approx(middle, abs=0.1)
-    assert (top + bottom) / 2 == pytest.approx(centre, abs=0.1)
-    assert (left, top) < (right, bottom)
 
 
 @pytest.mark.parametrize(

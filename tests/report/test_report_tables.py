@@ -78,28 +78,11 @@ def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
     )
 
 
-def test_the_only_layer_has_no_share_and_the_model_has_its_own_difference() -> None:
-    layer = TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library")
-    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
-    assert layer_total(finding, parts(finding.differences)) == "The whole model: +2.750 ms."
-
-
 def test_layers_that_lost_more_than_the_model_are_explained() -> None:
     layer = TaskDifference(name="a", base_ms=1.0, head_ms=5.0, source="library")
     finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
     assert layer_total(finding, parts(finding.differences)) == (
         "The whole model: +2.750 ms; layers were timed apart from it, in a profile."
-    )
-
-
-def test_shares_are_of_the_sum_of_what_got_slower() -> None:
-    layers = (
-        TaskDifference(name="a", base_ms=1.0, head_ms=3.5, source="library"),
-        TaskDifference(name="b", base_ms=1.0, head_ms=1.5, source="library"),
-    )
-    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=layers)
-    assert layer_total(finding, parts(layers)) == (
-        "Shares are of +3.000 ms, the sum of these layers. The whole model: +2.750 ms."
     )
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
@@ -64,15 +63,6 @@ def test_loosened_rules_come_first_and_stricter_ones_are_no_result() -> None:
     assert len({each["partialFingerprints"]["policyKey/v1"] for each in found}) == 3
     first = results("hostile")[0]
     assert (first["ruleId"], first["level"]) == ("policy-change", "warning")
-
-
-def test_the_location_is_the_model_as_a_relative_address() -> None:
-    result = results("hostile")[-1]
-    (location,) = result["locations"]
-    uri = location["physicalLocation"]["artifactLocation"]["uri"]
-    assert uri.isascii()
-    assert " " not in uri
-    assert unquote(uri) == make_report("hostile").verdict.findings[0].model
 
 
 def test_the_same_trouble_has_the_same_fingerprint_however_large_it_is() -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tunegate.plan import allocation
 from tunegate.plan.allocation import SHARE_THAT_MATTERS, Demand, divide, share_trials
 from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjusted
 
@@ -37,12 +36,6 @@ def test_the_shares_never_exceed_the_budget(needs: list[Demand], budget: int) ->
     assert len(shares) == len(needs)
     assert all(share >= 0 for share in shares)
     assert sum(shares) <= budget
-
-
-@given(many, trials)
-def test_all_is_given_away_where_anything_can_be_gained(needs: list[Demand], budget: int) -> None:
-    assume(any(one.gain_ms > 0 for one in needs))
-    assert sum(share_trials(needs, budget)) == budget
 
 
 @given(many, trials)
@@ -111,11 +104,6 @@ def test_dividing_gives_each_the_floor_of_its_quota_at_least(
         )
     else:
         assert sum(parts) == 0
-
-
-def test_what_matters_takes_a_share_of_the_time_and_can_gain() -> None:
-    demands = [need(10.0), need(0.01), need(5.0, headroom=0.0), need(0.01, weight=100)]
-    assert allocation.mattering(demands) == [0, 3]
 
 
 # DOPpler's control law: grow, shrink, never stand still where it is too much.

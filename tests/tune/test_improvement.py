@@ -236,22 +236,6 @@ def test_more_of_the_same_gives_back_a_part_and_never_all(trials: int, now_ms: f
     assert 0 < headroom.of_transferred(now_ms) < now_ms
 
 
-def test_a_search_that_still_gains_promises_more_than_one_that_stopped_gaining() -> None:
-    falling = tuned(64)
-    flat = msgspec.structs.replace(
-        falling,
-        costs=tuple(msgspec.structs.replace(cost, milliseconds=1.0) for cost in falling.costs),
-    )
-    steep = msgspec.structs.replace(
-        falling,
-        costs=tuple(
-            msgspec.structs.replace(cost, milliseconds=10.0 / (n + 1))
-            for n, cost in enumerate(falling.costs)
-        ),
-    )
-    assert headroom.of_unfinished(1.0, steep) > 1.2 * headroom.of_unfinished(1.0, flat)
-
-
 def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
     bare = msgspec.structs.replace(tuned(8), costs=())
     assert 0.1 < headroom.of_unfinished(1.0, bare) < 0.3

@@ -43,10 +43,6 @@ def index_of(states: Sequence[TaskState], **left: float) -> int | None:
     return None if choice is None else choice.index
 
 
-def test_the_first_round_goes_by_the_share_of_the_model() -> None:
-    assert index_of([state(1), state(2, weight=3), state(5)]) == 1
-
-
 def test_every_task_that_matters_gets_a_batch_before_any_gets_a_second() -> None:
     served: list[int] = []
     states = [state(ms) for ms in (8.0, 1.0, 4.0, 2.0)]
@@ -91,10 +87,6 @@ def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:
     states = [state(100, 50), state(0.001)]
     assert next_choice(states) == Choice(1, 2)
     assert index_of(states, seconds=9.0) == 0
-
-
-def test_a_heavy_task_is_preferred_to_a_light_one_like_it() -> None:
-    assert index_of([state(10, 9, 6), state(10, 9, 6, weight=4)]) == 1
 
 
 def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:

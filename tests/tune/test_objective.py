@@ -93,12 +93,6 @@ def test_a_side_that_is_a_batch_ahead_waits() -> None:
     assert served(state(BASE, trials=15), state(HEAD, trials=8)) == [0, 1]
 
 
-def test_several_tasks_of_a_side_count_by_their_share_of_its_time() -> None:
-    small = state(HEAD, ms=0.001)
-    assert served(state(BASE, trials=16), state(HEAD, trials=8, ms=5.0), small) == [1, 2]
-    assert served(state(BASE, trials=16), state(HEAD, trials=16, ms=5.0), small) == [0, 1, 2]
-
-
 def test_models_are_compared_by_themselves_and_a_new_one_with_nothing() -> None:
     other: ModelSide = ("n", "head")
     assert served(state(BASE, trials=64), state(other)) == [0, 1]

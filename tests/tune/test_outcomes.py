@@ -262,11 +262,6 @@ def shard(index: int, stopped: str = "finished", usd: float | None = None) -> Tu
     )
 
 
-def test_shards_add_up() -> None:
-    told = tally(make_plan(), [shard(0, usd=0.25), shard(1, usd=0.5)])
-    assert (told.trials, told.seconds, told.usd) == (14, 20.0, 0.75)
-
-
 def test_with_a_price_no_tuning_costs_nothing_and_without_one_nothing_is_said() -> None:
     assert tally(make_plan(usd_per_hour=3.6), ()).usd == 0
     assert tally(make_plan(), [shard(0)]).usd is None

@@ -37,7 +37,6 @@ from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 ORDER = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (1, 2), (2, 1), (0, 3), (1, 3))
 """The loops of a product: rows, columns, and what is summed."""
-GROUP_VECTORS = NEST_COLUMNS - 4
 AVX512, AVX2 = VectorRegisters(), VectorRegisters(8, 16)
 SKETCH = Sketch("direct", LoopNest(ORDER, copied_at=1, unrolled_by=3, unrolls=(0, 16, 64, 512)))
 
@@ -68,13 +67,6 @@ def test_the_columns_are_the_sizes_of_the_loops() -> None:
     assert len(columns) == NEST_COLUMNS
 
 
-def test_whether_the_innermost_loops_are_unrolled_is_seen() -> None:
-    """32 statements: 4 rows of one vector, 8 times."""
-    fits = 16
-    assert nest_columns(SKETCH, decided(16, unroll=2))[fits] == 1.0
-    assert nest_columns(SKETCH, decided(16, unroll=1))[fits] == 0.0
-
-
 def test_without_a_loop_nest_nothing_is_known() -> None:
     columns = nest_columns(Sketch("direct", None), ((3,),))
     assert len(columns) == NEST_COLUMNS
@@ -85,15 +77,6 @@ def test_what_the_innermost_loops_do_is_what_makes_samples_alike() -> None:
     assert innermost(SKETCH, decided(16)) == ((4, 16),)
     assert innermost(SKETCH, decided(16, unroll=3)) == innermost(SKETCH, decided(16))
     assert innermost(Sketch("direct", None), ((3,),)) == ((3,),)
-
-
-def test_a_step_of_many_numbers_is_a_wider_innermost_loop() -> None:
-    wide = ((2, 1, 2, 4), (1, 2, 1, 16), (4, 8), (1,))
-    narrow = ((2, 1, 2, 4), (1, 2, 1, 2), (4, 8), (1,))
-    vectors = Sketch("group-vectors", SKETCH.nest, lanes=8)
-    columns = zip(nest_columns(vectors, narrow), nest_columns(SKETCH, wide), strict=True)
-    differ = [place for place, (one, other) in enumerate(columns) if one != other]
-    assert differ == [GROUP_VECTORS]
 
 
 def test_a_tile_takes_the_registers_that_hold_its_sums_and_fills_a_share_of_them() -> None:

@@ -144,10 +144,6 @@ def test_the_error_is_the_mean_of_the_relative_differences() -> None:
     assert error({0: 10.0, 3: 20.0}, {0: 9.0, 3: 22.0}) == pytest.approx(0.1)
 
 
-def test_one_measurement_alone_says_nothing_of_the_others() -> None:
-    assert error({0: 10.0}, {0: 5.0}) is None
-
-
 def test_a_small_error_corrects_the_others_and_a_large_one_does_not() -> None:
     assert correction(0.1) == pytest.approx(0.9)
     assert correction(0.25) == 1.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tune.test_prior import SKETCH
 from tunegate.tune.loop_nest import LoopNest
-from tunegate.tune.prior import NEST_COLUMNS, Sketch, nest_columns
+from tunegate.tune.prior import NEST_COLUMNS, Sketch
 from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import POOL, SamplePools
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
@@ -173,20 +173,6 @@ def test_the_columns_are_the_template_the_decisions_and_the_volumes() -> None:
     assert row[9:13] == logs  # of the spatial tiles, level by level
     assert row[13:15] == reduction
     assert row[-1] == 2.0 + math.log2(3)  # what the innermost loops hold
-
-
-def test_different_samples_have_different_columns() -> None:
-    features = SampleFeatures(TEMPLATES, SKETCHES)
-    pool = SampleSpace(TEMPLATES, random.Random(1)).pool([], 100)
-    rows = {str(features.of(sample)) for sample in pool}
-    assert len(rows) == len(pool)
-
-
-def test_what_is_the_same_for_every_task_comes_first() -> None:
-    row = SampleFeatures(TEMPLATES, SKETCHES).of(A)
-    assert row[:NEST_COLUMNS] == nest_columns(
-        SKETCHES["a"], tuple(values for _, values in A.decisions)
-    )
 
 
 def test_samples_of_one_kind_have_the_same_innermost_loops() -> None:

@@ -6,14 +6,12 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.tune.test_prior import SKETCH, decided, experience
 from tunegate.tune.candidate_filter import MIN_EVIDENCE, rank_correlation
-from tunegate.tune.loop_nest import Decided, LoopNest, nest_of
+from tunegate.tune.loop_nest import Decided, nest_of
 from tunegate.tune.prior import NEST_COLUMNS, BoostedTrees, Prior, nest_columns
-from tunegate.tune.surrogate import Surrogate, correction_weight
+from tunegate.tune.surrogate import Surrogate
 
 
 def fitted(count: int, milliseconds: object = None, seed: int = 1) -> Surrogate:
@@ -115,13 +113,6 @@ def test_few_measurements_move_the_prior_less_than_many() -> None:
     assert prior_wide - prior_narrow >= margin(1) > margin(4)
 
 
-@given(st.integers(0, 10_000))
-def test_the_correction_weight_a_correction_rises_with_its_measurements(measurements: int) -> None:
-    weight = correction_weight(measurements)
-    assert 0 <= weight < correction_weight(measurements + 1) < 1
-    assert (weight == 0) == (measurements == 0)
-
-
 def test_where_it_knows_nothing_and_the_prior_is_contradicted_nothing_is_picked() -> None:
     """Wide and narrow loops in turn, the narrow ones faster, but nothing
     that trees could learn it from."""
@@ -166,11 +157,6 @@ def test_they_expect_what_they_were_fitted_to() -> None:
     assert np.abs(predicted - LABELS).max() < 0.1
 
 
-def test_what_was_expected_rightly_is_not_corrected() -> None:
-    trees = BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=20, expected=LABELS)
-    assert np.abs(trees.predicted(FEATURES, LABELS) - LABELS).max() < 1e-6
-
-
 # Which decision makes which loop, read from a sketch's own instructions.
 
 TILED = [
@@ -187,19 +173,8 @@ TILED = [
 ]
 
 
-def test_loops_are_named_by_the_decision_and_the_level_that_make_them() -> None:
-    assert nest_of(json.dumps(TILED)) == LoopNest(
-        order=((0, 0), (1, 0), (0, 1), (1, 1)), copied_at=1, unrolled_by=2, unrolls=(0, 16, 64)
-    )
-
-
 def test_the_order_of_the_block_with_the_most_loops_counts() -> None:
     smaller = ["Reorder", ["@9", "@5"], [], 0]
     nest = nest_of(json.dumps([*TILED, smaller]))
     assert nest is not None
     assert nest.order == ((0, 0), (1, 0), (0, 1), (1, 1))
-
-
-def test_a_sketch_that_tiles_nothing_has_no_nest() -> None:
-    assert nest_of(json.dumps([["SampleCategorical", [], [[0, 16], [0.5, 0.5]], 1]])) is None
-    assert nest_of("[]") is None

@@ -16,7 +16,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Cost, PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
-from tunegate.tune.model_keys import ModelOnTarget, known_schedules
+from tunegate.tune.model_keys import known_schedules
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tune.task_history import TaskHistory, schedule_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
@@ -270,8 +270,6 @@ def test_without_a_limit_a_task_has_room_for_any_number() -> None:
     assert history().room(100) is None
 
 
-HEAD: tuple[ModelOnTarget, Side] = (("m.onnx", "cpu"), "head")
-ABSENT = Miss("absent")
 TASKS = [make_task("conv"), make_task("dense")]
 
 
@@ -291,15 +289,3 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
     assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
     assert known_schedules(before) != known_schedules(after)
-
-
-def test_each_task_that_has_a_schedule_counts_where_it_is_used() -> None:
-    resolved = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
-    ((where, ((workload, weight, schedule),)),) = known_schedules(resolved).items()
-    assert (where, workload, weight) == (HEAD, TASKS[0].key.workload, 1)
-    assert len(schedule) == 64
-
-
-def test_a_model_that_was_refused_is_as_it_is_in_the_next_run() -> None:
-    """The plan of the first run leaves out its tasks."""
-    assert known_schedules(()) == known_schedules(make_resolution(TASKS, [ABSENT, ABSENT]).tasks)

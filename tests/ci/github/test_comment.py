@@ -37,18 +37,6 @@ def publish(server: GitHubServer, name: str, text: str, *, updates_only: bool = 
     comments.publish(text, updates_only=updates_only)
 
 
-@pytest.mark.parametrize("login", ["github-actions[bot]", "acme-gate[bot]", "octocat"])
-def test_the_first_report_is_created_and_the_next_updates_it_whoever_the_token_is_of(
-    server: GitHubServer, login: str
-) -> None:
-    server.login = login
-    publish(server, ".tunegate", "first")
-    publish(server, ".tunegate", "second")
-    (comment,) = server.comments
-    assert comment["body"] == f"{report_marker('.tunegate')}\nsecond"
-    assert comment["user"] == {"login": login}
-
-
 def test_our_comment_is_found_behind_many_others(server: GitHubServer) -> None:
     for number in range(250):
         server.planted(f"comment {number}", "octocat")

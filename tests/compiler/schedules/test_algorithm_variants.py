@@ -103,11 +103,6 @@ def test_it_knows_where_the_weights_are_the_same(
     assert (found.second, found.constant) == (1, True)
 
 
-def test_weights_that_are_no_constant_must_lie_side_by_side() -> None:
-    assert found_in(turned(12, 40, 96), constant=False) is None
-    assert found_in(product(12, 40, 96), constant=False) is not None
-
-
 # A form of convolutions that a target asks for is what is searched, and what is built.
 
 load_intrinsics("llvm")

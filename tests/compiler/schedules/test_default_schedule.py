@@ -20,7 +20,6 @@ from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.schedules.default_schedule import with_default_schedule, with_inlined_chains
 from tunegate.compiler.schedules.schedule_choice import prior_pick
 from tunegate.compiler.schedules.unscheduled import (
-    IS_SCHEDULED,
     inline_followers,
     with_parallel_loops,
 )
@@ -88,12 +87,6 @@ def test_what_is_repeated_for_many_or_summed_up_is_computed_once() -> None:
     summed, _ = function(x, topi.sum(topi.tanh(x), 1))
     for module in (repeated, summed):
         assert with_inlined_chains(module) is module
-
-
-def test_what_has_a_schedule_is_left_alone() -> None:
-    module, _ = chain()
-    scheduled = tvm.IRModule({"main": module["main"].with_attr(IS_SCHEDULED, True)})
-    assert with_inlined_chains(scheduled) is scheduled
 
 
 def test_what_follows_is_computed_where_the_sum_is_written() -> None:

@@ -168,12 +168,6 @@ def test_a_block_that_follows_another_is_split_too() -> None:
     assert extents == [[ROWS, 2, 32], [ROWS, 4, 16]]
 
 
-def test_what_has_a_schedule_is_left_alone() -> None:
-    plain = concatenation(64, 192)
-    plain["main"] = plain["main"].with_attr("tirx.is_scheduled", True)
-    assert with_split_choices(plain) is plain
-
-
 def test_a_sum_over_a_padded_row_is_left_alone() -> None:
     x = te.placeholder((ROWS, 64), "float32", "x")
     k = te.reduce_axis((0, 128), "k")

@@ -176,11 +176,6 @@ def test_what_nobody_uses_is_dropped_and_decisions_move_along() -> None:
     assert found.moved([(2, (9, 9)), (3, (4, 8))]) == ((2, (4, 8)),)
 
 
-def test_only_pure_instructions_are_dropped() -> None:
-    assert trace_signature(trace("a")[:3], PURE).text == "[]"
-    assert trace_signature(trace("a")[:3], PURE - {"SamplePerfectTile"}).text != "[]"
-
-
 def test_any_other_instruction_attribute_or_order_is_another_form() -> None:
     ours = trace_signature(trace("a"), PURE).text
     for place, change in ((0, 0), (2, 2), (3, 2)):

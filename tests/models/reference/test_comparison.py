@@ -306,13 +306,6 @@ def test_the_bound_of_a_clip_is_known_from_the_input_before() -> None:
     assert (elements.elements, elements.at_bounds) == (6, 3)
 
 
-def test_what_is_always_the_same_does_not_vary_be_it_nan() -> None:
-    elements = TellingElements()
-    for _ in range(3):
-        elements.tell(floats(np.nan, 2), floats(np.nan, 2))
-    assert not elements.varies
-
-
 @given(st.lists(st.floats(2, 100, width=16), min_size=3, max_size=9, unique=True))
 def test_numbers_apart_from_every_bound_always_tell(numbers: list[float]) -> None:
     elements = TellingElements()

@@ -60,13 +60,6 @@ MENDED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("precision", "tf32"), [("float32", "0"), ("float16", "0"), ("tfloat32", "1")]
-)
-def test_tf32_is_used_where_it_was_asked_for_and_nowhere_else(precision: str, tf32: str) -> None:
-    assert provider_options({"precision": precision})["use_tf32"] == tf32
-
-
 def test_nothing_that_decides_numbers_or_times_is_left_to_defaults() -> None:
     assert provider_options({}) == {
         "device_id": "0",

@@ -17,7 +17,7 @@ from tunegate.system.cache.shared_cache import VARIABLE, SharedCache, signing_ke
 from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, pins_at, read_pins, write_pins
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
-from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Lookup, Miss
+from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 
 def opened(config: CacheConfig, tmp_path: Path, machine: str = "one") -> SharedCache:
@@ -66,15 +66,6 @@ def test_a_server_that_is_gone_is_a_miss_and_a_note_and_what_was_learned_waits(
     assert cache.use().misses == {"store-unavailable": 1}
     assert any("EndpointConnectionError" in note for note in cache.use().notes)
     assert answer(opened(config, tmp_path)) == ExactHit((make_record(),))
-
-
-def test_times_of_this_device_come_first(tmp_path: Path) -> None:
-    ours = DeviceFingerprint(name="ours", kind="cpu", units=2, memory_bytes=8)
-    slow = make_record(device=ours, run_nanoseconds=(9_000_000,), decisions=((3, (1,)),))
-    config = CacheConfig(url="cache")
-    opened(config, tmp_path).publish([make_record(), slow])
-    cache = SharedCache(config, state=tmp_path / "x", root=tmp_path, device=ours)
-    assert answer(cache) == ExactHit((slow, make_record()))
 
 
 def test_refused_records_are_named_in_the_notes(tmp_path: Path) -> None:

@@ -167,16 +167,6 @@ def test_a_candidate_counts_only_where_it_is_named(
     assert GitHistory(project.path).since_release(None, pattern).release == release
 
 
-def test_names_without_a_version_count_by_history(tmp_path: Path) -> None:
-    project = new_repository(tmp_path / "project")
-    first = project.commit({"file": b"1"})
-    project.commit({"file": b"2"})
-    project.git("tag", "release-blue")
-    project.git("tag", "release-green", first)
-    project.commit({"file": b"3"})
-    assert GitHistory(project.path).since_release(None, "release-*").release == "release-blue"
-
-
 def test_a_commit_with_several_tags_is_known_by_the_release(origin: Checkout) -> None:
     for tag in ("v3.0.0", "v3.0.0-rc.1", "v2.9"):
         origin.git("tag", tag)

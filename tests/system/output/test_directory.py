@@ -16,7 +16,6 @@ from tunegate.errors import (
     EnvironmentUnfitError,
     ModelError,
     OutputError,
-    OutputInUseError,
 )
 from tunegate.system.output.directory import opened_output, shared_output
 from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
@@ -71,23 +70,10 @@ def test_a_new_directory_is_ours_and_git_ignores_it(checkout: Path) -> None:
     assert listed.stdout == b""
 
 
-def test_it_opens_again_when_it_was_closed_but_not_before(tmp_path: Path) -> None:
-    first = opened_output(tmp_path / "out", "run")
-    with first, pytest.raises(OutputInUseError, match="tunegate run"):
-        opened(tmp_path / "out")
-    opened(tmp_path / "out")
-
-
 def test_a_new_gate_keeps_the_plan_and_the_outcomes_it_works_from(tmp_path: Path) -> None:
     with opened_output(filled(tmp_path / "out"), "gate") as out:
         out.forget(since="gate")
         assert names(out.path) == OTHERS | PLANNING
-
-
-def test_opening_removes_nothing(tmp_path: Path) -> None:
-    out = filled(tmp_path / "out")
-    opened(out)
-    assert names(out) == OTHERS | PLANNING | GATING
 
 
 def test_the_working_directory_is_emptied_but_links_in_it_are_not_followed(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ from tunegate.system.processes.memory_limit import (
     lacked_memory,
     memory_limit,
     memory_problem,
-    memory_shares,
 )
 from tunegate.system.processes.run_child import MEMORY_VARIABLE
 from tunegate.tune.protocol import Measured, Opened
@@ -240,21 +239,6 @@ def test_children_share_what_there_is_and_leave_a_fifth() -> None:
 def test_the_kernel_is_asked_where_the_driver_of_a_gpu_does_not_disturb() -> None:
     assert memory_limit("llvm").variables == {MEMORY_VARIABLE: str(8 * GIB)}
     assert memory_limit("cuda").variables == {}
-
-
-@pytest.mark.usefixtures("ten_gibibytes")
-def test_small_models_are_built_side_by_side(tmp_path: Path) -> None:
-    models = [model(tmp_path, str(n), 1000) for n in range(3)]
-    assert memory_shares(models, cores=2) == (2, memory_limit(children=2))
-    assert memory_shares(models, cores=16) == (3, memory_limit(children=3))
-
-
-@pytest.mark.usefixtures("ten_gibibytes")
-def test_data_beside_a_model_count(tmp_path: Path) -> None:
-    small = model(tmp_path, "a", 1000)
-    with small.with_name("m.data").open("wb") as sparse:
-        sparse.truncate(100 * GIB)
-    assert memory_shares([small, small], cores=16) == (1, memory_limit())
 
 
 # Memory that was refused is told from other errors.

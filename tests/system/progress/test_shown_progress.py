@@ -84,16 +84,6 @@ def test_a_log_has_one_line_per_step_with_the_seconds_since_the_start() -> None:
     ]
 
 
-def test_a_long_step_shows_life_and_does_not_fill_the_log() -> None:
-    stream, clock = io.StringIO(), SetClock()
-    lines = PlainLog(stream, clock)
-    lines.step("tune")
-    for _ in range(100):
-        clock.now += 1.0
-        lines.update("still at it")
-    assert stream.getvalue().count("still at it") == 10
-
-
 def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -> None:
     stream, clock = io.StringIO(), SetClock()
     lines = PlainLog(stream, clock)
