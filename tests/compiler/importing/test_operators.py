@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -356,3 +357,36 @@ def test_what_is_quantized_as_it_comes_has_the_same_scale(factor: float) -> None
     feed = {"x": np.linspace(0.5, 4, 24, dtype=np.float32).reshape(4, 6) * np.float32(factor)}
     node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
     assert "DynamicQuantizeLinear" not in rewritten(operator_model(node, feed), feed)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+@pytest.mark.parametrize(
+    ("axis", "block", "scales"), [(0, 4, (2, 6)), (1, 3, (8, 2)), (1, 0, (6,)), (0, 0, ())]
+)
+def test_weights_of_four_bits_become_floats(
+    axis: int, block: int, scales: tuple[int, ...], dtype: str
+) -> None:
+    low = -8 if dtype == "int4" else 0
+    packed, zero = (
+        RANDOM.integers(low, low + 16, shape).astype(getattr(ml_dtypes, dtype))
+        for shape in ((8, 6), scales)
+    )
+    constants = {"w": packed, "s": RANDOM.random(scales, np.float32), "z": zero}
+    more: dict[str, Any] = {"block_size": block} if block else {}
+    node = helper.make_node("DequantizeLinear", ["w", "s", "z"], ["y"], axis=axis, **more)
+    assert "DequantizeLinear" not in rewritten(operator_model(node, {}, constants), {})
+
+
+def test_a_pad_fills_with_a_number_that_is_an_input() -> None:
+    feed = {"x": drawn(3, 4), "fill": np.array(7, np.float32)}
+    node = helper.make_node("Pad", ["x", "pads", "fill"], ["y"])
+    model = operator_model(node, feed, {"pads": np.array([1, 0, 2, 3])})
+    assert "Pad" not in rewritten(model, feed)
+
+
+def test_a_resize_that_smooths_before_it_shrinks_is_refused() -> None:
+    feed = {"x": drawn(1, 1, 8, 8)}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear", antialias=1)
+    constants = {"scales": np.array([1, 1, 0.5, 0.5], np.float32)}
+    with pytest.raises(UnsupportedModelError, match="it has antialiasing"):
+        rewritten(operator_model(node, feed, constants), feed)

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from tunegate.compiler.importing.graph_view import GraphView, Replacement, attribute, operand
+from tunegate.errors import UnsupportedModelError
 
 _ROI, _SCALES, _SIZES = 1, 2, 3
 _TAPS = (-1, 0, 1, 2)
@@ -25,8 +26,8 @@ class _Axis(NamedTuple):
 
 
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the nodes of a Resize whose scales or sizes are an input, for float32 without
-    antialiasing. Beside sizes, scales without elements are dropped."""
+    """Returns the nodes of a Resize whose scales or sizes are an input, for float32. Beside sizes,
+    scales without elements are dropped. Raises UnsupportedModelError for antialiasing."""
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
@@ -35,7 +36,9 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or data.dtype != np.float32:
         return None
-    if attribute(node, "antialias", 0) or _is_known(node, view):
+    if attribute(node, "antialias", 0) and result.shape != data.shape:
+        raise UnsupportedModelError("it has antialiasing")  # TVM leaves it out
+    if _is_known(node, view):
         return None
     axes = attribute(node, "axes", list(range(data.rank)))
     work = _Resizing(node, len(axes))

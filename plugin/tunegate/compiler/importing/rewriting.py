@@ -26,7 +26,13 @@ from tunegate.compiler.importing import (
 )
 from tunegate.compiler.importing import windows as declared_shapes
 from tunegate.compiler.importing.composite import with_definitions
-from tunegate.compiler.importing.graph_view import GraphView, Replacement, TensorType, operand
+from tunegate.compiler.importing.graph_view import (
+    GraphView,
+    Replacement,
+    TensorType,
+    attribute,
+    operand,
+)
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
@@ -81,6 +87,39 @@ def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
         sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
     _add_rescaling(new, operands, sums, behind, to=node.output[0])
     return new.nodes
+
+
+_PACKED = frozenset({"int4", "uint4", "int2", "uint2"})
+_SCALED_ALONG = 1
+
+
+def unpacked(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Returns the floats of weights of 4 or 2 bits, which TVM does not hold, also with a scale for
+    each block."""
+    kind = view.type_of(node.input[0])
+    if kind is None or kind.dtype.name not in _PACKED:
+        return None
+    weights, scale = view.constant(node.input[0]), view.constant(node.input[1])
+    zero = view.constant(node.input[2]) if operand(node, 2) else np.zeros_like(scale, np.int32)
+    if weights is None or scale is None or zero is None:
+        raise UnsupportedModelError(f"its {kind.dtype.name} numbers are no constants")
+    axis = attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
+    scales, zeros = (_spread(each, node, axis, weights.shape) for each in (scale, zero))
+    floats = (weights.astype(np.float32) - zeros.astype(np.float32)) * scales.astype(np.float32)
+    new = Replacement(node)
+    new.constant(floats, scale.dtype, to=node.output[0])
+    return new.nodes
+
+
+def _spread(
+    values: np.ndarray, node: onnx.NodeProto, axis: int, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Returns the scales or zero points as they meet the weights: of all, of an axis, of blocks."""
+    block = attribute(node, "block_size", 0)
+    if block:
+        return np.take(np.repeat(values, block, axis), range(shape[axis]), axis)
+    rest = [1] * (len(shape) - axis - 1)
+    return values.reshape(-1, *rest) if values.size > 1 else values.reshape(())
 
 
 def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
@@ -258,4 +297,5 @@ RULES: Mapping[str, RewritingRule] = {
     "QLinearMatMul": matrix_product,
     "QLinearConv": convolution,
     "DynamicQuantizeLinear": dynamically,
+    "DequantizeLinear": unpacked,
 }

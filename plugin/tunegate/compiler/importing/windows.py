@@ -57,8 +57,8 @@ def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
 
 
 def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Pad by inputs."""
-    window = _window(node, view, operands=(1, 3))
+    """Rewrites Pad by inputs, or with a number that is an input."""
+    window = _window(node, view, operands=(1, 2, 3))
     count = _length(operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
         return None
