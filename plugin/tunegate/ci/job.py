@@ -367,7 +367,7 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     if asked.no_base:
         return repository.revisions_without_base(asked.head or None)
     if asked.base or asked.head:
-        return repository.asked_revisions(asked.base or None, asked.head or None)
+        return repository.revisions(asked.base or None, asked.head or None)
     return _name_target(_find_revisions(repository, event.revisions), event)
 
 

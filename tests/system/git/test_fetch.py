@@ -304,9 +304,9 @@ def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_no_longer_has(
     job.git("checkout", "-q", "--detach", "origin/topic")
     job.git("branch", "-q", "-D", "main")
     repository = GitRepository(job.path)
-    assert repository.asked_revisions("main", None).base == commit_of(events_origin, "main~1")
+    assert repository.revisions("main", None).base == commit_of(events_origin, "main~1")
     events_origin.git("branch", "-m", "main", "trunk")
     with pytest.raises(RevisionError, match='the remote has no branch "main" any more'):
-        repository.asked_revisions("main", None)
+        repository.revisions("main", None)
     events_origin.path.rename(tmp_path / "out of reach")
-    assert repository.asked_revisions("main", None).base == job.git("rev-parse", "origin/main~1")
+    assert repository.revisions("main", None).base == job.git("rev-parse", "origin/main~1")

@@ -119,19 +119,6 @@ def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(
     assert "nightly" not in shallow.git("tag")
 
 
-def test_old_tags_are_told_as_such_where_the_remote_does_not_answer_or_has_moved_one(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    kept = clone(origin, tmp_path / "kept")
-    told = "everything since release v2, by the tags that are here: the remote did not answer, "
-    origin.git("tag", "-f", "v1", "HEAD~1")
-    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
-    origin.git("tag", "-f", "v1", kept.git("rev-parse", "v1"))
-    assert not GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
-    origin.path.rename(tmp_path / "moved")
-    assert GitHistory(kept.path).since_release(None, "v*").reason.startswith(told)
-
-
 def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(
     tmp_path: Path,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +25,11 @@ from tunegate.system.git.fetch import (
     is_commit_id,
     is_shallow,
     merge_base,
+    tags_here,
 )
 from tunegate.system.git.named_revision import (
     default_branch,
+    fetch_if_branch,
     is_beside_default,
     known_default_branch,
     named_branches,
@@ -133,11 +135,13 @@ class GitHistory:
     def revisions(self, base: str | None, head: str | None) -> Revisions:
         """Returns the head against the point where it left the base branch, or on that branch
         against its parent. Without a base (or with zeros, by which CIs mean "no commit before")
-        that is the default branch; any other base is one commit, taken literally. Raises
-        RevisionError, NoBaselineError, EnvironmentUnfitError."""
+        that is the default branch; any other base is one commit, taken literally. A branch is
+        fetched, as a kept clone has an old one. Raises RevisionError, NoBaselineError,
+        EnvironmentUnfitError."""
         commit = self.named(head or "HEAD", "--head")
         if base is None or (is_commit_id(base) and set(base) == {"0"}):
             return self._against(default_branch(self._git), commit)
+        fetch_if_branch(self._git, base)
         given = self.named(base, "--base")
         branches = named_branches(self._git, base)
         if branches:
@@ -153,7 +157,7 @@ class GitHistory:
         """Returns the head against the release before it. Tags are fetched each time, as a kept
         clone has old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
         commit = self.named(head or "HEAD", "--head")
-        is_current = fetch_tags(self._git, pattern)
+        told = fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
         if release is None:
             message = (
@@ -161,11 +165,11 @@ class GitHistory:
                 f"release, or say in gate.release-tags what release tags are called."
             )
             raise RevisionError(message)
-        doubt = ", by the tags that are here: the remote did not answer, or has moved one"
+        doubt = _doubt_of(release, tags_here(self._git, pattern), told)
         return Revisions(
             base=release.commit,
             head=commit,
-            reason=f"everything since release {release.tag}{'' if is_current else doubt}",
+            reason=f"everything since release {release.tag}{doubt}",
             release=release.tag,
         )
 
@@ -320,6 +324,16 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
     highest = max((_numbers(each.tag) for each in found), default=())
     equal = [each for each in found if _numbers(each.tag) == highest]
     return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
+
+
+def _doubt_of(release: Release, here: Mapping[str, str], told: Mapping[str, str] | None) -> str:
+    """Returns why another release may be the right one, '' if the tags here are the remote's."""
+    if told is None:
+        return ", by the tags that are here: the remote did not answer"
+    if release.tag not in told:
+        return ", a tag that the remote does not have"
+    moved = sorted(tag for tag, found in told.items() if here.get(tag, found) != found)
+    return f", by the tags that are here: the remote has moved {moved[0]}" if moved else ""
 
 
 def _version_key(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:

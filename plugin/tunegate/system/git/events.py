@@ -14,7 +14,7 @@ from tunegate.system.git.fetch import (
     is_ref,
     is_shallow,
 )
-from tunegate.system.git.named_revision import default_branch, fetch_if_branch, short
+from tunegate.system.git.named_revision import default_branch, short
 
 _OF_A_MERGE = 2
 """The number of a merge's parents."""
@@ -91,13 +91,6 @@ class GitEvents(GitHistory):
     def parent_revisions(self, default_branch: str) -> Revisions:
         """Returns the checked out revision, which is on the default branch, against its parent."""
         return self._against_parent(self.head(), f"the head is on {default_branch}")
-
-    def asked_revisions(self, base: str | None, head: str | None) -> Revisions:
-        """Returns the revisions that the job names. A remote branch is fetched: a reused checkout
-        has an old one."""
-        if base is not None:
-            fetch_if_branch(self._git, base)
-        return self.revisions(base, head)
 
     def push_revisions(
         self, before: str, after: str, default_branch: str = "", *, is_default: bool = False

@@ -4,7 +4,7 @@ fetched when they are read."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tunegate.system.git.process import GitProcess
@@ -107,15 +107,27 @@ def fetch_tag(git: GitProcess, name: str) -> None:
         git.text(*_FETCH, *depth, "origin", f"{ref}:{ref}")
 
 
-def fetch_tags(git: GitProcess, pattern: str) -> bool:
+def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     """Fetches the matching tags, with all the history that a shallow clone lacks, as a release may
-    be any number of commits back. Returns whether the tags here are the remote's of now: it may be
-    unreachable, or have moved one."""
+    be any number of commits back. Returns those that the remote has now, with their objects; None
+    if it does not answer, and the tags here without a remote. A tag that is here stays as it is."""
     if git.text("config", "--get", "remote.origin.url") is None:
-        return True
+        return tags_here(git, pattern)
+    ask = ("ls-remote", "--refs", "origin", f"refs/tags/{pattern}")
+    said = git.text(*ask, limit_seconds=ASK_SECONDS)
+    if said is None:
+        return None
     whole = ("--unshallow",) if is_shallow(git) else ()
-    tags = f"refs/tags/{pattern}:refs/tags/{pattern}"
-    return git.text(*_FETCH, *whole, "origin", tags) is not None
+    git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
+    lines = (line.split() for line in said.splitlines())
+    return {name.removeprefix("refs/tags/"): found for found, name in lines}
+
+
+def tags_here(git: GitProcess, pattern: str) -> Mapping[str, str]:
+    """Returns the matching tags with their objects."""
+    shown = "--format=%(objectname) %(refname:lstrip=2)"
+    lines = (git.text("for-each-ref", shown, f"refs/tags/{pattern}") or "").splitlines()
+    return {name: found for found, name in map(str.split, lines)}
 
 
 # The commit at which two histories parted, even if a clone has only their ends.

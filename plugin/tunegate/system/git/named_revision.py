@@ -63,11 +63,13 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
 
 def fetch_if_branch(git: GitProcess, name: str) -> None:
     """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
-    longer has it: a kept clone's copy is as old as that."""
-    if is_commit_id(name) or fetch_branch(git, _plain(name)) is not None:
-        return
+    longer has it: a kept clone's copy is as old as that. A remote that does not answer changes
+    nothing."""
+    is_there = None if is_commit_id(name) else has_branch(git, _plain(name))
+    if is_there:
+        fetch_branch(git, _plain(name))
     is_known = any(is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
-    if not is_known and is_ref(git, _remote_ref(name)) and has_branch(git, _plain(name)) is False:
+    if is_there is False and not is_known and is_ref(git, _remote_ref(name)):
         message = (
             f'--base: the remote has no branch "{_plain(name)}" any more, and the one here is old. '
             "Name a branch that it has."
