@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -21,93 +22,144 @@ from tunegate.tune.expected_time import (
 )
 from tunegate.tune.parallel_measurement import CheckedBatch, Parallelism, corrected_batch, to_check
 from tunegate.tune.protocol import Measured
+from tunegate.tune.searchers import searchers_for
 from tunegate.tune.tuning_run import Throughput
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 CORES = WORKERS = 16
-FIND_SECONDS, BUILD_SECONDS, RUN_SECONDS = 0.39, 1.56, 0.07
-"""Of one candidate, as a machine with an H200 and 16 cores took."""
-LOOK_AHEAD = 4
+BATCH = 8
 JOINING_SECONDS = 20.0
 STEP_SECONDS = 0.01
 
 
-def result(number: int = 1, build: float = BUILD_SECONDS, waited: float = 0.0) -> Measured:
+class Cost(NamedTuple):
+    """Seconds of one candidate: those of a core to find and to build it, those of the device."""
+
+    find: float
+    build: float
+    run: float = 0.07
+
+
+H200 = Cost(find=0.39, build=1.56)
+"""As a machine with an H200 and 16 cores took, before texts were compiled without headers."""
+SMALL, LARGE = Cost(find=0.09, build=0.61), Cost(find=0.20, build=1.07)
+"""Seconds of CPU by `benchmarks.tuning.gpu_candidate_cost`: a transformer and squeezenet."""
+
+
+def result(number: int = 1, build: float = H200.build, waited: float = 0.0) -> Measured:
     return Measured(
         number=number,
         status="ok",
         nanoseconds=(1000,),
         build_seconds=build,
-        run_seconds=RUN_SECONDS + waited,
+        run_seconds=H200.run + waited,
         waited_seconds=waited,
     )
 
 
+class Rate(NamedTuple):
+    candidates_a_second: float
+    gpu_is_busy: float
+    """The share of the time in which any candidate is on the device."""
+
+
 class Machine:
-    """Search children and workers on the same cores, which they share fairly. Each is the seconds
-    of work that are left of its candidate, or None where it has none."""
+    """Virtual cores and a device, with the laws of a tuning run: search children find batches,
+    workers build candidates and run them. All that compute share the cores fairly. A build takes
+    half to one and a half times its mean."""
 
-    def __init__(self, searchers: int, *, grows: bool) -> None:
+    def __init__(self, cost: Cost, searchers: int) -> None:
+        self.cost = cost
         self.throughput = Throughput(WORKERS, CORES)
-        self.searchers: list[float | None] = [None] * searchers
-        self.workers: list[float | None] = [None] * WORKERS
+        self.finding: list[float | None] = [None] * searchers
+        self.building: list[float | None] = [None] * WORKERS
+        self.running: list[float | None] = [None] * WORKERS
         self.joining: list[float] = []
-        self.grows, self.queue, self.measured, self.now = grows, 0, 0, 0.0
+        self.queue = self.measured = 0
+        self.now = self.busy_seconds = 0.0
+        self.draw = random.Random(1)
 
-    def run(self, seconds: float) -> float:
-        """Returns the candidates a second."""
-        before, until = self.measured, self.now + seconds
+    def run(self, seconds: float) -> Rate:
+        measured, busy, until = self.measured, self.busy_seconds, self.now + seconds
         while self.now < until:
             self._step()
-        return (self.measured - before) / seconds
+        return Rate((self.measured - measured) / seconds, (self.busy_seconds - busy) / seconds)
 
     def _step(self) -> None:
         self.now += STEP_SECONDS
-        for n, left in enumerate(self.searchers):
-            if left is None and self.queue < LOOK_AHEAD:
-                self.searchers[n] = FIND_SECONDS
-        for n, left in enumerate(self.workers):
-            if left is None and self.queue:
+        for n, left in enumerate(self.finding):
+            if left is None and self.queue < self.throughput.look_ahead():
+                self.finding[n] = self.cost.find * BATCH
+        for n in range(WORKERS):
+            if self.building[n] is None and self.running[n] is None and self.queue:
                 self.queue -= 1
-                self.workers[n] = BUILD_SECONDS + RUN_SECONDS
-        at_work = sum(left is not None for left in (*self.searchers, *self.workers))
-        done = STEP_SECONDS * min(1.0, CORES / max(1, at_work))
-        found, built = (_worked(each, done) for each in (self.searchers, self.workers))
-        self.queue += found
-        self.measured += built
-        for _ in range(found):
-            self.throughput.note_proposal(FIND_SECONDS, 1)
-        for _ in range(built):
-            self.throughput.note_result(result())
+                self.building[n] = self.cost.build * self.draw.uniform(0.5, 1.5)
+        self.busy_seconds += STEP_SECONDS * any(left is not None for left in self.running)
+        computing = sum(left is not None for left in (*self.finding, *self.building))
+        done = STEP_SECONDS * min(1.0, CORES / max(1, computing))
+        measured = _work_on(self.running, STEP_SECONDS)
+        found = _work_on(self.finding, done)
+        for n in _work_on(self.building, done):
+            self.running[n] = self.cost.run
+        self.queue += BATCH * len(found)
+        self.measured += len(measured)
+        for _ in found:
+            self.throughput.note_proposal(self.cost.find * BATCH, BATCH)
+        for n in measured:
+            self.throughput.note_result(result(n, build=self.cost.build))
         self._grow()
 
     def _grow(self) -> None:
-        if self.grows:
-            have = len(self.searchers) + len(self.joining)
-            wanted = self.throughput.searchers(have)
-            self.joining += [self.now + JOINING_SECONDS] * (wanted - have)
+        have = len(self.finding) + len(self.joining)
+        wanted = self.throughput.searchers(have)
+        self.joining += [self.now + JOINING_SECONDS] * (wanted - have)
         ready = [at for at in self.joining if at <= self.now]
         self.joining = [at for at in self.joining if at > self.now]
-        self.searchers += [None] * len(ready)
+        self.finding += [None] * len(ready)
 
 
-def _worked(all_left: list[float | None], done: float) -> int:
-    """Works on each candidate, and returns how many are ready."""
-    ready = 0
+def _work_on(all_left: list[float | None], seconds: float) -> list[int]:
+    """Works on each of these. Returns the places of those that are done."""
+    done = []
     for n, left in enumerate(all_left):
         if left is not None:
-            all_left[n] = left - done if left > done else None
-            ready += left <= done
-    return ready
+            all_left[n] = left - seconds if left > seconds else None
+            if left <= seconds:
+                done.append(n)
+    return done
+
+
+def most(cost: Cost) -> float:
+    """Returns the candidates a second that the cores have time for."""
+    return CORES / (cost.find + cost.build)
+
+
+FOR_A_GPU = searchers_for(WORKERS, CORES, "cuda", 30)
 
 
 def test_children_that_join_by_measurement_take_all_that_the_cores_give() -> None:
-    machine = Machine(1, grows=True)
+    machine = Machine(H200, 1)
     machine.run(60.0)
-    most = CORES / (FIND_SECONDS + BUILD_SECONDS + RUN_SECONDS)
-    assert most == pytest.approx(7.9, abs=0.05)
-    assert machine.run(60.0) > 0.95 * most
-    assert len(machine.searchers) == 4
+    assert machine.run(60.0).candidates_a_second > 0.95 * most(H200)
+    assert len(machine.finding) == 4
+
+
+@pytest.mark.parametrize("cost", [SMALL, LARGE], ids=["small kernels", "large kernels"])
+def test_sixteen_cores_tune_eight_candidates_a_second_and_keep_a_gpu_busy(cost: Cost) -> None:
+    rate = Machine(cost, FOR_A_GPU).run(120.0)
+    assert rate.candidates_a_second > max(8.0, 0.9 * most(cost))
+    assert rate.gpu_is_busy > 0.4
+
+
+def test_the_search_looks_ahead_for_what_workers_take_while_a_batch_is_found() -> None:
+    throughput = Throughput(WORKERS, CORES)
+    assert throughput.look_ahead() == 4
+    throughput.note_proposal(BATCH * 0.09, BATCH)
+    for number in range(8):
+        throughput.note_result(result(number, build=2.0))
+    assert throughput.look_ahead() == 6  # what sixteen workers take in 0.72 s
+    throughput.note_proposal(BATCH * 0.69, BATCH)  # 3.12 s for a batch, in the mean
+    assert throughput.look_ahead() == 25
 
 
 def test_nobody_joins_before_costs_are_known_nor_where_the_search_is_fast() -> None:

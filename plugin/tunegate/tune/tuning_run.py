@@ -31,10 +31,6 @@ from tunegate.tune.workers import WORKERS_LOG, Executor
 from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
-_LOOK_AHEAD = 4
-"""Below so many waiting candidates more are searched for; with many workers, one for each group of
-as many. Two candidates take longer to measure than a batch takes to find. Looking further ahead
-would search without their results."""
 _UNMEASURED_SHARE = 0.02
 _WORTH_JOINING_SECONDS = 60.0
 _BUSY_EVERY_SECONDS = 1.0
@@ -69,7 +65,6 @@ class TuningRun:
         self._search = Searchers(request, workloads, workers, self._directory, searcher)
         self._throughput = Throughput(workers, usable_cores())
         self._busy_read_at = spending.clock.monotonic()
-        self._look_ahead = max(_LOOK_AHEAD, workers // _LOOK_AHEAD)
         self._policy = msgspec.structs.replace(
             policy_for(workers, len(workloads)),
             min_gain_percent_per_minute=spending.budget.min_gain_percent_per_minute,
@@ -110,8 +105,9 @@ class TuningRun:
         while not self._spending.is_out(reserve := self._reserve()):
             if self._is_fast_enough():
                 return "target-latency"
-            if self._pool.waiting < self._look_ahead:
-                self._ask_for_candidates(reserve)
+            while self._pool.waiting < self._throughput.look_ahead():
+                if not self._ask_for_candidates(reserve):
+                    break
             if self._search.are_idle and not self._pool.pending:
                 is_spent = self._spending.trials_left(self._used_trials()) == 0
                 return "budget" if is_spent else "converged"
@@ -184,11 +180,12 @@ class TuningRun:
     def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
         return [h for h in self._histories if h.needs_default or (of_all and not h.is_started)]
 
-    def _ask_for_candidates(self, reserve: float) -> None:
+    def _ask_for_candidates(self, reserve: float) -> bool:
+        """Asks for a batch. Returns whether one is worth it, and its child is free."""
         states = [self._searchable(history) for history in self._histories]
         choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
         if choice is None:
-            return
+            return False
         history = self._histories[choice.index]
         room = history.room(self._in_flight(history.workload))
         is_new = not self._search.knows(history.workload)
@@ -204,6 +201,7 @@ class TuningRun:
             )
         )
         history.is_started = True
+        return True
 
     def _searchable(self, history: TaskHistory) -> TaskState:
         """Returns the state of a task for the choice of the next one."""
@@ -343,6 +341,9 @@ _ENOUGH = 8
 """Costs are known from so many candidates on: the first of each task pays for its space."""
 _MOST_SHARE = 0.5
 """The most cores that search, as a share: candidates must be built as well."""
+_LOOK_AHEAD = 4
+"""The least look-ahead; with many workers, one for each group of as many. On a CPU two candidates
+take longer to measure than a batch takes to find."""
 
 
 class Throughput:
@@ -350,7 +351,7 @@ class Throughput:
 
     def __init__(self, workers: int, cores: int) -> None:
         self._workers, self._cores = workers, cores
-        self._found = self._measured = 0
+        self._found = self._measured = self._proposals = 0
         self._search_seconds = self._build_seconds = self._device_seconds = 0.0
         self._waited_for_device = 0.0
         self._waits = {"search": 0.0, "workers": 0.0}
@@ -359,6 +360,7 @@ class Throughput:
     def note_proposal(self, seconds: float, candidates: int) -> None:
         self._search_seconds += seconds
         self._found += candidates
+        self._proposals += 1
 
     def note_result(self, measured: Measured) -> None:
         self._measured += 1
@@ -379,13 +381,28 @@ class Throughput:
         """The children that must search for the workers to have enough, of which there are so many
         `now`: as many candidates as the workers take in a second, times the seconds that one takes
         to be found."""
-        if min(self._found, self._measured) < _ENOUGH:
-            return now
-        of_worker = (self._build_seconds + self._device_seconds) / self._measured
+        of_worker = self._worker_seconds()
         if not of_worker:
             return now
         wanted = math.ceil(self._workers * self._search_seconds / self._found / of_worker)
         return max(now, min(wanted, int(_MOST_SHARE * self._cores)))
+
+    def look_ahead(self) -> int:
+        """Returns the number of waiting candidates below which more are searched for: as many as
+        the workers take while a batch is found, two for each worker at most. Looking further ahead
+        would search without the results of those that wait."""
+        least = max(_LOOK_AHEAD, self._workers // _LOOK_AHEAD)
+        of_worker = self._worker_seconds()
+        if not of_worker:
+            return least
+        of_batch = self._search_seconds / self._proposals
+        return max(least, math.ceil(self._workers * min(2.0, of_batch / of_worker)))
+
+    def _worker_seconds(self) -> float:
+        """Returns the seconds that a candidate keeps a worker, 0 before that is known."""
+        if min(self._found, self._measured) < _ENOUGH:
+            return 0.0
+        return (self._build_seconds + self._device_seconds) / self._measured
 
     def notes(self) -> tuple[str, ...]:
         """Returns a line for the report, none if nothing was measured."""
