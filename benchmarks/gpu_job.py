@@ -1,9 +1,10 @@
 """The job of one lease of a GPU: what is worth most comes first, and each step has a limit.
 
-After each step its figures are written to <out>/gpu.json, with the verdicts and outcomes of the job
-beside it: a lease that is cut short still leaves what was measured until then. A step whose limit
-does not fit into the seconds that are left gets these, and none begins with less than ten.
-Ends with 1 where a step did not end as it should.
+Before and after each step the figures are written to <out>/gpu.json, with the verdicts, outcomes
+and other artifacts of the job beside it: a lease that is cut short still leaves what was measured
+until then. A step whose limit does not fit into the seconds that are left gets these, and none
+begins with less than thirty. Whatever a step does, the next one begins. Ends with 1 where one did
+not end as it should.
 
     benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...]     # on a machine without a network
 """
@@ -16,20 +17,30 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from benchmarks.kit.command import Many, command_line
+from benchmarks.kit.markdown_tables import tables
 from benchmarks.kit.model_changes import new_weights
 
-_FEW_SECONDS = 10
+_FEW_SECONDS = 30
 _GRACE_SECONDS = 20
+_KILLED_SECONDS = 10
+_MOST_BYTES = 4 << 20
+"""Of an artifact that is kept."""
+_SECONDS = "{seconds}"
+"""In a command: what it may take to end by itself."""
+_TO_END_SECONDS = 40
 _PRODUCTS = {"MatMul", "Gemm", "Conv"}
 _CONFIG = """\
 models:
@@ -45,37 +56,32 @@ cache:
 """
 _TUNEGATE = (sys.executable, "-P", "-m", "tunegate")
 _BENCHMARK = (sys.executable, "-m")
-_FIRST_PICKS = "transformer-128 --seconds 160 --per-task 64 --tasks 4"
+_FIRST_PICKS = f"transformer-128 --seconds {_SECONDS} --per-task 64 --tasks 4"
 
 
 class Step(NamedTuple):
-    """A command, the code that it ends with where all is right, and what of its output is kept."""
+    """A command, and the code that it ends with where all is right."""
 
     name: str
     command: tuple[str, ...]
     limit_seconds: float
     expected: int = 0
-    keeps: str = ""
     prepare: Callable[[], None] | None = None
+
+    @property
+    def is_of_job(self) -> bool:
+        """Whether it runs in the repository of the job, not in this checkout."""
+        return self.command[: len(_TUNEGATE)] == _TUNEGATE
 
 
 def steps(repository: Path, minutes: float, changed: Path) -> list[Step]:
     """In the order of their worth. `changed` is the model that two of them change."""
-    run = (*_TUNEGATE, "run", "--base", "HEAD~1", "--minutes", "0.5")
+    run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", "0.5")
     return [
         Step("doctor", (*_TUNEGATE, "doctor", "-v"), 120),
-        Step("warm", (*_TUNEGATE, "warm", "--minutes", str(minutes)), 280, keeps="outcome-0.json"),
-        Step(
-            *("weights", run, 170),
-            keeps="verdict.json",
-            prepare=lambda: _commit(repository, changed, new_weights),
-        ),
-        Step(
-            *("slower", run, 170),
-            expected=1,
-            keeps="verdict.json",
-            prepare=lambda: _commit(repository, changed, more_work),
-        ),
+        Step("warm", (*_TUNEGATE, "warm", "-v", "--minutes", str(minutes)), 280),
+        Step("weights", run, 170, prepare=lambda: _commit(repository, changed, new_weights)),
+        Step("slower", run, 170, 1, prepare=lambda: _commit(repository, changed, more_work)),
         # What is found first, by what many more find: the goal is 0.9 of 64.
         Step("first", (*_BENCHMARK, "benchmarks.tuning.gpu_tuning", *_FIRST_PICKS.split()), 230),
         Step("tests", (*_BENCHMARK, "pytest", "-q", "-m", "gpu", "tests/gpu"), 300),
@@ -139,42 +145,69 @@ def prepared_repository(at: Path, models: Sequence[Path], config: str) -> Path:
 
 
 def carried_out(step: Step, at: Path, out: Path, limit_seconds: float) -> dict[str, Any]:
-    """How the step ended, with its log under `out`. A step out of time is interrupted, as a user
-    would, so that it writes what it has."""
-    if step.prepare is not None:
-        step.prepare()
-    began = time.monotonic()
+    """How the step ended, with its log and artifacts under `out`. A step out of time is
+    interrupted, as a user would, so that it writes what it has. A step that cannot begin is told
+    like one that fails."""
+    began, written_before = time.monotonic(), time.time()
     log = out / f"{step.name}.log"
-    with log.open("w") as written:
-        process = subprocess.Popen(
-            step.command, cwd=at, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        try:
-            code: int | None = process.wait(limit_seconds)
-        except subprocess.TimeoutExpired:
-            code = None
-            _end(process)
-    figures = {
+    code: int | None = None
+    try:
+        log.write_text("")
+        if step.prepare is not None:
+            step.prepare()
+        code = _end_code(step, at, log, limit_seconds)
+    except Exception as error:  # noqa: BLE001 -- the next step is worth as much
+        with log.open("a") as written:
+            written.write(f"\n{type(error).__name__}: {error}\n")
+    text = log.read_text(errors="replace") if log.is_file() else ""
+    return {
         "step": step.name,
         "exit_code": code,
         "expected": step.expected,
         "is_as_expected": code == step.expected,
         "seconds": round(time.monotonic() - began, 1),
-        "last_line": (log.read_text(errors="replace").strip().splitlines() or [""])[-1][:200],
+        "limit_seconds": round(limit_seconds),
+        "last_line": (text.strip().splitlines() or [""])[-1][:200],
+        "tables": [msgspec.to_builtins(each) for each in tables(text)],
+        "kept": _keep_artifacts(step, at, out, written_before) if step.is_of_job else [],
     }
-    kept = at / ".tunegate" / step.keeps
-    if step.keeps and kept.is_file():
-        shutil.copyfile(kept, out / f"{step.name}.{step.keeps}")
-    return figures
+
+
+def _end_code(step: Step, at: Path, log: Path, limit_seconds: float) -> int | None:
+    """The exit code of the command, None where it was out of time."""
+    own = str(max(_FEW_SECONDS, round(limit_seconds) - _TO_END_SECONDS))
+    command = [each.replace(_SECONDS, own) for each in step.command]
+    with log.open("a") as written:
+        process = subprocess.Popen(
+            command, cwd=at, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            return process.wait(limit_seconds)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    os.killpg(process.pid, signal.SIGINT)
-    try:
-        process.wait(_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Ends it. A process that the driver holds cannot be killed, and is left behind."""
+    for number, seconds in ((signal.SIGINT, _GRACE_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            return
+
+
+def _keep_artifacts(step: Step, at: Path, out: Path, written_after: float) -> list[str]:
+    """Copies what this step has written to `.tunegate`: what an earlier one left is not its own."""
+    kept = []
+    for file in sorted((at / ".tunegate").glob("*.json")):
+        with suppress(OSError):
+            state = file.stat()
+            if state.st_mtime >= written_after and state.st_size <= _MOST_BYTES:
+                shutil.copyfile(file, out / f"{step.name}.{file.name}")
+                kept.append(f"{step.name}.{file.name}")
+    return kept
 
 
 def _commit(
@@ -189,10 +222,19 @@ def _git(at: Path, *arguments: str) -> None:
     subprocess.run(["git", *identity, *arguments], cwd=at, check=True)
 
 
-def _written(out: Path, machine: str, done: Sequence[dict[str, Any]]) -> None:
+def _write(out: Path, machine: str, done: Sequence[dict[str, Any]]) -> None:
     fresh = out / "gpu.json.fresh"
     fresh.write_text(json.dumps({"machine": machine, "steps": list(done)}, indent=1))
     fresh.replace(out / "gpu.json")
+
+
+def _models(given: Sequence[str], folder: Path) -> list[Path]:
+    """The models of the job: those that are given, else some of the benchmarks' own."""
+    if given:
+        return [Path(each).resolve() for each in given]
+    from benchmarks.kit.models import saved  # noqa: PLC0415 -- other imports than its own models
+
+    return [saved(name, folder) for name in ("transformer", "resnet50")]
 
 
 def main() -> int:
@@ -200,37 +242,41 @@ def main() -> int:
         __doc__,
         out=".gpu-results",
         seconds=560.0,
+        spent=0.0,
         minutes=2.0,
         models=Many(str, is_required=False),
         config="",
         steps=Many(str, is_required=False),
     )
-    began, checkout = time.monotonic(), Path.cwd()
+    began, checkout = time.monotonic() - options.spent, Path.cwd()
     out = Path(options.out).resolve()
-    scratch = out / "job"
-    shutil.rmtree(scratch, ignore_errors=True)
-    files = [Path(each).resolve() for each in options.models or ()]
-    if not files:
-        from benchmarks.kit.models import saved  # noqa: PLC0415 -- other imports than its own models
-
-        out.mkdir(parents=True, exist_ok=True)
-        files = [saved(name, out) for name in ("transformer", "resnet50")]
-    config = Path(options.config).read_text() if options.config else _CONFIG
-    repository = prepared_repository(scratch, files, config)
+    out.mkdir(parents=True, exist_ok=True)
     machine = os.environ.get("GPU_MACHINE", "")
+    # Not under `out`, which has to come back: models and builds are large.
+    scratch = Path(tempfile.mkdtemp(prefix="gpu-job-"))
+    repository, changed, unprepared = scratch / "job", Path(), ""
+    try:
+        files = _models(options.models or (), scratch)
+        config = Path(options.config).read_text() if options.config else _CONFIG
+        changed = prepared_repository(repository, files, config) / "models" / files[0].name
+    except Exception as error:  # noqa: BLE001 -- some steps need no repository
+        unprepared = f"the job has no repository: {type(error).__name__}: {error}"
     done: list[dict[str, Any]] = []
-    for step in steps(repository, options.minutes, repository / "models" / files[0].name):
-        left = options.seconds - (time.monotonic() - began)
+    for step in steps(repository, options.minutes, changed):
         if options.steps and step.name not in options.steps:
             continue
-        if left < _FEW_SECONDS:
+        left = options.seconds - (time.monotonic() - began)
+        limit = min(step.limit_seconds, left)
+        if step.is_of_job and unprepared:
+            done.append({"step": step.name, "is_as_expected": False, "last_line": unprepared})
+        elif left < _FEW_SECONDS:
             done.append({"step": step.name, "is_left_out": True})
         else:
-            at = checkout if step.command[: len(_TUNEGATE)] != _TUNEGATE else repository
-            figures = carried_out(step, at, out, min(step.limit_seconds, left))
-            done.append(figures)
-            print(f"== {step.name}: {figures['last_line']}", flush=True)
-        _written(out, machine, done)
+            _write(out, machine, [*done, {"step": step.name, "is_running": True}])
+            done.append(carried_out(step, repository if step.is_of_job else checkout, out, limit))
+        _write(out, machine, done)
+        print(f"== {step.name}: {done[-1].get('last_line', 'left out')}", flush=True)
+    shutil.rmtree(scratch, ignore_errors=True)
     return int(any(not each.get("is_as_expected", True) for each in done))
 
 

@@ -61,6 +61,55 @@ def test_a_step_out_of_time_is_interrupted_and_told(tmp_path: Path) -> None:
     assert "so far" in (tmp_path / "slow.log").read_text()
 
 
+def test_a_step_is_told_how_long_it_has_and_its_tables_are_kept(tmp_path: Path) -> None:
+    text = "print('| model | ms |'); print('|---|--:|'); print('| m | {seconds} |')"
+    figures = carried_out(Step("first", (sys.executable, "-c", text), 600), tmp_path, tmp_path, 200)
+    assert figures["is_as_expected"]
+    (table,) = figures["tables"]
+    assert (table["columns"], table["rows"]) == (("model", "ms"), (("m", "160"),))
+
+
+def test_a_step_that_cannot_begin_is_told_like_one_that_fails(tmp_path: Path) -> None:
+    def prepare() -> None:
+        raise OSError("no space left")
+
+    true = (sys.executable, "-c", "")
+    for step in (Step("a", true, 9, prepare=prepare), Step("b", ("no-such-program",), 9)):
+        figures = carried_out(step, tmp_path, tmp_path, 9)
+        assert (figures["exit_code"], figures["is_as_expected"]) == (None, False)
+        assert "Error: " in figures["last_line"]
+
+
+def test_an_artifact_of_an_earlier_step_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+    artifacts = tmp_path / ".tunegate"
+    artifacts.mkdir()
+    (artifacts / "verdict.json").write_text("{}")
+    os.utime(artifacts / "verdict.json", (0, 0))
+    (artifacts / "outcome-0.json").write_text("{}")
+    os.utime(artifacts / "outcome-0.json", (2**32, 2**32))  # written while the step runs
+    step = Step("slower", (sys.executable, "-P", "-m", "tunegate", "--version"), 60)
+    assert carried_out(step, tmp_path, tmp_path, 60)["kept"] == ["slower.outcome-0.json"]
+    assert not (tmp_path / "slower.verdict.json").exists()
+
+
+def test_without_a_repository_the_steps_that_need_none_run(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks.gpu_job", "--out", str(tmp_path / "out")),
+            *("--models", str(tmp_path / "none.onnx"), "--steps", "doctor", "gate"),
+            *("--seconds", "31", "--spent", "2"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    doctor, gate = json.loads((tmp_path / "out" / "gpu.json").read_text())["steps"]
+    assert doctor["last_line"].startswith("the job has no repository: FileNotFoundError")
+    assert gate == {"step": "gate", "is_left_out": True}
+
+
 @pytest.mark.cuda_stand_in
 def test_the_script_starts_and_leaves_figures_after_each_step(
     tmp_path: Path, cuda_stand_in: WhatCuda

@@ -21,7 +21,7 @@ from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.
 
-_LIMIT_SECONDS = 120.0
+_LIMIT_SECONDS = 60.0
 _LEAST_CAPABILITY = 8.0
 
 
