@@ -20,7 +20,7 @@ from tunegate.tune.candidate_filter import AUDIT_SHARE, picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.protocol import Candidate, Measured, Schedule
-from tunegate.tune.samples import copied_statements, is_bloated, spills
+from tunegate.tune.samples import copied_statements, exceeds_a_gpu, is_bloated
 from tunegate.tune.task_history import (
     Prediction,
     TaskHistory,
@@ -293,5 +293,21 @@ GPU = LoopNest(tuple((place, level) for level in range(5) for place in (0, 1)))
 def test_sums_that_need_more_registers_than_a_gpu_has_are_not_tried(
     rows: tuple[int, ...], columns: tuple[int, ...], is_spilled: bool
 ) -> None:
-    assert spills(GPU, (rows, columns)) is is_spilled
-    assert not spills(INNER, (rows[:4], columns[:4]))
+    assert exceeds_a_gpu(GPU, (rows, columns)) is is_spilled
+    assert not exceeds_a_gpu(INNER, (rows[:4], columns[:4]))
+
+
+@pytest.mark.parametrize(
+    ("threads", "is_of_warps", "is_refused"),
+    [
+        *((16, False, True), (32, False, False), (1024, False, False), (2048, False, True)),
+        *((1, True, False), (32, True, False), (64, True, True)),
+    ],
+)
+def test_a_block_has_at_least_a_warp_and_at_most_what_the_card_has(
+    threads: int, is_of_warps: bool, is_refused: bool
+) -> None:
+    """For tensor cores the third level has warps, and the second one blocks, not sums."""
+    nest = replace(GPU, least_threads=32, most_threads=1024, is_of_warps=is_of_warps)
+    blocks = 512 if is_of_warps else 1
+    assert exceeds_a_gpu(nest, ((8, blocks, threads, 1, 1), (8, 1, 1, 1, 1))) is is_refused

@@ -22,6 +22,9 @@ _SAMPLES = (
     "SampleComputeLocation",
 )
 _UNROLL = "meta_schedule.unroll_explicit"
+_LEAST_THREADS = "meta_schedule.thread_extent_low_inclusive"
+_MOST_THREADS = "meta_schedule.thread_extent_high_inclusive"
+_OF_WARPS = "warp_execution"
 Decided = tuple[tuple[int, ...], ...]
 """The values of each decision of a sketch."""
 
@@ -30,12 +33,17 @@ class LoopNest(msgspec.Struct, frozen=True):
     """`order` has the loops of the tiled block, outermost first, each as (index of the sketch's
     decision, level of its tile). `copied_at` is the level at which a copy of the output is written
     back, 0 for the outermost, None if the block writes its output itself. `unrolls` are the step
-    limits of unrolling, one for each value of the decision `unrolled_by`."""
+    limits of unrolling, one for each value of the decision `unrolled_by`. On a GPU a block has
+    `least_threads` to `most_threads`. `is_of_warps`: a whole warp computes a tile of a tensor core,
+    where otherwise a thread computes a number."""
 
     order: tuple[tuple[int, int], ...]
     copied_at: int | None = None
     unrolled_by: int | None = None
     unrolls: tuple[int, ...] = ()
+    least_threads: int = 0
+    most_threads: int = 0
+    is_of_warps: bool = False
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -98,6 +106,12 @@ class _Reader:
                     self.nest = replace(self.nest, order=order)
             case "ReverseComputeAt" if inputs[1] in self._loops:
                 self.nest = replace(self.nest, copied_at=self._loops[inputs[1]][1])
+            case "Annotate" if _LEAST_THREADS in attributes:
+                self.nest = replace(self.nest, least_threads=inputs[1])
+            case "Annotate" if _MOST_THREADS in attributes:
+                self.nest = replace(self.nest, most_threads=inputs[1])
+            case "Annotate" if _OF_WARPS in attributes:
+                self.nest = replace(self.nest, is_of_warps=True)
             case "Annotate" if _UNROLL in attributes and inputs[1] in self._choices:
                 place, _ = self._sampled[inputs[1]]
                 steps = tuple(self._choices[inputs[1]])

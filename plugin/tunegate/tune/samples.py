@@ -188,7 +188,7 @@ class SampleFeatures:
 
     def is_hopeless(self, sample: ScheduleSample, kind: str) -> bool:
         """Returns whether a sample is not worth compiling for a target of this kind."""
-        rejects = spills if kind == "cuda" else is_bloated
+        rejects = exceeds_a_gpu if kind == "cuda" else is_bloated
         return rejects(self._sketches[sample.template].nest, _decided(sample))
 
     def _own(self, sample: ScheduleSample) -> list[float]:
@@ -252,21 +252,30 @@ def copied_statements(nest: LoopNest, decided: Decided) -> int:
     return vectors if vectors <= nest.unrolled_steps(decided) else 0
 
 
-# The registers of a sample on a GPU. MetaSchedule keeps the sums of a thread in registers, those of
-# its virtual threads too. Where they are more than a thread or a block can have, the assembler puts
-# them into memory: such a kernel takes longest to compile and is never fast.
+# The threads and registers of a sample on a GPU. A block with fewer threads than a warp, or with
+# more than a block can have, is refused when it is replayed: every third random sample was. And
+# MetaSchedule keeps the sums of a thread in registers, those of its virtual threads too. Where they
+# are more than a thread or a block can have, the assembler puts them into memory: such a kernel
+# takes longest to compile and is never fast.
 
 MAX_OF_THREAD, MAX_OF_BLOCK = 255, 65_536
 """Registers of 32 bits, alike on all of NVIDIA's architectures since 2012."""
+_WARP = 32
 _GPU_LEVELS = 5
-"""Those of a spatial tile: blocks, virtual threads, threads, and two inside a thread."""
+"""Those of a spatial tile: blocks, virtual threads, threads, and two inside a thread. A tile for
+tensor cores has blocks twice, warps, and two inside a warp."""
 
 
-def spills(nest: LoopNest | None, decided: Decided) -> bool:
-    """Returns whether the sums alone need more registers than there are."""
+def exceeds_a_gpu(nest: LoopNest | None, decided: Decided) -> bool:
+    """Returns whether a block has too few or too many threads, or the sums alone need more
+    registers than there are."""
     tiles = [decided[place] for place in nest.spatial] if nest is not None else []
-    if not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
+    if nest is None or not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
+        return False
+    threads = math.prod(tile[2] for tile in tiles) * (_WARP if nest.is_of_warps else 1)
+    if nest.most_threads and not nest.least_threads <= threads <= nest.most_threads:
+        return True
+    if nest.is_of_warps:
         return False
     sums = math.prod(virtual * outer * inner for _, virtual, _, outer, inner in tiles)
-    threads = math.prod(tile[2] for tile in tiles)
     return sums > MAX_OF_THREAD or sums * threads > MAX_OF_BLOCK
