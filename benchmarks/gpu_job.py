@@ -4,13 +4,19 @@ Before and after each step the figures are written to <out>/gpu.json, with the v
 and other artifacts of the job beside it: a lease that is cut short still leaves what was measured
 until then. A step whose limit does not fit into the seconds that are left gets these, and none
 begins with less than thirty. Whatever a step does, the next one begins. Ends with 1 where one did
-not end as it should.
+not end as it should. `--spent` of the `--seconds` are over when it begins, and steps have
+`--patience` times their limits.
 
     benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...]     # on a machine without a network
+
+Where PyTorch is, the models are those of `gpu_models.py`, an encoder and ResNet-50, and PyTorch's
+times are measured first. `--every` takes all eight, changes the weights of each, and prints the
+table that compares both.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -19,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +35,11 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from benchmarks import gpu_models
 from benchmarks.kit.command import Many, command_line
 from benchmarks.kit.markdown_tables import tables
 from benchmarks.kit.model_changes import new_weights
+from benchmarks.kit.tables import heading, row
 
 _FEW_SECONDS = 30
 _GRACE_SECONDS = 20
@@ -53,6 +61,7 @@ targets:
     usd-per-hour: 4
 cache:
   url: cache
+dims: {length: 16000}
 """
 _TUNEGATE = (sys.executable, "-P", "-m", "tunegate")
 _BENCHMARK = (sys.executable, "-m")
@@ -74,14 +83,18 @@ class Step(NamedTuple):
         return self.command[: len(_TUNEGATE)] == _TUNEGATE
 
 
-def steps(repository: Path, minutes: float, changed: Path) -> list[Step]:
-    """In the order of their worth. `changed` is the model that two of them change."""
+def steps(repository: Path, minutes: float, changed: Sequence[Path]) -> list[Step]:
+    """In the order of their worth. New weights come to all that are `changed`, more work to the
+    first one."""
     run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", "0.5")
     return [
         Step("doctor", (*_TUNEGATE, "doctor", "-v"), 120),
         Step("warm", (*_TUNEGATE, "warm", "-v", "--minutes", str(minutes)), 280),
-        Step("weights", run, 170, prepare=lambda: _commit(repository, changed, new_weights)),
-        Step("slower", run, 170, 1, prepare=lambda: _commit(repository, changed, more_work)),
+        Step(
+            *("weights", run, 170 * max(1, len(changed) // 2)),
+            prepare=lambda: _commit(repository, changed, new_weights),
+        ),
+        Step("slower", run, 170, 1, prepare=lambda: _commit(repository, changed[:1], more_work)),
         # What is found first, by what many more find: the goal is 0.9 of 64.
         Step("first", (*_BENCHMARK, "benchmarks.tuning.gpu_tuning", *_FIRST_PICKS.split()), 230),
         Step("tests", (*_BENCHMARK, "pytest", "-q", "-m", "gpu", "tests/gpu"), 300),
@@ -211,9 +224,10 @@ def _keep_artifacts(step: Step, at: Path, out: Path, written_after: float) -> li
 
 
 def _commit(
-    repository: Path, file: Path, change: Callable[[onnx.ModelProto], onnx.ModelProto]
+    repository: Path, files: Sequence[Path], change: Callable[[onnx.ModelProto], onnx.ModelProto]
 ) -> None:
-    onnx.save(change(onnx.load(file)), file)
+    for file in files:
+        onnx.save(change(onnx.load(file)), file)
     _git(repository, "commit", "-qam", "change")
 
 
@@ -228,13 +242,63 @@ def _write(out: Path, machine: str, done: Sequence[dict[str, Any]]) -> None:
     fresh.replace(out / "gpu.json")
 
 
-def _models(given: Sequence[str], folder: Path) -> list[Path]:
-    """The models of the job: those that are given, else some of the benchmarks' own."""
+class _Job:
+    """What main has done so far, and what it still may do."""
+
+    def __init__(self, out: Path, seconds: float, spent: float, patience: float) -> None:
+        self.out, self._seconds, self._patience = out, seconds, patience
+        self._began = time.monotonic() - spent
+        self._machine = os.environ.get("GPU_MACHINE", "")
+        self.done: list[dict[str, Any]] = []
+
+    def carry_out(self, step: Step, at: Path, unprepared: str = "") -> None:
+        left = self._seconds - (time.monotonic() - self._began)
+        if unprepared:
+            self.done.append({"step": step.name, "is_as_expected": False, "last_line": unprepared})
+        elif left < _FEW_SECONDS:
+            self.done.append({"step": step.name, "is_left_out": True})
+        else:
+            _write(self.out, self._machine, [*self.done, {"step": step.name, "is_running": True}])
+            limit = min(self._patience * step.limit_seconds, left)
+            self.done.append(carried_out(step, at, self.out, limit))
+        _write(self.out, self._machine, self.done)
+        print(f"== {step.name}: {self.done[-1].get('last_line', 'left out')}", flush=True)
+
+
+def _models(given: Sequence[str], folder: Path, job: _Job, *, has_every: bool) -> list[Path]:
+    """The models of the job: those that are given, else PyTorch's, else some of the benchmarks'."""
     if given:
         return [Path(each).resolve() for each in given]
+    folder.mkdir(parents=True)
+    if importlib.util.find_spec("torch") is not None:
+        named = () if has_every else ("--models", *gpu_models.USUAL)
+        command = (*_BENCHMARK, "benchmarks.gpu_models", str(folder), *named)
+        job.carry_out(Step("peers", (*command, "--seconds", _SECONDS), 180), Path.cwd())
+        with suppress(OSError):
+            shutil.copyfile(folder / "peers.json", job.out / "peers.json")
+        files = [folder / f"{name}.onnx" for name in gpu_models.MODELS]
+        if any(each.is_file() for each in files):
+            return [each for each in files if each.is_file()]
     from benchmarks.kit.models import saved  # noqa: PLC0415 -- other imports than its own models
 
     return [saved(name, folder) for name in ("transformer", "resnet50")]
+
+
+def compared(out: Path) -> Iterator[tuple[str, ...]]:
+    """Rows for each model that `weights` has judged: the best of PyTorch in float32, what ships by
+    tunegate, tunegate / PyTorch, and the verdict."""
+    try:
+        peers = json.loads((out / "peers.json").read_text())
+        findings = json.loads((out / "weights.verdict.json").read_text())["findings"]
+    except (OSError, ValueError, KeyError):
+        return
+    for finding in findings:
+        name = Path(finding["model"]).stem
+        times = [ms for way, ms in peers.get(name, {}).items() if way in gpu_models.FLOAT32]
+        best, own = min(times, default=None), finding.get("head_ms")
+        ratio = f"{own / best:.2f}" if best and own else ""
+        shown = ("" if each is None else f"{each:.3f}" for each in (best, own))
+        yield (name, *shown, ratio, finding["status"])
 
 
 def main() -> int:
@@ -243,41 +307,38 @@ def main() -> int:
         out=".gpu-results",
         seconds=560.0,
         spent=0.0,
+        patience=1.0,
         minutes=2.0,
         models=Many(str, is_required=False),
         config="",
+        every=False,
         steps=Many(str, is_required=False),
     )
-    began, checkout = time.monotonic() - options.spent, Path.cwd()
-    out = Path(options.out).resolve()
+    checkout, out = Path.cwd(), Path(options.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    machine = os.environ.get("GPU_MACHINE", "")
+    job = _Job(out, options.seconds, options.spent, options.patience)
     # Not under `out`, which has to come back: models and builds are large.
     scratch = Path(tempfile.mkdtemp(prefix="gpu-job-"))
-    repository, changed, unprepared = scratch / "job", Path(), ""
+    repository, changed, unprepared = scratch / "job", list[Path](), ""
     try:
-        files = _models(options.models or (), scratch)
+        files = _models(options.models or (), scratch / "models", job, has_every=options.every)
         config = Path(options.config).read_text() if options.config else _CONFIG
-        changed = prepared_repository(repository, files, config) / "models" / files[0].name
+        prepared_repository(repository, files, config)
+        changed = [repository / "models" / each.name for each in files]
     except Exception as error:  # noqa: BLE001 -- some steps need no repository
         unprepared = f"the job has no repository: {type(error).__name__}: {error}"
-    done: list[dict[str, Any]] = []
-    for step in steps(repository, options.minutes, changed):
-        if options.steps and step.name not in options.steps:
-            continue
-        left = options.seconds - (time.monotonic() - began)
-        limit = min(step.limit_seconds, left)
-        if step.is_of_job and unprepared:
-            done.append({"step": step.name, "is_as_expected": False, "last_line": unprepared})
-        elif left < _FEW_SECONDS:
-            done.append({"step": step.name, "is_left_out": True})
-        else:
-            _write(out, machine, [*done, {"step": step.name, "is_running": True}])
-            done.append(carried_out(step, repository if step.is_of_job else checkout, out, limit))
-        _write(out, machine, done)
-        print(f"== {step.name}: {done[-1].get('last_line', 'left out')}", flush=True)
+    for step in steps(repository, options.minutes, changed if options.every else changed[:1]):
+        if not options.steps or step.name in options.steps:
+            is_of_job = step.is_of_job
+            job.carry_out(
+                step, repository if is_of_job else checkout, unprepared if is_of_job else ""
+            )
+    if rows := list(compared(out)):
+        heading("model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict", words=(0, 4))
+        for each in rows:
+            row(*each)
     shutil.rmtree(scratch, ignore_errors=True)
-    return int(any(not each.get("is_as_expected", True) for each in done))
+    return int(any(not each.get("is_as_expected", True) for each in job.done))
 
 
 if __name__ == "__main__":

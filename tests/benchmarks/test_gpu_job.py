@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from benchmarks.gpu_job import Step, carried_out, more_work
+from benchmarks.gpu_job import Step, carried_out, compared, more_work
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.support.small_onnx import chain_model, save
@@ -110,27 +110,44 @@ def test_without_a_repository_the_steps_that_need_none_run(tmp_path: Path) -> No
     assert gate == {"step": "gate", "is_left_out": True}
 
 
-@pytest.mark.cuda_stand_in
-def test_the_script_starts_and_leaves_figures_after_each_step(
-    tmp_path: Path, cuda_stand_in: WhatCuda
-) -> None:
-    (doctor, *_), code = dry_run(tmp_path, cuda_stand_in(multiprocessors=1), ["doctor"])
-    assert doctor["step"] == "doctor"
-    assert (code, doctor["is_as_expected"]) == (0, True), (tmp_path / "out/doctor.log").read_text()
+def test_a_model_is_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path) -> None:
+    (tmp_path / "peers.json").write_text(
+        json.dumps({"m": {"eager": 6.0, "graph": 2.0, "tf32": 1.0, "compile": 2.5}})
+    )
+    assert list(compared(tmp_path)) == []
+    findings = [
+        {"model": "models/m.onnx", "status": "pass", "head_ms": 1.8},
+        {"model": "models/n.onnx", "status": "error"},
+    ]
+    (tmp_path / "weights.verdict.json").write_text(json.dumps({"findings": findings}))
+    assert list(compared(tmp_path)) == [
+        ("m", "2.000", "1.800", "0.90", "pass"),
+        ("n", "", "", "", "error"),
+    ]
 
 
 @pytest.mark.cuda_stand_in
 @pytest.mark.gpu_job
 @pytest.mark.timeout(2400)
 def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
-    given = cuda_stand_in(multiprocessors=1, capability=75)
+    """New weights pass without a trial, more work fails, and the layer that it is in is told."""
+    given = cuda_stand_in(multiprocessors=1, capability=75, busy_percent=37)
+    out = tmp_path / "out"
     steps, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower"])
     told = {each["step"]: (each["exit_code"], each["last_line"]) for each in steps}
     *passed, slower = [each["exit_code"] for each in steps]
     assert passed == [0, 0, 0], told
+    assert "cores and 37% of the GPU's time were busy" in (out / "warm.log").read_text()
+    assert verdict(out, "weights")["tuning"]["trials"] == 0
     # A busy machine cannot decide: that is a verdict too, and the script says it is not the one.
-    status = json.loads((tmp_path / "out" / "slower.verdict.json").read_text())["status"]
+    status = verdict(out, "slower")["status"]
     assert (slower, status, code) in {(1, "fail", 0), (3, "inconclusive", 1)}, told
+    assert status == "inconclusive" or "product3" in (out / "slower.log").read_text()
+
+
+def verdict(out: Path, step: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / f"{step}.verdict.json").read_text())
+    return found
 
 
 def dry_run(
@@ -142,8 +159,8 @@ def dry_run(
     done = subprocess.run(
         [
             *("bash", str(ROOT / "benchmarks" / "gpu.sh"), "--", "--minutes", "0.5"),
-            *("--seconds", "2000", "--models", str(model), "--steps", *steps),
-            *("--config", str(place / "tunegate.yaml")),
+            *("--seconds", "2000", "--patience", "5", "--models", str(model)),
+            *("--config", str(place / "tunegate.yaml"), "--steps", *steps),
         ],
         env={
             **variables,
