@@ -155,6 +155,38 @@ def test_what_a_shallow_clone_cannot_know_is_said(tmp_path: Path) -> None:
     assert base_of(here)[1] == ", as far as this shallow clone knows"
 
 
+def test_of_branches_that_were_merged_into_each_other_it_is_the_first_commit_with_all_they_share(
+    merge_base_origin: Checkout,
+) -> None:
+    on_main = commit_of(merge_base_origin, "main")
+    merged = merge_base_origin.merge("topic")
+    merge_base_origin.commit({"d": b"main goes on"})
+    merge_base_origin.git("checkout", "-q", "topic")
+    also = merge_base_origin.merge(on_main)
+    merge_base_origin.commit({"c": b"c"})
+    told = " (2 of them: the first commit there that has all)"
+    assert base_of(merge_base_origin, "main", "topic") == (merged, told)
+    assert base_of(merge_base_origin, "topic", "main") == (also, told)
+
+
+def test_a_head_cannot_choose_the_one_of_two_merge_bases_that_it_looks_unchanged_beside(
+    tmp_path: Path,
+) -> None:
+    """A side branch made a model faster and was merged; the head merges that branch, too, and keeps
+    the slow model. Git merges this head without a conflict, and the slow model wins."""
+    origin = new_repository(tmp_path / "origin")
+    start = origin.commit({"m.onnx": b"slow"})
+    on_main = origin.commit({"readme": b"words"})
+    origin.git("checkout", "-q", "-b", "side", start)
+    origin.commit({"m.onnx": b"fast"})
+    origin.git("checkout", "-q", "main")
+    origin.merge("side")
+    origin.git("checkout", "-q", "-b", "topic", on_main)
+    origin.git("merge", "-q", "-s", "ours", "-m", "takes it back", "side")
+    base, _ = base_of(origin, "main", "topic")
+    assert origin.git("show", f"{base}:m.onnx") == "fast"
+
+
 def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
     merge_base_origin: Checkout, tmp_path: Path
 ) -> None:

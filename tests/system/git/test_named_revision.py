@@ -66,6 +66,20 @@ def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
         named_commit(GitProcess(job.path), name, "--base")
 
 
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_local_branch_called_like_one_of_the_remote_does_not_choose_the_base(
+    origin: Checkout, tmp_path: Path, is_fetched: bool
+) -> None:
+    job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    if is_fetched:
+        job.git("fetch", "-q", "origin", "main:refs/remotes/origin/main")
+    job.git("checkout", "-q", "-b", "origin/main")
+    with pytest.raises(RevisionError, match="local branch and one of a remote, of different com"):
+        named_commit(GitProcess(job.path), "origin/main", "--base")
+    for name in ("main", "refs/remotes/origin/main"):
+        assert named_commit(GitProcess(job.path), name, "--base") == commit_of(origin, "main")
+
+
 def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
     origin: Checkout, here: Checkout
 ) -> None:

@@ -4,6 +4,7 @@ fetched when they are read."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -145,8 +146,9 @@ def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
     """Returns the newest commit that the head shares with the branch of this tip. History that a
     shallow clone lacks is fetched.
 
-    Branches that were merged into each other share several. Then it is the one that was on the
-    branch: what the branch got since is not the head's.
+    Branches that were merged into each other share several. Then it is the first commit of the
+    branch that has them all: beside one of them alone, a head that took back what another one
+    brought would look unchanged.
     """
 
     def is_certain() -> bool:
@@ -158,7 +160,8 @@ def merge_base(git: GitProcess, tip: str, head: str) -> SharedCommit | None:
     if not shared:
         return None
     if len(shared) > 1:
-        return SharedCommit(_on_branch(git, tip, shared), f", one of {len(shared)}")
+        doubt = f" ({len(shared)} of them: the first commit there that has all)"
+        return SharedCommit(_first_with_all(git, tip, shared), doubt)
     return SharedCommit(shared[0], ", as far as this shallow clone knows" if is_cut else "")
 
 
@@ -185,10 +188,14 @@ def _merge_bases(git: GitProcess, tip: str, head: str) -> list[str]:
     return (git.text("merge-base", "--all", tip, head) or "").split()
 
 
-def _on_branch(git: GitProcess, tip: str, shared: list[str]) -> str:
-    """Returns the first of these that was on the branch itself, along first parents."""
-    for commit in shared:
-        line = ("rev-list", "--first-parent", tip, "--not", f"{commit}^@")
-        if commit in (git.text(*line) or "").split():
-            return commit
-    return shared[0]
+def _first_with_all(git: GitProcess, tip: str, shared: list[str]) -> str:
+    """Returns the oldest commit along the first parents of the branch whose history has all of
+    these."""
+    line = ("rev-list", "--first-parent", "--reverse", tip, "--not", *shared)
+    commits = (git.text(*line) or "").split() or [tip]
+
+    def has_all(commit: str) -> bool:
+        ask = ("merge-base", "--is-ancestor")
+        return all(git.text(*ask, each, commit) is not None for each in shared)
+
+    return commits[bisect_left(commits, True, hi=len(commits) - 1, key=has_all)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
@@ -123,20 +124,26 @@ def _advice(name: str) -> str:
 
 
 def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
-    """Raises RevisionError for an ambiguous name. Git prefers a tag to a branch of the same name,
-    and a reference to a commit's short id: whoever may push tags could choose the base."""
+    """Raises RevisionError for an ambiguous name. Git prefers a tag to a branch of the same name, a
+    local branch `origin/main` to the remote's `main`, and a reference to a commit's short id:
+    whoever may push tags, or names the branch that is judged, could choose the base."""
     _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
-    if not is_ref(git, tag):
-        return
+    if name.startswith("origin/") and is_ref(git, branches[0]):
+        fetch_branch(git, _plain(name))
+    branches = [ref for ref in branches if is_ref(git, ref)]
+    if is_ref(git, tag):
+        others = branches or [_remote_ref(name)]
+        _refuse_others(git, name, option, "a branch and a tag", [*others, tag])
+    _refuse_others(git, name, option, "a local branch and one of a remote", branches)
+
+
+def _refuse_others(git: GitProcess, name: str, option: str, what: str, refs: Sequence[str]) -> None:
+    """Raises RevisionError if these references of one name are of different commits."""
     ask = ("rev-parse", "--verify", "-q")
-    branches = [ref for ref in branches if is_ref(git, ref)] or [_remote_ref(name)]
-    found = {git.text(*ask, f"{ref}^{{commit}}") for ref in (tag, *branches)} - {None}
+    found = {git.text(*ask, f"{ref}^{{commit}}") for ref in refs} - {None}
     if len(found) > 1:
-        message = (
-            f'{option}: "{name}" is a branch and a tag, of different commits. '
-            f"Name refs/heads/{name} or refs/tags/{name}."
-        )
+        message = f'{option}: "{name}" is {what}, of different commits. Name {" or ".join(refs)}.'
         raise RevisionError(message)
 
 
