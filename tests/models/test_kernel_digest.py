@@ -96,7 +96,23 @@ def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
         helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch)
     )
     model.graph.node.append(helper.make_node("RandomNormal", [], ["n"], shape=[1]))
-    assert outline_of(model.SerializeToString()).seeded == ("RandomUniform",)
+    assert outline_of(model.SerializeToString()).seeded == ("RandomUniform 7.0",) * 2
+
+
+def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:
+    random = helper.make_node("RandomUniformLike", ["a"], ["b"])
+    seed = random.attribute.add(name="seed", ref_attr_name="s", type=onnx.AttributeProto.FLOAT)
+    assert seed.ref_attr_name
+    model = matmul_model()
+    opset = [helper.make_opsetid("", 17)]
+    model.functions.append(
+        helper.make_function("own", "F", ["a"], ["b"], [random], opset, attributes=["s"])
+    )
+    for value in (1.0, 2.0):
+        call = helper.make_node("F", ["y"], [f"z{value}"], domain="own", s=value)
+        model.graph.node.append(call)
+    found = outline_of(model.SerializeToString()).seeded
+    assert found == ("RandomUniformLike 1.0", "RandomUniformLike 2.0")
 
 
 def test_an_operator_of_another_domain_is_another_operator() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,14 +32,25 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
     assert told.weakens
 
 
-def test_a_new_random_operator_with_a_seed_is_told() -> None:
-    told = seeded("m.onnx", (), ("RandomUniform",))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((), ("RandomUniform 1.0",)),
+        (("RandomUniform 1.0",), ("RandomUniform 2.0",)),
+        (("RandomUniform 1.0",), ("RandomUniform 1.0", "RandomUniform 1.0")),
+    ],
+)
+def test_a_new_random_operator_with_a_seed_and_another_seed_are_told(
+    before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    told = seeded("m.onnx", before, after)
     assert told is not None
-    assert (told.old, told.new, told.weakens) == ("none", "RandomUniform", True)
+    assert (told.old, told.new) == (", ".join(before) or "none", ", ".join(after))
+    assert told.weakens
 
 
 def test_one_that_was_there_or_is_gone_is_not() -> None:
-    assert seeded("m.onnx", ("Bernoulli", "RandomUniform"), ("RandomUniform",)) is None
+    assert seeded("m.onnx", ("Bernoulli 1.0", "RandomUniform 2.0"), ("RandomUniform 2.0",)) is None
 
 
 def test_another_type_is_told() -> None:

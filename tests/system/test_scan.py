@@ -18,6 +18,16 @@ from tunegate.system import onnx_scan
 from tunegate.system.onnx_scan import data_files
 
 
+def test_a_file_that_is_another_model_for_who_loads_its_bytes_is_refused() -> None:
+    """The mark of ONNX Runtime's own format, in a name that an ONNX file may begin with."""
+    model = conv_model()
+    model.ir_version, model.producer_name = 8, "ORTM"
+    content = model.SerializeToString()
+    assert content[4:8] == b"ORTM"
+    with pytest.raises(ModelError, match="ONNX Runtime's own format"):
+        data_files(content)
+
+
 def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
     model = conv_model()
     constant = helper.make_node(

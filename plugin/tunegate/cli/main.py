@@ -37,7 +37,7 @@ from tunegate.errors import (
 from tunegate.redaction import redacted, secrets_of
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
-from tunegate.system.output.log_file import LogFile, Talk, talking
+from tunegate.system.output.log_file import LogFile, Talk, talking, without_commands
 from tunegate.system.processes.signals import cancellable
 
 _MAX_PROBLEM = 4000
@@ -68,7 +68,8 @@ def _report(ended: Ending) -> int:
     with suppress(OSError):  # the terminal may be what was lost
         for each in ended.problems:
             problem = redacted(each, secrets_of(os.environ))
-            sys.stderr.write(f"tunegate: error: {visible(problem, _MAX_PROBLEM)}\n")
+            shown = without_commands(visible(problem, _MAX_PROBLEM))
+            sys.stderr.write(f"tunegate: error: {shown}\n")
         sys.stderr.flush()
     return ended.exit_code
 

@@ -185,9 +185,18 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
 
 
 def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
-    nodes = nodes_of(model)
-    kinds = {node.op_type for node in nodes if any(a.name == "seed" for a in node.attribute)}
-    return tuple(sorted(kinds))
+    """Returns each random operator that has a seed, with it: `RandomUniform 1.5`. A seed that a
+    function gets from its callers is any of theirs."""
+    nodes = list(nodes_of(model))
+    defaults = (each for function in model.functions for each in function.attribute_proto)
+    given = [*defaults, *(each for node in nodes for each in node.attribute)]
+    found = []
+    for node in nodes:
+        for seed in (each for each in node.attribute if each.name == "seed"):
+            name = seed.ref_attr_name
+            values = [each for each in given if name and each.name == name] or [seed]
+            found += [f"{node.op_type} {each.f or each.i}" for each in values]
+    return tuple(sorted(found))
 
 
 # The weights of trees, linear models, scalers and support vectors, which are attributes of one

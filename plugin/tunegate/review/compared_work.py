@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -92,9 +93,9 @@ def reshaped(
 
 
 def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
-    """Returns the change to seeded random numbers. They are equal in every process, so a model
-    could recognise the gate and be fast only there."""
-    if set(after) <= set(before):
+    """Returns the change to seeded random numbers, None if none is new and none got another seed.
+    They are equal in every process, so a model could recognise the gate and be fast only there."""
+    if Counter(after) <= Counter(before):
         return None
     old, new = (", ".join(kinds) or "none" for kinds in (before, after))
     return PolicyChange(key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path)

@@ -68,6 +68,10 @@ _OWN_NUMBERS = (
 _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 """The location with which ONNX Runtime reads the offset as an address in its own memory."""
 
+_ORT_FORMAT = slice(4, 8), b"ORTM"
+"""Where a file in ONNX Runtime's own format says so. ONNX Runtime reads such a file by this mark if
+it gets the bytes, and by the name's end if it gets the path: one file could be two models."""
+
 
 def data_files(model: bytes) -> tuple[str, ...]:
     """Returns the data files the model refers to, relative to it, each once and in order.
@@ -80,6 +84,10 @@ def data_files(model: bytes) -> tuple[str, ...]:
         raise ModelError(too_large(len(model)))
     if not model:
         message = "an ONNX file without a graph"
+        raise ModelError(message)
+    place, mark = _ORT_FORMAT
+    if model[place] == mark:
+        message = "in ONNX Runtime's own format for who loads its bytes. Export it as ONNX"
         raise ModelError(message)
     if not _has_external_data(model):
         return ()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import resource
 import signal
 import sys
@@ -153,3 +154,16 @@ def test_stderr_is_what_it_was_afterwards(capsys: pytest.CaptureFixture[str]) ->
         sys.stderr.write("said\n")
     assert sys.stderr is before
     assert capsys.readouterr().err == "said\n"
+
+
+def test_no_line_of_the_terminal_is_a_command_of_a_ci() -> None:
+    stream = io.StringIO()
+    talk = Talk(stream)
+    for text in ("a ::b\n", "  :", ":add-matcher::x\r::stop\n", "m::n #", "#[group]##vso[x]", "\n"):
+        talk.write(text)
+    shown = stream.getvalue()
+    assert not re.search(r"(^|[\r\n])\s*::|##", shown)
+    plain = shown.replace("\u200b", "")
+    assert plain == "a ::b\n  ::add-matcher::x\r::stop\nm::n ##[group]##vso[x]\n"
+    assert "a ::b" in shown
+    assert "m::n" in shown

@@ -100,7 +100,11 @@ def _refusal(descriptor: int) -> str:
     return "no log of tunegate's, and is not empty" if held and not _STAMP.match(held) else ""
 
 
-# The stderr of a running command: messages go to the terminal, the log file, or both.
+# The stderr of a running command: messages go to the terminal, the log file, or both. A CI that
+# reads the log takes a line that begins with `::`, and `##[` or `##vso[` anywhere, for a command.
+
+_COMMAND = re.compile(r"(?<![^\r\n])[^\S\r\n]*:(?=:)|#(?=#)")
+_ZERO_WIDTH = "\u200b"
 
 
 class Talk(io.TextIOBase):
@@ -109,6 +113,7 @@ class Talk(io.TextIOBase):
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
         self.log: LogFile | None = None
+        self._line = ""
         self.is_quiet = False
         self.is_verbose = False
 
@@ -118,15 +123,23 @@ class Talk(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if not self.is_quiet:
-            self.stream.write(text)
+            self._show(text)
         self.note(text)
         return len(text)
 
     def insist(self, text: str) -> None:
         """Writes an error, which `--quiet` does not suppress."""
         if self.is_quiet:
-            self.stream.write(text)
+            self._show(text)
             self.note(text)
+
+    def _show(self, text: str) -> None:
+        """Writes the text with a zero-width character in what a CI might take for a command, even
+        if the command came in pieces: names of a pull request are in it, wherever lines break."""
+        seen = without_commands(self._line)
+        self._line += text
+        self.stream.write(without_commands(self._line)[len(seen) :])
+        self._line = re.split(r"[\r\n]", self._line)[-1]
 
     def note(self, text: str) -> None:
         """Writes to the log file alone."""
@@ -152,6 +165,11 @@ class Talk(io.TextIOBase):
 
     def fileno(self) -> int:
         return self.stream.fileno()
+
+
+def without_commands(text: str) -> str:
+    """Returns the text with a zero-width character in each beginning of a CI's command."""
+    return _COMMAND.sub(lambda found: found.group() + _ZERO_WIDTH, text)
 
 
 @contextmanager
