@@ -7,10 +7,12 @@ import fcntl
 import hashlib
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from tunegate_cache.stores.store import (
@@ -26,6 +28,9 @@ from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _PARTIAL_FOLDER = ".partial"
 _ABANDONED_SECONDS = 24 * 3600
+_PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_OBJECT = {errno.ELOOP, errno.ENXIO}
+"""What opening a link, and a socket, ends with."""
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -37,15 +42,11 @@ class FileStore:
         self._partials = root / _PARTIAL_FOLDER
 
     def read(self, name: str) -> bytes:
-        path = self._path(name)
-        try:
-            if path.stat().st_size > MAX_OBJECT_BYTES:
-                raise StoreUnavailableError(f"{path}: larger than {MAX_OBJECT_BYTES} bytes")
-            return path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise ObjectNotFoundError(name) from None
-        except OSError as error:
-            raise self._fault(error) from error
+        with self._object(name) as file:
+            if os.fstat(file.fileno()).st_size > MAX_OBJECT_BYTES:
+                message = f"{self._path(name)}: larger than {MAX_OBJECT_BYTES} bytes"
+                raise StoreUnavailableError(message)
+            return file.read()
 
     def write(self, name: str, body: bytes) -> None:
         path = self._path(name)
@@ -74,14 +75,9 @@ class FileStore:
         return sorted(name for name in found if name.startswith(prefix))
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
-        try:
-            with self._path(name).open("rb") as file:
-                file.seek(start)
-                return file.read(min(size, MAX_OBJECT_BYTES))
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise ObjectNotFoundError(name) from None
-        except OSError as error:
-            raise self._fault(error) from error
+        with self._object(name) as file:
+            file.seek(start)
+            return file.read(min(size, MAX_OBJECT_BYTES))
 
     def read_pointer(self, name: str) -> Pointer:
         body = self.read(name)
@@ -92,7 +88,10 @@ class FileStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._alone(name):
-                known = _tag(path.read_bytes()) if path.exists() else None
+                try:
+                    known = self.read_pointer(name).tag
+                except ObjectNotFoundError:
+                    known = None
                 if known != expected:
                     raise PointerMovedError(name)
                 partial = self._partial()
@@ -106,6 +105,22 @@ class FileStore:
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
+            raise self._fault(error) from error
+
+    @contextmanager
+    def _object(self, name: str) -> Iterator[BinaryIO]:
+        """Opens an object. What is no plain file is none: whoever writes a zone could put a pipe
+        or a link to a device there, which nobody can read to its end."""
+        try:
+            with os.fdopen(os.open(self._path(name), _PLAIN), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise ObjectNotFoundError(name)
+                yield file
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise ObjectNotFoundError(name) from None
+        except OSError as error:
+            if error.errno in _NO_OBJECT:
+                raise ObjectNotFoundError(name) from None
             raise self._fault(error) from error
 
     @contextmanager
@@ -175,6 +190,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _files(start: Path) -> Iterator[Path]:
+    """Yields the plain files. Links are not followed: two that lead upwards would never end."""
     try:
         entries = list(os.scandir(start))
     except (FileNotFoundError, NotADirectoryError):
@@ -182,9 +198,9 @@ def _files(start: Path) -> Iterator[Path]:
     for entry in entries:
         if entry.name == _PARTIAL_FOLDER:
             continue
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):
             yield from _files(Path(entry.path))
-        elif entry.is_file():
+        elif entry.is_file(follow_symlinks=False):
             yield Path(entry.path)
 
 

@@ -20,6 +20,7 @@ from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import (
     MaintainedStore,
+    ObjectNotFoundError,
     ObjectStore,
     PointerMovedError,
     StoreUnavailableError,
@@ -54,6 +55,31 @@ class TestFileStore(MaintainedStoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> ObjectStore:
         return FileStore(tmp_path / "store")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+def test_what_is_no_plain_file_is_no_object(tmp_path: Path, kind: str) -> None:
+    """A pipe is never read to its end, and neither is /dev/zero, whose size is 0."""
+    store = FileStore(tmp_path)
+    store.write("zone/real", b"body")
+    at = tmp_path / "zone" / "HEAD"
+    if kind == "pipe":
+        os.mkfifo(at)
+    else:
+        at.symlink_to("/dev/zero" if kind == "device" else "real")
+    assert store.names("zone/") == ["zone/real"]
+    for read in (store.read, store.read_pointer, lambda name: store.read_part(name, 0, 4)):
+        with pytest.raises(ObjectNotFoundError):
+            read("zone/HEAD")
+
+
+def test_links_that_lead_upwards_are_not_followed(tmp_path: Path) -> None:
+    """Two of them would be two to the power of forty directories."""
+    store = FileStore(tmp_path)
+    store.write("zone/real", b"body")
+    for name in ("first", "second"):
+        (tmp_path / "zone" / name).symlink_to(tmp_path)
+    assert store.names("") == ["zone/real"]
 
 
 @pytest.mark.parametrize("name", ["../secret", "/secret", "a/../../secret", "a//b", "", "a\0b"])
