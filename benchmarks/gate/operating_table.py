@@ -1,11 +1,12 @@
 """How often gates fail and pass what is known, the old rule beside the new one.
 
-    python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200] [--pairs 48]
+    python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200] [--fast]
 
-A recorded launch has 12 pairs of blocks of at most 20 inferences. With `--pairs 48` four are one,
-as the gate makes of a fast model to see rare stalls. Whole gates run on recorded launches of one
-artifact against itself (and on made-up ones), each from a random launch on, with a truth put in.
-Beside it a gate that uses the medians of launches only, as the gate did before.
+A recorded launch has 12 pairs of blocks of at most 20 inferences. With `--fast` those of models
+under 10 ms are as long as the gate makes them, which looks for rare stalls. Whole gates run on
+recorded launches of one artifact against itself (and on made-up ones), each from a random launch
+on, with a truth put in. Beside it a gate that uses the medians of launches only, as the gate did
+before.
 """
 
 from __future__ import annotations
@@ -14,32 +15,50 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from tests.support.simulated.simulated_launches import Gate, Noise, Scenario, gates
+from tests.support.simulated.simulated_launches import (
+    FastBench,
+    Gate,
+    Noise,
+    Scenario,
+    SimulatedBench,
+    gates,
+)
 
 from benchmarks.kit.command import command_line
 from benchmarks.kit.operating_scenarios import scenarios, synthetic
 from tunegate.config import GateConfig
+from tunegate.decide.stalls import WANTED_BELOW_MS
 
 NEW = GateConfig()
 OLD = GateConfig(rare_launches=0.0, tail_margin_percent=1000.0)
 DATA = Path(__file__).parents[1] / "data" / "launches.npz"
 _TVM_START_SECONDS = 1.3
-_PAIRS, _PAIRS_SECONDS = 12, 1.2
 
 
 def main() -> None:
     options = command_line(
-        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches, pairs=_PAIRS
+        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches, fast=False
     )
     noises = [
-        *(of_pairs(each, options.pairs) for path in options.data for each in recorded(path)),
+        *(each for path in options.data for each in recorded(path)),
         *(synthetic(f"made up, {100 * s:g}%", s) for s in (0.003, 0.01, 0.03)),
     ]
     noises = [noise for noise in noises if options.series in noise.name]
+    if options.fast:
+        noises = [noise for noise in noises if np.median(noise.times_ms) < WANTED_BELOW_MS]
     wanted = [each for each in scenarios() if options.only in each.name]
     print(HEAD)
     for scenario in wanted:
-        print(told(scenario, noises, options.gates, options.rare), flush=True)
+        print(
+            told(
+                scenario,
+                noises,
+                options.gates,
+                options.rare,
+                FastBench if options.fast else SimulatedBench,
+            ),
+            flush=True,
+        )
 
 
 HEAD = (
@@ -63,21 +82,11 @@ def recorded(path: Path) -> Iterator[Noise]:
                 yield Noise(name, archive[key].astype(float) / 1e6, seconds, start)
 
 
-def of_pairs(noise: Noise, pairs: int) -> Noise:
-    """Launches of so many pairs, each made of several that are far apart in the series."""
-    together = pairs // _PAIRS
-    if together == 1:
-        return noise
-    count = len(noise.times_ms) // together
-    parts = [noise.times_ms[at * count : (at + 1) * count] for at in range(together)]
-    times = np.concatenate(parts, axis=1)
-    seconds = noise.seconds + (together - 1) * _PAIRS_SECONDS
-    return Noise(noise.name, times, seconds, noise.start_seconds)
-
-
-def told(scenario: Scenario, noises: Sequence[Noise], count: int, rare: float) -> str:
-    new = [gates(n, scenario, _config(rare), count, seed) for seed, n in enumerate(noises)]
-    old = [gates(n, scenario, OLD, count, seed) for seed, n in enumerate(noises)]
+def told(
+    scenario: Scenario, noises: Sequence[Noise], count: int, rare: float, kind: type[SimulatedBench]
+) -> str:
+    new = [gates(n, scenario, _config(rare), count, seed, kind) for seed, n in enumerate(noises)]
+    old = [gates(n, scenario, OLD, count, seed, kind) for seed, n in enumerate(noises)]
     wrong = "fail" if scenario.is_unchanged else "pass"
     worst = max(range(len(noises)), key=lambda at: _share(new[at], wrong))
     every, before = [g for each in new for g in each], [g for each in old for g in each]

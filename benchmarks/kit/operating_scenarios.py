@@ -100,9 +100,10 @@ def _stalls() -> tuple[Scenario, ...]:
     """Inferences that are rarely very slow, at places that nobody can foresee."""
 
     def rarely(rate: int, slow: float, promised: bool) -> Scenario:
+        rng = np.random.default_rng(rate)
+
         def change(head: Times) -> Times:
-            is_slow = np.random.default_rng(rate).random(head.shape) < 1 / rate
-            return np.where(is_slow, head * slow, head)
+            return np.where(rng.random(head.shape) < 1 / rate, head * slow, head)
 
         return Scenario(
             name=f"one inference in {rate:,} x {slow:g}",
@@ -117,8 +118,9 @@ def _stalls() -> tuple[Scenario, ...]:
         return changed
 
     return (
-        rarely(200, 100.0, True), rarely(500, 100.0, True), rarely(1000, 100.0, False),
-        rarely(2000, 100.0, False), rarely(500, 10.0, False),
+        rarely(200, 100.0, True), rarely(500, 100.0, True), rarely(500, 10.0, False),
+        rarely(1000, 100.0, False), rarely(1000, 500.0, True), rarely(1000, 1000.0, True),
+        rarely(2000, 100.0, False), rarely(2000, 1000.0, False),
         Scenario(name="the first block x 3", mean_percent=100 * 2 / 12, inside=first_block),
     )  # fmt: skip
 

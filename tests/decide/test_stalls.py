@@ -175,7 +175,10 @@ def test_a_fast_model_is_run_thousands_of_times_where_the_budget_pays(
     ms: float, inferences: int, pair_seconds: float, pairs: int
 ) -> None:
     first = measured(ms, inferences)
-    assert wanted_pairs(12, first, 3, pair_seconds=pair_seconds, seconds=24.0) == pairs
+    wanted = wanted_pairs(
+        12, [first], 3, inferences=WANTED_INFERENCES, pair_seconds=pair_seconds, seconds=24.0
+    )
+    assert wanted == pairs
 
 
 MARGIN = math.log(1.1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Generator, Sequence
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.histogram import histogram
-from tunegate.artifacts.measurements import Clocks, GpuState, Launch
+from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.config import GateConfig
 from tunegate.decide.guards import counted
 from tunegate.errors import MeasurementError
@@ -215,6 +216,81 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
     assessed = found.assessed(GateConfig())
     assert assessed is not None
     assert (assessed.median, assessed.decision) == ("pass", "fail")
+
+
+class StallingBench(ScriptedBench):
+    """A model of a millisecond, whose quartets of blocks have a stall of a side by chance."""
+
+    within_spread, start_seconds, pair_seconds = 0.001, 0.25, 0.1
+
+    def __init__(self, base: float, head: float, ms: float = 1.0, seed: int = 1) -> None:
+        super().__init__(SAME * 2)
+        self.rng, self.rates, self.ms = random.Random(seed), (base, head), ms
+        self.pairs: list[int] = []
+
+    def launch(self, pairs: int) -> Launch:
+        self.pairs.append(pairs)
+        before, after = (
+            [self.rng.random() < 100 * rate for _ in range(pairs // 2)] for rate in self.rates
+        )
+        seen = Stalls(
+            times=5.0,
+            base=sum(before),
+            head=sum(after),
+            base_worse=sum(a > b for a, b in zip(before, after, strict=True)),
+            head_worse=sum(b > a for a, b in zip(before, after, strict=True)),
+            inferences=50 * pairs,
+        )
+        times = histogram([self.ms] * 200)
+        return msgspec.structs.replace(
+            super().launch(pairs),
+            head_ms=self.ms,
+            mean_effect=0.0,
+            base_times=times,
+            head_times=times,
+            stalls=(seen,),
+            seconds=0.25 + 0.1 * pairs,
+        )
+
+    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
+        for probe in super().probes(count, far):
+            yield msgspec.structs.replace(probe, mean_effect=0.0)
+
+    def measured_by(self, seconds: float = 240.0) -> str:
+        found, _ = measured(self, seconds=seconds)
+        assessed = found.assessed(GateConfig())
+        assert assessed is not None
+        return assessed.decision
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fast_model_whose_stalls_may_come_with_the_head_runs_on_until_they_fail(
+    seed: int,
+) -> None:
+    bench = StallingBench(0.0, 1 / 600, seed=seed)
+    assert bench.measured_by() == "fail"
+    assert max(bench.pairs) > 40
+
+
+def test_stalls_that_the_machine_has_on_either_side_cost_a_part_of_the_budget() -> None:
+    """The first launches take a tenth of `gate.seconds` at most, a doubt a quarter."""
+    quiet = StallingBench(0.0, 0.0)
+    assert (quiet.measured_by(), quiet.pairs) == ("pass", [12, 26, 26, 26])
+    busy = StallingBench(1 / 400, 1 / 400)
+    assert busy.measured_by() != "fail"
+    assert sum(0.25 + 0.1 * pairs for pairs in busy.pairs) < 0.35 * 240
+
+
+def test_stalls_that_no_seconds_are_left_for_stay_open() -> None:
+    bench = StallingBench(0.0, 1 / 400)
+    assert bench.measured_by(seconds=4.0) == "undecided"
+    assert sum(0.25 + 0.1 * pairs for pairs in bench.pairs) < 12
+
+
+def test_a_slow_model_is_not_run_on_for_its_stalls() -> None:
+    bench = StallingBench(0.0, 1 / 600, ms=20.0)
+    bench.measured_by()
+    assert max(bench.pairs) <= 24
 
 
 def test_a_short_look_that_gives_no_number_is_no_pass() -> None:

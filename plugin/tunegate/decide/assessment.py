@@ -28,6 +28,7 @@ from tunegate.decide.slow_modes import (
     slow_starts,
     starts_needed,
 )
+from tunegate.decide.stalls import WANTED_BELOW_MS, may_matter
 
 TAIL_POINTS_PERCENT = 5.0
 """A slow mode matters if it lifts the mean of all inferences by its margin and this many percentage
@@ -56,6 +57,15 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
         if "fail" in tests:
             return "fail"
         return "pass" if set(tests) == {"pass"} and self.excluded.is_clean else "undecided"
+
+    def doubts_stalls(self, margin_percent: float) -> bool:
+        """Returns whether more inferences of a fast model should tell whether stalls come with the
+        head. `margin_percent` is that of the mean."""
+        is_open = self.decision != "fail" and self.launches[0].head_ms < WANTED_BELOW_MS
+        return is_open and any(
+            may_matter(each.stalls, is_costly=each.change_percent.center > margin_percent / 2)
+            for each in self.inside
+        )
 
 
 def assess(

@@ -32,8 +32,14 @@ SUSPICION = 0.05
 """The p-value below which stalls of the head hold up a pass."""
 COSTLY_SUSPICION = 0.13
 """The same if the mean looks slower, too: three of three quartets."""
+DOUBT = 0.25
+"""The p-value below which stalls of the head make a fast model run on. It costs seconds, never a
+verdict."""
 WANTED_INFERENCES = 4500
 """Without a stall in so many inferences, one in 1,500 is excluded with 95% confidence."""
+DECISIVE_INFERENCES, GROWTH = 24_000, 3
+"""In so many inferences, stalls of one in 1,000 fail. An analysis has at most three times those of
+the one before, because most doubts end sooner."""
 WANTED_BELOW_MS = 10.0
 """Below this time of an inference, so many are worth their seconds."""
 _QUARTET = 2
@@ -126,14 +132,34 @@ def one_in(found: Stalls) -> int:
     return max(1, round(math.floor(rate / 10.0**digits) * 10.0**digits))
 
 
+def may_matter(found: Sequence[Stalls], *, is_costly: bool) -> bool:
+    """Returns whether stalls may come with the head, and may move p99.9, or the mean if it looks
+    slower, too."""
+    return any(
+        _may_come_with_head(each) and (is_costly or largest_share(each) > TOLERATED_SHARE)
+        for each in found
+    )
+
+
+def _may_come_with_head(found: Stalls) -> bool:
+    return chance_of(found) <= DOUBT or (found.head > 0 and not found.base)
+
+
 def wanted_pairs(
-    pairs: int, launch: Launch, launches: int, *, pair_seconds: float, seconds: float
+    pairs: int,
+    launches: Sequence[Launch],
+    more: int,
+    *,
+    inferences: int,
+    pair_seconds: float,
+    seconds: float,
 ) -> int:
-    """Returns the block pairs for each of the `launches` to come: enough to see `WANTED_INFERENCES`
-    of the head within `seconds` in total, and at least `pairs`."""
-    made = launch.stalls[0].inferences if launch.stalls else 0
-    if not made or launch.head_ms >= WANTED_BELOW_MS or pair_seconds <= 0:
+    """Returns the block pairs for each of `more` launches of a fast model: enough to have
+    `inferences` of the head in all, within `seconds`. At least `pairs`."""
+    made = sum(launch.stalls[0].inferences for launch in launches if launch.stalls)
+    if not made or launches[0].head_ms >= WANTED_BELOW_MS or pair_seconds <= 0:
         return pairs
-    missing = (WANTED_INFERENCES - made) / (made / launch.pairs) / launches
-    paid = seconds / launches / pair_seconds
+    of_pair = made / sum(launch.pairs for launch in launches)
+    missing = (inferences - made) / of_pair / more
+    paid = seconds / more / pair_seconds
     return max(pairs, _QUARTET * math.ceil(min(missing, paid) / _QUARTET))

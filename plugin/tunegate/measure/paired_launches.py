@@ -33,15 +33,22 @@ from tunegate.decide.sequential import (
     stopping_rule,
 )
 from tunegate.decide.slow_modes import lowest_cut_off
-from tunegate.decide.stalls import wanted_pairs
+from tunegate.decide.stalls import (
+    DECISIVE_INFERENCES,
+    GROWTH,
+    WANTED_INFERENCES,
+    total_stalls,
+    wanted_pairs,
+)
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """The cost of a launch, with its share of the A/A controls."""
-_STALL_SHARE = 0.1
-"""The share of gate.seconds for more inferences of a fast model, to see rare stalls."""
+_STALL_SHARE, _DOUBT_SHARE = 0.1, 0.25
+"""The shares of gate.seconds for more inferences of a fast model: to see rare stalls, and to tell
+whether those that were seen come with the head."""
 _LIKELY_PROBES = 12
 """The probes of a usual pass."""
 _MIN_PROBING_SECONDS = 60.0
@@ -106,6 +113,7 @@ class _Series:
         say: Callable[[LaunchProgress], None],
     ) -> None:
         self._bench, self._control, self._say = bench, control, say
+        self._gate = gate
         self._usual_pairs = gate.pairs
         self._launches = [_launch(bench, gate.pairs)]
         # Only later launches are planned by the cost of the first one.
@@ -115,8 +123,9 @@ class _Series:
         self._rule = stopping_rule(gate, analyses, cells, paid[-1])
         self._pairs = wanted_pairs(
             gate.pairs,
-            self._launches[0],
+            self._launches,
             PLANNED[0] - 1,
+            inferences=WANTED_INFERENCES,
             pair_seconds=bench.pair_seconds,
             seconds=_STALL_SHARE * gate.seconds,
         )
@@ -125,6 +134,8 @@ class _Series:
         self._controls: list[float] = []
         self._next = Next()
         self._has_passed = False
+        self._until = self._stall_pairs = 0
+        self._stall_seconds = 0.0
         self._run_control()
 
     def stop(self) -> Stop | None:
@@ -143,6 +154,7 @@ class _Series:
             self._next = Next(launch=True, starts=self._next.starts)
             return stop
         self._next = after_pass(assessment, self._next.starts, len(self._launches), self._rule)
+        self._look_at_stalls(assessment)
         return None if self._next.probes or self._next.launch else "decided"
 
     def go_on(self) -> None:
@@ -151,10 +163,52 @@ class _Series:
             self._probe(self._next.probes)
             return
         if len(self._launches) == PLANNED[0]:
-            self._pairs = self._usual_pairs = _replanned(self._bench, self._launches)
+            self._usual_pairs = _replanned(self._bench, self._launches)
+        is_for_stalls = len(self._launches) < self._until
+        if len(self._launches) >= PLANNED[0]:
+            self._pairs = self._stall_pairs if is_for_stalls else self._usual_pairs
         self._launches.append(_launch(self._bench, self._pairs))
+        self._stall_seconds += is_for_stalls * self._launches[-1].seconds
         self._run_control()
         self._tell(self._probes_if_passed())
+
+    def _look_at_stalls(self, assessment: Assessment) -> None:
+        """Plans launches of a fast model up to the next analysis where its stalls may come with the
+        head. Ends launches that no seconds are left for."""
+        made = len(self._launches)
+        if made >= self._until and assessment.doubts_stalls(self._rule.tail_margin_percent):
+            self._plan_for_stalls(made)
+        if made < self._until:
+            self._next = msgspec.structs.replace(self._next, launch=True)
+        elif self._next.launch and self._seconds_left() <= 0:
+            self._next = msgspec.structs.replace(self._next, launch=False)
+
+    def _plan_for_stalls(self, made: int) -> None:
+        """Plans the launches that the seconds left pay for: all of them where the verdict is open,
+        a part of them and up to DECISIVE_INFERENCES where it would be a pass."""
+        counting = len(counted(self._launches, self._rule.margin))
+        more = next((size - counting for size in self._rule.analyses if size > counting), 0)
+        inferences = total_stalls(self._launches)[0].inferences
+        left = self._seconds_left()
+        if not self._next.launch:
+            share = _DOUBT_SHARE * (inferences < DECISIVE_INFERENCES)
+            left = min(left, share * self._gate.seconds - self._stall_seconds)
+        usual_seconds = self._bench.start_seconds + self._usual_pairs * self._bench.pair_seconds
+        if not more or left < more * usual_seconds:
+            return
+        self._until = made + more
+        self._stall_pairs = wanted_pairs(
+            self._usual_pairs,
+            self._launches,
+            more,
+            inferences=min(DECISIVE_INFERENCES, GROWTH * inferences),
+            pair_seconds=self._bench.pair_seconds,
+            seconds=left,
+        )
+
+    def _seconds_left(self) -> float:
+        whole = (2 if self._gate.extend else 1) * self._gate.seconds
+        return whole - sum(launch.seconds for launch in self._launches)
 
     def ended(self, stop: Stop) -> PairedLaunches:
         return PairedLaunches(

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from tunegate.artifacts.histogram import STEP, Histogram, histogram
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
-from tunegate.decide.decision import launch_effect, launch_noise
+from tunegate.decide.decision import launch_effect, launch_noise, within_spread
 from tunegate.decide.stalls import stalls_of
+from tunegate.measure.pair_bench import block_size
 from tunegate.measure.paired_launches import PairedLaunches, launch_until_decided
 from tunegate.ports import ProbeThresholds
 
@@ -100,6 +101,35 @@ class SimulatedBench:
         return self._recorded[self._at]
 
 
+class FastBench(SimulatedBench):
+    """Makes launches of a fast model as the product does: of as many pairs as it asks for, with
+    blocks of 20 inferences and 50 ms. Recorded blocks that follow each other make one."""
+
+    def __init__(
+        self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, rng: Rng
+    ) -> None:
+        super().__init__(noise, recorded, scenario, rng)
+        usual_ms = float(np.median(noise.times_ms))
+        self._block = block_size(usual_ms, usual_ms)
+        self.pair_seconds = 2 * self._block * usual_ms / 1000
+        self.start_seconds = 2 * noise.start_seconds
+        self._blocks = noise.times_ms.swapaxes(1, 2).reshape(len(noise.times_ms), 2, -1)
+
+    def launch(self, pairs: int) -> Launch:
+        size = self._blocks.shape[2]
+        most = math.ceil(self._block * pairs / size)
+        at = (int(self._rng.integers(len(self._blocks))) + np.arange(most)) % len(self._blocks)
+        sides = self._blocks[at].swapaxes(0, 1).reshape(2, -1)[:, : self._block * pairs]
+        times = sides.reshape(2, pairs, self._block).swapaxes(0, 1).copy()
+        if self._scenario.inside is not None:
+            times[:, 1] = self._scenario.inside(times[None, :, 1])[0]
+        factors = self._scenario.factors(self.starts, self._rng)
+        self.starts += 1
+        self.within_spread = within_spread(*np.median(times, axis=2).T.tolist())
+        seconds = self.start_seconds + pairs * self.pair_seconds
+        return _scaled(launch_of(times), *factors, seconds)
+
+
 class Gate(msgspec.Struct, frozen=True):
     outcome: str
     seconds: float
@@ -108,7 +138,12 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 def gates(
-    noise: Noise, scenario: Scenario, config: GateConfig, count: int, seed: int
+    noise: Noise,
+    scenario: Scenario,
+    config: GateConfig,
+    count: int,
+    seed: int,
+    kind: type[SimulatedBench] = SimulatedBench,
 ) -> list[Gate]:
     """Whole gates, each from a random launch on."""
     rng = np.random.default_rng(seed)
@@ -117,7 +152,7 @@ def gates(
     same = Scenario(name="control", mean_percent=0.0)
     found = []
     for _ in range(count):
-        bench = SimulatedBench(noise, analyses, scenario, rng)
+        bench = kind(noise, analyses, scenario, rng)
         control = SimulatedBench(noise, quiet, same, rng)
         done = launch_until_decided(bench, control, config, 1, lambda far: None)
         found.append(_gate(done, config))
