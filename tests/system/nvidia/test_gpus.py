@@ -24,7 +24,7 @@ from tunegate.artifacts.measurements import Gpu, GpuState
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.device_errors import raise_lost_device
-from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
+from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus, why_a_library_wins
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
 from tunegate.system.nvidia.nvml import asked, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle
@@ -94,6 +94,22 @@ GPU = Gpu(
     memory_bytes=24 << 30,
     driver="550",
 )
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision", "is_told"),
+    [
+        *(("9.0", "float16", True), ("10.0", "tfloat32", True), ("8.9", "float16", False)),
+        *(("9.0", "float32", False), ("9.0", "", False)),
+    ],
+)
+def test_where_tvm_lacks_the_instructions_of_tensor_cores_a_line_says_so(
+    capability: str, precision: str, is_told: bool
+) -> None:
+    device = msgspec.structs.replace(GPU, name="NVIDIA H200", compute_capability=capability)
+    line = why_a_library_wins(precision, [device])
+    assert ("tensor cores of NVIDIA H200 (wgmma)" in line) is is_told
+    assert why_a_library_wins(precision, []) == ""
 
 
 # An error of a device that stays is told from one of a single call.

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunegate.artifacts.candidates import GRAPH, LAUNCH
+from tunegate.artifacts.candidates import GRAPH, LAUNCH, PRECISION
 from tunegate.errors import TunegateError, UnsupportedModelError
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.runtimes.onnxruntime_cuda.runtime import CUDA, provider_options
+from tunegate.system.nvidia.gpus import visible_gpus, why_a_library_wins
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.wording import plural
 
@@ -38,7 +39,8 @@ class CudaModel:
     def notes(self) -> Sequence[str]:
         told = told_of_placement(placed_nodes(self._session), CUDA)
         without = f"without CUDA graphs, with them: {self._without_graphs}"
-        return [*([told] if told else []), *([without] if self._without_graphs else [])]
+        faster = why_a_library_wins(self._artifact.settings.get(PRECISION, ""), visible_gpus())
+        return [each for each in (told, without if self._without_graphs else "", faster) if each]
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         """Returns the milliseconds of each operator. Each kernel is waited for, so the times are

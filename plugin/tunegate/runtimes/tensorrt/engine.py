@@ -16,6 +16,7 @@ from tunegate.artifacts.candidates import FLOAT32, GRAPH, LAUNCH, PRECISION, TFL
 from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
 from tunegate.runtimes.tensorrt.device_memory import DeviceArray, Stream
 from tunegate.runtimes.tensorrt.runtime import engine_refusal, names_of_engine_layers
+from tunegate.system.nvidia.gpus import visible_gpus, why_a_library_wins
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -76,7 +77,8 @@ class EngineModel:
 
     def notes(self) -> Sequence[str]:
         without = f"without CUDA graphs, with them: {self._without_graphs}"
-        return [without] if self._without_graphs else []
+        faster = why_a_library_wins(self._artifact.settings.get(PRECISION, ""), visible_gpus())
+        return [each for each in (without if self._without_graphs else "", faster) if each]
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         opened = self._open

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
 from tunegate.artifacts.measurements import Gpu
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.nvidia.nvml import asked, nvml, text
@@ -29,6 +30,26 @@ class MeasuredGpu(msgspec.Struct, frozen=True):
 def variables_for(gpu: Gpu) -> dict[str, str]:
     """Returns the same for a device that is not measured on."""
     return {"CUDA_VISIBLE_DEVICES": gpu.uuid, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+# The tensor cores that the compiler has instructions for.
+
+_FIRST_WITHOUT = 9.0
+"""From this capability on tensor cores reach their full rate by instructions that TVM lacks."""
+
+
+def why_a_library_wins(precision: str, gpus: Sequence[Gpu]) -> str:
+    """Returns why a library can beat TVM's products in this precision on the first of these GPUs,
+    empty if nothing is known."""
+    if precision not in {TFLOAT32, FLOAT16} or not gpus:
+        return ""
+    first = gpus[0]
+    if float(first.compute_capability) < _FIRST_WITHOUT:
+        return ""
+    return (
+        f"TVM has no instructions for the full rate of the tensor cores of {first.name} (wgmma), "
+        "so products in lower precision are left to a library"
+    )
 
 
 # The GPUs for CUDA programs started here.
