@@ -11,6 +11,7 @@ from tests.support.git_repository import Checkout, actions_checkout, new_reposit
 from tests.support.report_parts import cache, plan
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.cli.main import main
 from tunegate.errors import ArtifactError, ConfigError, RevisionError
 from tunegate.project import Review, open_project
 from tunegate.settings import Overrides, Settings
@@ -57,10 +58,11 @@ def test_the_base_judges_and_what_the_head_loosens_is_told(checkout: Checkout) -
 
 
 def test_a_sparse_checkout_without_the_configuration_has_it_as_committed(
-    checkout: Checkout,
+    checkout: Checkout, tmp_path: Path
 ) -> None:
     checkout.git("checkout", "-q", "main")
-    checkout.commit({NAME: STRICT.encode(), "tunegate.lock": PIN.encode(), "src/a.py": b"1"})
+    strictest = STRICT.replace("gate: {", "gate: {policy-changes: fail, ")
+    checkout.commit({NAME: strictest.encode(), "tunegate.lock": PIN.encode(), "src/a.py": b"1"})
     checkout.git("checkout", "-q", "-b", "innocent")
     checkout.commit({"src/a.py": b"2"})
     checkout.git("sparse-checkout", "set", "--no-cone", "src/")
@@ -68,6 +70,8 @@ def test_a_sparse_checkout_without_the_configuration_has_it_as_committed(
     review = reviewed(checkout)
     assert (keys(review), review.config.gate.margin_percent) == ([], 2)
     assert not [note for note in review.changes.notes if "not committed" in note]
+    line = ("--repository", str(checkout.path), "--out", str(tmp_path / "out"))
+    assert main(["run", *line, "--base", "main"]) == 0
 
 
 def test_a_sparse_checkout_hides_no_looser_rules(checkout: Checkout) -> None:

@@ -44,18 +44,39 @@ def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
     assert not (tmp_path / "workspace" / ".tunegate").exists()
 
 
-def test_a_pull_request_is_judged_and_commented_on(tmp_path: Path) -> None:
+def test_each_job_of_a_pull_request_keeps_its_own_comment_which_names_the_target(
+    tmp_path: Path,
+) -> None:
+    """Also where the server tells no token whose it is, as Gitea. Then the pull request gets
+    another target."""
     job = Job(tmp_path)
-    job.checkout(job.merge)
+    workspace = job.checkout(job.merge)
     with github_server() as server:
-        ended = job.run(
-            "pull_request", job.pull_request(), **server.variables, TUNEGATE_COMMENT="always"
-        )
-    assert ended.exit_code == 0, ended.log
-    assert "\npass\n" in ended.outputs
-    assert len(server.comments) == 1
-    (check,) = server.checks
-    assert (check["head_sha"], check["conclusion"]) == (job.tip, "neutral")
+        server.always |= {"GET /user": (403, {}), "POST /graphql": (404, {})}
+
+        def judged(name: str, base: str, target: str) -> str:
+            payload = job.pull_request(base={"sha": base, "ref": target})
+            asked = {"GITHUB_JOB": name, "TUNEGATE_COMMENT": "always"}
+            ended = job.run("pull_request", payload, **server.variables, **asked)
+            assert ended.exit_code == 0, ended.log
+            assert "\npass\n" in ended.outputs
+            return ended.log
+
+        assert "(pull request into main: " in judged("gate", job.base, "main")
+        judged("gate-gpu", job.base, "main")
+        (check, _) = server.checks
+        assert (check["head_sha"], check["conclusion"]) == (job.tip, "neutral")
+
+        job.origin.git("switch", "-q", "-c", "retargeted", job.start)
+        workspace.git("fetch", "-q", "--depth=1", "origin", merge := job.origin.merge("topic"))
+        workspace.git("checkout", "-q", "--detach", merge)
+        log = judged("gate", job.start, "release")
+    assert f"base {job.start} (pull request into release: " in log
+    bodies = [each["body"] for each in server.comments]
+    assert [("`gate`" in body, job.start[:7] in body) for body in bodies] == [
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_a_pull_request_without_a_model_gets_no_comment_and_an_earlier_one_says_so(

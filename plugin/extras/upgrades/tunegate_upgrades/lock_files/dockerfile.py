@@ -171,7 +171,7 @@ def _arguments(tool: str, words: Iterable[str]) -> tuple[list[str], list[str]]:
         elif option in _VALUE_OPTIONS or (option == "-f" and tool not in _CONDA):
             if not has_value:
                 next(rest, "")
-        elif not word.startswith(("-", ".", "/", "$")):
+        elif word.endswith(".whl") or not word.startswith(("-", ".", "/")):
             packages.append(word)
     return packages, [file for file in files if file]
 

@@ -38,6 +38,7 @@ def test_a_file_without_an_image_has_none() -> None:
         ("RUN conda install -y -c conda-forge onnxruntime=1.20", ["onnxruntime=1.20"], []),
         ("RUN pip install -r requirements.txt .", [], ["requirements.txt"]),
         ("RUN conda env create -f environment.yml", [], ["environment.yml"]),
+        ("RUN pip install /w/*.whl $ORT . ./own /own", ["/w/*.whl", "$ORT"], []),
         ("RUN uv sync --frozen", [], ["uv.lock"]),
         ("RUN <<EOF\npip install a==1\nEOF", ["a==1"], []),
         ("RUN apt-get install -y git", [], []),
