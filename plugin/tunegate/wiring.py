@@ -90,7 +90,7 @@ def opened_tools(
             origin=origin,
             source=model_source(subject, out.workdir, found.candidates),
             compiler=compilers[installed.tuning.name],
-            index=_index(subject, context.device),
+            index=_index(subject, origin),
             tuner=_tuner(installed.tuning.programs, origin, subject, context, out.workdir),
             builders={
                 **_saving_builders(installed, out.workdir, config, context.seed),
@@ -255,13 +255,14 @@ def _cuda_target(config: Config) -> TargetConfig | None:
     return next((target for target in config.targets if target.kind == "cuda"), None)
 
 
-def _index(subject: Subject, device: Device) -> SharedCache:
+def _index(subject: Subject, origin: RecordOrigin) -> SharedCache:
     return SharedCache(
         subject.config.cache,
         state=state_home(),
         copies=cache_home(),
         root=subject.root,
-        device=device.fingerprint(),
+        device=origin.device,
+        toolchain=origin.toolchain,
         pins=subject.pins,
     )
 

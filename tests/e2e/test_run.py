@@ -12,6 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -27,6 +28,9 @@ from tests.support.workspace import (
     Workspace,
 )
 from tests.support.workspace import CONFIG as WORKSPACE_CONFIG
+from tunegate.config import CacheConfig
+from tunegate.system.cache.shared_cache import SharedCache
+from tunegate_cache.format.records import ExactHit, WorkloadKey, WorkloadShape
 
 CONFIG = (
     """\
@@ -262,6 +266,29 @@ def test_warm_tunes_what_is_configured_once_and_new_weights_never(tmp_path: Path
     assert planned["notes"] == []
     assert not opened.exists()
     assert tasks_of(planned) == tasks_of(cold)
+    age_cache(workspace.root, tasks_of(cold))
+    upgraded = json.loads(workspace.tunegate("warm", "--json").stdout)["tuning"]
+    assert upgraded["kept"] + upgraded["lost"] == upgraded["trials"] > 0
+    assert upgraded["not_asked"] == 0
+
+
+def age_cache(root: Path, tasks: list[Any]) -> None:
+    """Replaces the workspace's cache by what an older toolchain would have left."""
+    wanted = [
+        (msgspec.convert(each["key"], WorkloadKey), msgspec.convert(each["shape"], WorkloadShape))
+        for each in tasks
+    ]
+    config = CacheConfig(url=str(root / "cache"))
+    found = SharedCache(config, state=root.parent / "reader", root=root).lookup(wanted)
+    records = [r for hit in found.values() if isinstance(hit, ExactHit) for r in hit.records]
+    older = [
+        msgspec.structs.replace(
+            record, toolchain=msgspec.structs.replace(record.toolchain, schedules="older")
+        )
+        for record in records
+    ]
+    shutil.rmtree(root / "cache")
+    assert SharedCache(config, state=root.parent / "writer", root=root).publish(older)
 
 
 def tasks_of(plan: dict[str, Any]) -> list[Any]:

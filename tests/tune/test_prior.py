@@ -31,7 +31,7 @@ from tunegate.tune.prior import (
     ratios_of,
 )
 from tunegate.tune.task_history import PriorResults, schedule_of
-from tunegate_cache.format.records import ExactHit, Lookup, Miss
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TuningRecord
 
 # What decisions make of a loop nest, in words that are the same for every task.
 
@@ -271,3 +271,99 @@ def test_nothing_is_run_for_what_both_sides_have(lookup: Lookup) -> None:
         assert before.is_served
         assert before.outcome().trials == 0
         assert before.outcome().stopped == ("exact" if lookup == exact() else "shared")
+
+
+# Records of an older toolchain: candidates, never answers.
+
+OLDER = msgspec.structs.replace(
+    TRUSTED,
+    toolchain=msgspec.structs.replace(TRUSTED.toolchain, tvm="0.26.0"),
+    run_nanoseconds=(1,) * 5,
+)
+DEFAULT_NOW = msgspec.structs.replace(TRUSTED, template="", decisions=())
+LOST_NOW = msgspec.structs.replace(TRUSTED, run_nanoseconds=(9_000_000,) * 5)
+
+
+def other(number: int, record: TuningRecord = OLDER) -> TuningRecord:
+    return msgspec.structs.replace(record, decisions=((3, (number,)),))
+
+
+def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast_it_claims_to_be() -> (
+    None
+):
+    before = known(ExactHit((OLDER, other(9))), None)
+    assert before.is_outdated
+    assert not before.is_served
+    assert before.seeds() == (("exact", schedule_of(OLDER)),)
+    found = before.outcome()
+    assert (found.source, found.best_ms, found.older) == ("older", None, "not-asked")
+
+
+@pytest.mark.parametrize("part", ["tvm", "ffi", "cuda", "schedules", "driver"])
+def test_each_part_of_a_toolchain_counts(part: str) -> None:
+    if part == "driver":
+        device = msgspec.structs.replace(TRUSTED.device, driver="555.1")
+        record = msgspec.structs.replace(TRUSTED, device=device)
+    else:
+        toolchain = msgspec.structs.replace(TRUSTED.toolchain, **{part: "another"})
+        record = msgspec.structs.replace(TRUSTED, toolchain=toolchain)
+    assert known(ExactHit((record,)), None).is_outdated
+
+
+def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> None:
+    resolved = ResolvedTask(make_task(sides=("base", "head")), ExactHit((OLDER,)), skipped="shared")
+    planned = PlannedTask(resolved=resolved, trials=0, gain_ms=0.0)
+    before = PriorResults(planned, DEVICE, TRUSTED.toolchain)
+    assert before.is_served
+    assert not before.is_outdated
+    found = before.outcome()
+    assert (found.source, found.stopped, found.older) == ("older", "shared", "not-asked")
+
+
+def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it() -> None:
+    before = known(ExactHit((other(9), TRUSTED)), None)
+    assert before.is_served
+    assert before.outcome().records[0] == TRUSTED
+
+
+def test_what_lost_is_not_asked_again_and_the_older_toolchain_still_has_it() -> None:
+    lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9)))
+    resolved = ResolvedTask(make_task(), lookup)
+    assert not resolved.is_settled  # a search is due
+    searched = PriorResults(
+        PlannedTask(resolved=resolved, trials=8, gain_ms=1.0), DEVICE, TRUSTED.toolchain
+    )
+    assert [schedule for _, schedule in searched.seeds()] == [schedule_of(other(9))]
+    left = PriorResults(
+        PlannedTask(resolved=resolved, trials=0, gain_ms=0.0), DEVICE, TRUSTED.toolchain
+    )
+    assert left.is_served
+    assert left.outcome().records[0] == DEFAULT_NOW
+    there = known(ExactHit((OLDER,)), None)
+    older = PriorResults(
+        PlannedTask(resolved=ResolvedTask(make_task(), ExactHit((OLDER,))), trials=0, gain_ms=0.0),
+        DEVICE,
+        OLDER.toolchain,
+    )
+    assert there.is_outdated
+    assert older.is_served
+
+
+def test_one_that_was_measured_and_not_confirmed_is_asked_again() -> None:
+    quick = msgspec.structs.replace(TRUSTED, run_nanoseconds=(1_000_000,) * 3)
+    before = known(ExactHit((quick, other(9))), None)
+    assert before.is_outdated
+    assert before.seeds() == (("exact", schedule_of(quick)),)
+
+
+def test_a_task_that_only_has_its_default_schedule_is_asked_nothing() -> None:
+    default = msgspec.structs.replace(OLDER, template="", decisions=())
+    assert known(ExactHit((default,)), None).is_served
+
+
+def test_a_search_is_over_where_more_than_one_schedule_was_tried() -> None:
+    lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9, LOST_NOW)))
+    assert ResolvedTask(make_task(), lookup).is_settled
+    assert ResolvedTask(make_task(), ExactHit((DEFAULT_NOW,))).is_settled
+    failed = msgspec.structs.replace(LOST_NOW, status="compile", run_nanoseconds=())
+    assert not ResolvedTask(make_task(), ExactHit((DEFAULT_NOW, other(9)), (failed,))).is_settled

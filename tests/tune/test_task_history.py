@@ -18,7 +18,7 @@ from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
-from tunegate.tune.task_history import TaskHistory, schedule_of
+from tunegate.tune.task_history import TaskHistory, heaviest_first, schedule_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 
@@ -289,3 +289,51 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
     assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
     assert known_schedules(before) != known_schedules(after)
+
+
+# The re-election of schedules that an older toolchain knew.
+
+
+def reelected(weight: int = 1, milliseconds: float = 1.0) -> TaskHistory:
+    older = make_record("a", milliseconds=milliseconds)
+    resolved = ResolvedTask(make_task("a", weight=weight), ExactHit((older,)))
+    return TaskHistory(
+        PlannedTask(resolved=resolved, trials=0, gain_ms=0.0),
+        device=DEVICE,
+        toolchain=msgspec.structs.replace(older.toolchain, schedules="2"),
+        source=older.source,
+    )
+
+
+def asked(default_nanoseconds: int, *, confirmed: bool = True) -> TaskHistory:
+    """The older schedule takes 1000 ns today."""
+    task = reelected()
+    task.is_started = True
+    for number, nanoseconds in ((0, default_nanoseconds), (1, 1000)):
+        task.enter(candidate(task, number), timed(number, nanoseconds), 5)
+    task.note_batch(1, 1.0)
+    for each in task.finalists() if confirmed else ():
+        task.confirm(each, timed(each.number, default_nanoseconds if not each.number else 1000), 6)
+    return task
+
+
+def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost() -> None:
+    kept, lost = asked(2000).outcome("finished"), asked(690).outcome("finished")
+    assert (kept.older, kept.records[0].template) == ("kept", "t")
+    assert (lost.older, lost.records[0].template) == ("lost", "")
+    for record in (*kept.records, *lost.records):
+        assert record.toolchain.schedules == "2"
+
+
+def test_one_without_a_second_measurement_is_not_asked_yet_and_costs_what_it_took() -> None:
+    found = asked(2000, confirmed=False).outcome("finished")
+    assert (found.older, found.source, found.stopped) == ("not-asked", "older", "budget")
+    assert (found.trials, found.best_ms) == (1, None)
+    left = reelected()
+    assert left.outcome(left.stopped("finished")).stopped == "budget"
+
+
+def test_the_largest_share_of_the_model_is_asked_first_as_far_as_trials_go() -> None:
+    tasks = [reelected(1, 3.0), reelected(9, 1.0), reelected(2, 4.0)]
+    assert heaviest_first(tasks, None) == [tasks[1], tasks[2], tasks[0]]
+    assert heaviest_first(tasks, 2) == [tasks[1], tasks[2]]

@@ -184,6 +184,25 @@ def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
     assert outcome.records == theirs
 
 
+def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_counts_nothing(
+    workshop: Workshop, tuned: TaskOutcome
+) -> None:
+    older = msgspec.structs.replace(toolchain(), schedules="older")
+    theirs = tuple(
+        msgspec.structs.replace(record, toolchain=older, run_nanoseconds=(1,) * 5)
+        for record in tuned.records
+    )
+    outcomes = workshop.tune(Budget(seconds=None, trials=24), ExactHit(theirs), trials=0)
+    first, last = outcomes[0], outcomes[-1]
+    assert (first.older, first.source, first.best_ms) == ("not-asked", "older", None)
+    assert (last.older, last.trials) in {("kept", 1), ("lost", 1)}
+    assert all(record.toolchain == toolchain() for record in last.records)
+    assert last.best_ms is not None
+    assert last.best_ms > 1e-6
+    (left,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
+    assert (left.older, left.source, left.best_ms) == ("not-asked", "older", None)
+
+
 @pytest.mark.proof
 def test_a_transferred_schedule_is_measured_before_the_search(
     workshop: Workshop, tuned: TaskOutcome

@@ -57,9 +57,13 @@ class DeviceFingerprint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
+    """The versions that decide how fast a schedule runs, and what it has to beat: `schedules` is
+    the revision of the default schedules. The driver is in the `DeviceFingerprint`."""
+
     tvm: str
     ffi: str
     cuda: str = ""
+    schedules: str = ""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +106,11 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a second, longer measurement confirmed it."""
         times = self.run_nanoseconds
         return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
+
+    def is_timed_by(self, toolchain: Toolchain, driver: str) -> bool:
+        """Whether this toolchain took the times, under this driver. Otherwise the record is a
+        candidate there, and no answer."""
+        return self.toolchain == toolchain and self.device.driver == driver
 
     @property
     def recency(self) -> tuple[int, bool, int]:

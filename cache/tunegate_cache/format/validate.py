@@ -153,6 +153,8 @@ def _bad_facts(record: TuningRecord) -> str | None:
     numbers = (device.units, device.memory_bytes, record.measured_at)
     if not all(0 <= number <= _LARGEST for number in numbers):
         return "bad device or date"
-    texts = (device.name, device.driver, device.uuid, toolchain.tvm, toolchain.ffi, toolchain.cuda)
+    texts = (device.name, device.driver, device.uuid)
+    versions = (toolchain.tvm, toolchain.ffi, toolchain.cuda, toolchain.schedules)
     origin = (source.repository, source.ref, source.commit, source.run)
-    return None if all(text.isprintable() for text in texts + origin) else "unprintable text"
+    are_printable = all(text.isprintable() for text in texts + versions + origin)
+    return None if are_printable else "unprintable text"

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tunegate_cache.format.records import StoredRecord, TuningRecord, WorkloadShape
+from tunegate_cache.format.records import StoredRecord, Toolchain, TuningRecord, WorkloadShape
 from tunegate_cache.format.revocation import Revocation, is_revoked
 
 BEST_OF_EACH_DEVICE = 8
 FAILURES = 32
+TOOLCHAINS = 4
+"""The toolchains of each device, the last that measured anything, whose records are kept: those of
+a newer one never push out what teams on an older one still use."""
 _SLACK = 4
 """A workload is cut down when it has this many times its limit."""
 
-_Candidate = tuple[str, tuple[object, ...], str, int]
+_Place = tuple[str, int, str, Toolchain]
+_Candidate = tuple[str, tuple[object, ...], _Place]
 
 
 class HotRecords:
-    """The fastest candidates of every workload on each kind of device, including a confirmed one if
-    there is any, and the latest failures.
+    """The fastest candidates of every workload on each kind of device by each toolchain, including
+    a confirmed one if there is any, and the latest failures.
 
-    The latest measurement of a candidate on a kind of device counts. The order of additions does
-    not matter, unless a candidate's later measurement was cut already.
+    The latest measurement of a candidate on a kind of device by a toolchain counts. The order of
+    additions does not matter, unless a candidate's later measurement was cut already.
     """
 
     def __init__(self, revoked: tuple[Revocation, ...] = ()) -> None:
@@ -57,8 +61,9 @@ def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
 
 def _keep_best(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
     kept: dict[_Candidate, StoredRecord] = {}
-    served: dict[tuple[str, int], int] = {}
-    ended: set[tuple[str, int]] = set()
+    served: dict[_Place, int] = {}
+    ended: set[_Place] = set()
+    latest = _latest_places(known.values())
     failures = 0
     for candidate, stored in sorted(known.items(), key=lambda item: _order(item[1])):
         if stored.record.status != "ok":
@@ -66,20 +71,40 @@ def _keep_best(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, Stored
             if failures <= FAILURES:
                 kept[candidate] = stored
             continue
-        device = (stored.record.device.name, stored.record.device.units)
-        served[device] = served.get(device, 0) + 1
+        place = _place(stored.record)
+        if place not in latest:
+            continue
+        served[place] = served.get(place, 0) + 1
         # Results are compared with the default schedule, and the fastest confirmed one says
         # that the search has ended: they are kept however slow.
-        says_end = stored.record.is_confirmed and device not in ended
-        if served[device] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
+        says_end = stored.record.is_confirmed and place not in ended
+        if served[place] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
             kept[candidate] = stored
         if stored.record.is_confirmed:
-            ended.add(device)
+            ended.add(place)
     return kept
 
 
+def _latest_places(known: Iterable[StoredRecord]) -> set[_Place]:
+    """Returns, for each device, the places of the toolchains that measured last."""
+    latest: dict[_Place, int] = {}
+    for stored in known:
+        if stored.record.status == "ok":
+            place = _place(stored.record)
+            latest[place] = max(latest.get(place, 0), stored.record.measured_at)
+    devices: dict[tuple[str, int], list[_Place]] = {}
+    for place in sorted(latest, key=lambda each: (-latest[each], str(each))):
+        devices.setdefault(place[:2], []).append(place)
+    return {place for places in devices.values() for place in places[:TOOLCHAINS]}
+
+
+def _place(record: TuningRecord) -> _Place:
+    device = record.device
+    return device.name, device.units, device.driver, record.toolchain
+
+
 def _candidate(record: TuningRecord) -> _Candidate:
-    return record.template, record.decisions, record.device.name, record.device.units
+    return record.template, record.decisions, _place(record)
 
 
 def _currency(stored: StoredRecord) -> tuple[tuple[int, bool, int], bytes]:

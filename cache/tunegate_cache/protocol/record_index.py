@@ -9,6 +9,7 @@ from tunegate_cache.format.nearest import RECORDS_OF_EACH, nearest
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
+    Toolchain,
     TransferHit,
     TuningRecord,
     WorkloadKey,
@@ -24,11 +25,14 @@ _RankedRecord = tuple[str, tuple[object, ...]]
 class RecordIndex:
     """A union of record sets: neither order nor number of additions matters.
 
-    Results from `device` (same name and number of units) come before all others.
+    Results from `device` (same name and number of units) come before all others, and of each
+    device those that `toolchain` took under the same driver.
     """
 
-    def __init__(self, device: DeviceFingerprint | None = None) -> None:
-        self._device = device
+    def __init__(
+        self, device: DeviceFingerprint | None = None, toolchain: Toolchain | None = None
+    ) -> None:
+        self._device, self._toolchain = device, toolchain
         self._records: dict[WorkloadKey, dict[TuningRecord, str]] = defaultdict(dict)
         self._shapes: dict[tuple[str, str], dict[str, WorkloadShape]] = defaultdict(dict)
 
@@ -94,7 +98,7 @@ class RecordIndex:
         return tuple(sorted(usable, key=self._fastest_first))
 
     def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
-        """Returns each candidate's latest measurement, on our device if possible."""
+        """Returns each candidate's latest measurement, on our device and toolchain if possible."""
         latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)
@@ -105,14 +109,19 @@ class RecordIndex:
 
     def _currency(self, record: TuningRecord) -> tuple[object, ...]:
         tie = (record.run_nanoseconds, record.status, str(record.device), str(record.source))
-        return self._is_ours(record), record.recency, tie
+        return self._is_ours(record), self._is_current(record), record.recency, tie
 
     def _fastest_first(self, record: TuningRecord) -> tuple[object, ...]:
-        return not self._is_ours(record), record.shrunk_ms, record.template, record.decisions
+        rank = (not self._is_ours(record), not self._is_current(record), record.shrunk_ms)
+        return *rank, record.template, record.decisions
 
     def _is_ours(self, record: TuningRecord) -> bool:
         ours, theirs = self._device, record.device
         return ours is not None and (ours.name, ours.units) == (theirs.name, theirs.units)
+
+    def _is_current(self, record: TuningRecord) -> bool:
+        driver = "" if self._device is None else self._device.driver
+        return self._toolchain is not None and record.is_timed_by(self._toolchain, driver)
 
 
 def _include_confirmed(ranked: tuple[TuningRecord, ...], count: int) -> tuple[TuningRecord, ...]:

@@ -24,6 +24,7 @@ from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
     Miss,
+    Toolchain,
     TransferHit,
     TuningRecord,
     WorkloadKey,
@@ -81,10 +82,12 @@ class TuningCache:
         milliseconds: Callable[[], int],
         tier: FileStore | None = None,
         device: DeviceFingerprint | None = None,
+        toolchain: Toolchain | None = None,
         budget: Seconds = _BUDGET,
         trust: Trust | None = None,
     ) -> None:
-        """`tier` keeps local copies of a remote store; results from `device` are served first."""
+        """`tier` keeps local copies of a remote store; results from `device` are served first, of
+        those the ones of `toolchain`."""
         trust = trust or Trust()
         self.statistics = CacheStatistics()
         guarded: ObjectStore = CircuitBreakingStore(store, self.statistics, monotonic)
@@ -102,6 +105,7 @@ class TuningCache:
             statistics=self.statistics,
             monotonic=monotonic,
             device=device,
+            toolchain=toolchain,
         )
         self._believed, self._own = records(zones.believed), records(zones.own)
         self._left_seconds = budget.lookup

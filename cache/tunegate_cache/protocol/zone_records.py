@@ -10,6 +10,7 @@ from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import (
     DeviceFingerprint,
+    Toolchain,
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
@@ -38,9 +39,10 @@ class ZoneRecords:
         statistics: CacheStatistics,
         monotonic: Callable[[], float],
         device: DeviceFingerprint | None,
+        toolchain: Toolchain | None,
     ) -> None:
         self.zones = tuple(zones)
-        self.index = RecordIndex(device)
+        self.index = RecordIndex(device, toolchain)
         self.trouble = ReadTrouble(statistics)
         self._keys, self._monotonic = trust.keys, monotonic
         self._groups = GroupReader(store, self.zones, trust)

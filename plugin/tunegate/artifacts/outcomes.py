@@ -26,6 +26,11 @@ Stopped = Literal[
 "behind" because its models stay far behind another runtime."""
 
 
+Older = Literal["", "kept", "lost", "not-asked"]
+"""The result for the schedules of an older toolchain: `kept` won again, `lost` to the default
+schedule, '' without any."""
+
+
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):
     """One candidate at one stage, and its cost. `stage` is `quick` for the first measurement,
     `confirm` for a finalist's second. `pick` is why it was tried; `audit` means that the filter had
@@ -62,6 +67,7 @@ class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     search_seconds: float = 0.0
     costs: tuple[CandidateCost, ...] = ()
+    older: Older = ""
 
 
 class TuningOutcome(msgspec.Struct, frozen=True, kw_only=True):

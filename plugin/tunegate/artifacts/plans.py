@@ -63,6 +63,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     def pays_nothing(self) -> bool:
         return self.trials == 0 or self.seconds == 0
 
+    def rest(self, seconds: float, trials: int) -> Budget:
+        """Returns what is left after this much."""
+        return msgspec.structs.replace(
+            self,
+            seconds=None if self.seconds is None else max(0.0, self.seconds - seconds),
+            trials=None if self.trials is None else max(0, self.trials - trials),
+        )
+
 
 class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """`trials` is the share of the budget, 0 with an exact hit. `gain_ms` is the expected

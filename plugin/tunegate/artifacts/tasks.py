@@ -94,8 +94,10 @@ class ResolvedTask(msgspec.Struct, frozen=True):
         """Whether nothing is to be searched: trusted zones have the answer, this run does not pay
         for the task, or the pull request has finished the search of a task that only the head
         has."""
-        if self.skipped or isinstance(self.lookup, ExactHit):
+        if self.skipped:
             return True
+        if isinstance(self.lookup, ExactHit):
+            return not _is_search_due(self.lookup)
         is_searched = self.claims is not None and self.claims.is_searched
         return is_searched and not self.task.is_of_base
 
@@ -103,6 +105,22 @@ class ResolvedTask(msgspec.Struct, frozen=True):
     def is_waiting(self) -> bool:
         """Whether the task is unfinished and this run leaves it to `tunegate warm`."""
         return self.skipped == "shared" and not isinstance(self.lookup, ExactHit)
+
+
+def _is_search_due(lookup: ExactHit) -> bool:
+    """Returns whether the default schedule is the answer and at most one schedule was tried beside
+    it, where an older toolchain or another device has more: that one lost, or does not fit any
+    more, and nothing was searched since."""
+    if not lookup.records:
+        return False
+    first = lookup.records[0]
+    schedules = [each for each in (*lookup.records, *lookup.failures) if each.template]
+    tried = [
+        each.device.name == first.device.name
+        and each.is_timed_by(first.toolchain, first.device.driver)
+        for each in schedules
+    ]
+    return not first.template and first.is_confirmed and not all(tried) and sum(tried) <= 1
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,13 +164,13 @@ class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
 # The sources of a schedule.
 
 ScheduleSource = Literal[
-    "exact", "transfer", "search", "default", "own-zone", "claimed", "prior", "tiles"
+    "exact", "transfer", "search", "default", "own-zone", "claimed", "older", "prior", "tiles"
 ]
 """The origin of a schedule. `own-zone` was proposed by the pull request's zone and measured in this
-run, `claimed` was not measured. `prior` was picked by the prior and never measured. `tiles` is our
-own kernel in lower precision."""
-UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "prior")
-"""Sources of schedules that nobody trusted has measured for their kernel."""
+run, `claimed` was not measured. `older` was measured by another toolchain only. `prior` was picked
+by the prior and never measured. `tiles` is our own kernel in lower precision."""
+UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "older", "prior")
+"""Sources of schedules that nobody trusted has measured for their kernel with this compiler."""
 
 
 # Schedules of other people's databases: proposals until they replay on our own modules.

@@ -124,7 +124,9 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     transfers were begun by an earlier run. Afterwards the `tasks` are in six parts: `exact` were
     known before, `tuned` in this run, `measured` had only the default schedule timed because no
     trial paid, `begun` have trials and no answer, `waiting` are shared by both sides and left to
-    `tunegate warm`, the rest is not tuned. `joules` are set if counters exist."""
+    `tunegate warm`, the rest is not tuned. Of the `exact`, an older toolchain's schedules were
+    `kept`, `lost` to the default schedules, or are `not_asked` yet, and no answer until then.
+    `joules` are set if counters exist."""
 
     tasks: int
     exact: int
@@ -139,6 +141,9 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     begun: int = 0
     waiting: int = 0
     unfinished: int = 0
+    kept: int = 0
+    lost: int = 0
+    not_asked: int = 0
     joules: float | None = None
     energy_source: EnergySource | None = None
 

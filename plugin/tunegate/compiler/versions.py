@@ -5,6 +5,10 @@ from __future__ import annotations
 from tunegate.system.machine.packages import installed_version
 from tunegate_cache.format.records import Toolchain
 
+DEFAULT_SCHEDULES = "1"
+"""The revision of our own default schedules. Raise it with every change to what they make: records
+must then win against them again (docs/how-caching-works.md). A test fails if it was forgotten."""
+
 
 def toolchain() -> Toolchain:
     """Returns the versions of the installed distributions; imports none of them."""
@@ -12,4 +16,5 @@ def toolchain() -> Toolchain:
         tvm=installed_version("apache-tvm"),
         ffi=installed_version("apache-tvm-ffi"),
         cuda=installed_version("cuda-bindings"),
+        schedules=DEFAULT_SCHEDULES,
     )

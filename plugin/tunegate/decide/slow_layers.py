@@ -37,6 +37,7 @@ NAMED_SHARE = 0.1
 _UNMEASURED_ORIGINS = {
     "transfer": "of another shape, which nothing has measured here",
     "claimed": "that only this run's own zone has, and nothing has measured",
+    "older": "of an older toolchain, which nothing has measured since",
     "prior": "that was picked without measuring",
 }
 _OTHER_COMMANDS: dict[Skipped, str] = {
@@ -173,7 +174,7 @@ def _cause(
     match difference.source:
         case "default" if tuned is None or not _is_answered(tuned):
             return _untuned(now_ms, outcomes)
-        case "transfer" | "claimed" | "prior":
+        case "transfer" | "claimed" | "older" | "prior":
             most_ms = headroom.of_transferred(now_ms)
             return _Cause(
                 said=f"runs a schedule {_UNMEASURED_ORIGINS[difference.source]}",

@@ -90,6 +90,7 @@ def _without_repeats(lines: Sequence[str]) -> tuple[str, ...]:
 _UNVERIFIED: dict[ScheduleSource, str] = {
     "transfer": "a schedule of another shape",
     "claimed": "a schedule of this run's own zone",
+    "older": "a schedule of an older toolchain",
 }
 
 

@@ -13,6 +13,7 @@ from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, TargetConfig
 from tunegate.tune.budget import least_gain, resolve_budget
 from tunegate.tune.expected_time import seconds_per_trial
+from tunegate_cache.format.records import ExactHit
 
 
 def balanced(loads: Sequence[float], bins: int) -> tuple[tuple[int, ...], ...]:
@@ -93,6 +94,12 @@ def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
     return sum(not task.is_settled for task in tasks)
 
 
+def asked_at_most(tasks: Sequence[ResolvedTask]) -> int:
+    """Returns the number of tasks that may be re-elected: only the tuning machine knows whether
+    their records are of its toolchain."""
+    return sum(isinstance(task.lookup, ExactHit) and not task.skipped for task in tasks)
+
+
 def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
     """Returns the seconds of one trial of every task left to tune."""
     return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not task.is_settled)
@@ -113,7 +120,8 @@ def _trial_parts(
 ) -> Sequence[int | None]:
     if trials is None:
         return [None] * len(by_target)
-    parts = divide([left_to_tune(tasks) for tasks in by_target], trials)
+    left = [left_to_tune(tasks) for tasks in by_target]
+    parts = divide(left if any(left) else [asked_at_most(tasks) for tasks in by_target], trials)
     return [paid_trials(part, tasks, trials) for part, tasks in zip(parts, by_target, strict=True)]
 
 

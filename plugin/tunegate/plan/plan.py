@@ -14,6 +14,7 @@ from tunegate.errors import ConfigError
 from tunegate.plan.allocation import (
     Demand,
     TargetPart,
+    asked_at_most,
     balanced,
     divide,
     left_to_tune,
@@ -157,6 +158,8 @@ def _shard_budgets(
     planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
+    if not any(planned):
+        planned = [asked_at_most([tasks[i].resolved for i in group]) for group in groups]
     trials: Sequence[int | None] = [None] * len(groups)
     if part.trials is not None:
         trials = [

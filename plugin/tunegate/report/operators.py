@@ -147,6 +147,7 @@ SOURCE_WORDS = {
     "prior": "picked by the prior",
     "tiles": "lower precision",
     "claimed": "own zone, unverified",
+    "older": "of an older toolchain, unverified",
 }
 
 

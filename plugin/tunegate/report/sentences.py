@@ -14,11 +14,11 @@ from tunegate.wording import compared_times, plural
 
 
 def tuning_words(tuning: TuningSummary) -> str:
-    """Returns two sentences, without the last full stop. The numbers of tasks add up to the
-    first."""
+    """Returns the sentences, without the last full stop. The numbers of tasks add up to the
+    first; those of an older toolchain's schedules are among the known ones."""
     if not tuning.tasks:
         return "nothing here is compiled"
-    return f"{_trials(tuning)}. {_parts(tuning)}"
+    return ". ".join((f"{_trials(tuning)}", _parts(tuning), *_older(tuning)))
 
 
 def _trials(tuning: TuningSummary) -> str:
@@ -37,11 +37,12 @@ def _price(tuning: TuningSummary) -> str:
 
 def _parts(tuning: TuningSummary) -> str:
     """Returns the results of all tasks in words."""
-    if tuning.exact == tuning.tasks:
+    if tuning.exact == tuning.tasks and not tuning.not_asked:
         all_of_them = f"All {tuning.tasks} tasks were known before"
         return "The only task was known before" if tuning.tasks == 1 else all_of_them
     parts = {
-        "known before": tuning.exact,
+        "known before": tuning.exact - tuning.not_asked,
+        "known to an older toolchain only": tuning.not_asked,
         "tuned now": tuning.tuned,
         "measured once": tuning.measured,
         "begun": tuning.begun,
@@ -50,6 +51,23 @@ def _parts(tuning: TuningSummary) -> str:
     parts["not tuned"] = tuning.tasks - sum(parts.values())
     told = ", ".join(f"{number} {part}" for part, number in parts.items() if number > 0)
     return f"Of {plural(tuning.tasks, 'task')}: {told}"
+
+
+def _of_older(tuning: TuningSummary) -> int:
+    """Returns the number of tasks that an older toolchain had schedules for."""
+    return tuning.kept + tuning.lost + tuning.not_asked
+
+
+def _older(tuning: TuningSummary) -> Iterator[str]:
+    """Yields the results for schedules of an older toolchain, if there are any."""
+    parts = {
+        "kept": tuning.kept,
+        "lost to defaults": tuning.lost,
+        "not yet asked": tuning.not_asked,
+    }
+    if _of_older(tuning):
+        told = ", ".join(f"{part} {number}" for part, number in parts.items())
+        yield f"Schedules of an older toolchain: {told}"
 
 
 # The reasons why tuning or measuring ended, in words.
@@ -89,7 +107,7 @@ _EARLY_ENDS = {
 
 def tuning_ended(tuning: TuningSummary) -> str:
     """Returns why tuning as a whole ended."""
-    if tuning.exact + tuning.waiting == tuning.tasks:
+    if tuning.exact + tuning.waiting == tuning.tasks and not _of_older(tuning):
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
         return "too short for a trial" if tuning.seconds >= 1 else "no budget for a trial"
@@ -122,6 +140,8 @@ def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
     rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
     was = "was" if tuning.exact == 1 else "were"
     known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
+    if older := _of_older(tuning):
+        known += f", {older} of them to an older toolchain only"
     if not tuning.exact:
         return f"None of {plural(tuning.tasks, 'task')} was known before: {others}."
     return f"{known}{rest}."

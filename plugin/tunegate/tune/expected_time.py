@@ -84,12 +84,10 @@ def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
     if resolved.is_settled:
         return 0.0
     match resolved.lookup:
-        case ExactHit():
-            return 0.0
         case TransferHit(distance=distance):
             transferred = TRANSFER_HEADROOM + TRANSFER_HEADROOM_PER_DISTANCE * distance
             return min(transferred, _untuned_headroom(resolved.task, kind))
-        case Miss():
+        case ExactHit() | Miss():
             return _untuned_headroom(resolved.task, kind)
 
 

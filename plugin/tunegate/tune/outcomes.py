@@ -92,6 +92,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
     parts = partition_of(plan.resolution.tasks, outcomes)
+    older = Counter(task.older for outcome in by_shard.values() for task in outcome.tasks)
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=found["exact"],
@@ -109,6 +110,9 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
         begun=len(parts.begun),
         waiting=len(parts.waiting),
         unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),
+        kept=older["kept"],
+        lost=older["lost"],
+        not_asked=older["not-asked"],
         joules=energy.joules,
         energy_source=energy.source,
     )
@@ -164,6 +168,7 @@ def known_after(
 ) -> frozenset[WorkloadKey]:
     """Returns the tasks that the next run has an answer for."""
     known = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
+    known -= {o.key for outcome in outcomes for o in outcome.tasks if o.older == "not-asked"}
     finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
     return frozenset(known | finished)
 
@@ -256,11 +261,13 @@ TaskOnTarget = tuple[WorkloadKey, str]
 
 
 class TaskPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """`before`: known before the run. `now`: finished by it. `measured`: this run timed the default
-    schedule, without a trial. `begun`: trials of this run or an earlier one, and no answer.
-    `waiting`: left to `tunegate warm`. `untuned`: the rest."""
+    """`before`: known before the run. `older`: only an older toolchain's schedules are known, not
+    asked yet. `now`: finished by it. `measured`: this run timed the default schedule, without a
+    trial. `begun`: trials of this run or an earlier one, and no answer. `waiting`: left to
+    `tunegate warm`. `untuned`: the rest."""
 
     before: frozenset[TaskOnTarget]
+    older: frozenset[TaskOnTarget] = frozenset()
     now: frozenset[TaskOnTarget]
     measured: frozenset[TaskOnTarget]
     begun: frozenset[TaskOnTarget]
@@ -283,7 +290,8 @@ def partition_of(
 def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:
     """Returns the first part that fits."""
     if isinstance(resolved.lookup, ExactHit):
-        yield "before"
+        is_asked = outcome is None or outcome.older != "not-asked"
+        yield "before" if is_asked else "older"
     if outcome is not None and answers_next_run(outcome):
         yield "now" if outcome.trials else "measured"
     if resolved.is_waiting:

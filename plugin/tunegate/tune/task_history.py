@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.outcomes import CandidateCost, Stopped, TaskOutcome
+from tunegate.artifacts.outcomes import CandidateCost, Older, Stopped, TaskOutcome
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.tune.candidate_filter import rank_correlation
@@ -21,6 +21,7 @@ from tunegate_cache.format.records import (
     WINNERS_CURSE,
     DeviceFingerprint,
     ExactHit,
+    Miss,
     Provenance,
     Toolchain,
     TransferHit,
@@ -196,7 +197,7 @@ class TaskHistory:
     def stopped(self, run: Stopped) -> Stopped:
         """Returns why this task stopped in a run that stopped for `run`."""
         if not self.is_started or not (self._ok or self._failures):
-            return "not-started"
+            return "budget" if self.before.is_outdated else "not-started"
         if not self._ok:
             return "failed"
         return "finished" if self.exhausted else run
@@ -225,7 +226,18 @@ class TaskHistory:
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
         """Returns the outcome. A task without time for a measurement keeps the trusted zones'
-        answer, and so does one whose claim ran without the record that it had to beat."""
+        answer, and so does one whose claim ran without the record that it had to beat. A schedule
+        of an older toolchain counts once it is confirmed."""
+        if self.before.is_outdated and self._confirmed.isdisjoint(self._ok):
+            return msgspec.structs.replace(
+                self.before.outcome(),
+                trials=self.trials,
+                seconds=self.seconds,
+                stopped="budget" if stopped == "finished" else stopped,
+                failures=dict(self._failures),
+                detail=self._detail,
+                costs=tuple(self._costs),
+            )
         is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
@@ -247,6 +259,7 @@ class TaskHistory:
             detail=self._detail,
             search_seconds=self.search_seconds,
             costs=tuple(self._costs),
+            older=self.before.result(best),
         )
 
     def _origin_of(self, best: list[TuningRecord]) -> Origin:
@@ -274,6 +287,11 @@ class TaskHistory:
             measured_at=now,
             source=self._source,
         )
+
+
+def heaviest_first(histories: Sequence[TaskHistory], limit: int | None) -> list[TaskHistory]:
+    """Returns at most `limit` tasks, those with the largest share of the model's time first."""
+    return sorted(histories, key=lambda history: -history.state().model_ms)[:limit]
 
 
 # The cost of one measured candidate, and the time limits of the next ones.
@@ -385,14 +403,19 @@ class PriorResults:
     ) -> None:
         self._task, self._lookup = planned.resolved.task, planned.resolved.lookup
         self._device, self._toolchain = device, toolchain
+        if isinstance(self._lookup, ExactHit):
+            # The planning machine may have ranked them by another toolchain.
+            ranked = sorted(self._lookup.records, key=lambda record: not self._is_current(record))
+            self._lookup = msgspec.structs.replace(self._lookup, records=tuple(ranked))
         self.claims = planned.resolved.claims
         self._is_settled = planned.resolved.is_settled
+        self._is_searched = bool(planned.trials) and not self._is_settled
         self._skipped = planned.resolved.skipped
 
     @property
     def is_served(self) -> bool:
         """Whether nothing runs for this task: the answer of trusted zones stays."""
-        is_known = isinstance(self._lookup, ExactHit) and not self.is_measured_only
+        is_known = self.is_answered and not self._is_searched and not self.is_measured_only
         return is_known or bool(self._skipped)
 
     @property
@@ -401,7 +424,15 @@ class PriorResults:
         device or compiler, or claims."""
         if self._skipped:
             return False
-        return self._is_settled and (self.claims is not None or self._is_foreign)
+        if self._is_settled and self.claims is not None:
+            return True
+        return not self._is_searched and self._is_foreign
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether this run re-elects the task: its schedules, of an older toolchain or driver,
+        against the default schedule of today."""
+        return self._has_only_older and not self._is_searched and not self._skipped
 
     @property
     def is_answered(self) -> bool:
@@ -409,24 +440,42 @@ class PriorResults:
 
     @property
     def incumbent(self) -> Schedule | None:
-        """The schedule that a claim must beat: the best one of trusted zones for this very task."""
-        if self.claims is None or not isinstance(self._lookup, ExactHit):
+        """The schedule that a claim must beat: the best one of trusted zones for this very task,
+        with this toolchain."""
+        if self.claims is None or not isinstance(self._lookup, ExactHit) or self._has_only_older:
             return None
         return schedule_of(self._lookup.records[0])
 
     def seeds(self) -> tuple[tuple[Origin, Schedule], ...]:
-        """Returns the schedules to try before any search."""
+        """Returns the schedules to try before any search, without those that have lost to the
+        default schedule with this toolchain."""
         claimed = self.claims.records if self.claims is not None else ()
         known: list[tuple[Origin, TuningRecord]] = []
+        lost = self._lost()
         match self._lookup:
+            case ExactHit(records=records) if self._has_only_older:
+                asked = [each for each in records if each.template and each not in lost]
+                known = [("exact", record) for record in asked[:1]]
             case ExactHit(records=records):
-                known = [("exact", record) for record in records[:1]]
+                best = records[:1] if self._is_settled else records
+                known = [("exact", record) for record in best]
             case TransferHit(records=records) if not self._is_settled:
                 known = [("transfer", record) for record in records]
             case _:
                 pass
         known += [("own-zone" if self._is_own(r) else "transfer", r) for r in claimed]
-        return tuple((origin, schedule_of(record)) for origin, record in known if record.template)
+        return tuple(
+            (origin, schedule_of(record))
+            for origin, record in known
+            if record.template and record not in lost
+        )
+
+    def _lost(self) -> tuple[TuningRecord, ...]:
+        """Returns the records that are slower than the default schedule's, both of today."""
+        records = () if isinstance(self._lookup, Miss) else self._lookup.records
+        today = [r for r in records if self._is_own(r) and self._is_current(r)]
+        default = min((r.median_ms for r in today if not r.template), default=math.inf)
+        return tuple(r for r in today if r.template and r.median_ms > default)
 
     def failed(self) -> tuple[Schedule, ...]:
         """Returns schedules that failed to build, run or compute right with this compiler. One that
@@ -443,27 +492,50 @@ class PriorResults:
         """Returns the outcome of a task for which nothing runs: the answer of trusted zones."""
         lookup = self._lookup
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
-        known = isinstance(lookup, ExactHit) and bool(records)
+        known = isinstance(lookup, ExactHit) and bool(records) and not self._has_only_older
         best_ms = records[0].median_ms if known else None
+        unknown = "older" if self._has_only_older else "transfer" if records else "default"
         return TaskOutcome(
             key=self._task.key,
             target=self._task.target,
             name=self._task.uses[0].name,
-            source="exact" if known else "transfer" if records else "default",
+            source="exact" if known else unknown,
             records=records[:KEPT_IN_OUTCOME],
             trials=0,
             before_ms=best_ms,
             best_ms=best_ms,
             seconds=0.0,
             stopped="exact" if known else self._skipped or "not-started",
+            older="not-asked" if self._has_only_older and self._skipped != "behind" else "",
         )
+
+    def result(self, best: Sequence[TuningRecord]) -> Older:
+        """Returns the result for schedules of an older toolchain, where `best` are this run's
+        records. A default schedule that was the best before is kept if it is so today."""
+        if not self.is_outdated or not isinstance(self._lookup, ExactHit):
+            return ""
+        was_default = not self._lookup.records[0].template
+        return "kept" if best[0].template or was_default else "lost"
 
     @property
     def _is_foreign(self) -> bool:
         if not isinstance(self._lookup, ExactHit) or not self._lookup.records:
             return False
-        best = self._lookup.records[0]
-        return best.device.name != self._device.name or best.toolchain != self._toolchain
+        is_here = self._lookup.records[0].device.name == self._device.name
+        return not is_here or self._has_only_older
+
+    @property
+    def _has_only_older(self) -> bool:
+        """Whether trusted zones have schedules of this very task, and none of them was confirmed
+        with this toolchain and driver."""
+        if not isinstance(self._lookup, ExactHit):
+            return False
+        records = self._lookup.records
+        is_older = any(each.template and not self._is_current(each) for each in records)
+        return is_older and not any(self._is_current(r) and r.is_confirmed for r in records)
+
+    def _is_current(self, record: TuningRecord) -> bool:
+        return record.is_timed_by(self._toolchain, self._device.driver)
 
     def _is_own(self, record: TuningRecord) -> bool:
         return record.key == self._task.key

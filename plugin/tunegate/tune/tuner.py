@@ -29,7 +29,7 @@ from tunegate.tune.searchers import Describe, SearchProgram, ignore
 from tunegate.tune.task_history import TaskHistory
 from tunegate.tune.tuning_run import TuningRun
 from tunegate.tune.workers import Executor, LocalExecutor
-from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey
 from tunegate_cache.installed_plugins import PluginError, load_plugin, plugin_named
 
 
@@ -78,7 +78,8 @@ class EngineTuner:
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
-        """Yields outcomes as they come. Raises ModelError and EnvironmentUnfitError."""
+        """Yields outcomes as they come. Schedules of an older toolchain are re-elected before
+        anything is searched. Raises ModelError and EnvironmentUnfitError."""
         histories = self._histories(shard, self._origin)
         if shard.budget.pays_nothing or all(history.before.is_served for history in histories):
             yield from (
@@ -88,8 +89,35 @@ class EngineTuner:
                 for history in histories
             )
             return
+        outdated = tuple(each for each in histories if each.before.is_outdated)
+        if outdated:
+            yield from (each.before.outcome() for each in outdated)
+            shard = yield from self._reelect(shard, outdated, models, publish)
+            yield from self.tune(shard, models, publish)
+            return
         with self._run(shard, models, publish) as run:
             yield from run.outcomes()
+
+    def _reelect(
+        self,
+        shard: Shard,
+        outdated: Sequence[TaskHistory],
+        models: Mapping[tuple[ModelPath, Side], ShapedModel],
+        publish: Publish,
+    ) -> Generator[TaskOutcome, None, Shard]:
+        """Yields the outcomes of these tasks. Returns the shard of the others, with the rest of the
+        budget."""
+        began = self._clock.monotonic()
+        trials: dict[WorkloadKey, int] = {}
+        tasks = tuple(each.planned for each in outdated)
+        asked = msgspec.structs.replace(shard, tasks=tasks)
+        with self._run(asked, models, publish) as run:
+            for outcome in run.reelections():
+                trials[outcome.key] = outcome.trials
+                yield outcome
+        rest = shard.budget.rest(self._clock.monotonic() - began, sum(trials.values()))
+        others = tuple(each for each in shard.tasks if each not in tasks)
+        return msgspec.structs.replace(shard, tasks=others, budget=rest)
 
     def recheck(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]

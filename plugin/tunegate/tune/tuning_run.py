@@ -26,13 +26,14 @@ from tunegate.tune.next_task import choose, policy_for
 from tunegate.tune.parallel_measurement import Parallelism
 from tunegate.tune.protocol import Candidate, Measure, Measured, OpenModels, Propose, Proposed
 from tunegate.tune.searchers import Searchers, SearchProgram
-from tunegate.tune.task_history import TaskHistory
+from tunegate.tune.task_history import TaskHistory, heaviest_first
 from tunegate.tune.workers import WORKERS_LOG, Executor
 from tunegate_cache.format.records import TuningRecord
 
 _TICK_SECONDS = 0.5
 _UNMEASURED_SHARE = 0.02
 _WORTH_JOINING_SECONDS = 60.0
+_CONFIRMED_OF_EACH = 2
 _BUSY_EVERY_SECONDS = 1.0
 """The longest time that NVML averages over."""
 
@@ -79,13 +80,22 @@ class TuningRun:
         yield from (history.before.outcome() for history in self._served)
         stopped: Stopped = yield from self._search_until_done()
         yield from self._give_up_waiting()
-        yield from self._measure_defaults(of_all=stopped == "converged")
+        yield from self._measure_defaults(self._without_default(of_all=stopped == "converged"))
         yield from self._confirm(stopped)
+
+    def reelections(self) -> Iterator[TaskOutcome]:
+        """Yields the outcomes of measuring the best schedule of each task, known from an older
+        toolchain, beside the default schedule, largest share of the model first. It ends when what
+        is left of the budget is needed to confirm them: the others wait for the next run."""
+        asked = heaviest_first(self._histories, self._spending.trials_left(0))
+        yield from self._measure_defaults(asked, confirmed=True)
+        yield from self._give_up_waiting()
+        yield from self._confirm("finished")
 
     def rechecks(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring what the cache knows of each task beside the default
         schedule, without a search. The best is confirmed."""
-        yield from self._measure_defaults(of_all=True, seeded=True)
+        yield from self._measure_defaults(self._without_default(of_all=True), seeded=True)
         yield from self._confirm("finished")
 
     @property
@@ -159,13 +169,15 @@ class TuningRun:
             if batch is not None:
                 yield self._finish_batch(batch)
 
-    def _measure_defaults(self, *, of_all: bool, seeded: bool = False) -> Iterator[TaskOutcome]:
-        """Measures defaults for the next run: of tasks too small to search, and with `of_all` of
-        tasks not begun."""
-        waiting = self._without_default(of_all=of_all)
-        while not self._spending.is_out():
+    def _measure_defaults(
+        self, histories: Sequence[TaskHistory], *, seeded: bool = False, confirmed: bool = False
+    ) -> Iterator[TaskOutcome]:
+        """Measures the defaults of these tasks. With `confirmed` it leaves enough time to confirm
+        each winner."""
+        waiting = list(histories)
+        while not self._spending.is_out(self._confirming_seconds() if confirmed else 0.0):
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
-            if history is not None:
+            if history is not None and self._pool.waiting < self._look_ahead:
                 waiting.remove(history)
                 history.is_started = True
                 seeds = history.before.seeds() if seeded or history.before.is_measured_only else ()
@@ -177,7 +189,15 @@ class TuningRun:
             self._take_proposal()
             yield from self._take_results()
 
+    def _confirming_seconds(self) -> float:
+        """Returns the time that confirming takes for the tasks begun so far: the default schedule
+        and another one each, in turn."""
+        begun = sum(history.is_started for history in self._histories)
+        return _CONFIRMED_OF_EACH * begun * self._throughput.seconds_each()
+
     def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
+        """Returns the tasks whose defaults are measured for the next run: those too small to
+        search, and with `of_all` those not begun."""
         return [h for h in self._histories if h.needs_default or (of_all and not h.is_started)]
 
     def _ask_for_candidates(self, reserve: float) -> bool:
@@ -256,7 +276,7 @@ class TuningRun:
         this makes a winner (no winner's curse)."""
         self._search.close()
         self._leave_one_worker_each()
-        by_share = sorted(self._histories, key=lambda x: -x.state().model_ms)
+        by_share = heaviest_first(self._histories, None)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskHistory.finalists, TaskHistory.ties):
             requests = self._measuring.confirm_in_turn([(x, again(x)) for x in by_share])
@@ -367,6 +387,10 @@ class Throughput:
         self._build_seconds += measured.build_seconds
         self._device_seconds += max(0.0, measured.run_seconds - measured.waited_seconds)
         self._waited_for_device += measured.waited_seconds
+
+    def seconds_each(self) -> float:
+        """Returns a worker's seconds for one candidate, 0 before the first."""
+        return (self._build_seconds + self._device_seconds) / max(1, self._measured)
 
     def note_wait(self, seconds: float, *, has_idle_worker: bool) -> None:
         """Books a wait: for candidates if a worker had none, else for the workers."""

@@ -15,12 +15,14 @@ from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     StoredRecord,
+    Toolchain,
     TransferHit,
     TuningRecord,
 )
 from tunegate_cache.protocol.hot_records import (
     BEST_OF_EACH_DEVICE,
     FAILURES,
+    TOOLCHAINS,
     HotRecords,
     shape_to_teach,
 )
@@ -302,3 +304,51 @@ def test_a_shape_is_taught_by_a_schedule_that_works() -> None:
         shape_to_teach([hot_records_candidate(1), hot_records_candidate(2, 1.0, template="")])
         is None
     )
+
+
+# Toolchains.
+
+OLD, NEW = Toolchain(tvm="0.26", ffi="0.1"), Toolchain(tvm="0.27", ffi="0.1", schedules="2")
+
+
+def timed(number: int, milliseconds: float, toolchain: Toolchain, at: int = 1) -> TuningRecord:
+    return hot_records_candidate(
+        number, milliseconds, toolchain=toolchain, measured_at=at, device=OURS
+    ).record
+
+
+def index_of(toolchain: Toolchain, *records: TuningRecord) -> RecordIndex:
+    index = RecordIndex(OURS, toolchain)
+    index.add(records)
+    return index
+
+
+def test_each_toolchain_is_served_its_own_measurement_of_a_candidate_first() -> None:
+    old, new = timed(1, 1.0, OLD, at=1), timed(1, 9.0, NEW, at=2)
+    for toolchain, record in ((OLD, old), (NEW, new)):
+        assert index_of(toolchain, old, new).exact(make_key()) == ExactHit((record,))
+
+
+def test_what_another_toolchain_measured_ranks_behind_however_fast_it_claims_to_be() -> None:
+    old, new = timed(1, 0.000001, OLD), timed(2, 9.0, NEW)
+    found = index_of(NEW, old, new).exact(make_key())
+    assert found == ExactHit((new, old))
+
+
+def test_a_failure_with_one_toolchain_hides_nothing_from_another() -> None:
+    old = timed(1, 1.0, OLD, at=1)
+    failed = msgspec.structs.replace(
+        old, toolchain=NEW, status="wrong", run_nanoseconds=(), measured_at=2
+    )
+    assert index_of(OLD, old, failed).exact(make_key()) == ExactHit((old,))
+    assert index_of(NEW, old, failed).exact(make_key()) is None
+
+
+def test_a_compaction_keeps_the_measurements_of_the_last_toolchains_of_a_device() -> None:
+    of_each = [
+        stored(timed(1, 1.0 + n, Toolchain(tvm=str(n), ffi="0.1"), at=n))
+        for n in range(TOOLCHAINS + 2)
+    ]
+    assert set(kept(of_each)) == set(of_each[-TOOLCHAINS:])
+    crowd = [stored(timed(n, 0.1, NEW, at=99)) for n in range(400)]
+    assert of_each[0] in kept([*crowd, of_each[0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from typing import Any
 
@@ -26,6 +27,7 @@ from tunegate.compiler.schedules.unscheduled import (
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import tvm_target
+from tunegate.compiler.versions import DEFAULT_SCHEDULES
 from tunegate.config import TargetConfig
 from tunegate.tune.prior import prior_of
 from tunegate.tune.protocol import Schedule
@@ -245,3 +247,21 @@ def test_a_sum_is_never_taken_apart() -> None:
     x = te.placeholder((1_000_000,), "float32", "x")
     module = parallel_loops_module_of(x, topi.sum(x))
     assert with_parallel_loops(module, TWO) is module
+
+
+MADE_BY_REVISION = {"1": "400a48b73ae5f371"}
+"""A digest of the default schedules of a few functions, by `DEFAULT_SCHEDULES`. If it changes,
+raise the revision and replace this line: records of older ones must win again."""
+
+
+def test_a_change_of_what_default_schedules_make_is_a_new_revision(module: Any) -> None:
+    cpu = TargetConfig(name="cpu", cpu="haswell", threads=2)
+    targets = (cpu, TargetConfig(name="gpu", kind="cuda", arch="sm_80"))
+    image = canonical_workload(te.create_prim_func(convolution(14, 16, 3))).module
+    chained, _ = chain()
+    text = "".join(
+        str(with_default_schedule(each, tvm_target(target).target))
+        for target in targets
+        for each in (module, image, chained)
+    )
+    assert {DEFAULT_SCHEDULES: hashlib.sha256(text.encode()).hexdigest()[:16]} == MADE_BY_REVISION

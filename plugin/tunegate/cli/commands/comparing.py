@@ -41,7 +41,7 @@ class CompareOptions(Options, frozen=True, kw_only=True):
     environments: Annotated[
         tuple[Path, ...],
         Option(
-            "run BASE, one model, in the virtual environment DIR; "
+            "run BASE, one model, or each artifact in the virtual environment DIR; "
             "given twice, the first is the base",
             "DIR",
             Path,

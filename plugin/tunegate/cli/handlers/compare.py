@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from tunegate import pipeline
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.verdicts import Report
 from tunegate.cli.commands.comparing import CompareOptions
-from tunegate.cli.handlers.compare_environments import compare_environments, one_model
+from tunegate.cli.handlers.compare_environments import (
+    compare_environments,
+    run_by_environments,
+    under_environments,
+)
 from tunegate.cli.handlers.compare_models import (
     AgainstModel,
     Artifacts,
@@ -30,7 +36,7 @@ from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.output.directory import OutputDirectory, opened_output
-from tunegate.wiring import opened_gate_tools
+from tunegate.wiring import NO_PYTHONS, opened_gate_tools
 
 
 def run(options: CompareOptions) -> int:
@@ -40,7 +46,12 @@ def run(options: CompareOptions) -> int:
     settings = options.settings
     base, head = options.base, options.head
     if options.environments:
-        model = one_model(base, head, options)
+        model = run_by_environments(base, head, options)
+        if isinstance(model, Artifacts):
+            config = comparison_config(settings, head, {})
+            return compare_artifacts(
+                settings, config, model.base, model.head, environments=options.environments
+            )
         shapes = dict(options.shapes)
         config = comparison_config(settings, model.file.name, shapes, [model.file])
         return compare_environments(settings, config, model, options.environments)
@@ -75,14 +86,26 @@ def _against_model(
 # Compares finished things: artifacts of earlier builds, or commands that print latencies.
 
 
-def compare_artifacts(settings: Settings, config: Config, base: Path, head: Path) -> int:
-    """Compares two artifacts; nothing is removed before both can be read. Raises ArtifactError for
-    a directory without one."""
-    built = built_sides(base, head)
+def compare_artifacts(
+    settings: Settings,
+    config: Config,
+    base: Path,
+    head: Path,
+    *,
+    environments: Sequence[Path] = (),
+) -> int:
+    """Compares two artifacts, in an environment each where there are any; nothing is removed before
+    both can be read. Raises ArtifactError for a directory without one, and ConfigError for an
+    environment that cannot run it."""
+    built, pythons = built_sides(base, head), dict[Path, Path]()
+    revisions = _named_revisions(str(base), str(head))
+    if environments:
+        built, pythons, packages = under_environments(built, environments)
+        revisions = msgspec.structs.replace(revisions, reason=packages)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        revisions = _named_revisions(str(base), str(head))
-        return finish(artifacts_report(settings, config, built, revisions, out), settings)
+        report = artifacts_report(settings, config, built, revisions, out, pythons=pythons)
+        return finish(report, settings)
 
 
 def built_sides(base: Path, head: Path) -> CellBuilds:
@@ -99,10 +122,12 @@ def artifacts_report(
     built: CellBuilds,
     revisions: Revisions,
     out: OutputDirectory,
+    *,
+    pythons: Mapping[Path, Path] = NO_PYTHONS,
 ) -> Report:
-    """Measures two artifacts as they are, and judges them."""
+    """Measures two artifacts as they are, each with its Python of `pythons`, and judges them."""
     changes = _changes(built.cell, revisions)
-    processes = partial(FreshProcesses, libraries=config.custom_operators)
+    processes = partial(FreshProcesses, libraries=config.custom_operators, pythons=pythons)
     with opened_gate_tools(settings, config, processes, out) as tools:
         return pipeline.judge(tools, changes, [built])
 

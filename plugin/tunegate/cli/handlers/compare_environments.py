@@ -14,7 +14,7 @@ from tunegate.artifacts.builds import Build, Cell, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import REFERENCE
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.cli.commands.comparing import CompareOptions
-from tunegate.cli.handlers.compare_models import AgainstModel, Model, understood
+from tunegate.cli.handlers.compare_models import AgainstModel, Artifacts, Model, understood
 from tunegate.cli.handlers.reporting import finish
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
@@ -37,13 +37,20 @@ from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_out
 from tunegate.wiring import opened_gate_tools
 
 
-def one_model(base: str, head: str, options: CompareOptions) -> Model:
-    """Returns the model that both environments run. Raises ConfigError for anything else."""
-    both = understood(base, base)
+def run_by_environments(base: str, head: str, options: CompareOptions) -> Model | Artifacts:
+    """Returns the model that both environments run, or an artifact for each. Raises ConfigError for
+    anything else."""
+    both = understood(base, head or base)
     if len(options.environments) != len(Sides._fields):
         raise ConfigError("--env: give it twice: the old environment, then the new one.")
+    if isinstance(both, Artifacts) and both.base != both.head:
+        return both
     if head or options.are_commands or not isinstance(both, AgainstModel):
-        raise ConfigError("--env: both environments run one model. Name one ONNX file.")
+        message = (
+            "--env: both environments run one model, or one artifact each. Name one ONNX file or "
+            "two directories."
+        )
+        raise ConfigError(message)
     if options.settings.metric_command:
         raise ConfigError("--metric-command scores a model, which is the same on both sides here.")
     return both.head
@@ -58,7 +65,7 @@ def compare_environments(
     if not saves(runtime):
         message = (
             f"--env: {runtime.title} compiles the model, so an artifact is of one version. "
-            f"Compare two artifacts: tunegate compare old/ new/."
+            "Compare an artifact of each: tunegate compare --env OLD --env NEW old/ new/."
         )
         raise ConfigError(message)
     targets = [each for each in config.targets if not runtime.unsupported(each)]
@@ -166,6 +173,29 @@ def _reason(environments: Sides[RuntimeEnvironment]) -> str:
     )
 
 
+def under_environments(
+    built: CellBuilds, directories: Sequence[Path]
+) -> tuple[CellBuilds, dict[Path, Path], str]:
+    """Returns two artifacts as the builds of their environments, the Python that runs each, and the
+    packages that differ. Raises ConfigError."""
+    builds = Sides(built.base or unbuilt("its artifact is missing"), built.head or unbuilt(""))
+    environments = [
+        read_environment(directory, runtime.title, list(runtime.versions()))
+        for directory, build in zip(directories, builds, strict=True)
+        for runtime in (runtime_named(build.runtime),)
+    ]
+    base, head = (
+        _of_environment(build, runtime_named(build.runtime), environment)
+        for build, environment in zip(builds, environments, strict=True)
+    )
+    pythons = {
+        Path(build.directory): environment.python
+        for build, environment in zip(builds, environments, strict=True)
+    }
+    said = _reason(Sides(*environments))
+    return msgspec.structs.replace(built, base=base, head=head), pythons, said
+
+
 # One artifact as two builds: each side's environment decides what runs it.
 
 
@@ -223,10 +253,16 @@ def _side(
         return None
     if isinstance(environment, NoEnvironment):
         return unbuilt(environment.reason, crashed=environment.broken)
+    directory = "" if build.error else str(place)
+    build = msgspec.structs.replace(build, directory=directory)
+    return _of_environment(build, runtime, environment)
+
+
+def _of_environment(build: Build, runtime: Runtime, environment: RuntimeEnvironment) -> Build:
+    """Returns the build as the environment runs it: equal bytes are two builds in two of them."""
     decides = [build.key, str(environment.directory), dict(environment.packages)]
     return msgspec.structs.replace(
         build,
         key=digest_of_document(decides),
-        directory="" if build.error else str(place),
         title=f"{runtime.title} {environment.version}",
     )

@@ -162,7 +162,7 @@ def _built_function(
     is_lower = function.name in lower
     key = WorkloadKey(function.workload.digest, target.key)
     source = source_of(function, request) if choice.picked is None else "prior"
-    is_own = record is not None and record.key == key and source != "claimed"
+    is_own = record is not None and record.key == key and source not in UNMEASURED
     return BuiltFunction(
         key=key,
         name=function.label,

@@ -24,6 +24,7 @@ from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     Lookup,
+    Toolchain,
     TransferHit,
     TuningRecord,
     WorkloadKey,
@@ -54,10 +55,12 @@ class SharedCache:
         root: Path,
         copies: Path | None = None,
         device: DeviceFingerprint | None = None,
+        toolchain: Toolchain | None = None,
         pins: SnapshotPins | None = None,
     ) -> None:
-        """A relative directory in `config` lies under `root`; times of `device` rank before those
-        of others. `pins` None are those of the checkout. Raises ConfigError."""
+        """A relative directory in `config` lies under `root`; times of `device`, of those the ones
+        of `toolchain`, rank before others. `pins` None are those of the checkout. Raises
+        ConfigError."""
         _require_zone("cache.zone", config.zone)
         for zone in config.read_zones:
             _require_zone("cache.read-zones", zone)
@@ -73,6 +76,7 @@ class SharedCache:
             milliseconds=lambda: int(time.time() * 1000),
             tier=FileStore((copies or state) / "tier" / place) if self._kind.is_remote else None,
             device=device,
+            toolchain=toolchain,
             trust=Trust(
                 keys=TrustedKeys(config.trusted_keys),
                 signer=signing_key(),
