@@ -64,7 +64,7 @@ from tunegate.report.waiver_text import waiver_text
         (
             {"tasks": 539, "exact": 539, "kept": 412, "lost": 37, "not_asked": 90},
             (
-                "no trial, nothing to tune. Of 539 tasks: 449 known before, 90 known to an older "
+                "no trial, finished. Of 539 tasks: 449 known before, 90 known to an older "
                 "toolchain only. Schedules of an older toolchain: kept 412, lost to defaults 37, "
                 "not yet asked 90"
             ),
@@ -72,7 +72,7 @@ from tunegate.report.waiver_text import waiver_text
         (
             {"tasks": 2, "exact": 2, "kept": 2, "trials": 2},
             (
-                "2 trials in 0 s, nothing to tune. All 2 tasks were known before. Schedules of an "
+                "2 trials in 0 s, finished. All 2 tasks were known before. Schedules of an "
                 "older toolchain: kept 2, lost to defaults 0, not yet asked 0"
             ),
         ),
