@@ -72,8 +72,8 @@ from tunegate.report.waiver_text import waiver_text
         (
             {"tasks": 2, "exact": 2, "kept": 2, "trials": 2},
             (
-                "2 trials in 0 s, finished. All 2 tasks were known before. Schedules of an "
-                "older toolchain: kept 2, lost to defaults 0, not yet asked 0"
+                "2 trials in 0 s, ended early: nothing more to try. All 2 tasks were known before. "
+                "Schedules of an older toolchain: kept 2, lost to defaults 0, not yet asked 0"
             ),
         ),
         ({"tasks": 0, "exact": 0}, "nothing here is compiled"),

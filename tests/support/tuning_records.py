@@ -80,7 +80,7 @@ RECORDS = st.builds(
         uuid=WORDS,
         clocks=st.sampled_from(["locked", "floating", "unknown"]),
     ),
-    toolchain=st.builds(Toolchain, tvm=WORDS, ffi=WORDS, cuda=WORDS),
+    toolchain=st.builds(Toolchain, tvm=WORDS, ffi=WORDS, cuda=WORDS, schedules=WORDS),
     source=st.builds(Provenance, repository=WORDS, ref=WORDS, commit=WORDS, run=WORDS),
 ) | st.builds(
     lambda status: make_record(status=status, run_nanoseconds=()),

@@ -31,6 +31,13 @@ class _Device(msgspec.Struct):
     clk: Literal["locked", "floating", "unknown"] = "unknown"
 
 
+class _Env(msgspec.Struct):
+    tvm: str
+    ffi: str
+    cuda: str = ""
+    sch: str | msgspec.UnsetType = msgspec.UNSET
+
+
 class _Measurement(msgspec.Struct):
     ts: int
 
@@ -55,7 +62,7 @@ class _Line(msgspec.Struct):
     ns: tuple[int, ...]
     st: RecordStatus
     dev: _Device
-    env: Toolchain
+    env: _Env
     meas: _Measurement
     src: _Source
 
@@ -94,7 +101,7 @@ def _owner(text: bytes) -> str:
 
 
 def _line(record: TuningRecord) -> _Line:
-    device, source = record.device, record.source
+    device, source, env = record.device, record.source, record.toolchain
     return _Line(
         v=record.version,
         wk=record.key.workload,
@@ -114,14 +121,14 @@ def _line(record: TuningRecord) -> _Line:
             uuid=device.uuid,
             clk=device.clocks,
         ),
-        env=record.toolchain,
+        env=_Env(env.tvm, env.ffi, env.cuda, env.schedules or msgspec.UNSET),
         meas=_Measurement(record.measured_at),
         src=_Source(source.repository, source.ref, source.commit, source.run),
     )
 
 
 def _record(line: _Line) -> TuningRecord:
-    device, source = line.dev, line.src
+    device, source, env = line.dev, line.src, line.env
     return TuningRecord(
         version=line.v,
         key=WorkloadKey(line.wk, line.tk),
@@ -139,7 +146,7 @@ def _record(line: _Line) -> TuningRecord:
             uuid=device.uuid,
             clocks=device.clk,
         ),
-        toolchain=line.env,
+        toolchain=Toolchain(tvm=env.tvm, ffi=env.ffi, cuda=env.cuda, schedules=env.sch or ""),
         measured_at=line.meas.ts,
         source=Provenance(
             repository=source.repo, ref=source.ref, commit=source.sha, run=source.run

@@ -24,6 +24,7 @@ from tunegate.cli.handlers.compare_environments import (
     SideEnvironment,
     built_under,
     located,
+    run_by_environments,
 )
 from tunegate.cli.handlers.compare_models import (
     AgainstModel,
@@ -282,6 +283,7 @@ TWO = (Path("old"), Path("new"))
         (CompareOptions(base="m", environments=TWO, are_commands=True), "one ONNX file"),
         (CompareOptions(base="tvm:m.onnx", environments=TWO), "compiles the model"),
         (CompareOptions(base="m.onnx", environments=TWO), "no virtual environment"),
+        (CompareOptions(base=".", head=".", environments=TWO), "two directories"),
         (CompareOptions(base="m.onnx"), r"HEAD is missing\. See: tunegate"),
     ],
 )
@@ -292,6 +294,14 @@ def test_what_cannot_be_compared_is_one_line(
     with pytest.raises(ConfigError, match=problem):
         run(options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_artifacts_run_in_an_environment_each(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    both = Artifacts(tmp_path / "old", tmp_path / "new")
+    options = CompareOptions(base="", environments=TWO)
+    assert run_by_environments(str(both.base), str(both.head), options) == both
 
 
 # One artifact as two builds.
