@@ -494,12 +494,13 @@ class PriorResults:
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
         known = isinstance(lookup, ExactHit) and bool(records) and not self._has_only_older
         best_ms = records[0].median_ms if known else None
-        unknown = "older" if self._has_only_older else "transfer" if records else "default"
+        unmeasured: Origin = "older" if self._has_only_older else "transfer"
+        source: Origin = "exact" if known else unmeasured if records else "default"
         return TaskOutcome(
             key=self._task.key,
             target=self._task.target,
             name=self._task.uses[0].name,
-            source="exact" if known else unknown,
+            source=source,
             records=records[:KEPT_IN_OUTCOME],
             trials=0,
             before_ms=best_ms,

@@ -177,7 +177,7 @@ class TuningRun:
         waiting = list(histories)
         while not self._spending.is_out(self._confirming_seconds() if confirmed else 0.0):
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
-            if history is not None and self._pool.waiting < self._look_ahead:
+            if history is not None and self._pool.waiting < self._throughput.look_ahead():
                 waiting.remove(history)
                 history.is_started = True
                 seeds = history.before.seeds() if seeded or history.before.is_measured_only else ()
