@@ -102,6 +102,20 @@ def test_a_detector_of_voice_gets_the_piece_that_it_takes(samples: int, tmp_path
     assert sizes(chosen(detector_of_voice(samples), tmp_path))["sequence"] == samples
 
 
+def test_a_model_of_frames_gets_several_rows_where_one_is_refused(tmp_path: Path) -> None:
+    """Its first dimension is no batch, as the frames of a convolution over time."""
+    frames = GraphInput("x", (8, 10), "float32")
+    nodes = [
+        node("Unsqueeze", "x zero", "whole"),
+        node("Transpose", "whole", "turned", perm=[0, 2, 1]),
+        node("Conv", "turned w", "y"),
+    ]
+    weights = {"zero": np.array([0]), "w": np.ones((5, 10, 3), np.float32)}
+    found = chosen(opened(graph_of(nodes, [frames], weights=weights), x=["N", 10]), tmp_path)
+    assert sizes(found) == {"N": 16}
+    assert found.guesses[0].why == "rows: ONNX Runtime refuses a single one"
+
+
 def test_a_size_that_nobody_guesses_is_taken_from_the_refusal(tmp_path: Path) -> None:
     found = chosen(detector_of_voice(731), tmp_path)
     assert sizes(found)["sequence"] == 731
@@ -204,6 +218,22 @@ def test_a_size_that_takes_seconds_gives_way_to_a_smaller_one_and_none_larger_is
     asked, height = _asked(model, tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
     assert height == 128
     assert max(asked) == 224
+
+
+def test_a_size_that_never_ends_is_not_chosen_where_others_are_refused(tmp_path: Path) -> None:
+    """Its values are wrong, which says more than a size that nobody would send."""
+    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+
+    def ask(request: TrySizes) -> TriedSizes:
+        is_large = request.shapes["x"][2] > 600
+        return TriedSizes(outcome=Outcome(is_late=is_large, problem="" if is_large else "sums"))
+
+    candidates = size_candidates(model)
+    deadline = time.monotonic() + 60
+    found = FoundModel(path="m.onnx", inputs=(), guesses=guessed_sizes(model))
+    file = tmp_path / "m.onnx"
+    made = choose_sizes(file, found, candidates, model, ask, scratch=tmp_path, deadline=deadline)
+    assert made.trial.note == "ONNX Runtime runs at none of the sizes that were tried (sums)"
 
 
 def test_what_the_file_says_may_take_its_time(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ _SLOW_SECONDS = 2.0
 _MAX_TRIES = 24
 _MAX_DULL = 3
 _MAX_LARGER = 4
+_ROWS = 16
 _MOST_MEMORY_BYTES = 8 * 2**30
 """A size at which a model takes more memory is not likely."""
 _SHOWN = 3
@@ -151,10 +152,12 @@ def choose_sizes(
     )
     trials = _Trials(request, proto, ask, deadline)
     runs = trials.first_good(candidates)
+    if not runs and trials.refused:
+        runs = trials.first_good(_of_several_rows(model.guesses))
     if trials.not_loaded:
         return _add_note(model, trials.not_loaded)
-    if not runs:
-        return _none_runs(model, trials.tried, trials.refused)
+    if not runs or (trials.refusal and all(each.reply.outcome.is_late for each in runs)):
+        return _none_runs(model, trials.tried, trials.refusal)
     best = min(runs, key=_rank)
     if _is_one_step(best.reply, proto) and best.guesses:
         best = trials.of_more_steps(best, candidates) or best
@@ -162,8 +165,8 @@ def choose_sizes(
 
 
 class _Trials:
-    """The sizes tried for one model: one line each, why the last was rejected, and why the model
-    cannot be loaded."""
+    """The sizes tried for one model: one line each, why the last was `refused`, the last `refusal`
+    of any, and why the model cannot be loaded."""
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class _Trials:
         self._inputs = graph_inputs(proto.graph)
         self._ask, self._deadline = ask, deadline
         self.tried: list[str] = []
-        self.refused = self.not_loaded = ""
+        self.refused = self.refusal = self.not_loaded = ""
 
     def first_good(self, candidates: Iterator[Guesses]) -> Sequence[_Run]:
         """Runs sizes until one is good, and returns all that run."""
@@ -226,10 +229,11 @@ class _Trials:
             return None
         said = sizes_in_words(guesses)
         if isinstance(reply, str):
-            self.refused = f"the process {reply}"
+            self.refused = self.refusal = f"the process {reply}"
             self.tried.append(f"{said}: {self.refused}")
             return None
         self.refused = reply.outcome.problem
+        self.refusal = self.refused or self.refusal
         self.tried.append(f"{said}: {_outcome_text(reply)}")
         return None if self.refused else _Run(guesses, reply)
 
@@ -265,6 +269,19 @@ def _named_sizes(problem: str, guesses: Guesses) -> list[Guesses]:
         for kind in sorted(kinds)
         for number in islice(others, _MOST_NAMED)
     ]
+
+
+def _of_several_rows(guesses: Guesses) -> Iterator[Guesses]:
+    """Yields the likeliest sizes with several rows in place of a batch of one: a model of frames
+    takes no single one."""
+    rows = tuple(
+        msgspec.structs.replace(each, size=_ROWS, why="rows: ONNX Runtime refuses a single one")
+        if each.kind == "batch" and not each.is_sum
+        else each
+        for each in guesses
+    )
+    if rows != guesses:
+        yield rows
 
 
 def _rank(run: _Run) -> int:

@@ -331,6 +331,19 @@ def test_an_input_that_has_to_be_constant_is_named() -> None:
     )
 
 
+def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "x"], ["two"]),
+        helper.make_node("SequenceInsert", ["two", "x", "last"], ["three"]),
+        helper.make_node("SequenceAt", ["three", "last"], ["y"]),
+    ]
+    kind = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    last = helper.make_tensor("last", TensorProto.INT64, [], [-1])
+    model = helper.make_model(helper.make_graph(nodes, "g", kind[:1], kind[1:], [last]))
+    with pytest.raises(NodeError, match=r"SequenceInsert .*counts its place from the end"):
+        importable(model)
+
+
 def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:
     error = NodeError(helper.make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
     assert str(error).startswith("operator TopK (the node that makes values) reads k")

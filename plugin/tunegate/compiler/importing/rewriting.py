@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import onnx
+import onnx.version_converter
 
 from tunegate.compiler.importing import (
     composite as elementwise,
@@ -188,6 +190,7 @@ def _are_bytes(types: Sequence[TensorType]) -> bool:
     )
 
 
+_RULES_OPSET = 13
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
 
@@ -196,6 +199,8 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns an equivalent model in operators that TVM imports, as far as rules exist; the model
     itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
+    if GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model):
+        model = _upgraded(model)
     for _ in range(_ROUNDS):
         changed = _rewrite(model) or with_definitions(model)
         if changed is None:
@@ -204,8 +209,20 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
+def _has_rules(model: onnx.ModelProto) -> bool:
+    return any(operator_of(node) in RULES for node in model.graph.node)
+
+
+def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns the model in the operator set in which the rules write: in an older one Clip has no
+    bounds as inputs, and they would be left out. The model itself if ONNX cannot convert it."""
+    with suppress(Exception):  # onnx raises many kinds
+        return onnx.version_converter.convert_version(model, _RULES_OPSET)
+    return model
+
+
 def _rewrite(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    if not any(operator_of(node) in RULES for node in model.graph.node):
+    if not _has_rules(model):
         return None
     view = GraphView(model)
     nodes: list[onnx.NodeProto] = []
@@ -250,6 +267,15 @@ def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
 def refused(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for every node of this operator."""
     raise UnsupportedModelError
+
+
+def inserted(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Raises UnsupportedModelError for a place that is counted from the end of a sequence: TVM puts
+    the tensor one place further."""
+    place = view.constant(operand(node, 2)) if operand(node, 2) else None
+    if place is not None and int(place) < 0:
+        raise UnsupportedModelError("it counts its place from the end")
+    return None
 
 
 def require_tensors(model: onnx.ModelProto) -> None:
@@ -298,4 +324,5 @@ RULES: Mapping[str, RewritingRule] = {
     "QLinearConv": convolution,
     "DynamicQuantizeLinear": dynamically,
     "DequantizeLinear": unpacked,
+    "SequenceInsert": inserted,
 }

@@ -25,13 +25,7 @@ class _Window(NamedTuple):
 
 
 def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Slice by inputs, and names the axes of one by attributes."""
-    numbers = attribute(node, "starts")
-    if numbers and attribute(node, "axes") is None:
-        changed = onnx.NodeProto()
-        changed.CopyFrom(node)
-        changed.attribute.append(onnx.helper.make_attribute("axes", [*range(len(numbers))]))
-        return [changed]
+    """Rewrites Slice by inputs."""
     window = _window(node, view, operands=(1, 2, 3, 4))
     count = _length(operand(node, 1), view)
     if window is None or count is None:
