@@ -44,7 +44,7 @@ KNOWN_EXTRAS = (
     ),
     KnownExtra("deploy", {"command": ("deploy-gate", "attest", "verify")}),
     KnownExtra("history", {"command": ("history", "bisect")}),
-    KnownExtra("study", {"command": ("study",)}),
+    KnownExtra("study", {"command": ("study", "selftest")}),
     KnownExtra("ray", {"executor": ("ray",)}),
     KnownExtra("upgrades", {"key": ("watch.files",)}),
     KnownExtra("whole-model", {"artifact": ("native", "native_whole", "whole")}),

@@ -13,10 +13,7 @@ import pytest
 
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
-from tunegate.cli.main import main
 from tunegate.config import TargetConfig
-from tunegate.measure import pair_bench
-from tunegate.measure import selftest as gate_trials
 from tunegate.measure.election import CLEAR
 from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.runtimes.builder import reference_builder
@@ -97,25 +94,3 @@ def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["change_percent"]["low"] > 3
     assert finding["differences"][0]["source"] == "library"
-
-
-# A model that is gated in two profiles, and a waiver of the model, in the real command.
-
-
-# The self-test on this very machine, cut short.
-
-
-def test_it_measures_this_machine_and_says_what_it_can_decide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Real processes, but few of them, and each is soon warm."""
-    monkeypatch.setattr(pair_bench, "WARM_UP_SECONDS", 0.05)
-    monkeypatch.setattr(gate_trials, "INJECTED_PERCENT", (0.0, 10.0))
-    monkeypatch.setattr(gate_trials, "_FEWEST", 4)
-    workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
-    monkeypatch.chdir(workspace.root)
-    line = ["selftest", "--model", "models/m.onnx", "--minutes", "0.05", "--json"]
-    assert main(line) in {0, 4}
-    found = json.loads(capsys.readouterr().out)
-    assert found["aa_launches"] >= 1
-    assert [each["percent"] for each in found["injected"]] == [0.0, 10.0]

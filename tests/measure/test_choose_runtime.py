@@ -1,26 +1,18 @@
 from __future__ import annotations
 
-import math
-import random
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.support.measured_cells import CELL, make_build, make_context, make_task
-from tests.support.simulated.hand_clock import HandClock
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RuntimeChoice
-from tunegate.artifacts.histogram import Histogram
-from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Launch
-from tunegate.config import GateConfig
 from tunegate.measure.choose_runtime import choose_runtime
 from tunegate.measure.election import MAX_SIDE_SECONDS, Launching, Race
-from tunegate.measure.selftest import INJECTED_PERCENT, Qualification, qualify
-from tunegate.ports import Clock, ProbeThresholds
+from tunegate.ports import Clock
 from tunegate.system.progress.shown_progress import PlainLog
 
 TASKS = (make_task("conv", 1.0),)
@@ -281,90 +273,7 @@ def test_a_base_with_no_time_for_all_that_the_head_ships_is_no_baseline(tmp_path
     assert (cell.head.runtime, cell.head.error) == ("other", None)
 
 
-class MadeUpMachine:
-    """Launch effects of a known spread; a `deaf` one does not show what is put in."""
-
-    within_spread, start_seconds, pair_seconds = 0.01, 1.0, 0.1
-
-    def __init__(self, spread: float, clock: HandClock, *, deaf: bool = False) -> None:
-        self.spread, self.clock, self.deaf = spread, clock, deaf
-        self.slowdown = 0.0
-        self.rng = random.Random(2)
-
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> MadeUpMachine:
-        made = MadeUpMachine(self.spread, self.clock, deaf=self.deaf)
-        made.slowdown = 0.0 if self.deaf else slowdown_percent / 100
-        made.rng = self.rng
-        return made
-
-    def launch(self, pairs: int) -> Launch:
-        self.clock.now += 2.0
-        effect = math.log1p(self.slowdown) + self.rng.gauss(0.0, self.spread)
-        return Launch(
-            effect=effect,
-            base_ms=1.0,
-            head_ms=math.exp(effect),
-            pairs=pairs,
-            seconds=2.0,
-            noise=1e-4,
-        )
-
-    def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
-        for _ in range(count):
-            yield self.launch(3)
-
-    def single_ms(self, artifact: Path) -> float:
-        raise AssertionError
-
-    def times(self, artifact: Path, inferences: int) -> Histogram:
-        raise AssertionError
-
-    def operators_ms(self, artifact: Path) -> Mapping[str, float]:
-        raise AssertionError
-
-    def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
-        raise AssertionError
-
-
-def qualified(tmp_path: Path, spread: float, *, deaf: bool = False) -> Qualification:
-    clock = HandClock()
-    with (tmp_path / "log").open("w") as log:
-        return qualify(
-            tmp_path,
-            benchmarker=MadeUpMachine(spread, clock, deaf=deaf),
-            gate=GateConfig(),
-            context=make_context(tmp_path, PlainLog(log), clock),
-            seconds=600.0,
-        )
-
-
-def test_a_steady_machine_decides_a_small_margin_and_is_never_wrong(tmp_path: Path) -> None:
-    found = qualified(tmp_path, 0.002)
-    assert found.margin_percent is not None
-    assert found.margin_percent <= 1.0
-    assert found.wrong == ()
-    assert [each.percent for each in found.injected] == list(INJECTED_PERCENT)
-    assert [each.outcome for each in found.injected][-3:] == ["fail"] * 3
-    assert found.injected[0].outcome == "pass"
-    assert found.injected[-1].center == pytest.approx(10.0, abs=1.0)
-
-
-def test_a_noisy_machine_needs_a_larger_margin(tmp_path: Path) -> None:
-    margin = qualified(tmp_path, 0.05).margin_percent
-    assert margin is not None
-    assert margin >= 3.0
-
-
-def test_a_machine_that_can_decide_nothing_has_no_margin(tmp_path: Path) -> None:
-    assert qualified(tmp_path, 0.9).margin_percent is None
-
-
-def test_a_machine_that_does_not_show_a_slowdown_is_caught(tmp_path: Path) -> None:
-    found = qualified(tmp_path, 0.002, deaf=True)
-    assert {each.percent for each in found.wrong} >= {5.0, 10.0}
-
-
-def gate_trials_candidate(runtime: str) -> Build:
+def candidate_of(runtime: str) -> Build:
     return msgspec.structs.replace(make_build(runtime), runtime=runtime, title=runtime.upper())
 
 
@@ -377,7 +286,7 @@ def raced(
     names: str = "abc",
 ) -> tuple[Build, RuntimeChoice, int]:
     """The winner of a, which leads, b and c, its choice, and the number of launches."""
-    builds = {name: gate_trials_candidate(name) for name in names}
+    builds = {name: candidate_of(name) for name in names}
     pairs = ScriptedPairs(effects)
     launching = Launching(benchmarker=pairs, clock=clock, out=Path(), seconds=seconds)
     won = Race(builds, builds["a"], launching, needed).won(RuntimeChoice())

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.measure.test_choose_runtime import Moves, SlowStart, three
 from tests.support.measured_cells import CELL, DEVICE, make_build, make_context
-from tests.support.replayed_gates import gates
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import (
     Build,
@@ -41,7 +40,6 @@ from tunegate.measure.remembered_elections import (
     lost_winners,
     remembered_winners,
 )
-from tunegate.measure.selftest import smallest_margin_percent
 from tunegate.ports import Clock
 from tunegate.system.progress.shown_progress import PlainLog
 
@@ -138,19 +136,6 @@ def test_without_a_challenger_the_best_of_the_rest_wins(
 def test_each_side_has_half_of_a_part_of_the_time_of_the_gate() -> None:
     assert [side_seconds(s, 0.25) for s in (240.0, 24.0, 3600.0)] == [30.0, 3.0, 30.0]
     assert [side_seconds(240.0, share) for share in (0.0, 0.1, 1.0)] == [0.0, 12.0, 30.0]
-
-
-def launches(spread: float, count: int = 4000, seed: int = 3) -> list[float]:
-    rng = random.Random(seed)
-    return [rng.gauss(0.0, spread) for _ in range(count)]
-
-
-@pytest.mark.parametrize("spread", [0.004, 0.01, 0.03])
-def test_at_this_margin_nearly_every_unchanged_model_passes(spread: float) -> None:
-    effects = launches(spread)
-    margin = smallest_margin_percent(effects, launch_seconds=2.0, budget_seconds=240.0)
-    found = gates(effects, [0.001] * len(effects), 0.0, margin)
-    assert sum(each.outcome == "pass" for each in found) >= 0.9 * len(found)
 
 
 ONLY = msgspec.structs.replace(make_build("only"), runtime="onnxruntime", title="ONNX Runtime")

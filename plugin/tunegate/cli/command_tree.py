@@ -16,7 +16,7 @@ _ROOM = "tunegate.cli.commands"
 _FILES = {
     "starting": ("init", "doctor", "demo", "completion"),
     "gating": ("run", "warm", "detect", "plan", "tune", "gate", "measure", "verdict"),
-    "comparing": ("compare", "selftest", "confirm"),
+    "comparing": ("compare", "confirm"),
     "cache": ("cache",),
 }
 """The commands that each file of `cli/commands/` declares, as constants with their names."""
@@ -34,7 +34,6 @@ COMMANDS = (
     "measure",
     "verdict",
     "compare",
-    "selftest",
     "confirm",
     "cache",
     "completion",

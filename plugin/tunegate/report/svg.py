@@ -145,10 +145,10 @@ class Plot:
         at = self._across(x)
         self._path([(at, self._top), (at, self._bottom)], colour, width, dash)
 
-    def horizontal(self, y: float, colour: str, width: float, dash: str = "") -> None:
+    def horizontal(self, y: float, colour: str, width: float) -> None:
         """Draws a line over the whole width."""
         at = self._up(y)
-        self._path([(self._left, at), (self._right, at)], colour, width, dash)
+        self._path([(self._left, at), (self._right, at)], colour, width)
 
     def box(self, low: Point, high: Point, colour: str, opacity: float = 1.0) -> None:
         """Draws a filled rectangle between two opposite corners."""

@@ -64,7 +64,6 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("gate",),
         ("tune", "--shard", "9"),
         ("confirm", "nope.json", ".tunegate/verdict.json"),
-        ("selftest", "--config", "nope.yaml"),
     ],
     ids=" ".join,
 )

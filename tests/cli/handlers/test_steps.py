@@ -17,10 +17,8 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.handlers.run import tell_no_base, warn_of
-from tunegate.cli.handlers.selftest import advice
 from tunegate.cli.handlers.steps import show_plan
 from tunegate.cli.main import main
-from tunegate.measure.selftest import Injected, Qualification, TrialOutcome
 from tunegate.review.gate_rules import Waivers
 from tunegate.system.progress.shown_progress import PlainLog
 
@@ -105,33 +103,3 @@ def test_a_cache_that_refuses_to_be_read_is_a_line_of_the_plan(
     resolution = msgspec.structs.replace(planned.resolution, cache=use)
     show_plan(msgspec.structs.replace(planned, resolution=resolution))
     assert f"  note: {refused}" in capsys.readouterr().out.splitlines()
-
-
-def made(margin: float | None, *, wrong: bool = False) -> Qualification:
-    outcome: TrialOutcome = "pass" if wrong else "fail"
-    injected = Injected(
-        percent=30.0, outcome=outcome, low=29.0, center=30.0, high=31.0, launches=4, seconds=8.0
-    )
-    return Qualification(
-        aa_launches=40,
-        spread_percent=0.5,
-        resolves_percent=0.9,
-        margin_percent=margin,
-        gate_seconds=240.0,
-        launch_seconds=2.0,
-        injected=(injected,),
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        (made(1.0), "gate.margin-percent could be 1 instead of 3"),
-        (made(3.0), "decides its margin of 3% in 240 s"),
-        (made(5.0), "set gate.margin-percent: 5, raise gate.seconds, or use a quieter one"),
-        (made(None), "cannot decide even 20%"),
-        (made(3.0, wrong=True), "do not gate on this machine"),
-    ],
-)
-def test_the_advice_says_what_to_do(found: Qualification, said: str) -> None:
-    assert said in advice(found, 3.0)

@@ -1,4 +1,4 @@
-"""Declares `tunegate study`."""
+"""Declares `tunegate study` and `tunegate selftest`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option
-from tunegate.cli.shared_options import Options
+from tunegate.cli.option import Argument, Option, positive
+from tunegate.cli.shared_options import InputShapes, Options
 
 StudiedLevel = tuple[str, str]
 """An axis and one of its levels."""
@@ -76,5 +76,30 @@ COMMAND = Command(
         "tunegate study study.yaml",
         "tunegate study study.yaml --shard 1/3",
         "tunegate study study.yaml --report",
+    ),
+)
+
+
+# Declares `tunegate selftest`.
+
+
+class SelftestOptions(Options, frozen=True, kw_only=True):
+    """Options of `selftest`."""
+
+    model: Annotated[
+        Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)
+    ] = None
+    minutes: Annotated[float, Option("how long to measure", "N", positive)] = 10.0
+    shapes: InputShapes = ()
+
+
+SELFTEST = Command(
+    name="selftest",
+    summary="find out which margin this machine can decide",
+    options=SelftestOptions,
+    handler="tunegate_study.selftest:run",
+    examples=(
+        "tunegate selftest",
+        "tunegate selftest --minutes 2 --model m.onnx --shape input=1,3,224,224",
     ),
 )

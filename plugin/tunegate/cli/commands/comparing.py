@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option, positive
+from tunegate.cli.option import Argument, Option
 from tunegate.cli.shared_options import (
     BudgetOptions,
     CacheAddress,
@@ -92,29 +92,4 @@ CONFIRM = Command(
     handler="tunegate.cli.handlers.confirm:run",
     examples=("tunegate confirm first/verdict.json second/verdict.json --out confirmed",),
     judges=True,
-)
-
-
-# Declares `tunegate selftest`.
-
-
-class SelftestOptions(Options, frozen=True, kw_only=True):
-    """Options of `selftest`."""
-
-    model: Annotated[
-        Path | None, Option("what is measured; default: a light SqueezeNet", "FILE", Path)
-    ] = None
-    minutes: Annotated[float, Option("how long to measure", "N", positive)] = 10.0
-    shapes: InputShapes = ()
-
-
-SELFTEST = Command(
-    name="selftest",
-    summary="find out which margin this machine can decide",
-    options=SelftestOptions,
-    handler="tunegate.cli.handlers.selftest:run",
-    examples=(
-        "tunegate selftest",
-        "tunegate selftest --minutes 2 --model m.onnx --shape input=1,3,224,224",
-    ),
 )

@@ -7,7 +7,7 @@ import pytest
 from tests.support.reference_page import command_section
 
 from tunegate.cli.parse import parse
-from tunegate_study.command import COMMAND, level, shard_of_shards
+from tunegate_study.command import COMMAND, SELFTEST, level, shard_of_shards
 
 
 def test_a_shard_is_one_of_so_many() -> None:
@@ -33,7 +33,8 @@ def test_what_is_no_level_is_refused_in_words(text: str) -> None:
 def test_the_page_of_the_extra_lists_every_option() -> None:
     page = (Path(__file__).parents[2] / "README.md").read_text()
     shared = "](../../../docs/commands.md#options-"
-    assert command_section(COMMAND).strip("\n").replace("](#options-", shared) in page
+    for command in (COMMAND, SELFTEST):
+        assert command_section(command).strip("\n").replace("](#options-", shared) in page
 
 
 def test_the_command_is_found_beside_those_of_the_core() -> None:
