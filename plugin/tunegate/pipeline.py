@@ -265,7 +265,12 @@ def built(
     device = context.device.fingerprint()
     planned = with_elections_after(tools, planned, outcomes)
     candidates = build(
-        planned, outcomes, source=tools.source, builders=tools.builders, context=context
+        planned,
+        outcomes,
+        source=tools.source,
+        builders=tools.builders,
+        context=context,
+        origin=tools.origin,
     )
     publish_wrong_marks(tools, candidates)
     chosen = choose_runtime(

@@ -20,6 +20,7 @@ from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.artifacts.tasks import (
     CacheUse,
     Claims,
+    RecordOrigin,
     Resolution,
     ResolvedTask,
     Skipped,
@@ -102,6 +103,7 @@ def test_a_side_with_a_task_is_one_that_the_compiler_takes() -> None:
 
 
 SLOW = make_record(run_nanoseconds=(9_000,))
+ORIGIN = RecordOrigin(device=SLOW.device, toolchain=SLOW.toolchain, source=SLOW.source)
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 
 
@@ -149,7 +151,7 @@ def outcome_with(*records: TuningRecord, stopped: Stopped = "finished") -> Tunin
 
 
 def test_what_this_run_measured_comes_first() -> None:
-    best, sources = best_records(plan_with(ExactHit((SLOW,))), [outcome_with(FAST)])
+    best, sources = best_records(plan_with(ExactHit((SLOW,))), [outcome_with(FAST)], ORIGIN)
     assert best == {make_key(): (FAST, SLOW)}
     assert sources == {make_key(): "search"}
 
@@ -158,20 +160,30 @@ SOURCE = make_record("another")
 NEAR = TransferHit((SOURCE.key,), 1.0, (SOURCE,))
 
 
+def test_a_record_of_an_older_toolchain_is_marked_where_no_tuning_ran() -> None:
+    today = msgspec.structs.replace(ORIGIN.toolchain, tvm="9")
+    origin = msgspec.structs.replace(ORIGIN, toolchain=today)
+    best, sources = best_records(plan_with(ExactHit((FAST, SLOW))), [], origin)
+    assert best == {make_key(): (FAST, SLOW)}
+    assert sources == {make_key(): "older"}
+
+
 def test_a_neighbours_record_is_built_where_nothing_was_measured() -> None:
-    best, sources = best_records(plan_with(NEAR), [])
+    best, sources = best_records(plan_with(NEAR), [], ORIGIN)
     assert best == {make_key(): (SOURCE,)}
     assert sources == {make_key(): "transfer"}
 
 
 def test_a_neighbours_record_gives_way_to_anything_that_was_measured() -> None:
-    best, sources = best_records(plan_with(NEAR), [outcome_with(SLOW)])
+    best, sources = best_records(plan_with(NEAR), [outcome_with(SLOW)], ORIGIN)
     assert best == {make_key(): (SLOW,)}
     assert sources == {make_key(): "search"}
 
 
 def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
-    best, _ = best_records(plan_with(Miss("absent")), [outcome_with(make_record("another"))])
+    best, _ = best_records(
+        plan_with(Miss("absent")), [outcome_with(make_record("another"))], ORIGIN
+    )
     assert best == {}
 
 
@@ -182,24 +194,26 @@ CLAIMS = Claims((FAST,), is_searched=True)
 def test_a_claim_that_nothing_has_measured_never_stands_before_what_is_trusted(
     lookup: ExactHit | TransferHit,
 ) -> None:
-    best, _ = best_records(plan_with(lookup, CLAIMS), [])
+    best, _ = best_records(plan_with(lookup, CLAIMS), [], ORIGIN)
     assert best == {make_key(): lookup.records}
 
 
 def test_a_claim_is_used_unmeasured_where_trusted_zones_have_nothing() -> None:
     plan = plan_with(Miss("absent"), CLAIMS)
     for outcomes in ([], [outcome_with(stopped="not-started")]):
-        best, sources = best_records(plan, outcomes)
+        best, sources = best_records(plan, outcomes, ORIGIN)
         assert (best, sources) == ({make_key(): (FAST,)}, {make_key(): "claimed"})
 
 
 def test_a_claim_that_was_tried_here_and_failed_is_out() -> None:
-    best, _ = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(stopped="failed")])
+    best, _ = best_records(
+        plan_with(Miss("absent"), CLAIMS), [outcome_with(stopped="failed")], ORIGIN
+    )
     assert best == {}
 
 
 def test_only_what_this_run_measured_of_a_claim_counts() -> None:
-    best, sources = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(SLOW)])
+    best, sources = best_records(plan_with(Miss("absent"), CLAIMS), [outcome_with(SLOW)], ORIGIN)
     assert (best, sources) == ({make_key(): (SLOW,)}, {make_key(): "search"})
 
 
@@ -209,12 +223,12 @@ FAILURE = make_record(status="wrong", run_nanoseconds=())
 def test_the_prior_picks_for_a_task_that_nothing_was_run_for() -> None:
     reasons: tuple[Stopped, ...] = ("not-started", "shared", "behind")
     for outcomes in ([], *([outcome_with(stopped=reason)] for reason in reasons)):
-        best, sources = best_records(plan_with(Miss("absent", (FAILURE,))), outcomes)
+        best, sources = best_records(plan_with(Miss("absent", (FAILURE,))), outcomes, ORIGIN)
         assert (best, sources) == ({make_key(): (FAILURE,)}, {make_key(): "prior"})
 
 
 def test_the_prior_has_no_word_where_all_that_was_tried_failed() -> None:
-    _, sources = best_records(plan_with(Miss("absent")), [outcome_with(stopped="failed")])
+    _, sources = best_records(plan_with(Miss("absent")), [outcome_with(stopped="failed")], ORIGIN)
     assert sources == {}
 
 
@@ -222,7 +236,7 @@ def test_the_prior_has_no_word_where_all_that_was_tried_failed() -> None:
 def test_nothing_is_picked_for_models_far_behind_what_ships(lookup: Lookup) -> None:
     planned = plan_with(lookup, skipped="behind")
     for outcomes in ([], [outcome_with(stopped="behind")]):
-        assert best_records(planned, outcomes) == ({}, {})
+        assert best_records(planned, outcomes, ORIGIN) == ({}, {})
 
 
 CELL = Cell(model="m.onnx", target="cpu")

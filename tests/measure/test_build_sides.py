@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.measure.test_build_groups import SLOW, plan_with
+from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with
 from tests.models.test_export_models import CONFIG, NoValues, Versions
 from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
 from tests.support.tuning_records import make_key, make_record
@@ -97,6 +97,7 @@ def test_a_head_waits_for_its_base_where_schedules_count(
         source=source,
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(io.StringIO())),
+        origin=ORIGIN,
     )
     assert builder.given == batches
 
@@ -112,6 +113,7 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
         source=source_for(tmp_path, candidates),
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
+        origin=ORIGIN,
     )
     assert builder.given == [["b", "h", "b", "h"]]
     assert f"4 builds with a: {MODEL} (base), {MODEL} (head)" in log.getvalue()
@@ -146,6 +148,7 @@ def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path:
         source=dataclasses.replace(source, config=config),
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(io.StringIO())),
+        origin=ORIGIN,
     )
     assert builder.given == [["b", "h"]]
     told = f"{MODEL}: Any (int8) is calibrated on values that you give"
@@ -165,6 +168,7 @@ def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_me
         source=source_for(tmp_path, candidates),
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(io.StringIO())),
+        origin=ORIGIN,
     )
     assert builder.built == [("b", "b"), ("b", "h"), ("c", "b"), ("c", "h")]
     assert (cell.first, [each.candidate for each in cell.earlier]) == ("any-b", ["any-a"])
@@ -201,6 +205,7 @@ def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> 
         source=source_for(tmp_path, candidates),
         builders={"any": builder},
         context=make_context(tmp_path, PlainLog(io.StringIO())),
+        origin=ORIGIN,
     )
     assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
 
@@ -220,7 +225,9 @@ def test_a_remembered_winner_is_built_alone_unless_it_fails(
     plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(ELECTION,))
     builder = Runtimes(failing)
     context = make_context(tmp_path, PlainLog(io.StringIO()))
-    (cell,) = build(plan, (), source=source, builders={"any": builder}, context=context)
+    (cell,) = build(
+        plan, (), source=source, builders={"any": builder}, context=context, origin=ORIGIN
+    )
     assert builder.built == built
     assert (cell.head[0].choice is not None) == is_remembered
     assert {len(cell.base), len(cell.head)} == {1 if is_remembered else 2}

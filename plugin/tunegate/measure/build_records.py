@@ -12,10 +12,11 @@ from tunegate.artifacts.candidates import LAUNCH
 from tunegate.artifacts.changes import ModelChange, ModelPath
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import UNMEASURED, ScheduleSource, TuningTask
+from tunegate.artifacts.tasks import UNMEASURED, RecordOrigin, ScheduleSource, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob
 from tunegate.tools import Tools
+from tunegate.tune.claims import has_only_older
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -37,16 +38,19 @@ class BestRecords(NamedTuple):
     sources: dict[WorkloadKey, ScheduleSource]
 
 
-def best_records(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> BestRecords:
-    """Returns the best records of every task.
+def best_records(
+    plan: TuningPlan, outcomes: Sequence[TuningOutcome], origin: RecordOrigin
+) -> BestRecords:
+    """Returns the best records of every task, for builds of `origin`.
 
     Records of this run come first, then those of trusted zones. A task without either gets what the
     prior picks, from its neighbours' records too, marked as unverified. Nothing is picked if all
     its models stay far behind another runtime: a pick makes the build dearer and would not ship. An
     unmeasured claim of the run's own zone is used only if trusted zones have nothing, and then on
-    both sides.
+    both sides. Records of an older toolchain are marked where no tuning said so: a plan for several
+    machines has no job for tasks without a trial.
     """
-    best, sources = _trusted(plan)
+    best, sources = _trusted(plan, origin)
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     for task in tasks:
         own = _of(task.key, task.records)
@@ -73,14 +77,15 @@ def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord
     return tuple(record for record in records if record.key == key)
 
 
-def _trusted(plan: TuningPlan) -> BestRecords:
+def _trusted(plan: TuningPlan, origin: RecordOrigin) -> BestRecords:
     best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
     sources: dict[WorkloadKey, ScheduleSource] = {}
     for resolved in plan.resolution.tasks:
         match resolved.lookup:
             case ExactHit(records=records):
                 best[resolved.task.key] = records
-                sources[resolved.task.key] = "exact"
+                is_older = has_only_older(records, origin.toolchain, origin.device.driver)
+                sources[resolved.task.key] = "older" if is_older else "exact"
             case TransferHit(records=records, failures=failures):
                 best[resolved.task.key] = (*records, *failures)
                 sources[resolved.task.key] = "transfer"

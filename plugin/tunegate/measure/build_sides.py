@@ -16,6 +16,7 @@ from tunegate.artifacts.candidates import LAUNCH, CandidateBuild, Candidates, Ru
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelPath, Side, side_named
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config, TargetConfig
 from tunegate.measure.build_records import (
     BestRecords,
@@ -55,6 +56,7 @@ def build(
     source: ModelSource,
     builders: Mapping[RuntimeName, Builder],
     context: RunContext,
+    origin: RecordOrigin,
 ) -> tuple[CellCandidates, ...]:
     """Builds both sides of every cell that has work, for each candidate of its target. With a
     remembered election, only for its winner and the candidates that it had no time for, unless that
@@ -62,7 +64,7 @@ def build(
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
-    best = best_records(plan, outcomes)
+    best = best_records(plan, outcomes, origin)
     elections = held_here(plan.elections, context.device.fingerprint())
     building = _Building(
         context=context,

@@ -7,12 +7,15 @@ counts. It ends the search of a task only if that can harm nobody but the pull r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tunegate.artifacts.tasks import Claims
 from tunegate.wording import plural
 from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
     Miss,
+    Toolchain,
     TransferHit,
     TuningRecord,
     WorkloadKey,
@@ -80,6 +83,15 @@ def is_unfinished(lookup: ExactHit) -> bool:
     here = [record for record in lookup.records if record.device.name == first]
     is_searched = any(record.template for record in here)
     return is_searched and not any(record.is_confirmed for record in here)
+
+
+def has_only_older(records: Sequence[TuningRecord], toolchain: Toolchain, driver: str) -> bool:
+    """Returns whether some of a task's records are schedules of another toolchain or driver, and
+    none was confirmed with these."""
+    today = [each.is_timed_by(toolchain, driver) for each in records]
+    pairs = list(zip(records, today, strict=True))
+    is_older = any(each.template and not is_today for each, is_today in pairs)
+    return is_older and not any(is_today and each.is_confirmed for each, is_today in pairs)
 
 
 def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:

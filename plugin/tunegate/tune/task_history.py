@@ -13,7 +13,7 @@ from tunegate.artifacts.outcomes import CandidateCost, Older, Stopped, TaskOutco
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import ScheduleSource as Origin
 from tunegate.tune.candidate_filter import rank_correlation
-from tunegate.tune.claims import MIN_SAMPLES_BESIDE
+from tunegate.tune.claims import MIN_SAMPLES_BESIDE, has_only_older
 from tunegate.tune.expected_time import starting_state
 from tunegate.tune.improvement import MeasuredBatch, TaskState
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
@@ -531,9 +531,7 @@ class PriorResults:
         with this toolchain and driver."""
         if not isinstance(self._lookup, ExactHit):
             return False
-        records = self._lookup.records
-        is_older = any(each.template and not self._is_current(each) for each in records)
-        return is_older and not any(self._is_current(r) and r.is_confirmed for r in records)
+        return has_only_older(self._lookup.records, self._toolchain, self._device.driver)
 
     def _is_current(self, record: TuningRecord) -> bool:
         return record.is_timed_by(self._toolchain, self._device.driver)

@@ -161,7 +161,7 @@ def _tune(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Schedules:
     _, planned = plan_of_built(tools, tasks, resolve(tasks, tools.index, tools.config))
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
     return _Schedules(
-        best=best_records(planned, outcomes),
+        best=best_records(planned, outcomes, tools.origin),
         trials=sum(task.trials for outcome in outcomes for task in outcome.tasks),
         seconds=sum(outcome.spent.seconds for outcome in outcomes),
         is_cut=any(outcome.stopped == "seconds" for outcome in outcomes),
