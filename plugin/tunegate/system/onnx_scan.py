@@ -87,7 +87,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
         raise ModelError(message)
     place, mark = _ORT_FORMAT
     if model[place] == mark:
-        message = "in ONNX Runtime's own format for who loads its bytes. Export it as ONNX"
+        message = "in ONNX Runtime's own format for who loads its bytes"
         raise ModelError(message)
     if not _has_external_data(model):
         return ()

@@ -26,7 +26,14 @@ PROGRAM = NativeProgram(
 
 
 def test_names_of_tensors_are_quoted() -> None:
-    assert r'{"a \"name\"", "float32", 2, input_shape_0, 24}' in c_text(PROGRAM)
+    assert r'{"a \042name\042", "float32", 2, input_shape_0, 24}' in c_text(PROGRAM)
+
+
+def test_every_name_is_a_string_of_c() -> None:
+    """A sign beyond 16 bits and a control character compile, and no trigraph ends the string."""
+    named = NativeTensor('\U0001f600\x7f??/", x', "float32", GIVEN)
+    text = c_text(msgspec.structs.replace(PROGRAM, inputs=(named,)))
+    assert r'{"\360\237\230\200\177\077\077/\042, x", "float32", 2' in text
 
 
 def test_inputs_are_copied_behind_the_arena() -> None:

@@ -3,7 +3,7 @@ reads them: `threads.c`, `runtime.c`, and `calls.c` or `one_launch.c`."""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Sized
 from importlib.resources import files
 from itertools import accumulate, chain, pairwise
@@ -31,6 +31,8 @@ typedef struct { int32_t type, zero; void* value; } any;
 typedef int (*kernel)(void*, const any*, int32_t, any*);
 enum place { INPUT, ARENA, WEIGHT };
 """
+_KEPT = re.compile(r"[\w ./:;,+=<>()\[\]{}!@#$%^&*|~`'-]", re.ASCII)
+"""What stands for itself in a string of C."""
 
 
 def header() -> str:
@@ -139,10 +141,20 @@ def _metadata(table: str, name: str, tensors: tuple[NativeTensor, ...]) -> Itera
         yield f"static const int64_t {name}_shape_{i}[] = {{{_list(tensor.buffer.shape)}}};"
     yield f"static const model_tensor {table}[] = {{"
     for i, tensor in enumerate(tensors):
-        text, kind = json.dumps(tensor.name), json.dumps(tensor.dtype)
+        text, kind = _literal(tensor.name), _literal(tensor.dtype)
         rank, size = len(tensor.buffer.shape), tensor.buffer.size_bytes
         yield f"  {{{text}, {kind}, {rank}, {name}_shape_{i}, {size}}},"
     yield "};"
+
+
+def _literal(text: str) -> str:
+    """Returns a string of C with these bytes in UTF-8. C knows no halves of a character, as JSON
+    writes them, and two question marks may begin an escape."""
+    kept = _KEPT.fullmatch
+    plain = (
+        chr(byte) if kept(chr(byte)) else f"\\{byte:03o}" for byte in text.encode(errors="replace")
+    )
+    return f'"{"".join(plain)}"'
 
 
 def _buffer(buffer: NativeBuffer, i: int) -> str:
