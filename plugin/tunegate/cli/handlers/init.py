@@ -28,7 +28,7 @@ from tunegate.models.sizes import GuessedSize
 from tunegate.report.escape import visible
 from tunegate.report.report_tables import values_in_words
 from tunegate.review.config_file import CONFIG_FILE
-from tunegate.review.globs import literal, matches
+from tunegate.review.globs import VERSION, literal, matches
 from tunegate.review.input_shapes import is_symbol
 from tunegate.system.git.installed_commit import (
     InstalledCommit,
@@ -168,21 +168,37 @@ def _write(files: Mapping[Path, str], *, force: bool) -> None:
 # The globs that `tunegate init` writes, so that later models are gated too.
 
 _ENDING = ".onnx"
+_NAME_OF_SERVER = "model.onnx"
+_OF_SERVER = re.compile(rf"(.+)/[0-9]+/{re.escape(_NAME_OF_SERVER)}")
 
 
 def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
     """Returns one glob for the models of each top-level directory, in order of their paths: for
-    that directory, or for everything below the deepest one they share."""
+    that directory, for its numbered versions, or for everything below the deepest one they
+    share."""
     places: dict[str, list[str]] = {}
     for path in sorted(paths):
         if path.endswith(_ENDING):
             places.setdefault(path.partition("/")[0] if "/" in path else "", []).append(path)
-    return tuple(_glob([posixpath.dirname(path) for path in found]) for found in places.values())
+    return tuple(_numbered_glob(found) or _glob(found) for found in places.values())
 
 
-def _glob(directories: Sequence[str]) -> str:
+def _numbered_glob(paths: Sequence[str]) -> str:
+    """Returns the glob with which a new version is compared with the one before it, '' unless all
+    models lie as servers of models keep them."""
+    found = [match for path in paths if (match := _OF_SERVER.fullmatch(path))]
+    families = {match[1] for match in found}
+    places = {posixpath.dirname(family) for family in families}
+    if len(found) < len(paths) or len(places) > 1:
+        return ""
+    family = literal(posixpath.basename(families.pop())) if len(families) == 1 else "*"
+    return posixpath.join(literal(places.pop()), family, VERSION, _NAME_OF_SERVER)
+
+
+def _glob(paths: Sequence[str]) -> str:
+    directories = {posixpath.dirname(path) for path in paths}
     shared = posixpath.commonpath(directories)
-    pattern = f"*{_ENDING}" if {*directories} == {shared} else f"**/*{_ENDING}"
+    pattern = f"*{_ENDING}" if directories == {shared} else f"**/*{_ENDING}"
     return posixpath.join(literal(shared), pattern)
 
 
