@@ -61,7 +61,6 @@ targets:
     usd-per-hour: 4
 cache:
   url: cache
-dims: {length: 16000}
 """
 _TUNEGATE = (sys.executable, "-P", "-m", "tunegate")
 _BENCHMARK = (sys.executable, "-m")
@@ -142,6 +141,12 @@ def more_work(model: onnx.ModelProto, most: int = 12) -> onnx.ModelProto:
     del graph.node[:]
     graph.node.extend(nodes)
     return changed
+
+
+def config_of(files: Sequence[Path]) -> str:
+    """The configuration of the job. A size that no model has would be refused."""
+    sizes = (gpu_models.SIZES.get(each.stem, "") for each in files)
+    return _CONFIG + "".join(f"dims: {{{size}}}\n" for size in sizes if size)
 
 
 def prepared_repository(at: Path, models: Sequence[Path], config: str) -> Path:
@@ -322,7 +327,7 @@ def main() -> int:
     repository, changed, unprepared = scratch / "job", list[Path](), ""
     try:
         files = _models(options.models or (), scratch / "models", job, has_every=options.every)
-        config = Path(options.config).read_text() if options.config else _CONFIG
+        config = Path(options.config).read_text() if options.config else config_of(files)
         prepared_repository(repository, files, config)
         changed = [repository / "models" / each.name for each in files]
     except Exception as error:  # noqa: BLE001 -- some steps need no repository

@@ -229,6 +229,8 @@ MODELS: dict[str, Callable[[], Exported]] = {
 
 USUAL = ("encoder", "resnet50")
 """What a short lease has time for."""
+SIZES = {"speech": f"length: {_SAMPLES}"}
+"""The size of a model's dynamic dimension."""
 
 
 def _on_device(model: Exported) -> tuple[Any, tuple[Any, ...]]:

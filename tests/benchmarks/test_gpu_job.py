@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from benchmarks.gpu_job import Step, carried_out, compared, more_work
+from benchmarks import gpu_models
+from benchmarks.gpu_job import Step, carried_out, compared, config_of, more_work
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.support.small_onnx import chain_model, save
@@ -124,6 +125,13 @@ def test_a_model_is_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path)
         ("m", "2.000", "1.800", "0.90", "pass"),
         ("n", "", "", "", "error"),
     ]
+
+
+def test_only_a_model_that_has_a_size_gets_one() -> None:
+    """`tunegate doctor` refuses a configuration with another."""
+    usual = [Path(f"{name}.onnx") for name in gpu_models.USUAL]
+    assert "dims" not in config_of(usual)
+    assert config_of([*usual, Path("speech.onnx")]).endswith("dims: {length: 16000}\n")
 
 
 @pytest.mark.cuda_stand_in
