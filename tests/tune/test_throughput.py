@@ -42,7 +42,7 @@ class Cost(NamedTuple):
 
 H200 = Cost(find=0.39, build=1.56)
 """As a machine with an H200 and 16 cores took, before texts were compiled without headers."""
-SMALL, LARGE = Cost(find=0.09, build=0.61), Cost(find=0.20, build=1.07)
+SMALL, LARGE = Cost(find=0.07, build=0.87), Cost(find=0.20, build=1.61)
 """Seconds of CPU by `benchmarks.tuning.gpu_candidate_cost`: a transformer and squeezenet."""
 
 
