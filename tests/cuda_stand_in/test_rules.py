@@ -140,16 +140,6 @@ def test_work_runs_when_somebody_waits_for_it(cuda_stand_in: WhatCuda) -> None:
     assert seen_by(cuda_stand_in(), program) == [-1, 8]
 
 
-def test_bytes_of_pageable_memory_are_taken_by_the_call(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    p, values = c.allocate(4), (ctypes.c_float * 1)(3)
-    c.copy(p, values, 4, c.TO_DEVICE)
-    values[0] = 9
-    seen = c.read(p, 1)
-    """
-    assert seen_by(cuda_stand_in(), program) == [3]
-
-
 def test_a_stream_that_did_not_wait_reads_what_was_there_before(cuda_stand_in: WhatCuda) -> None:
     program = """
     p, back = c.allocate(256), c.pinned(2)
@@ -187,20 +177,6 @@ def test_the_legacy_stream_waits_for_blocking_streams_and_they_for_it(
     assert seen_by(cuda_stand_in(), program) == [7, 2]
 
 
-def test_events_tell_when_and_only_after_work_is_done(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    p, first, last, ms = c.allocate(256), c.event(), c.event(), ctypes.c_float()
-    c.runtime.cudaEventRecord(first, None)
-    m.launch("add", 1, 64, p, 64, 1)
-    c.runtime.cudaEventRecord(last, None)
-    early = c.runtime.cudaEventElapsedTime(ctypes.byref(ms), first, last)
-    c.runtime.cudaEventSynchronize(last)
-    late = c.runtime.cudaEventElapsedTime(ctypes.byref(ms), first, last)
-    seen = [early, late, ms.value > 0]
-    """
-    assert seen_by(cuda_stand_in(), program) == [600, 0, True]
-
-
 def test_a_capture_records_and_a_graph_repeats(cuda_stand_in: WhatCuda) -> None:
     program = """
     s, p = c.stream(), c.allocate(256)
@@ -235,42 +211,6 @@ def test_what_spoils_a_capture_on_a_blocking_stream(
     assert seen_by(cuda_stand_in(), SPOIL_CAPTURE.format(act=act)) == [error, 901, 901]
 
 
-def test_what_a_capture_permits(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    t, p = c.stream(c.NON_BLOCKING), c.allocate(256)
-    c.begin_capture(t)
-    legacy = [c.synchronize(), m.launch("add", 1, 64, p, 64, 1)]
-    first, _ = c.end_capture(t)
-    c.begin_capture(t, c.RELAXED)
-    memory = c.allocation_error(4)
-    second, _ = c.end_capture(t)
-    seen = [legacy, first, memory, second, c.synchronize()]
-    """
-    assert seen_by(cuda_stand_in(), program) == [[0, 0], 0, 0, 0, 0]
-
-
-def test_events_and_threads_of_captures(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    import threading
-    s, t, e = c.stream(), c.stream(), c.event()
-    c.begin_capture(s)
-    c.runtime.cudaEventRecord(e, s)
-    c.runtime.cudaStreamWaitEvent(t, e, 0)
-    unjoined, _ = c.end_capture(s)
-    c.begin_capture(s)
-    c.runtime.cudaEventRecord(e, s)
-    of_event = c.runtime.cudaEventSynchronize(e)
-    after, _ = c.end_capture(s)
-    c.begin_capture(s)
-    ended = []
-    other = threading.Thread(target=lambda: ended.append(c.end_capture(s)[0]))
-    other.start()
-    other.join()
-    seen = [unjoined, of_event, after, *ended]
-    """
-    assert seen_by(cuda_stand_in(), program) == [904, 907, 901, 908]
-
-
 def test_the_limits_of_a_launch(cuda_stand_in: WhatCuda) -> None:
     program = """
     p = c.allocate(4096)
@@ -303,15 +243,6 @@ def test_more_registers_than_a_multiprocessor_has(cuda_stand_in: WhatCuda) -> No
     ]
     """
     assert seen_by(cuda_stand_in(), program) == [701, 0, 0, True]
-
-
-def test_the_assembler_tells_of_the_last_kernel_first(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    import re
-    names = re.findall(r"entry function '(\\w+)'", m.log)
-    seen = [names[0], names[-1], "256 bytes smem" in m.log]
-    """
-    assert seen_by(cuda_stand_in(), program) == ["bounded_registers", "add", True]
 
 
 @pytest.mark.parametrize(

@@ -126,13 +126,6 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
     assert "not found" in result["log"]
 
 
-def test_a_bad_input_is_one_clear_error(runner: Runner) -> None:
-    """Each of the others is in tests/action/test_inputs.py."""
-    result = runner.run(push("0" * 40, runner.head()), minutes="10m")
-    assert result["exitCode"] == 2
-    assert '"10m" is not a number of minutes >= 0' in result["log"]
-
-
 def test_the_action_is_valid_for_the_validator_of_the_marketplace(node_modules: Path) -> None:
     done = subprocess.run(
         ["node_modules/.bin/action-validator", str(ROOT / "action.yml")],

@@ -263,17 +263,6 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
     assert later == planned
 
 
-def test_a_model_whose_graph_is_not_at_hand_is_elected_anew(tmp_path: Path, known: Shelf) -> None:
-    plan = plan_of()
-    (change,) = plan.changes.models
-    assert change.base is not None
-    base = msgspec.structs.replace(change.base, graph_digest=None)
-    models = (msgspec.structs.replace(change, base=base),)
-    changes = msgspec.structs.replace(plan.changes, models=models)
-    plan = msgspec.structs.replace(plan, changes=changes)
-    assert KnownElections(tools_with(known, tmp_path))(plan) == ()
-
-
 @pytest.mark.parametrize(
     "cell",
     [

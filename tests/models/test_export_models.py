@@ -17,7 +17,6 @@ from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelInput, Mode
 from tunegate.artifacts.inputs import GivenFor, GivenRules
 from tunegate.config import Config, InputConfig, ModelConfig, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
-from tunegate.models import preparation
 from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.models.preparation import prepare
 from tunegate.models.saved_model import file_digests
@@ -284,23 +283,3 @@ def test_a_model_of_over_two_gib_is_prepared_with_its_weights_in_a_file(tmp_path
     x = np.ones(found.inputs[0].shape, np.float32)
     (ran,) = onnxruntime.InferenceSession(copy).run(None, {"x": x})
     np.testing.assert_allclose(ran, x @ right, rtol=1e-4)
-
-
-def test_several_data_files_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "PROTOBUF_LIMIT_BYTES", 100)
-    model = matmul_model(seed=3)
-    weight, bias = model.graph.initializer[0], onnx.TensorProto(name="b", data_type=1, dims=[16])
-    right = onnx.numpy_helper.to_array(weight)
-    (tmp_path / "w.bin").write_bytes(b"head" + weight.raw_data)
-    (tmp_path / "b.bin").write_bytes(np.full(16, 3, np.float32).tobytes())
-    lay_out(weight, "w.bin").external_data.add(key="offset", value="4")
-    model.graph.initializer.append(lay_out(bias, "b.bin"))
-    model.graph.node[0].output[0] = "product"
-    model.graph.node.append(onnx.helper.make_node("Add", ["product", "b"], ["y"]))
-    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
-
-    found = prepare(tmp_path / "m.onnx", shapes={}, into=tmp_path / "p", path="m.onnx")
-    assert sorted(file.name for file in (tmp_path / "p").iterdir()) == ["model.data", "model.onnx"]
-    x = np.ones((16, 16), np.float32)
-    (ran,) = onnxruntime.InferenceSession(found.original).run(None, {"x": x})
-    np.testing.assert_allclose(ran, x @ right + 3, rtol=1e-4)

@@ -43,16 +43,6 @@ def test_only_what_a_configuration_gates_is_looked_into(workspace: Workspace) ->
     assert [model.path for model in find_models(workspace.root, listed=listed)] == listed
 
 
-def test_what_git_would_add_is_found_and_marked_and_what_it_ignores_is_not(
-    workspace: Workspace,
-) -> None:
-    save(matmul_model(), workspace.root / "scratch.ONNX")
-    save(matmul_model(), workspace.root / "ignored.onnx")
-    workspace.write(".gitignore", "ignored.onnx\n")
-    found = {model.path: model.is_committed for model in find_models(workspace.root)}
-    assert found == {"models/m.onnx": True, "scratch.ONNX": False}
-
-
 def test_what_dvc_keeps_is_found_also_where_it_was_not_pulled(workspace: Workspace) -> None:
     outs = f"outs:\n- path: stage.onnx\n  hash: md5\n  md5: {'a' * 32}\n"
     workspace.write("models/m.onnx.dvc", outs.replace("stage", "m"))

@@ -15,12 +15,12 @@ from onnx import TensorProto, helper
 from tests.support.graphs import GraphInput, graph_of, node
 from tests.support.small_onnx import matmul_model, save
 from tests.support.workspace import Workspace
-from tunegate.artifacts.inputs import Constant, InputForm, Uniform
+from tunegate.artifacts.inputs import Constant, Uniform
 from tunegate.cli.handlers.doctor_checks import shape_report
 from tunegate.config import Config, ModelConfig, ProfileConfig
 from tunegate.models import trial_child
 from tunegate.models.finder import FoundModel, find_models
-from tunegate.models.model_inputs import made_of, stated_size
+from tunegate.models.model_inputs import made_of
 from tunegate.models.size_evidence import Evidence, evidence_of
 from tunegate.models.size_trials import choose_sizes, try_models
 from tunegate.models.sizes import guessed_sizes, size_candidates
@@ -374,28 +374,6 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 
 TENSOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [0, "n"])
-SEQUENCE = helper.make_sequence_type_proto(TENSOR)
-
-
-@pytest.mark.parametrize(
-    ("kind", "form", "words"),
-    [
-        (TENSOR, "", "tensor"),
-        (SEQUENCE, "sequence", "sequence of tensor"),
-        (helper.make_optional_type_proto(TENSOR), "optional", "optional of tensor"),
-        (
-            helper.make_optional_type_proto(SEQUENCE),
-            "optional sequence",
-            "optional of sequence of tensor",
-        ),
-    ],
-)
-def test_what_has_tensors_inside_has_their_type(
-    kind: onnx.TypeProto, form: InputForm, words: str
-) -> None:
-    made = made_of(helper.make_value_info("x", kind))
-    assert (made.form, made.kind) == (form, words)
-    assert [stated_size(each) for each in made.tensor.shape.dim] == [0, None]
 
 
 def test_sequences_inside_of_sequences_have_no_form() -> None:

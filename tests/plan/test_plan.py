@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -115,17 +114,6 @@ def test_the_estimate_never_exceeds_the_cap() -> None:
     made = plan_of([make_task()], budget=BudgetConfig(minutes=1, usd=0.01))
     assert made.estimate.seconds <= 36
     assert made.budget.seconds == pytest.approx(36)
-
-
-def test_what_the_cache_saves_is_told_by_its_records_and_not_by_the_cap() -> None:
-    tasks = [make_task("a"), make_task("b")]
-    large, small = (
-        plan_of(tasks, [exact("a"), exact("b")], budget=BudgetConfig(trials=trials))
-        for trials in (64, 1)
-    )
-    assert large.saved is not None
-    assert large.saved == small.saved
-    assert plan_of(tasks, [MISS, MISS]).saved is None
 
 
 def test_every_shard_knows_what_its_tasks_may_take_of_the_target() -> None:
@@ -390,16 +378,3 @@ def test_every_load_is_in_exactly_one_bin(sizes: list[float], bins: int) -> None
     groups = balanced(sizes, bins)
     assert len(groups) == bins
     assert sorted(index for group in groups for index in group) == list(range(len(sizes)))
-
-
-@given(st.lists(st.integers(1, 20), min_size=1, max_size=7), st.integers(1, 3))
-def test_the_fullest_bin_is_within_four_thirds_of_the_best(sizes: list[int], bins: int) -> None:
-    fullest = max(sum(sizes[i] for i in group) for group in balanced(sizes, bins))
-    best = min(
-        max(
-            sum(s for s, chosen in zip(sizes, where, strict=True) if chosen == b)
-            for b in range(bins)
-        )
-        for where in product(range(bins), repeat=len(sizes))
-    )
-    assert fullest <= (4 / 3 - 1 / (3 * bins)) * best + 1e-9

@@ -16,10 +16,9 @@ from onnx import helper, numpy_helper
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
 from tests.support.documentation import section
 from tests.support.small_onnx import save
-from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
+from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 EXAMPLE = PLUGINS / "runtime_example"
-GATE = "gate:\n  pairs: 4\n  seconds: 20\n  rare-launches: 0\n"
 pytestmark = pytest.mark.e2e
 
 
@@ -48,7 +47,7 @@ def dense(layers: int, width: int = 8) -> onnx.ModelProto:
 def test_the_fastest_of_three_runtimes_ships_and_is_reported(
     environment: PluginEnvironment, tmp_path: Path
 ) -> None:
-    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + GATE)
+    workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + FIRST_ANALYSIS)
     save(dense(0), workspace.root / "models" / "new.onnx")
     workspace.commit()
     done = environment.run(
@@ -80,7 +79,7 @@ def test_a_slowdown_under_it_fails_and_names_its_operators(
 ) -> None:
     """Nothing is built for the other runtimes, which nobody asked for."""
     files = [save(dense(n, 256), tmp_path / f"{n}.onnx") for n in (2, 4)]
-    (tmp_path / "tunegate.yaml").write_text(CONFIG + GATE)
+    (tmp_path / "tunegate.yaml").write_text(CONFIG + FIRST_ANALYSIS)
     line = [f"numpy_example:{file}" for file in files]
     done = environment.run("-m", "tunegate", "compare", *line, "--json", cwd=tmp_path)
     assert done.returncode == 1, done.stderr

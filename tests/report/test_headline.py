@@ -18,29 +18,6 @@ from tunegate.report.headline import (
 from tunegate.report.report_tables import models_table
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        (
-            "identical",
-            "Pass: models/squeezenet.onnx on cpu: identical build on both sides, not measured",
-        ),
-        ("nothing-changed", "Pass: no configured model changed (1 model, none measured)"),
-        (
-            "new-model",
-            "New: models/squeezenet.onnx on cpu: no base to compare with: built and checked",
-        ),
-        (
-            "many",
-            "Error: 2 of 132 checks in error; models/family_3/net_03.onnx on cpu: "
-            + make_report("wrong-numbers").verdict.findings[0].reason,
-        ),
-    ],
-)
-def test_the_headline_says_the_verdict_and_why(kind: str, said: str) -> None:
-    assert headline(make_report(kind)) == said
-
-
 def test_many_passing_models_are_counted() -> None:
     passing = [parts.finding("pass", "within the margin", model=f"m{n}.onnx") for n in range(3)]
     report = msgspec.structs.replace(

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from tests.support import report_parts as parts
 from tests.support import reports
 from tunegate.artifacts.changes import SIDES, ModelPath
-from tunegate.artifacts.history import ModelCost
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
-from tunegate.report.history import model_costs, together, with_rest
+from tunegate.report.history import model_costs, together
 from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
@@ -137,14 +136,3 @@ def test_measuring_has_a_price_where_its_target_has_one() -> None:
     assert priced.gate_seconds == free.gate_seconds > 0
     assert priced.gate_usd == pytest.approx(priced.gate_seconds)
     assert (free.gate_usd, free.usd) == (None, None)
-
-
-def test_the_costs_add_up_to_all_that_a_run_took() -> None:
-    costs = {("a", "cpu"): ModelCost(gate_seconds=30.0), ("b", "gpu"): ModelCost(gate_seconds=10.0)}
-    whole = with_rest(costs, 100.0, {"cpu": 3600.0})
-    assert [each.gate_seconds for each in whole.values()] == pytest.approx([75.0, 25.0])
-    assert [each.gate_usd for each in whole.values()] == [pytest.approx(45.0), None]
-    assert with_rest(costs, 5.0, {}) == costs
-    even = with_rest({("a", "cpu"): ModelCost(), ("b", "cpu"): ModelCost()}, 10.0, {})
-    assert [each.gate_seconds for each in even.values()] == [5.0, 5.0]
-    assert with_rest({}, 10.0, {}) == {}

@@ -3,30 +3,20 @@ from __future__ import annotations
 import re
 
 import msgspec
-import pytest
 
 from tests.report.budgeted import BUDGETED, OF_AN_EARLIER_RUN, make_error
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_launches
 from tests.support.reports import make_report
 from tunegate.artifacts.histogram import histogram
-from tunegate.artifacts.measurements import Interval, TaskDifference
 from tunegate.report import plots
 from tunegate.report.candidates import ErrorPercent, error_percent, latency_by_error, pareto_front
 from tunegate.report.plots import distribution
-from tunegate.report.svg import INK, Axis, Plot, Scale, Tick, few_ticks
+from tunegate.report.svg import INK, Axis, Plot, Scale, Tick
 
 
 def texts(drawing: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", drawing)
-
-
-def test_the_launches_are_drawn_against_the_margin() -> None:
-    report = make_report("slowed")
-    shown = texts(plots.launches(report.comparisons[0], 3.0))
-    assert "margin 3%" in shown
-    assert "+12.4%  (+10.9% to +13.9%)" in shown
-    assert "launch 9" in shown
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:
@@ -39,42 +29,10 @@ def test_what_was_not_measured_is_not_drawn() -> None:
     assert plots.launches(nothing, 3.0) == ""
 
 
-def test_the_waterfall_goes_from_base_to_head_and_sums_up_the_small() -> None:
-    differences = tuple(
-        TaskDifference(name=f"op{n}", base_ms=1.0, head_ms=1.0 + (20 - n) / 100, source="exact")
-        for n in range(12)
-    )
-    finding = parts.finding("fail", "", differences=differences)
-    finding = msgspec.structs.replace(finding, base_ms=20.0, head_ms=21.8)
-    shown = texts(plots.waterfall(finding))
-    labels = [each for each in shown if each.startswith(("op", "base", "head", "every"))]
-    assert labels == ["base", *(f"op{n}" for n in range(7)), "everything else", "head"]
-    assert {"20.00 ms", "+0.6100 ms", "21.80 ms"} < set(shown)
-
-
-@pytest.mark.parametrize(("low", "high", "is_drawn"), [(-3.0, 1.0, False), (1.0, 3.0, True)])
-def test_there_is_no_waterfall_where_the_latency_did_not_move(
-    low: float, high: float, *, is_drawn: bool
-) -> None:
-    change = Interval(low=low, center=(low + high) / 2, high=high)
-    finding = make_report("slowed").verdict.findings[0]
-    found = msgspec.structs.replace(finding, status="pass", change_percent=change)
-    assert bool(plots.waterfall(found)) == is_drawn
-
-
 def test_the_tuning_curve_tells_time_and_money() -> None:
     outcome = make_report("slowed").outcomes[0]
     assert "spent: time, and USD at 3.6 per hour" in texts(plots.tuning(outcome, 3.6))
     assert "seconds spent" in texts(plots.tuning(outcome, None))
-
-
-@pytest.mark.parametrize("points", [1, 2])
-def test_fewer_than_three_points_are_no_curve(points: int) -> None:
-    outcome = make_report("slowed").outcomes[0]
-    short = msgspec.structs.replace(outcome, curve=outcome.curve[:points])
-    assert plots.tuning(short, None) == ""
-    assert plots.is_short_curve(short) == (points > 1)
-    assert not plots.is_short_curve(outcome)
 
 
 def test_every_measured_candidate_is_a_point_with_its_number_in_the_table() -> None:
@@ -155,18 +113,3 @@ def test_what_is_written_is_escaped() -> None:
     assert "<title>&lt;b&gt; &amp; &quot;c&quot;</title>" in text
     assert re.findall(r"&lt;(\w)&gt;</text>", text) == ["i", "x", "l", "t", "e"]
     assert not re.search(r"<(b|i|x|l|t|e)>", text)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "most", "ticks"),
-    [
-        (0, 10, 5, (0, 2, 4, 6, 8, 10)),
-        (-3.2, 14.1, 5, (0, 5, 10)),
-        (0.0011, 0.0048, 4, (0.002, 0.003, 0.004)),
-        (7, 5, 2, (5, 6, 7)),
-    ],
-)
-def test_ticks_are_few_round_numbers(
-    low: float, high: float, most: int, ticks: tuple[float, ...]
-) -> None:
-    assert few_ticks(Scale(low, high), most) == ticks

@@ -3,7 +3,6 @@ from __future__ import annotations
 import msgspec
 
 from tests.report.test_model_costs import task as model_costs_task
-from tests.support import report_parts as made
 from tests.support import report_parts as support_parts
 from tests.support import reports
 from tests.support.reports import KINDS, make_report
@@ -12,7 +11,6 @@ from tunegate.artifacts.measurements import EnergyChange, Interval, TaskDifferen
 from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import Report
-from tunegate.report.comment import change_said, layer_total
 from tunegate.report.cost_table import Saving
 from tunegate.report.environment import kernel_coverage
 from tunegate.report.history import of_builds, of_elected
@@ -62,28 +60,6 @@ def test_what_was_saved_is_told_by_whom() -> None:
     (cells,) = savings_table([Saving(by="cache", cost=cost)]).cells()
     assert str(cells[0]).startswith("exact hits of the cache")
     assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ"]
-
-
-CHANGE = Interval(low=34.8, center=65.0, high=83.4)
-
-
-def test_the_change_beside_two_medians_is_explained_with_its_bounds() -> None:
-    finding = made.finding("fail", "", base_ms=2.0, head_ms=3.3, change_percent=CHANGE)
-    assert change_said([finding]) == (
-        "Change compares paired launches, so it is not Head / Base. Below it are its bounds: the "
-        "lower one with 99.2% confidence, the upper one with 95%."
-    )
-    assert change_said([finding], with_bounds=False) == (
-        "Change compares paired launches, so it is not Head / Base."
-    )
-
-
-def test_layers_that_lost_more_than_the_model_are_explained() -> None:
-    layer = TaskDifference(name="a", base_ms=1.0, head_ms=5.0, source="library")
-    finding = made.finding("fail", "", base_ms=4.0, head_ms=6.75, differences=(layer,))
-    assert layer_total(finding, parts(finding.differences)) == (
-        "The whole model: +2.750 ms; layers were timed apart from it, in a profile."
-    )
 
 
 def task(source: ScheduleSource, ms: float | None, weight: int = 1) -> BuiltTask:

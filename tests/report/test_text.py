@@ -63,26 +63,6 @@ def test_many_waivers_are_told_where_they_lie() -> None:
     assert "ceiling-percent" not in told
 
 
-def test_each_candidate_has_its_time_with_its_spread_its_error_and_why() -> None:
-    first, *others = candidates_table(BUDGETED).cells()
-    assert first == [
-        "1",
-        "OpenVINO (bf16)",
-        "1.900 ms",
-        "1.862 ms",
-        "1.995 ms",
-        "0.8% (0.7 to 1.1)",
-        "ships",
-    ]
-    assert [cells[-1] for cells in others] == [
-        "slower",
-        "slower",
-        "slower, and more exact",
-        "slower",
-        "is for CUDA devices",
-    ]
-
-
 def test_what_is_refused_has_the_error_that_refuses_it() -> None:
     untold = msgspec.structs.replace(make_error(0.0, 0.0, None), samples=0)
     refused = (

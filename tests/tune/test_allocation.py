@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tunegate.plan.allocation import SHARE_THAT_MATTERS, Demand, divide, share_trials
+from tunegate.plan.allocation import Demand, divide, share_trials
 from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjusted
 
 headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
@@ -53,29 +53,6 @@ def test_a_heavier_task_never_gets_less_than_a_lighter_one_like_it(
     twin = msgspec.structs.replace(needs[index], weight=needs[index].weight + 3)
     shares = share_trials([*needs, twin], budget)
     assert shares[-1] >= shares[index]
-
-
-@given(many, trials, st.data())
-def test_a_task_that_grows_heavier_keeps_its_share_while_the_same_tasks_matter(
-    needs: list[Demand], budget: int, data: st.DataObject
-) -> None:
-    """The first batches of the rest grow where others cease to matter beside the task."""
-    assume(needs)
-    index = data.draw(st.integers(0, len(needs) - 1))
-    heavier = list(needs)
-    heavier[index] = msgspec.structs.replace(needs[index], weight=needs[index].weight * 2)
-    assume(mattering(needs) == mattering(heavier))
-    before, after = share_trials(needs, budget)[index], share_trials(heavier, budget)[index]
-    assert after >= before
-
-
-def mattering(needs: list[Demand]) -> list[int]:
-    total_ms = sum(one.weight * one.now_ms for one in needs)
-    return [
-        index
-        for index, one in enumerate(needs)
-        if one.gain_ms and one.weight * one.now_ms >= SHARE_THAT_MATTERS * total_ms
-    ]
 
 
 def test_a_budget_for_few_serves_base_and_head_in_turn() -> None:

@@ -16,7 +16,7 @@ from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import BudgetConfig
 from tunegate.tune.batches import OpenBatches
-from tunegate.tune.candidate_filter import AUDIT_SHARE, picks, rank_correlation
+from tunegate.tune.candidate_filter import picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.protocol import Candidate, Measured, Schedule
@@ -195,16 +195,6 @@ def test_every_sample_is_picked_once(
     alike = [number % kinds for number in range(samples)]
     found = list(picks(scores, alike, wanted, random.Random(seed)))
     assert sorted(pick.sample for pick in found) == list(range(samples))
-
-
-def test_the_best_come_first_with_a_few_of_the_rejected_between_them() -> None:
-    scores = [float(n) for n in range(500)]
-    batches = [list(islice(picks(scores, range(500), 8, random.Random(s)), 8)) for s in range(400)]
-    audits = [pick for batch in batches for pick in batch if pick.reason == "audit"]
-    assert 0.7 * AUDIT_SHARE < len(audits) / 3200 < 1.3 * AUDIT_SHARE
-    assert all(pick.sample < 492 for pick in audits)
-    predicted = [[p.sample for p in batch if p.reason == "predicted"] for batch in batches]
-    assert all(best == list(range(499, 499 - len(best), -1)) for best in predicted)
 
 
 def test_of_samples_that_are_alike_a_batch_takes_the_best_only() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
@@ -196,14 +196,6 @@ def test_the_factors_multiply_to_the_extent(
     assert len(factors) == len(source)
     assert math.prod(factors) == extent
     assert all(factor >= 1 for factor in factors)
-
-
-@given(st.integers(1, 100_000), sources, st.integers(1, 64))
-def test_the_innermost_factor_keeps_its_bound(
-    extent: int, source: tuple[int, ...], max_innermost: int
-) -> None:
-    assume(len(source) > 1)
-    assert nearest_factors(extent, source, max_innermost)[-1] <= max_innermost
 
 
 @given(st.integers(1, 360), st.lists(st.integers(1, 32), min_size=2, max_size=4).map(tuple))

@@ -140,21 +140,6 @@ def test_a_pool_holds_each_sample_once_and_none_that_is_known() -> None:
     assert not set(pool) & set(good)
 
 
-def test_most_of_a_later_pool_looks_like_what_is_good() -> None:
-    samples = SampleSpace(TEMPLATES, random.Random(1))
-    good = next(sample for sample in samples.pool([], 20) if sample.template == "a")
-    pool = samples.pool([good], 200)
-
-    def in_common(sample: ScheduleSample) -> int:
-        return sum(
-            one == other for one, other in zip(sample.decisions, good.decisions, strict=False)
-        )
-
-    close = [d for d in pool if d.template == good.template and in_common(d) >= 2]
-    assert len(close) > 40
-    assert any(d.template != good.template for d in pool)
-
-
 def test_a_seed_decides_everything() -> None:
     one, other = (SampleSpace(TEMPLATES, random.Random(7)) for _ in range(2))
     assert one.pool([], 50) == other.pool([], 50)

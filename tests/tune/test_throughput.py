@@ -15,7 +15,6 @@ from tunegate.tune.expected_time import (
     TargetKind,
     assumed_headroom,
     known_ms,
-    operator_class,
     prior_ms,
     seconds_per_trial,
     weight_of,
@@ -162,27 +161,6 @@ def test_the_search_looks_ahead_for_what_workers_take_while_a_batch_is_found() -
     assert throughput.look_ahead() == 25
 
 
-def test_nobody_joins_before_costs_are_known_nor_where_the_search_is_fast() -> None:
-    throughput = Throughput(WORKERS, CORES)
-    throughput.note_proposal(10.0, 7)
-    for number in range(7):
-        throughput.note_result(result(number))
-    assert throughput.searchers(1) == 1
-    for number in range(100):
-        throughput.note_proposal(0.03, 1)
-        throughput.note_result(result(number))
-    assert throughput.searchers(1) == 2  # sixteen workers take 9.8 a second: 0.13 s to find each
-    assert Throughput(WORKERS, CORES).searchers(3) == 3
-
-
-def test_half_of_the_cores_build() -> None:
-    throughput = Throughput(WORKERS, CORES)
-    throughput.note_proposal(1000.0, 10)
-    for number in range(10):
-        throughput.note_result(result(number))
-    assert throughput.searchers(1) == CORES // 2
-
-
 def test_the_report_says_how_fast_it_went_and_whom_it_waited_for() -> None:
     throughput = Throughput(WORKERS, CORES)
     assert throughput.notes() == ()
@@ -308,24 +286,6 @@ MISS = Miss("absent")
 
 def room_of(operator: str, lookup: Lookup = MISS, flops: float = 1e9) -> float:
     return assumed_headroom(ResolvedTask(make_task(operator=operator, flops=flops), lookup), "llvm")
-
-
-@pytest.mark.parametrize(
-    ("operator", "kind"),
-    [
-        ("conv2d_add_relu", "contraction"),
-        ("depthwise_conv2d", "contraction"),
-        ("NT_matmul", "contraction"),
-        ("max_pool2d", "reduction"),
-        ("softmax", "reduction"),
-        ("layer_norm", "reduction"),
-        ("maximum", "elementwise"),
-        ("add_relu", "elementwise"),
-        ("transpose", "elementwise"),
-    ],
-)
-def test_operators_fall_into_classes(operator: str, kind: str) -> None:
-    assert operator_class(operator) == kind
 
 
 def test_a_neighbours_schedule_leaves_some_room_and_an_exact_one_none() -> None:

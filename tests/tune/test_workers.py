@@ -190,17 +190,6 @@ def test_what_was_on_a_lost_machine_is_tried_elsewhere(
     assert finish(pool)[1].status == status
 
 
-def test_a_worker_that_is_being_started_gets_nothing_yet(tmp_path: Path) -> None:
-    worker = OnLostMachine()
-    worker.is_ready = False
-    pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: worker)
-    pool.add([request(1, "")])
-    pool.dispatch()
-    assert pool.waiting == 1
-    worker.is_ready = True
-    assert finish(pool)[1].status == "ok"
-
-
 def variables_of(pid: int) -> list[str]:
     """The kernel shows none until it has put the new program in place."""
     shown = Path(f"/proc/{pid}/environ")

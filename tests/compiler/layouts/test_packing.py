@@ -299,18 +299,6 @@ def test_a_transposed_constant_is_a_constant(axes: list[int]) -> None:
     assert np.array_equal(result(moved), weight.transpose(axes))
 
 
-@pytest.mark.parametrize("kind", ["float32", "float16", "int8", "int64", "bool"])
-def test_one_move_after_the_other_is_one(kind: str) -> None:
-    bias = relax.const((np.arange(6) % 2).astype(kind), kind)
-    moves = relax.op.permute_dims(
-        relax.op.expand_dims(relax.op.reshape(bias, (1, 6, 1)), 3), [0, 2, 3, 1]
-    )
-    moved = with_moved_constants(one_call(relax.op.squeeze(moves, [0])))
-    assert not calls(moved)
-    assert result(moved).shape == (1, 1, 6)
-    assert result(moved).dtype == kind
-
-
 def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> None:
     weight = relax.const(np.ones((2, 3)), "bfloat16")
     moved = with_moved_constants(one_call(relax.op.permute_dims(weight)))

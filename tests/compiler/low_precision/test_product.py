@@ -11,7 +11,6 @@ from tvm import te, tirx
 
 from tests.compiler.low_precision.product_kernels import activations, convolution, matrices
 from tunegate.compiler.low_precision.expressions import rewritten
-from tunegate.compiler.low_precision.operands import operands_of
 from tunegate.compiler.low_precision.product import (
     DEPTH,
     Extents,
@@ -22,7 +21,6 @@ from tunegate.compiler.low_precision.product import (
 from tunegate.compiler.low_precision.tile_numbers import (
     BFLOAT16_VECTORS,
     INT8_VECTORS,
-    NUMBERS,
     TileNumbers,
 )
 from tunegate.compiler.low_precision.vector_products import VectorProducts
@@ -203,22 +201,6 @@ def test_a_row_of_the_window_is_one_tap_where_its_pixels_are_neighbours() -> Non
     far = RowsOfTiles(near.shape._replace(dilation=Extents(1, 2)))
     assert (len(near.taps), near.tap_depth, near.pixel) == (3, 32, 3)
     assert (len(far.taps), far.tap_depth, far.pixel) == (9, 32, 32)
-
-
-def test_each_kind_of_number_has_its_instruction() -> None:
-    extents = Extents(4, 4)
-    shape = ProductShape(1, extents, 3, extents, 4)
-    found = {
-        numbers.multiply: operands_of(RowsOfTiles(shape, numbers.depth), numbers)
-        for each in NUMBERS.values()
-        for numbers in each
-    }
-    assert {name: each.numbers.precision for name, each in found.items()} == {
-        "tdpbf16ps": "bfloat16",
-        "vdpbf16ps": "bfloat16",
-        "tdpbusd": "int8",
-        "vpdpbusd": "int8",
-    }
 
 
 @pytest.mark.parametrize("numbers", [INT8_VECTORS, BFLOAT16_VECTORS], ids=["int8", "bfloat16"])

@@ -154,20 +154,6 @@ def test_a_concatenation_is_split_where_its_inputs_meet() -> None:
     assert loops(with_split_choices(concatenation(24, 40, 16))) == [ROWS, 10, 8]
 
 
-def test_a_block_that_follows_another_is_split_too() -> None:
-    x, y = (te.placeholder((ROWS, 32), "float32", name) for name in "xy")
-    joined = te.compute(
-        (ROWS, 64), lambda i, j: te.if_then_else(j < 32, x[i, j], y[i, j - 32]), "joined"
-    )
-    turned = te.compute(
-        (ROWS, 64), lambda i, j: te.if_then_else(j < 16, joined[i, j], -joined[i, j]), "turned"
-    )
-    schedule = tvm.s_tir.Schedule(with_split_choices(module([x, y], turned)))
-    found = [schedule.get_loops(schedule.get_sblock(name)) for name in ("joined", "turned")]
-    extents = [[int(schedule.get(loop).extent) for loop in loops] for loops in found]
-    assert extents == [[ROWS, 2, 32], [ROWS, 4, 16]]
-
-
 def test_a_sum_over_a_padded_row_is_left_alone() -> None:
     x = te.placeholder((ROWS, 64), "float32", "x")
     k = te.reduce_axis((0, 128), "k")
@@ -193,7 +179,6 @@ def test_every_number_stays_in_its_place(widths: list[int]) -> None:
 
 load_intrinsics("llvm")
 TWO_THREADS = tvm_target(TargetConfig(name="cpu", threads=2)).target
-HASWELL = tvm_target(TargetConfig(name="cpu", cpu="haswell", threads=1)).target
 
 
 def convolution(width: int, channels: int, out: int, stride: int = 1, pad: int = 1) -> list[Any]:
@@ -260,16 +245,6 @@ def test_sums_are_those_of_the_function_to_the_last_bit(tensors: list[Any], cons
     )
 
 
-def test_other_registers_have_other_tiles_and_the_same_sums() -> None:
-    tensors = convolution(12, 16, 64)
-    plain = product_tiles_module_of(tensors, constant=True)
-    narrow = with_product_tiles(plain, HASWELL)
-    assert "vectorized(8)" in str(narrow)
-    np.testing.assert_array_equal(
-        product_tiles_computed(narrow, tensors, HASWELL), product_tiles_computed(plain, tensors)
-    )
-
-
 @pytest.mark.parametrize(("pad", "is_copied"), [(0, False), (1, True)])
 def test_an_image_that_is_padded_by_nothing_is_not_copied(pad: int, is_copied: bool) -> None:
     tensors = convolution(12, 16, 64, pad=pad)
@@ -305,10 +280,3 @@ def test_a_large_one_is_shared_out_to_the_threads() -> None:
 def test_what_it_cannot_tile_stays_as_it_is(tensors: list[Any]) -> None:
     module = product_tiles_module_of(tensors, constant=False)
     assert with_product_tiles(module, TARGET) is module
-
-
-def test_what_has_a_schedule_and_what_is_left_stay_as_they_are() -> None:
-    module = product_tiles_module_of(product(12, 40, 96), constant=True)
-    assert with_product_tiles(module, TARGET, leaves={"main"}) is module
-    scheduled = tvm.IRModule({"main": module["main"].with_attr(IS_SCHEDULED, True)})
-    assert with_product_tiles(scheduled, TARGET) is scheduled

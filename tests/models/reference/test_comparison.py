@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.models.inexact import (
     cancelling_model,
@@ -296,22 +294,6 @@ def test_elements_at_0_or_1_and_those_that_are_no_number_tell_nothing(
     reference: Any, tells: bool
 ) -> None:
     assert TellingElements().tell(reference, reference) is tells
-
-
-def test_the_bound_of_a_clip_is_known_from_the_input_before() -> None:
-    elements = TellingElements()
-    assert elements.tell(floats(-3, 6, 2), floats(-3, 6, 2))
-    assert not elements.tell(floats(6, -3, -3), floats(6, -3, -3))
-    assert elements.varies
-    assert (elements.elements, elements.at_bounds) == (6, 3)
-
-
-@given(st.lists(st.floats(2, 100, width=16), min_size=3, max_size=9, unique=True))
-def test_numbers_apart_from_every_bound_always_tell(numbers: list[float]) -> None:
-    elements = TellingElements()
-    for factor in (1.0, 1.5, 0.75):
-        row = floats(*numbers) * np.float32(factor)
-        assert elements.tell(row, row)
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,3 @@ def test_a_variable_that_forbids_it_is_a_warning_until_the_command_was_run(place
     again = bytecode_check(PACKAGE, forbidding)
     assert again is not None
     assert (again.warns, again.detail) == (False, f"kept for {PACKAGE}")
-
-
-def test_a_folder_that_nobody_may_write_to_is_one_too(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
-    found = bytecode_check(PACKAGE, {})
-    assert found is not None
-    assert found.warns

@@ -361,18 +361,6 @@ def test_an_inference_takes_as_long_as_all_its_kernels_and_nothing_else(clock: K
     assert clock.repeat_ns(inference, repeats=3, milliseconds=0.05) == (5000, 5000, 5000)
 
 
-def test_as_many_inferences_are_averaged_as_take_the_time(clock: KernelClock) -> None:
-    ran = []
-
-    def inference() -> None:
-        ran.append(1)
-        cupti.kernel_ran(10_000 if len(ran) % 2 else 20_000)
-
-    (mean,) = clock.repeat_ns(inference, repeats=1, milliseconds=1)
-    assert len(ran) == 1 + 100
-    assert mean == 15_000
-
-
 def test_a_kernel_that_is_missed_is_no_fast_one(clock: KernelClock) -> None:
     ran = []
 

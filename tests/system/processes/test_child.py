@@ -98,19 +98,6 @@ def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.M
     assert raised.value.by_signal
 
 
-def test_a_child_that_goes_on_in_time_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 5.0)
-    with begun(tmp_path) as child:
-        os.kill(child.pid, signal.SIGSTOP)
-        child.send(question(1, ""))
-        time.sleep(0.5)
-        assert child.receive() is None
-        os.kill(child.pid, signal.SIGCONT)
-        assert answer_of(child).status == "ok"
-
-
 def test_time_that_this_process_did_not_see_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,18 +58,6 @@ def test_a_part_that_took_what_was_expected_is_believed_what_it_says_of_itself(
     assert left.seconds(now) == pytest.approx(told)
 
 
-@given(st.floats(1, 1e4), st.floats(0, 1e4))
-def test_a_part_that_is_over_what_it_told_has_more_to_come_the_later_it_is(
-    told: float, over: float
-) -> None:
-    """A launch on a busy machine takes ten times the one before it, and is silent until then."""
-    left = expecting(ExpectedStep("measure", (1.0,), "measure"))
-    left.enter("measure", 0)
-    left.tell(told, 10)
-    least = 0.05 * told + 0.25 * over
-    assert (left.seconds(10 + told + over) or 0) >= least * (1 - 1e-6)
-
-
 def test_a_step_that_was_not_expected_changes_nothing() -> None:
     left = expecting(*STEPS)
     left.enter("build", 0)
@@ -87,19 +75,3 @@ def test_an_overdue_part_has_more_to_come_and_later_steps_a_share_of_it() -> Non
     assert left.seconds(30) == pytest.approx(5.5 + 30 * (1 + 25.5 / 40))
     left.enter("measure", 30)
     assert left.seconds(30) == pytest.approx(30 * (1 + 20 / 40))
-
-
-@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=6), st.floats(0.3, 5))
-def test_a_step_of_one_pace_is_known_within_a_half_from_its_first_third_on(
-    parts: list[float], pace: float
-) -> None:
-    """Every part takes the same share of what was expected: after the first of at least a third
-    the rest is known."""
-    parts = [max(parts), *parts]
-    left = expecting(ExpectedStep("build", tuple(parts), "build"))
-    left.enter("build", 0)
-    left.enter("build", pace * parts[0])
-    true = pace * sum(parts[1:])
-    known = (pace + 0.25) / 1.25
-    assert left.seconds(pace * parts[0]) == pytest.approx(true / pace * known)
-    assert max(known / pace, pace / known) <= 1.5

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # of Ray's, and not ours to mend
     pytest.mark.timeout(600),
 ]
-TRIALS = 16
+TRIALS = 8
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_node_that_is_killed_costs_no_candidate(
     monkeypatch.setattr(task_history, "patience_seconds", lambda _: None)
     budget = Budget(seconds=1200.0, trials=TRIALS, min_gain_percent_per_minute=0.0)
     with closing(job.compiler):
-        outcomes = job.outcomes(budget, trials=8)
+        outcomes = job.outcomes(budget, trials=TRIALS)
         found = [next(outcomes)]
         assert len(job.published) > 0
         cluster.remove_node(doomed, allow_graceful=False)
