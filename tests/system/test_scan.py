@@ -15,7 +15,7 @@ from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import conv_model
 from tunegate.errors import ModelError
 from tunegate.system import onnx_scan
-from tunegate.system.onnx_scan import data_files
+from tunegate.system.onnx_scan import data_files, parsed_model
 
 
 def test_a_file_that_is_another_model_for_who_loads_its_bytes_is_refused() -> None:
@@ -272,6 +272,41 @@ def test_a_graph_nested_without_end_is_not_parsed() -> None:
         for field in (6, 5, 1):  # the graph of an attribute of a node of a graph
             nested = bytes([field << 3 | 2]) + varint(len(nested)) + nested
     refused(b"\x3a" + varint(len(nested)) + nested, "it is nested more than 100 levels deep")
+
+
+def test_functions_that_become_a_million_nodes_are_counted_and_not_inlined() -> None:
+    with pytest.raises(ModelError, match="become more than 500,000 nodes"):
+        parsed_model(doubling_functions(60))
+    assert len(parsed_model(doubling_functions(10)).functions) == 10
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    model = onnx.ModelProto.FromString(doubling_functions(2))
+    model.functions[0].node.add(domain="my", op_type="f1", input=["a"], output=["c"])
+    with pytest.raises(ModelError, match="calls itself"):
+        parsed_model(model.SerializeToString())
+
+
+def doubling_functions(count: int) -> bytes:
+    """A model of functions that each call the one before twice."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    functions = [
+        helper.make_function(
+            *("my", f"f{number}", ["a"], ["b"]),
+            [
+                helper.make_node(f"f{number - 1}", ["a"], ["t"], domain="my"),
+                helper.make_node(f"f{number - 1}", ["t"], ["b"], domain="my"),
+            ]
+            if number
+            else [helper.make_node("Add", ["a", "a"], ["b"])],
+            opsets,
+        )
+        for number in range(count)
+    ]
+    call = helper.make_node(f"f{count - 1}", ["x"], ["y"], domain="my")
+    graph = helper.make_graph([call], "g", [], [])
+    model = helper.make_model(graph, opset_imports=opsets, functions=functions)
+    return bytes(model.SerializeToString())
 
 
 def test_a_name_is_no_place_for_megabytes() -> None:

@@ -7,7 +7,8 @@ A few bytes become a large object each when parsed, and the parser itself has no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -31,6 +32,7 @@ _DEEPEST = 100
 """The deepest nesting that protobuf reads; a branch inside a branch is three levels deeper."""
 _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
+_MAX_CALLED_NODES = 500_000
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
@@ -102,10 +104,56 @@ def data_files(model: bytes) -> tuple[str, ...]:
 
 
 def parsed_model(model: bytes) -> onnx.ModelProto:
-    """Returns the parsed model, after a scan. Raises ModelError for what `data_files` rejects, and
-    for what is no ONNX file."""
+    """Returns the parsed model, after a scan. Raises ModelError for what `data_files` rejects, for
+    what is no ONNX file, and for functions that become too many nodes."""
     data_files(model)
-    return _parse(model)
+    proto = _parse(model)
+    if proto.functions:
+        _require_few_nodes(proto)
+    return proto
+
+
+def _require_few_nodes(model: onnx.ModelProto) -> None:
+    """Raises ModelError for too many nodes once each call is replaced by its function, as ONNX
+    Runtime does it: twenty functions that call each other twice are a million. Only counts."""
+    functions = {(each.domain, each.name): each.node for each in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    inside: set[tuple[str, str]] = set()
+    waiting = list(functions)
+    while waiting:
+        which = waiting[-1]
+        if which in counts:
+            waiting.pop()
+            continue
+        called = _called_by(functions[which])
+        unknown = [each for each in called if each in functions and each not in counts]
+        if unknown and which in inside:
+            message = f"its function {which[1][:100]!r} calls itself"
+            raise ModelError(message)
+        inside.add(which)
+        waiting += unknown
+        if not unknown:
+            counts[which] = sum(counts.get(each, 1) * times for each, times in called.items())
+    called = _called_by(model.graph.node)
+    nodes = sum(counts.get(each, 1) * times for each, times in called.items())
+    if nodes > _MAX_CALLED_NODES:
+        message = (
+            f"its functions call each other, and become more than {_MAX_CALLED_NODES:,} nodes "
+            "where each call is replaced by its function"
+        )
+        raise ModelError(message)
+
+
+def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[tuple[str, str]]:
+    """Returns how often each operator or function stands among the nodes and in their graphs."""
+    found: Counter[tuple[str, str]] = Counter()
+    waiting = [nodes]
+    while waiting:
+        for node in waiting.pop():
+            found[node.domain, node.op_type] += 1
+            for attribute in node.attribute:
+                waiting += [graph.node for graph in (attribute.g, *attribute.graphs)]
+    return found
 
 
 def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:

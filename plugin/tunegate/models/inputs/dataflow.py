@@ -54,6 +54,7 @@ class Dataflow:
         self._makers: dict[str, Operation] = {}
         self._constants: dict[str, Any] = {}
         self._types: dict[str, int] = {}
+        self._offsets: dict[tuple[str, ...], list[int | None]] = {}
         steps, _ = self._steps_of(known.graph, {}, "")
         self._uses: dict[str, list[Use]] = {}
         for step in _required_steps(steps, [value.name for value in known.graph.output]):
@@ -85,6 +86,17 @@ class Dataflow:
         if shape is None or not -len(shape) <= axis < len(shape):
             return None
         return shape[axis]
+
+    def offsets(self, step: Operation) -> Sequence[int | None]:
+        """Returns where each input of a concatenation along the last axis begins."""
+        if step.outputs not in self._offsets:
+            found = self._offsets[step.outputs] = []
+            begin: int | None = 0
+            for name in step.inputs:
+                found.append(begin)
+                size = self.dimension(name, -1)
+                begin = None if begin is None or size is None else begin + size
+        return self._offsets[step.outputs]
 
     def constant(self, name: str, depth: int = 0) -> Any:
         """Returns the array that a value always has, None if it is unknown or large."""

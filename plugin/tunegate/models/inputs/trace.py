@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,10 +67,10 @@ class Meeting(NamedTuple):
 def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
     """Yields every step that reads the input or a value only moved or rescaled from it, nearest
     first."""
-    waiting = [Trace(tensor.name)]
+    waiting = deque([Trace(tensor.name)])
     seen: set[Trace] = set()
     while waiting and len(seen) < _MAX_FOLLOWED:
-        trace = waiting.pop(0)
+        trace = waiting.popleft()
         if trace in seen:
             continue
         seen.add(trace)
@@ -127,8 +128,7 @@ def _component(meeting: Meeting, flow: Dataflow) -> int | None:
     rank = len(flow.shape(meeting.trace.name) or ())
     if attributes_of(step.node).get("axis", -1) not in {-1, rank - 1}:
         return None
-    sizes = [flow.dimension(name, -1) for name in step.inputs[:position]]
-    return None if None in sizes else sum(size or 0 for size in sizes)
+    return flow.offsets(step)[position]
 
 
 def _select(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | None:
@@ -154,7 +154,8 @@ def _select_columns(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) ->
         return None
     if not 0 <= axis < len(tensor.shape):
         return None
-    had = trace.columns.indices if trace.columns else tuple(range(tensor.shape[axis]))
+    every = range(tensor.shape[axis])
+    had: Sequence[int] = trace.columns.indices if trace.columns else every
     inside = [int(index) for index in wanted if -len(had) <= index < len(had)]
     return Selected(axis, tuple(had[index] for index in inside)) if inside else None
 
