@@ -153,3 +153,24 @@ def test_a_part_of_a_concatenation_has_its_place() -> None:
     weights = {"first": np.zeros((4, 2), np.int64)}
     trace = _last([node("Concat", "first x", "end", axis=-1)], weights)
     assert trace.component == 2
+
+
+def test_a_part_of_a_long_concatenation_begins_where_the_parts_before_it_end() -> None:
+    parts = [f"p{number}" for number in range(300)]
+    nodes = [
+        node("Split", "x", " ".join(parts), axis=1),
+        node("Concat", " ".join(parts), "end", axis=1),
+    ]
+    wide = GraphInput("x", (1, 300), "int64")
+    flow = CountingDataflow(graph_of([*nodes, node("Neg", "end", "y")], [wide]), [wide])
+    begins = [each.trace.component for each in meetings_of(wide, flow) if each.use.step.op == "Neg"]
+    assert begins == list(range(300))
+    assert flow.asked < 1000
+
+
+class CountingDataflow(Dataflow):
+    asked = 0
+
+    def dimension(self, name: str, axis: int) -> int | None:
+        self.asked += 1
+        return super().dimension(name, axis)
