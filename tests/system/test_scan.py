@@ -280,6 +280,37 @@ def test_functions_that_become_a_million_nodes_are_counted_and_not_inlined() -> 
     assert len(parsed_model(doubling_functions(10)).functions) == 10
 
 
+@pytest.mark.parametrize("disguise", ["overload", "twice", "domain"])
+def test_functions_cannot_hide_from_the_count(disguise: str) -> None:
+    model = onnx.ModelProto.FromString(doubling_functions(60))
+    for function in list(model.functions):
+        if disguise == "overload":
+            model.functions.add().CopyFrom(function)
+            model.functions[-1].overload = "other"
+            del model.functions[-1].node[:]
+        elif disguise == "twice":
+            model.functions.add().CopyFrom(function)
+            del model.functions[-1].node[:]
+        else:
+            function.domain = "ai.onnx"
+            for node in function.node:
+                node.domain = ""
+    if disguise == "domain":
+        model.graph.node[0].domain = ""
+    with pytest.raises(ModelError, match="become more than 500,000 nodes"):
+        parsed_model(model.SerializeToString())
+
+
+def test_a_node_of_very_many_values_is_refused_also_inside_a_branch() -> None:
+    names = [f"x{number}" for number in range(20_001)]
+    wide = helper.make_node("Concat", names, ["y"], axis=0)
+    branch = helper.make_graph([wide], "branch", [], [])
+    for node in (wide, helper.make_node("If", ["c"], ["y"], then_branch=branch)):
+        graph = helper.make_graph([node], "g", [], [])
+        with pytest.raises(ModelError, match="Concat has 20,001 inputs or outputs"):
+            parsed_model(helper.make_model(graph).SerializeToString())
+
+
 def test_a_function_that_calls_itself_is_refused() -> None:
     model = onnx.ModelProto.FromString(doubling_functions(2))
     model.functions[0].node.add(domain="my", op_type="f1", input=["a"], output=["c"])

@@ -33,6 +33,9 @@ _DEEPEST = 100
 _MAX_NAME_BYTES = 64 * 1024
 _MAX_PATH = 4096
 _MAX_CALLED_NODES = 500_000
+_MAX_VALUES_OF_NODE = 20_000
+_Called = tuple[str, str, str]
+"""The domain, name and overload of an operator or function."""
 _FREE_TEXT = {"doc_string", "value", "denotation"}
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
@@ -105,20 +108,39 @@ def data_files(model: bytes) -> tuple[str, ...]:
 
 def parsed_model(model: bytes) -> onnx.ModelProto:
     """Returns the parsed model, after a scan. Raises ModelError for what `data_files` rejects, for
-    what is no ONNX file, and for functions that become too many nodes."""
+    what is no ONNX file, for a node with too many inputs or outputs, and for functions that become
+    too many nodes."""
     data_files(model)
     proto = _parse(model)
+    for nodes in (proto.graph.node, *(function.node for function in proto.functions)):
+        for node in _with_inner(nodes):
+            _require_few_values(node)
     if proto.functions:
         _require_few_nodes(proto)
     return proto
 
 
+def _require_few_values(node: onnx.NodeProto) -> None:
+    """Raises ModelError for a node that takes ONNX Runtime minutes: it takes the square of a node's
+    inputs and outputs."""
+    values = max(len(node.input), len(node.output))
+    if values > _MAX_VALUES_OF_NODE:
+        message = (
+            f"a node {node.op_type[:100]} has {values:,} inputs or outputs, more than "
+            f"{_MAX_VALUES_OF_NODE:,}"
+        )
+        raise ModelError(message)
+
+
 def _require_few_nodes(model: onnx.ModelProto) -> None:
     """Raises ModelError for too many nodes once each call is replaced by its function, as ONNX
     Runtime does it: twenty functions that call each other twice are a million. Only counts."""
-    functions = {(each.domain, each.name): each.node for each in model.functions}
-    counts: dict[tuple[str, str], int] = {}
-    inside: set[tuple[str, str]] = set()
+    functions: dict[_Called, list[onnx.NodeProto]] = {}
+    for each in model.functions:  # of two with one name, either may be what is called
+        named = _called(each.domain, each.name, each.overload)
+        functions.setdefault(named, []).extend(each.node)
+    counts: dict[_Called, int] = {}
+    inside: set[_Called] = set()
     waiting = list(functions)
     while waiting:
         which = waiting[-1]
@@ -126,13 +148,13 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
             waiting.pop()
             continue
         called = _called_by(functions[which])
-        unknown = [each for each in called if each in functions and each not in counts]
-        if unknown and which in inside:
+        uncounted = [each for each in called if each in functions and each not in counts]
+        if uncounted and which in inside:
             message = f"its function {which[1][:100]!r} calls itself"
             raise ModelError(message)
         inside.add(which)
-        waiting += unknown
-        if not unknown:
+        waiting += uncounted
+        if not uncounted:
             counts[which] = sum(counts.get(each, 1) * times for each, times in called.items())
     called = _called_by(model.graph.node)
     nodes = sum(counts.get(each, 1) * times for each, times in called.items())
@@ -144,16 +166,26 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         raise ModelError(message)
 
 
-def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[tuple[str, str]]:
+def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
     """Returns how often each operator or function stands among the nodes and in their graphs."""
-    found: Counter[tuple[str, str]] = Counter()
+    inner = _with_inner(nodes)
+    return Counter(_called(node.domain, node.op_type, node.overload) for node in inner)
+
+
+def _called(domain: str, name: str, overload: str) -> _Called:
+    return "" if domain == "ai.onnx" else domain, name, overload
+
+
+def _with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes, and those of the graphs inside them."""
     waiting = [nodes]
     while waiting:
         for node in waiting.pop():
-            found[node.domain, node.op_type] += 1
+            yield node
             for attribute in node.attribute:
-                waiting += [graph.node for graph in (attribute.g, *attribute.graphs)]
-    return found
+                if attribute.HasField("g"):
+                    waiting.append(attribute.g.node)
+                waiting += [graph.node for graph in attribute.graphs]
 
 
 def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:
