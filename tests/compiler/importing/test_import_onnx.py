@@ -14,13 +14,18 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
 from tests.support.operator_models import operator_model, outputs_of, rewritten
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import chain_model, conv_model, matmul_model, one_node_model, save
 from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
-from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.import_onnx import fused, import_operators, imported
-from tunegate.compiler.importing.node_errors import NodeError, importing, shortened
+from tunegate.compiler.importing.node_errors import (
+    NodeError,
+    fault_of_shapes,
+    importing,
+    shortened,
+)
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.loader import TvmArtifact
 from tunegate.compiler.opening import import_in_layout, unbuildable
@@ -295,15 +300,21 @@ NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
     [
         (KeyError("w"), "reads w, which the compiler's importer does not know there"),
         (KeyError("num_heads"), "has no num_heads, which the compiler's importer asks for"),
-        (AssertionError(), "cannot be imported by the compiler (AssertionError)"),
-        (AssertionError("."), "cannot be imported by the compiler (AssertionError)"),
+        (
+            AssertionError(),
+            "is not supported by the compiler with these inputs and attributes: q, w",
+        ),
+        (
+            ValueError("the LHS lv19 has shape R.shape([2, 3])"),
+            "is not supported by the compiler with these inputs and attributes: q, w",
+        ),
         (
             ValueError("first\n  rank 5 is one too many."),
-            "cannot be imported by the compiler (ValueError: rank 5 is one too many)",
+            "is not supported by the compiler (rank 5 is one too many)",
         ),
         (
             ValueError('Cannot parse attribute: \nname: "axes"\ntype: INTS\n\n.'),
-            'cannot be imported by the compiler (ValueError: Cannot parse attribute: name: "axes"',
+            'is not supported by the compiler (Cannot parse attribute: name: "axes"',
         ),
         (
             NotImplementedError("Only const k is not supported"),
@@ -311,7 +322,7 @@ NODE = helper.make_node("Attention", ["q", "w"], ["y"], name="block/attention")
         ),
         (
             TypeError("'int' object is not iterable"),
-            "has an input or attribute that the compiler's importer does not handle (TypeError",
+            "is not supported by the compiler with these inputs and attributes: q, w",
         ),
         (UnsupportedModelError(), "is not supported by the compiler"),
         (UnsupportedModelError("its k is an input"), "is not supported by the compiler: its k"),
@@ -329,6 +340,69 @@ def test_an_input_that_has_to_be_constant_is_named() -> None:
     assert str(error).endswith(
         "not supported by the compiler: it needs fill as a constant of the model"
     )
+
+
+def test_an_operator_in_a_branch_is_named_instead_of_the_if() -> None:
+    kinds = {"c": (TensorProto.BOOL, []), "x": (TensorProto.FLOAT, [4])}
+    inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in kinds.items()]
+    inputs.append(helper.make_tensor_value_info("pads", TensorProto.INT64, [2]))
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
+    padding = helper.make_node("Pad", ["x", "pads"], ["y"], name="inner")
+    branch = helper.make_graph([padding], "b", [], [out])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    graph = helper.make_graph([node], "g", inputs, [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    said = r'operator Pad \(node "inner"\) .*it needs pads as a constant of the model$'
+    with pytest.raises(NodeError, match=said):
+        imported(model)
+
+
+def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None:
+    model = one_node_model("NonZero")
+    said = fault_of_shapes(model.graph, GraphView(model))
+    assert said.startswith('operator NonZero (node "odd") is not supported')
+
+
+def test_the_length_of_a_split_is_known() -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [])
+    nodes = [
+        helper.make_node("SplitToSequence", ["x"], ["parts"]),
+        helper.make_node("SequenceLength", ["parts"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    last = imported(model)["main"].body.blocks[-1].bindings[-1].value
+    assert int(last.value.numpy()) == 6
+
+
+@pytest.mark.parametrize(("a", "b"), [((2, 3, 4), (4,)), ((4,), (4, 2))])
+def test_a_vector_with_a_zero_point_is_multiplied(a: Any, b: Any) -> None:
+    feed: dict[str, Any] = {"a": np.ones(a, np.uint8), "b": np.full(b, 3, np.uint8)}
+    zero = {"z": np.array([1], np.uint8), "w": np.array([2], np.uint8)}
+    node = helper.make_node("MatMulInteger", ["a", "b", "z", "w"], ["y"])
+    model = operator_model(node, feed, zero)
+    rewritten(model, feed)
+    shape = imported(importable(model))["main"].ret_ty.shape
+    assert [int(extent) for extent in shape] == list(np.matmul(np.ones(a), np.ones(b)).shape)
+
+
+def test_nodes_that_are_out_of_order_are_sorted() -> None:
+    model = chain_model(layers=3, width=4)
+    nodes = list(model.graph.node)
+    sort_nodes(model.graph)
+    assert list(model.graph.node) == nodes
+    graph = onnx.GraphProto(node=nodes[::-1])
+    sort_nodes(graph)
+    assert list(graph.node) == nodes
+
+
+def test_one_axis_may_be_a_scalar() -> None:
+    feed = {"x": DATA}
+    node = helper.make_node("Unsqueeze", ["x", "axis"], ["y"])
+    model = operator_model(node, feed, {"axis": np.array(1, np.int64)})
+    rewritten(model, feed)
+    assert imported(importable(model))
 
 
 def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,28 @@ class GraphView:
     def users_of(self, name: str) -> frozenset[str]:
         """Returns the operators that read a value."""
         return frozenset(self._users.get(name, ()))
+
+
+def sort_nodes(graph: onnx.GraphProto) -> None:
+    """Puts each node behind those whose results it reads, as ONNX asks and ONNX Runtime does not.
+    A graph in order stays as it is."""
+    made = {name: place for place, node in enumerate(graph.node) for name in node.output if name}
+    before = {
+        place: {made[name] for name in _reads(node) if name in made}
+        for place, node in enumerate(graph.node)
+    }
+    if any(max(places, default=-1) >= place for place, places in before.items()):
+        nodes = [graph.node[place] for place in TopologicalSorter(before).static_order()]
+        ordered = onnx.GraphProto(node=nodes)
+        del graph.node[:]
+        graph.node.extend(ordered.node)
+
+
+def _reads(node: onnx.NodeProto) -> Iterable[str]:
+    """Yields what a node and its branches read."""
+    yield from node.input
+    for inner in (inner for each in node.attribute for inner in each.g.node):
+        yield from _reads(inner)
 
 
 def operand(node: onnx.NodeProto, place: int) -> str:

@@ -22,7 +22,7 @@ from tvm.tirx import BufferStore
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.build.functions import nodes_of_calls, with_kernel_nodes, with_node_names
-from tunegate.compiler.importing.graph_view import GraphView
+from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
@@ -58,6 +58,7 @@ def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
     """Returns the imported model. Raises UnsupportedModelError, which names the operator and its
     node where an operator is the reason."""
     proto = onnx.load(prepared.optimized)
+    sort_nodes(proto.graph)
     with _naming_model(proto, path):
         rewritten = importable(proto)
         return ImportedModel(proto, imported(rewritten), path, _names_of(rewritten, proto))
@@ -138,10 +139,9 @@ def imported(model: onnx.ModelProto) -> Any:
     try:
         module = importer.from_onnx(model.graph, GraphView.opset_of(model))
     except Exception as error:
-        if importer.node is None or isinstance(error, MemoryError):
+        if importer.node is None or isinstance(error, (NodeError, MemoryError)):
             raise
-        constants = {tensor.name for tensor in model.graph.initializer}
-        raise NodeError(importer.node, error, constants) from error
+        raise NodeError(importer.node, error) from error
     return with_node_names(module, importer.values_of(model.graph))
 
 
@@ -150,13 +150,20 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
     """The node being converted."""
 
     def _construct_nodes(self, graph: onnx.GraphProto) -> None:
-        def each() -> Iterator[onnx.NodeProto]:
-            for node in graph.node:
-                self.node = node
-                yield node
-            self.node = None
+        super()._construct_nodes(SimpleNamespace(node=self._each(graph)))
 
-        super()._construct_nodes(SimpleNamespace(node=each()))
+    def _convert_subgraph(self, builder: Any, graph: onnx.GraphProto) -> Any:
+        branch = SimpleNamespace(
+            initializer=graph.initializer, node=self._each(graph), output=graph.output
+        )
+        return super()._convert_subgraph(builder, branch)
+
+    def _each(self, graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+        outer = self.node
+        for node in graph.node:
+            self.node = node
+            yield node
+        self.node = outer
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         others = [node for node in graph.node if node.op_type not in OPERATORS]
@@ -178,10 +185,18 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         return renamed
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
-        ours = OPERATORS[op_name](self.bb, inputs, attrs) if op_name in OPERATORS else None
-        if ours is None:
-            return super()._convert_operator(op_name, inputs, attrs, opset)
-        return self.bb.normalize(ours)
+        node = self.node
+        try:
+            ours = OPERATORS[op_name](self.bb, inputs, attrs) if op_name in OPERATORS else None
+            if ours is None:
+                return super()._convert_operator(op_name, inputs, attrs, opset)
+            return self.bb.normalize(ours)
+        except Exception as error:
+            if node is None or isinstance(error, MemoryError):
+                raise
+            given = zip(node.input, inputs, strict=False)
+            constants = {name for name, value in given if isinstance(value, tvm.ir.GenericConst)}
+            raise NodeError(node, error, constants) from error
 
 
 # Operators without an equivalent in other ONNX operators, written in TVM's.
@@ -226,6 +241,11 @@ def product_so_far(builder: Any, operands: Operands, attributes: Attributes) -> 
         x = relax.op.flip(x, place)
     result = relax.op.cumprod(x, place, exclusive=bool(attributes.get("exclusive", 0)))
     return relax.op.flip(result, place) if attributes.get("reverse", 0) else result
+
+
+def sequence_length(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts SequenceLength, also of what SplitToSequence makes, which is no tuple yet."""
+    return relax.const(len(builder.normalize(operands[0]).ty.fields), "int64")
 
 
 def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -283,6 +303,7 @@ OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
     "BitCast": same_bits,
+    "SequenceLength": sequence_length,
     "Min": pairwise(relax.op.minimum),
     "Max": pairwise(relax.op.maximum),
     "Sum": pairwise(relax.op.add),

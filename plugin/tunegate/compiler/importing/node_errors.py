@@ -16,6 +16,16 @@ _OBJECT = re.compile(r"\bir\.Op\(span=None, name=\"?([\w.]+)[^)]*\)|\bOp\(([\w.]
 """A TVM operator as its errors print it."""
 
 
+_FOR_CONSTANTS = re.compile(
+    r"\b(dynamic|constant|symbolic|is currently unsupported)\b", re.IGNORECASE
+)
+"""What the importer's errors say of an input that it wants as a constant."""
+_NO_SENTENCE = re.compile(r"[<>=_]|\bR\.|\bT\.|Check failed|Expr\b|object")
+"""What is in an error that was written for the authors of the compiler."""
+_BY_DATA = frozenset({"Compress", "NonZero", "Unique"})
+"""Operators whose result is as long as their data say, whatever the model declares."""
+
+
 class NodeError(UnsupportedModelError):
     """A node that cannot be imported. The message is the end of a sentence that begins with the
     model."""
@@ -52,7 +62,9 @@ def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
             else:
                 continue
             return f"{_subject(node)} is not supported by the compiler: {why}"
-    return ""
+    by_data = next((node for node in graph.node if node.op_type in _BY_DATA), None)
+    why = "is not supported by the compiler: the shape of its result depends on data"
+    return f"{_subject(by_data)} {why}" if by_data else ""
 
 
 def _subject(node: onnx.NodeProto) -> str:
@@ -78,7 +90,8 @@ def _missing_constants(
     node: onnx.NodeProto, error: Exception, constants: Collection[str] | None
 ) -> str:
     """Returns which inputs the importer took for constants; `constants` are the names of those."""
-    if constants is None or not isinstance(error, AttributeError):
+    asks = isinstance(error, AttributeError) or _FOR_CONSTANTS.search(str(error))
+    if constants is None or not asks:
         return ""
     computed = ", ".join(name for name in node.input[1:] if name and name not in constants)
     few = f"it needs {computed} as a constant of the model"
@@ -94,15 +107,14 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
         return f"has no {key}, which the compiler's importer asks for"
     if isinstance(error, UnsupportedModelError):
         return f"is not supported by the compiler{': ' if text else ''}{shortened(text)}"
-    if isinstance(error, NotImplementedError):
-        return f"is not supported by the compiler ({shortened(_last_line(text))})"
-    kind = type(error).__name__
     detail = shortened(_last_line(text)).rstrip(".")
-    cause = f"{kind}: {detail}" if detail else kind
-    if isinstance(error, (AttributeError, TypeError, IndexError)):
-        # A converter that took an input to be there, to be constant, or to be a list.
-        return f"has an input or attribute that the compiler's importer does not handle ({cause})"
-    return f"cannot be imported by the compiler ({cause})"
+    is_accident = isinstance(error, (AssertionError, AttributeError, IndexError, TypeError))
+    if not detail or is_accident or _NO_SENTENCE.search(detail):
+        given = ", ".join([*filter(None, node.input), *(each.name for each in node.attribute)])
+        return (
+            f"is not supported by the compiler with these inputs and attributes: {given or 'none'}"
+        )
+    return f"is not supported by the compiler ({detail})"
 
 
 def _last_line(text: str) -> str:

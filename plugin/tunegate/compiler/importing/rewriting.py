@@ -91,6 +91,18 @@ def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     return new.nodes
 
 
+def single_zeros(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites MatMulInteger with vectors of one zero point, which TVM takes for a matrix beside a
+    vector."""
+    new, changed = Replacement(node), onnx.NodeProto()
+    changed.CopyFrom(node)
+    for place, name in enumerate(node.input):
+        kind = view.type_of(name)
+        if place > 1 and kind is not None and kind.shape == (1,):
+            changed.input[place] = new.reshaped(name, [])
+    return [*new.nodes, changed] if new.nodes else None
+
+
 _PACKED = frozenset({"int4", "uint4", "int2", "uint2"})
 _SCALED_ALONG = 1
 
@@ -322,6 +334,7 @@ RULES: Mapping[str, RewritingRule] = {
     "MeanVarianceNormalization": normalizations.by_distance,
     "QLinearMatMul": matrix_product,
     "QLinearConv": convolution,
+    "MatMulInteger": single_zeros,
     "DynamicQuantizeLinear": dynamically,
     "DequantizeLinear": unpacked,
     "SequenceInsert": inserted,

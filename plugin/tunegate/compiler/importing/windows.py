@@ -215,8 +215,9 @@ _AXES_ARE_INPUTS = 13
 
 def with_declared_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Reshape, Squeeze and Unsqueeze."""
-    result = view.type_of(node.output[0])
-    if result is None or _is_known(node, 1, view):
+    result, given = view.type_of(node.output[0]), view.constant(operand(node, 1))
+    is_scalar = given is not None and given.ndim == 0  # ONNX Runtime takes one axis so
+    if result is None or (_is_known(node, 1, view) and not is_scalar):
         return None
     new = Replacement(node)
     new.reshaped(node.input[0], result.shape, to=node.output[0])
