@@ -135,3 +135,12 @@ def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
     busy = msgspec.structs.replace(clean, stalls=(msgspec.structs.replace(none, head=40), long))
     said = "no stall of 5x oftener than one in 86, of 50x than one in 1,500 inferences"
     assert said in assured(compared(inside("mean", "pass"), busy))
+
+
+def test_what_only_stalls_hold_up_is_not_said_to_span_a_margin() -> None:
+    seen = Stalls(times=5.0, base=0, head=5, base_worse=0, head_worse=5, inferences=2400)
+    of_mean = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
+    gate = msgspec.structs.replace(GATE, tail_margin_percent=20.0)
+    assert undecided(compared(of_mean), gate) == (
+        "inferences that stall may come with the head; 5 stalls of 5x, where the base has 0"
+    )

@@ -310,9 +310,13 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
 def undecided(comparison: Comparison, gate: GateConfig) -> str:
     """Returns why the cell does not pass although its median does."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
-    if open_tests:
+    spanning = [x for x in open_tests if x.change_percent.high >= gate.tail_margin_percent]
+    if open_tests and not spanning:
+        stalling = "inferences that stall may come with the head"
+        return "; ".join((stalling, *stalls_clause(comparison), *slow_starts_clause(comparison)))
+    if spanning:
         open_names = ", ".join(
-            f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in open_tests
+            f"{_NAMES[each.what]} by {change_of(each.change_percent)}" for each in spanning
         )
         margin = f"the {gate.tail_margin_percent:g}% margin (gate.tail-margin-percent)"
         return "; ".join(

@@ -193,12 +193,6 @@ def test_scales_without_elements_beside_sizes_are_none() -> None:
     assert importable(model).graph.node[0].input[2] == ""
 
 
-def test_one_that_smooths_stays() -> None:
-    feed = {"x": RESIZING_DATA, "s": np.array([1, 1, 0.5, 0.5], np.float32)}
-    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", antialias=1)
-    assert rewritten(operator_model(node, feed), feed) == ["Resize"]
-
-
 def region(way: str) -> np.ndarray:
     """A part of the last two axes that reaches beyond their ends."""
     whole = [0, 0, 0.1, -0.2, 1, 1, 0.7, 1.3] if way == "tf_crop_and_resize" else []

@@ -48,7 +48,7 @@ def octopus(world: World) -> tuple[Checkout, str]:
 
 
 def criss_cross(world: World) -> tuple[Checkout, str]:
-    """Main and topic merged each other: what main was at when the topic took it."""
+    """Main and topic merged each other: main's merge, which has both merge bases."""
     taken = world.at("main")
     topic = world.at("topic")
     world.server.git("checkout", "-q", "topic")
@@ -56,7 +56,7 @@ def criss_cross(world: World) -> tuple[Checkout, str]:
     world.server.commit({MODEL: b"slower again" * 90})
     world.server.git("checkout", "-q", "main")
     world.server.merge(topic)
-    return world.cloned("--branch=topic"), taken
+    return world.cloned("--branch=topic"), world.at("main")
 
 
 def replaced(world: World) -> tuple[Checkout, str]:

@@ -115,11 +115,12 @@ def _copy_from_dvc(
             checked.require(f"{path}: the working tree", again)
         if not checked.problem():
             return
-    what = ".dvc file" if stage is None else "entry in dvc.lock"
-    message = (
-        f"{path} at {version.revision[:12]}: only its {what} is here. "
-        f"Run: {dvc_command(git, version, tracked)}"
-    )
+    command = dvc_command(git, version, tracked)
+    where = f"{path} at {version.revision[:12]}"
+    if stage is None:
+        message = f"{where}: only its .dvc file is here. Run: {command}"
+    else:
+        message = f"{where}: only its entry in dvc.lock is here. Run: {command}"
     raise ModelError(message)
 
 
