@@ -35,7 +35,7 @@ gate:
   seconds: 1
   extend: false
   rare-launches: 0
-  margin-percent: 100
+  margin-percent: 40
   tail-margin-percent: 1000
 cache:
   url: cache
@@ -153,7 +153,8 @@ def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda
     # A busy machine cannot decide: that is a verdict too, and the script says it is not the one.
     status = verdict(out, "slower")["status"]
     assert (slower, status, code) in {(1, "fail", 0), (3, "inconclusive", 1)}, told
-    assert status == "inconclusive" or "product3" in (out / "slower.log").read_text()
+    layers = {each["name"] for each in verdict(out, "slower")["findings"][0]["differences"]}
+    assert status == "inconclusive" or any("_again" in layer for layer in layers)
 
 
 def verdict(out: Path, step: str) -> dict[str, Any]:
