@@ -3,9 +3,11 @@ everything that they are computed from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import onnx
+
+from tunegate.system.onnx_scan import bodies_of, nodes_of
 
 _DECIDING_INPUTS: dict[str, slice] = {
     "AffineGrid": slice(1, 2),
@@ -69,24 +71,6 @@ def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
                 read.add(id(given))
                 waiting += given
     return found
-
-
-def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yields the nodes of the graph, of all graphs inside it, and of the functions."""
-    waiting = [model.graph.node, *(function.node for function in model.functions)]
-    while waiting:
-        for node in waiting.pop():
-            yield node
-            waiting += [body.node for body in bodies_of(node)]
-
-
-def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """Returns the graphs inside a node."""
-    return [
-        body
-        for attribute in node.attribute
-        for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs)
-    ]
 
 
 def _add_sources(

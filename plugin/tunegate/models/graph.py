@@ -13,9 +13,9 @@ from onnx import TensorProto, numpy_helper
 
 from tunegate.artifacts.changes import ModelOutline
 from tunegate.errors import ModelError
-from tunegate.models.deciding_values import bodies_of, deciding_values, nodes_of
+from tunegate.models.deciding_values import deciding_values
 from tunegate.models.model_inputs import graph_inputs
-from tunegate.system.onnx_scan import parsed_model
+from tunegate.system.onnx_scan import bodies_of, nodes_of, parsed_model
 
 STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 

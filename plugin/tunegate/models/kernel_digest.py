@@ -10,9 +10,8 @@ from pathlib import Path
 
 import onnx
 
-from tunegate.models.deciding_values import bodies_of, nodes_of
 from tunegate.models.graph import STANDARD_DOMAINS, graph_digest, has_fitted_numbers, tensors_of
-from tunegate.system.onnx_scan import parsed_model
+from tunegate.system.onnx_scan import bodies_of, nodes_of, parsed_model
 
 _FEW = 4
 """Tensors up to this size may be bounds, exponents, steps or zero points, which are compiled into

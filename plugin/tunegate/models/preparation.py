@@ -24,12 +24,7 @@ from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside,
 from tunegate.ports import Shapes
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
-from tunegate.system.onnx_scan import (
-    data_files,
-    is_external,
-    parsed_model,
-    tensors_in,
-)
+from tunegate.system.onnx_scan import is_external, scanned_model, tensors_in
 from tunegate.system.processes.memory_limit import memory_problem
 
 Dimension = onnx.TensorShapeProto.Dimension
@@ -75,8 +70,7 @@ def _naming_model(model: Path, path: str) -> Iterator[None]:
 
 def _read_model(model: Path) -> tuple[onnx.ModelProto, Sequence[str]]:
     """Returns the model, and the names of the data files that hold its numbers."""
-    content = model.read_bytes()
-    return parsed_model(content), data_files(content)
+    return scanned_model(model.read_bytes())
 
 
 def _gather_data(proto: onnx.ModelProto, directory: Path, into: Path) -> tuple[Path, Path | None]:

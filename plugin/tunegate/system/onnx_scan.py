@@ -107,17 +107,44 @@ def data_files(model: bytes) -> tuple[str, ...]:
 
 
 def parsed_model(model: bytes) -> onnx.ModelProto:
-    """Returns the parsed model, after a scan. Raises ModelError for what `data_files` rejects, for
-    what is no ONNX file, for a node with too many inputs or outputs, and for functions that become
-    too many nodes."""
-    data_files(model)
+    """Returns the parsed model. Raises ModelError as `scanned_model` does."""
+    return scanned_model(model)[0]
+
+
+def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """Returns the parsed model and its data files. Raises ModelError for what `data_files` rejects,
+    for what is no ONNX file, for a node with too many inputs or outputs, and for functions that
+    become too many nodes."""
+    names = data_files(model)
     proto = _parse(model)
-    for nodes in (proto.graph.node, *(function.node for function in proto.functions)):
-        for node in _with_inner(nodes):
-            _require_few_values(node)
+    for node in nodes_of(proto):
+        _require_few_values(node)
     if proto.functions:
         _require_few_nodes(proto)
-    return proto
+    return proto, names
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes of the graph, of all graphs inside it, and of the functions."""
+    return _with_inner(model.graph.node, *(function.node for function in model.functions))
+
+
+def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """Returns the graphs inside a node."""
+    return [
+        body
+        for attribute in node.attribute
+        for body in (*((attribute.g,) if attribute.HasField("g") else ()), *attribute.graphs)
+    ]
+
+
+def _with_inner(*nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes, and those of the graphs inside them."""
+    waiting = list(nodes)
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            waiting += [body.node for body in bodies_of(node)]
 
 
 def _require_few_values(node: onnx.NodeProto) -> None:
@@ -174,18 +201,6 @@ def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
 
 def _called(domain: str, name: str, overload: str) -> _Called:
     return "" if domain == "ai.onnx" else domain, name, overload
-
-
-def _with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Yields the nodes, and those of the graphs inside them."""
-    waiting = [nodes]
-    while waiting:
-        for node in waiting.pop():
-            yield node
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    waiting.append(attribute.g.node)
-                waiting += [graph.node for graph in attribute.graphs]
 
 
 def tensors_in(message: Any) -> Iterator[onnx.TensorProto]:

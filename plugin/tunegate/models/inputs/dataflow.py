@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import onnx
 import onnx.inliner
 
-from tunegate.models.deciding_values import bodies_of
 from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import evaluated, tensor_values
 from tunegate.models.kernel_digest import without_weights
 from tunegate.models.model_inputs import stated_size
 from tunegate.models.seeded_inputs import TensorLike
+from tunegate.system.onnx_scan import bodies_of
 
 Dimensions = tuple[int | None, ...]
 """Dimensions; None is unknown."""

@@ -16,7 +16,6 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import HIDES_NOTHING, Fact, facts_of, index_facts_of
 from tunegate.models.inputs.float_rules import float_rule
@@ -25,6 +24,7 @@ from tunegate.models.inputs.size_operands import size_rule
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.models.seeded_inputs import TensorLike
+from tunegate.system.onnx_scan import nodes_of
 
 _WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 _IMAGE_RANK = 4

@@ -14,7 +14,6 @@ from onnx import TensorProto, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
-from tunegate.models.deciding_values import bodies_of, nodes_of
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.model_precision import (
     QUANTIZED,
@@ -27,6 +26,7 @@ from tunegate.models.reference.session import LEVELS, ReferenceSession, session_
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.onnx_scan import bodies_of, nodes_of
 from tunegate.system.output.artifact_file import ArtifactFile
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import onnx
 
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.reference.onnx_runtime import (
     DATA_FOLDER,
     FallingBack,
@@ -17,6 +16,7 @@ from tunegate.models.reference.onnx_runtime import (
     onnxruntime,
 )
 from tunegate.models.reference.own_constants import with_unsigned_operands
+from tunegate.system.onnx_scan import nodes_of
 
 _ON_CPU = ["CPUExecutionProvider"]
 

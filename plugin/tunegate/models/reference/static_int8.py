@@ -14,11 +14,11 @@ import onnx.version_converter
 from onnx import numpy_helper
 
 from tunegate.errors import NotOfferedError
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.graph import STANDARD_DOMAINS
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import quantization
 from tunegate.models.reference.session import write_optimized
+from tunegate.system.onnx_scan import nodes_of
 
 _QUANTIZED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 _PER_CHANNEL_OPSET = 13

@@ -11,9 +11,9 @@ from pathlib import Path
 import onnx
 
 from tunegate.errors import NotOfferedError
-from tunegate.models.deciding_values import nodes_of
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import quantization
+from tunegate.system.onnx_scan import nodes_of
 
 _QUANTIZED = "MatMulInteger"
 

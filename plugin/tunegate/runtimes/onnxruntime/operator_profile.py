@@ -14,7 +14,7 @@ import msgspec
 import onnx
 
 from tunegate.models import narrow_types
-from tunegate.models.deciding_values import nodes_of
+from tunegate.system.onnx_scan import nodes_of
 
 _KERNEL = "_kernel_time"
 _ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import onnx
 
-from tunegate.models.deciding_values import nodes_of
+from tunegate.system.onnx_scan import nodes_of
 
 LAYERS: Final = "tunegate_layers"
 """The key of the ONNX model's names in a file of OpenVINO's own format."""
