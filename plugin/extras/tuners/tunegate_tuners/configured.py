@@ -19,14 +19,17 @@ from tunegate_tuners.lent_objects import Tool
 VARIABLE = "TUNEGATE_TUNERS"
 
 
-@cache
 def configured_bucket(tool: Tool, *, holds_code: bool = False) -> Bucket:
     """Returns a tuner's bucket, the same for the whole process. If the tuner runs what it finds,
     every zone must have trusted keys. Raises ConfigError."""
-    named = os.environ.get(VARIABLE, "")
-    path = Path(named)
+    return _bucket_of(os.environ.get(VARIABLE, ""), tool, holds_code)
+
+
+@cache
+def _bucket_of(file: str, tool: Tool, holds_code: bool) -> Bucket:
+    path = Path(file)
     if not path.is_absolute():
-        raise ConfigError(f'{VARIABLE}: "{named}" is no absolute path. Name a tunegate.yaml.')
+        raise ConfigError(f'{VARIABLE}: "{file}" is no absolute path. Name a tunegate.yaml.')
     return open_bucket(tool, load_config(path).cache, root=path.parent, holds_code=holds_code)
 
 

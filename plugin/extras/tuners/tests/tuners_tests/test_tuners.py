@@ -36,7 +36,6 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileStore:
     )
     monkeypatch.setenv("TUNEGATE_SIGNING_KEY", pem)
     monkeypatch.setenv("TUNEGATE_TUNERS", str(config))
-    configured.configured_bucket.cache_clear()
     return FileStore(tmp_path / "bucket")
 
 
