@@ -217,6 +217,7 @@ def test_an_election_of_another_kind_of_device_does_not_count_here() -> None:
     assert held_here([ELECTION], DEVICE) == (ELECTION,)
     assert held_here([ELECTION], msgspec.structs.replace(DEVICE, units=64)) == ()
     assert held_here([ELECTION], msgspec.structs.replace(DEVICE, name="another")) == ()
+    assert held_here([ELECTION], msgspec.structs.replace(DEVICE, driver="of tomorrow")) == ()
 
 
 def test_a_winner_is_lost_where_one_side_has_no_build_of_it() -> None:

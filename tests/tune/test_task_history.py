@@ -19,7 +19,7 @@ from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tune.task_history import TaskHistory, heaviest_first, schedule_of
-from tunegate_cache.format.records import ExactHit, Lookup, Miss
+from tunegate_cache.format.records import ExactHit, Lookup, Miss, TuningRecord
 
 
 def timed(number: int, nanoseconds: int) -> Measured:
@@ -294,9 +294,11 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
 # The re-election of schedules that an older toolchain knew.
 
 
-def reelected(weight: int = 1, milliseconds: float = 1.0) -> TaskHistory:
+def reelected(
+    weight: int = 1, milliseconds: float = 1.0, before: tuple[TuningRecord, ...] = ()
+) -> TaskHistory:
     older = make_record("a", milliseconds=milliseconds)
-    resolved = ResolvedTask(make_task("a", weight=weight), ExactHit((older,)))
+    resolved = ResolvedTask(make_task("a", weight=weight), ExactHit((*before, older)))
     return TaskHistory(
         PlannedTask(resolved=resolved, trials=0, gain_ms=0.0),
         device=DEVICE,
@@ -305,9 +307,9 @@ def reelected(weight: int = 1, milliseconds: float = 1.0) -> TaskHistory:
     )
 
 
-def asked(default_nanoseconds: int, *, confirmed: bool = True) -> TaskHistory:
+def asked(default_nanoseconds: int, *before: TuningRecord, confirmed: bool = True) -> TaskHistory:
     """The older schedule takes 1000 ns today."""
-    task = reelected()
+    task = reelected(before=before)
     task.is_started = True
     for number, nanoseconds in ((0, default_nanoseconds), (1, 1000)):
         task.enter(candidate(task, number), timed(number, nanoseconds), 5)
@@ -323,6 +325,8 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
     assert (lost.older, lost.records[0].template) == ("lost", "")
     for record in (*kept.records, *lost.records):
         assert record.toolchain.schedules == "2"
+    default = msgspec.structs.replace(make_record("a"), template="", decisions=())
+    assert asked(690, default).outcome("finished").older == ""  # it was the best before, too
 
 
 def test_one_without_a_second_measurement_is_not_asked_yet_and_costs_what_it_took() -> None:

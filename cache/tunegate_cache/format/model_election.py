@@ -92,16 +92,16 @@ def election_of(
     toolchain: Toolchain,
     now: int,
 ) -> ModelElection | None:
-    """Returns the latest election among these candidates on this kind of device with this compiler;
-    None if it is too old, in the future, or without exactly one winner."""
-    # Keep valid records of this device and compiler, then those of the latest election.
+    """Returns the latest election among these candidates on this kind of device with this compiler
+    and driver; None if it is too old, in the future, or without exactly one winner."""
+    # Keep valid records of this device, driver and compiler, then those of the latest election.
     here = [
         record
         for record in records
         if record.key == key
         and record.run_nanoseconds
         and (record.device.name, record.device.units) == (device.name, device.units)
-        and record.toolchain == toolchain
+        and record.is_timed_by(toolchain, device.driver)
         and now - LASTS_SECONDS <= record.measured_at <= now
     ]
     measured_at = max((record.measured_at for record in here), default=0)

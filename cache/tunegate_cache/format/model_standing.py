@@ -77,14 +77,15 @@ def standing_of(
     device: DeviceFingerprint,
     toolchain: Toolchain,
 ) -> ModelStanding | None:
-    """Returns the measurements on this kind of device with this compiler, or None."""
+    """Returns the measurements on this kind of device with this compiler and driver,
+    or None."""
     here = {
         record.template: record
         for record in records
         if record.key == key
         and record.run_nanoseconds
         and (record.device.name, record.device.units) == (device.name, device.units)
-        and record.toolchain == toolchain
+        and record.is_timed_by(toolchain, device.driver)
     }
     if COMPILED not in here or OTHER not in here:
         return None

@@ -67,8 +67,8 @@ def candidate_name(runtime: RuntimeName, variant: str) -> str:
 class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     """`winner` names a candidate, and `how` it was built, if known. `milliseconds` are those of one
     inference under each candidate, measured at `elected_at` (seconds since 1970) on a `device` of
-    this name and number of `units`. `is_cut_short`: candidates without a time are still to be
-    measured, except the `refused`, which cannot ship."""
+    this name, number of `units` and `driver`. `is_cut_short`: candidates without a time are still
+    to be measured, except the `refused`, which cannot ship."""
 
     model: ModelPath
     target: str
@@ -77,6 +77,7 @@ class RememberedElection(msgspec.Struct, frozen=True, kw_only=True):
     elected_at: int
     device: str
     units: int
+    driver: str = ""
     how: HowBuilt | None = None
     is_cut_short: bool = False
     refused: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """Elections of candidates as records of the cache, so that an unchanged model elects nothing again.
 
-Elections come from trusted zones only, and match on device, compiler and installed packages. A
-change uses one only if base and head have the same key: both sides then build the same candidate,
-so a forged record favours neither.
+Elections come from trusted zones only, and match on device, driver, compiler and installed
+packages. A change uses one only if base and head have the same key: both sides then build the same
+candidate, so a forged record favours neither.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ class KnownElections:
             refused=tuple(sorted(found.refused)),
             device=origin.device.name,
             units=origin.device.units,
+            driver=origin.device.driver,
         )
 
 
@@ -267,9 +268,10 @@ def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
 def held_here(
     elections: Iterable[RememberedElection], device: DeviceFingerprint
 ) -> tuple[RememberedElection, ...]:
-    """Returns the elections of this kind of device. A plan may come from another machine."""
-    here = (device.name, device.units)
-    return tuple(each for each in elections if (each.device, each.units) == here)
+    """Returns the elections of this kind of device with this driver. A plan may come from another
+    machine."""
+    here = (device.name, device.units, device.driver)
+    return tuple(each for each in elections if (each.device, each.units, each.driver) == here)
 
 
 def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:

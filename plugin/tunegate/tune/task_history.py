@@ -512,11 +512,12 @@ class PriorResults:
 
     def result(self, best: Sequence[TuningRecord]) -> Older:
         """Returns the result for schedules of an older toolchain, where `best` are this run's
-        records. A default schedule that was the best before is kept if it is so today."""
+        records. Where the default schedule was the best before and is today, none was at stake."""
         if not self.is_outdated or not isinstance(self._lookup, ExactHit):
             return ""
-        was_default = not self._lookup.records[0].template
-        return "kept" if best[0].template or was_default else "lost"
+        if best[0].template:
+            return "kept"
+        return "lost" if self._lookup.records[0].template else ""
 
     @property
     def _is_foreign(self) -> bool:

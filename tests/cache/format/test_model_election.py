@@ -105,12 +105,13 @@ def test_the_winners_record_alone_says_how_it_was_built() -> None:
     [
         (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
         (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
+        (msgspec.structs.replace(DEVICE, driver="of tomorrow"), TVM, NOW),
         (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
         (DEVICE, TVM, NOW + LASTS_SECONDS + 1),
         (DEVICE, TVM, NOW - 1),
     ],
 )
-def test_another_device_compiler_or_time_says_nothing(
+def test_another_device_driver_compiler_or_time_says_nothing(
     device: DeviceFingerprint, toolchain: Toolchain, now: int
 ) -> None:
     assert read(*records_of(), device=device, toolchain=toolchain, now=now) is None
@@ -172,10 +173,11 @@ def test_a_standing_comes_back_from_its_records_as_bytes() -> None:
     [
         (msgspec.structs.replace(DEVICE, name="another"), TVM),
         (msgspec.structs.replace(DEVICE, units=64), TVM),
+        (msgspec.structs.replace(DEVICE, driver="of tomorrow"), TVM),
         (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14")),
     ],
 )
-def test_another_device_or_compiler_says_nothing(
+def test_another_device_driver_or_compiler_says_nothing(
     device: DeviceFingerprint, toolchain: Toolchain
 ) -> None:
     assert standing_of(KEY, model_standing_records_of(), device=device, toolchain=toolchain) is None
