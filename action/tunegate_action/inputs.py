@@ -10,7 +10,7 @@ from typing import get_args
 import msgspec
 
 from tunegate.ci.protocol import PLANNING, AskedRevisions, JobRequest, StepName
-from tunegate.config import BudgetConfig, CacheConfig
+from tunegate.config import BudgetConfig, CacheConfig, GateConfig
 from tunegate.config_key import keys_of
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import CONFIG_FILE
@@ -38,6 +38,7 @@ def input_flags(section: type[msgspec.Struct], place: str) -> Mapping[str, str]:
 
 
 _BUDGET = input_flags(BudgetConfig, "budget")
+_GATE = input_flags(GateConfig, "gate")
 _CACHE = input_flags(CacheConfig, "cache")
 
 
@@ -148,6 +149,8 @@ def _words(step: StepName, inputs: _Inputs) -> list[str]:
         words += inputs.options(_SHARDS)
     if step in PLANNING:
         words += inputs.options(_BUDGET)
+    if step != "tune":
+        words += inputs.options(_GATE)
     return [*words, *inputs.options(_CACHE)]
 
 

@@ -466,10 +466,12 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     seconds: Annotated[
         Positive,
         Key(
-            "budget for the paired launches of one model on one target; the short launches that"
-            " [a pass needs](how-the-gate-decides.md#slow-only-sometimes) may take twice as "
+            "the budget for the paired launches of one model on one target. The short launches "
+            "that [a pass needs](how-the-gate-decides.md#slow-only-sometimes) may take twice as "
             "long besides, or a minute",
             unit="seconds",
+            flag="--gate-seconds",
+            is_input=True,
         ),
     ] = 240.0
     extend: Annotated[

@@ -63,3 +63,10 @@ def _significant(value: float, digits: int) -> str:
     rounded = float(f"{value:.{digits}g}")
     whole = 0 if 0 < abs(rounded) < 1 else len(str(int(abs(rounded))))
     return f"{value:.{max(0, digits - whole)}f}"
+
+
+def raise_key(key: str, name: str, *, to: int | None = None) -> str:
+    """Returns the advice to raise a key by its option and input of this name. A pull request is
+    judged by the base's file, so the remedy that works at once comes first."""
+    value = "" if to is None else f" to {to}"
+    return f"raise --{name}{value}, or the Action's input {name} ({key} counts once it is merged)"

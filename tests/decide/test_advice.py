@@ -110,6 +110,15 @@ def test_a_search_that_the_budget_cut_asks_for_more() -> None:
     assert said[0].endswith("as many again are expected to save 45.3 µs.")
 
 
+def test_what_was_tried_in_vain_is_not_called_untuned() -> None:
+    """The default schedule ships, although a search had begun."""
+    row = msgspec.structs.replace(TASKS[0], trials=12, stopped="budget")
+    finding = parts.finding("fail", "", differences=(slower("default", row.name),))
+    tuned = outcome((row,), stopped="seconds")
+    said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
+    assert "12 trials when the budget ended, and none was faster in the model: raise" in said[0]
+
+
 def test_a_new_operator_is_called_new_and_is_not_slower_than_anything() -> None:
     new = TaskDifference(
         name="conv_9", base_ms=None, head_ms=2.0, source="library", library="ONNX Runtime"
@@ -142,7 +151,8 @@ def test_an_undecided_check_says_how_long_a_decision_would_take() -> None:
     (said,) = told(make_report("undecided").next_steps)
     assert said == (
         "models/squeezenet.onnx on cpu is undecided: about 28 launches would be needed, "
-        "13 were done. Raise gate.seconds to 220."
+        "13 were done. To decide, raise --gate-seconds to 220, or the Action's input gate-seconds "
+        "(gate.seconds counts once it is merged)."
     )
 
 
@@ -167,7 +177,7 @@ def test_what_else_is_undecided_is_not_cured_by_more_launches() -> None:
 def test_an_undecided_check_without_a_projection_still_gets_advice() -> None:
     finding = parts.finding("inconclusive", "")
     (said,) = next_steps(parts.verdict("inconclusive", 3, finding), [], None, [], None)
-    assert "raise gate.seconds" in said
+    assert "raise --gate-seconds, or the Action" in said
 
 
 def test_a_wrong_build_names_its_side_and_error() -> None:

@@ -79,7 +79,8 @@ def test_what_may_be_anything_gets_no_ceiling_and_says_what_to_do() -> None:
     (step,) = unbounded_steps(parts.verdict("fail", 1, found), [compared(wide)])
     assert step.text == (
         f"No waiver is offered for {found.model} on {found.target}: +3 to +580% is too wide for a "
-        "ceiling. Measure again on a quieter runner, or raise gate.seconds."
+        "ceiling. Measure again on a quieter runner, or raise --gate-seconds, or the Action's "
+        "input gate-seconds (gate.seconds counts once it is merged)."
     )
     assert not list(unbounded_steps(parts.verdict("fail", 1, found), [compared()]))
     assert not list(unbounded_steps(parts.verdict("pass", 0), [compared(wide)]))

@@ -201,7 +201,7 @@ def test_probes_that_take_too_long_are_no_pass() -> None:
             for probe in super().probes(count, far):
                 yield msgspec.structs.replace(probe, seconds=40.0)
 
-    with pytest.raises(MeasurementError, match=r"Raise gate\.seconds or gate\.rare-launches"):
+    with pytest.raises(MeasurementError, match=r"Raise --gate-seconds, or gate\.rare"):
         measured(Slow(SAME), seconds=10.0)
 
 

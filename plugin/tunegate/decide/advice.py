@@ -20,7 +20,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.wording import plural
+from tunegate.wording import plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 
 _UNSTEADY = ("invalid", "disturbed")
@@ -116,19 +116,20 @@ def _for_undecided(
     launches = compared.projected_launches if compared else None
     quieter = busy_words(run.environment if run else {})
     if compared is None or launches is None:
-        return on_cell(finding, f" is undecided: raise gate.seconds, or measure on {quieter}.")
+        more = raise_key("gate.seconds", "gate-seconds")
+        return on_cell(finding, f" is undecided: measure on {quieter}, or {more}.")
     seconds = _seconds_for(launches, compared.cell, run)
     if compared.stopped == "hopeless" or seconds is None:
         return on_cell(
             finding,
             f" is undecided: about {launches} launches would be needed, because the change is "
             f"close to the margin or the machine is noisy. Measure on {quieter}, or choose "
-            "another gate.margin-percent.",
+            "another gate.margin-percent, which counts once it is merged.",
         )
     return on_cell(
         finding,
         f" is undecided: about {launches} launches would be needed, {finding.launches} were done. "
-        f"Raise gate.seconds to {seconds}.",
+        f"To decide, {raise_key('gate.seconds', 'gate-seconds', to=seconds)}.",
     )
 
 
@@ -212,12 +213,10 @@ def tuning_steps(
 
 
 def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
-    """Returns the advice to raise the cap that ended tuning, or the time if none did. A pull
-    request is judged by the base's file, so the remedy that works at once comes first."""
+    """Returns the advice to raise the cap that ended tuning, or the time if none did."""
     reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
     key = next(reached, "budget.minutes")
-    name = key.removeprefix("budget.")
-    return f"raise --{name}, or the Action's input {name} ({key} counts once it is merged)"
+    return raise_key(key, key.removeprefix("budget."))
 
 
 def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: int) -> str:

@@ -172,7 +172,7 @@ def _cause(
 ) -> _Cause:
     now_ms = difference.head_ms or 0.0
     match difference.source:
-        case "default" if tuned is None or not _is_answered(tuned):
+        case "default" if tuned is None or not (tuned.trials or _is_answered(tuned)):
             return _untuned(now_ms, outcomes)
         case "transfer" | "claimed" | "older" | "prior":
             most_ms = headroom.of_transferred(now_ms)
@@ -182,8 +182,11 @@ def _cause(
                 saves_ms=most_ms,
                 worth=f"; tuned itself it would save up to {milliseconds(most_ms, 3)}",
             )
-        case "search" if tuned is not None and tuned.stopped == "budget":
-            return _cut_short(now_ms, tuned)
+        case "search" | "default" if tuned is not None and tuned.stopped == "budget":
+            is_vain = difference.source == "default"
+            return _cut_short(
+                now_ms, tuned, ", and none was faster in the model" if is_vain else ""
+            )
         case "search":
             return _Cause(
                 said=f"was tuned to the end: more budget would not help{_itself_clause(difference)}"
@@ -208,11 +211,11 @@ def _untuned(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
     return _Cause(said="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
 
 
-def _cut_short(now_ms: float, tuned: TaskOutcome) -> _Cause:
+def _cut_short(now_ms: float, tuned: TaskOutcome, result: str) -> _Cause:
     back_ms = headroom.of_unfinished(now_ms, tuned)
     trials = "1 trial" if tuned.trials == 1 else f"{tuned.trials} trials"
     return _Cause(
-        said=f"had only {trials} when the budget ended",
+        said=f"had only {trials} when the budget ended{result}",
         is_tunable=True,
         saves_ms=back_ms,
         worth=f"; as many again are expected to save {milliseconds(back_ms, 3)}",

@@ -31,6 +31,7 @@ from tunegate.artifacts.verdicts import (
 )
 from tunegate.decide.checks import CheckResult, change_of, test_name
 from tunegate.review.gate_rules import GateRules, Policies
+from tunegate.wording import raise_key
 
 MEDIAN = "the median"
 Standing = Literal["none", "covers", "open", "exceeded", "expired"]
@@ -262,10 +263,11 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
         where = (each.cell.model, each.cell.target)
         if each.decision != "fail" or where not in failed:
             continue
+        more = raise_key("gate.seconds", "gate-seconds")
         for found in filter(_is_too_wide, slowdowns(each)):
             change = f"{found.change.low:+.0f} to {found.change.high:+.0f}%"
             what = "" if found.what == MEDIAN else f" of {found.what}"
-            again = "Measure again on a quieter runner, or raise gate.seconds."
+            again = f"Measure again on a quieter runner, or {more}."
             names = (Named(where[0]), " on ", Named(where[1]))
             said = f": {change}{what} is too wide for a ceiling. {again}"
             yield NextStep(("No waiver is offered for ", *names, said))

@@ -268,8 +268,8 @@ class _Series:
 
 def _too_slow(made: int, wanted: int) -> str:
     return (
-        f"{made} of {wanted} probes of fresh starts took longer than gate.seconds allow: a "
-        "slow launch could not be excluded. Raise gate.seconds or gate.rare-launches"
+        f"{made} of {wanted} probes of fresh starts took longer than gate.seconds allows: a "
+        "slow launch could not be excluded. Raise --gate-seconds, or gate.rare-launches"
     )
 
 

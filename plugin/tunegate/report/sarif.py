@@ -111,7 +111,7 @@ SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
             "latency-undecided",
             "LatencyUndecided",
             "The measuring budget ended before the change was told from the margin.",
-            "Raise gate.seconds or measure on a quieter runner.",
+            "Raise --gate-seconds or measure on a quieter runner.",
         ),
     ),
     "invalid-env": (
