@@ -24,6 +24,7 @@ from tunegate.decide.summarize import summarize
 from tunegate.decide.waiving import is_enough, waiver_offer
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.handover import binding, origin_of
+from tunegate.measure import remembered_elections
 from tunegate.measure.build_records import publish_wrong_marks
 from tunegate.measure.build_sides import build
 from tunegate.measure.choose_runtime import (
@@ -35,11 +36,6 @@ from tunegate.measure.choose_runtime import (
 )
 from tunegate.measure.election import side_seconds
 from tunegate.measure.measure_cells import Reference, measure, scored
-from tunegate.measure.remembered_elections import (
-    KnownElections,
-    publish_elections,
-    with_elections_after,
-)
 from tunegate.models.export_models import export_models
 from tunegate.plan.extract import Lists, extract
 from tunegate.plan.far_behind import KnownStandings, publish_standings
@@ -92,7 +88,7 @@ def make_plan(
         planned,
         origin=origin_of(changes, tasks, config),
         measuring=plan_measuring(tasks, config, shards=measure_shards),
-        elections=KnownElections(tools)(planned),
+        elections=remembered_elections.KnownElections(tools)(planned),
     )
     artifact_io.write(out / "plan.json", planned)
     return planned
@@ -135,7 +131,7 @@ def gate(
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
     builds = built(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
-    publish_elections(tools, planned, outcomes, builds)
+    remembered_elections.publish_elections(tools, planned, outcomes, builds)
     changes = planned.changes
     references, judging = _references(tools, changes, builds), _judging(tools, changes)
     if upgrades is not None:
@@ -157,7 +153,7 @@ def measure_shard(
     context, mine = tools.context, of_shard(planned, shard)
     builds = built(tools, mine, outcomes)
     publish_standings(tools, mine, outcomes, builds)
-    publish_elections(tools, mine, outcomes, builds)
+    remembered_elections.publish_elections(tools, mine, outcomes, builds)
     judging = _judging(tools, planned.changes)
     references = _references(tools, mine.changes, builds)
     if upgrades is not None:
@@ -263,7 +259,7 @@ def built(
     that ships."""
     context, rules = tools.context, tools.gate.rules.gate
     device = context.device.fingerprint()
-    planned = with_elections_after(tools, planned, outcomes)
+    planned = remembered_elections.with_elections_after(tools, planned, outcomes)
     candidates = build(
         planned,
         outcomes,

@@ -10,15 +10,8 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from tunegate.artifacts import changes
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.changes import (
-    ModelInput,
-    ModelOutline,
-    ModelPath,
-    ModelVersion,
-    Revisions,
-    Side,
-)
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import NOTHING_KNOWN, GivenFor, GivenRules, KnownInputs, ShapedModel
 from tunegate.artifacts.measurements import Launch
@@ -49,7 +42,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 NOTHING_LISTED: Mapping[int, Sequence[TuningTask]] = MappingProxyType({})
 
-ReadInputs = Callable[[Path], Sequence[ModelInput] | None]
+ReadInputs = Callable[[Path], Sequence[changes.ModelInput] | None]
 """Returns the inputs of a model file, None if it cannot be read."""
 
 ReadValues = Callable[[Path, GivenFor], GivenRules]
@@ -100,14 +93,14 @@ class Repository(Protocol):
     history for them.
     """
 
-    def revisions(self, base: str | None, head: str | None) -> Revisions: ...
+    def revisions(self, base: str | None, head: str | None) -> changes.Revisions: ...
     def files(self, revision: str) -> Sequence[TreeEntry]: ...
     def read(self, revision: str, path: str) -> bytes: ...
     def trailers(
         self, base: str, head: str, key: str, *, may_fetch: bool = True
     ) -> Sequence[Trailer]: ...
     def data(self, revision: str, path: str, most_bytes: int) -> bytes: ...
-    def export_model(self, version: ModelVersion, into: Path) -> Path: ...
+    def export_model(self, version: changes.ModelVersion, into: Path) -> Path: ...
 
 
 class ModelReader(Protocol):
@@ -125,16 +118,18 @@ class ModelReader(Protocol):
     DVC's whose listing is not here, so that nothing can be read of it; None elsewhere.
     """
 
-    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]: ...
-    def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None: ...
-    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]: ...
-    def outline(self, version: ModelVersion) -> ModelOutline | None: ...
-    def obstacle(self, revision: str, path: ModelPath) -> str: ...
+    def models(self, revision: str) -> Mapping[changes.ModelPath, changes.ModelVersion]: ...
+    def earlier(self, version: changes.ModelVersion) -> tuple[changes.ModelVersion, int] | None: ...
+    def with_data_files(
+        self, version: changes.ModelVersion
+    ) -> tuple[changes.ModelVersion, str]: ...
+    def opened(self, version: changes.ModelVersion) -> tuple[changes.ModelVersion, str]: ...
+    def outline(self, version: changes.ModelVersion) -> changes.ModelOutline | None: ...
+    def obstacle(self, revision: str, path: changes.ModelPath) -> str: ...
     def blob(self, revision: str, path: str) -> str: ...
     def submodules(self, revision: str) -> Mapping[str, str]: ...
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]: ...
-    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None: ...
+    def unlisted(self, revision: str, path: changes.ModelPath) -> changes.ModelVersion | None: ...
 
 
 class RecordQueue(Protocol):
@@ -189,7 +184,7 @@ class ModelJob(msgspec.Struct, frozen=True, kw_only=True):
     """One model file for the compiler. Messages call it `path`."""
 
     file: Path
-    path: ModelPath
+    path: changes.ModelPath
     shapes: Shapes
     target: TargetConfig
     inputs: KnownInputs = NOTHING_KNOWN
@@ -316,11 +311,14 @@ class Tuner(Protocol):
     def notes(self) -> Sequence[str]: ...
 
     def tune(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
+        self,
+        shard: Shard,
+        models: Mapping[tuple[changes.ModelPath, changes.Side], ShapedModel],
+        publish: Publish,
     ) -> Iterator[TaskOutcome]: ...
 
     def recheck(
-        self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel]
+        self, shard: Shard, models: Mapping[tuple[changes.ModelPath, changes.Side], ShapedModel]
     ) -> Iterator[TaskOutcome]:
         """Measures the schedules that the look-up of each task brought, beside the
         default one. Searches nothing."""

@@ -7,28 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tunegate import ports
 from tunegate.artifacts.candidates import Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config
-from tunegate.ports import (
-    NO_COUNTER,
-    Benchmarker,
-    Builder,
-    CaseScorer,
-    Clock,
-    Compiler,
-    Device,
-    EnergyCounter,
-    ModelReader,
-    Progress,
-    ReadInputs,
-    ReadValues,
-    Repository,
-    Scorer,
-    Shipping,
-    TaskIndex,
-    Tuner,
-)
 from tunegate.review.gate_rules import GateRules
 
 
@@ -37,12 +19,12 @@ class RunContext:
     """The surroundings of a stage: machine, clock, terminal, the directory `out` of files that
     stay, the seed of all randomness, and the energy counters."""
 
-    device: Device
-    clock: Clock
-    progress: Progress
+    device: ports.Device
+    clock: ports.Clock
+    progress: ports.Progress
     out: Path
     seed: int
-    energy: EnergyCounter = NO_COUNTER
+    energy: ports.EnergyCounter = ports.NO_COUNTER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +35,13 @@ class ModelSource:
     are no earlier bases, without a `case_scorer` no metrics."""
 
     config: Config
-    repository: Repository
+    repository: ports.Repository
     candidates: Candidates
     workdir: Path
-    read_inputs: ReadInputs
-    read_values: ReadValues
-    reader: ModelReader | None = None
-    case_scorer: CaseScorer | None = None
+    read_inputs: ports.ReadInputs
+    read_values: ports.ReadValues
+    reader: ports.ModelReader | None = None
+    case_scorer: ports.CaseScorer | None = None
     config_before: Config | None = None
 
 
@@ -69,9 +51,9 @@ class GateTools:
 
     context: RunContext
     rules: GateRules
-    benchmarker: Benchmarker
-    shipping: Shipping
-    scorer: Scorer | None = None
+    benchmarker: ports.Benchmarker
+    shipping: ports.Shipping
+    scorer: ports.Scorer | None = None
 
 
 class ReferenceRuntime(NamedTuple):
@@ -87,10 +69,10 @@ class Tools:
     `builders` build, `gate` does the rest. The times of `reference` are with `threads`."""
 
     source: ModelSource
-    compiler: Compiler
-    index: TaskIndex
-    tuner: Tuner
-    builders: Mapping[RuntimeName, Builder]
+    compiler: ports.Compiler
+    index: ports.TaskIndex
+    tuner: ports.Tuner
+    builders: Mapping[RuntimeName, ports.Builder]
     reference: ReferenceRuntime
     origin: RecordOrigin
     gate: GateTools

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from tunegate import ports
 from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
@@ -19,28 +20,10 @@ from tunegate.models.metric_commands import MetricCommands
 from tunegate.models.model_inputs import inputs_of_file
 from tunegate.models.reader import GitModelReader
 from tunegate.plan.run_forecast import answer_seconds, build_seconds
-from tunegate.ports import (
-    NO_COUNTER,
-    Benchmarker,
-    Builder,
-    Clock,
-    Device,
-    EnergyCounter,
-    Progress,
-    Scorer,
-    Tuner,
-)
 from tunegate.project import Review, Subject
 from tunegate.review.gate_rules import GateRules, Policies, Waivers, policies_under, with_configured
+from tunegate.runtimes import registry
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
-from tunegate.runtimes.registry import (
-    Installed,
-    installed_runtimes,
-    offered,
-    runtime_named,
-    saves,
-    tunes,
-)
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.settings import Settings
 from tunegate.system.cache.shared_cache import SharedCache, cache_home, state_home
@@ -69,12 +52,12 @@ def opened_tools(
     runtimes: Collection[RuntimeName] = (),
     pythons: Mapping[Path, Path] = NO_PYTHONS,
     *,
-    progress: Progress | None = None,
+    progress: ports.Progress | None = None,
 ) -> Iterator[Tools]:
     """Returns the tools of one run, with all runtimes or those named. Artifacts in `pythons` run
     under the Python of another environment. A part of other work passes its `progress`."""
-    config, installed = subject.config, installed_runtimes()
-    found = offered(config.targets, installed, only=runtimes)
+    config, installed = subject.config, registry.installed_runtimes()
+    found = registry.offered(config.targets, installed, only=runtimes)
     # What must be closed again: counters, the context and the compilers' children.
     with (
         energy_for(config) as energy,
@@ -103,7 +86,7 @@ def opened_tools(
                 shipping=BuildDirectories(),
                 scorer=_scorer(settings),
             ),
-            reference=ReferenceRuntime(REFERENCE, runtime_named(REFERENCE).title),
+            reference=ReferenceRuntime(REFERENCE, registry.runtime_named(REFERENCE).title),
             threads=max(target.threads or default_threads() for target in config.targets),
         )
 
@@ -112,7 +95,7 @@ def opened_tools(
 def opened_gate_tools(
     settings: Settings,
     config: Config,
-    benchmarker: Callable[[Path, int], Benchmarker],
+    benchmarker: Callable[[Path, int], ports.Benchmarker],
     out: OutputDirectory,
     rules: GateRules | None = None,
 ) -> Iterator[GateTools]:
@@ -155,10 +138,10 @@ def opened_upgrade_tools(
 @contextmanager
 def _opened_context(
     settings: Settings,
-    device: Device,
+    device: ports.Device,
     out: OutputDirectory,
-    energy: EnergyCounter = NO_COUNTER,
-    progress: Progress | None = None,
+    energy: ports.EnergyCounter = ports.NO_COUNTER,
+    progress: ports.Progress | None = None,
 ) -> Iterator[RunContext]:
     """Returns the context, with an empty working directory. When the run ends only its logs stay,
     because errors in the report name them. After an exception everything stays."""
@@ -199,19 +182,19 @@ def model_source(
     )
 
 
-def _device(config: Config, installed: Installed) -> ThisMachine:
+def _device(config: Config, installed: registry.Installed) -> ThisMachine:
     kinds = {target.kind for target in config.targets}
     return ThisMachine("cuda" if kinds == {"cuda"} else "llvm", installed.versions())
 
 
 @contextmanager
 def _opened_compilers(
-    installed: Installed, workdir: Path, config: Config, seed: int
+    installed: registry.Installed, workdir: Path, config: Config, seed: int
 ) -> Iterator[dict[RuntimeName, OpenCompiler]]:
     limit_seconds = build_seconds(config.budget)
     with ExitStack() as stack:
         compilers = {}
-        for runtime in filter(tunes, installed.runtimes):
+        for runtime in filter(registry.tunes, installed.runtimes):
             scratch = workdir / "compile" / runtime.name
             compiler = runtime.compiler(scratch, seed=seed, limit_seconds=limit_seconds)
             compilers[runtime.name] = stack.enter_context(closing(compiler))
@@ -219,8 +202,8 @@ def _opened_compilers(
 
 
 def _saving_builders(
-    installed: Installed, workdir: Path, config: Config, seed: int
-) -> dict[RuntimeName, Builder]:
+    installed: registry.Installed, workdir: Path, config: Config, seed: int
+) -> dict[RuntimeName, ports.Builder]:
     limit_seconds = build_seconds(config.budget)
     return {
         runtime.name: SavingBuilder(
@@ -230,7 +213,7 @@ def _saving_builders(
             limit_seconds=limit_seconds,
             libraries=config.custom_operators,
         )
-        for runtime in filter(saves, installed.runtimes)
+        for runtime in filter(registry.saves, installed.runtimes)
     }
 
 
@@ -267,7 +250,7 @@ def _index(subject: Subject, origin: RecordOrigin) -> SharedCache:
     )
 
 
-def _scorer(settings: Settings) -> Scorer | None:
+def _scorer(settings: Settings) -> ports.Scorer | None:
     return ScoringCommand(settings.metric_command) if settings.metric_command else None
 
 
@@ -276,12 +259,12 @@ def judging_rules(settings: Settings, review: Review) -> GateRules:
     return _rules(review.waivers, review.config, SystemClock(), settings)
 
 
-def _rules(waivers: Waivers, config: Config, clock: Clock, settings: Settings) -> GateRules:
+def _rules(waivers: Waivers, config: Config, clock: ports.Clock, settings: Settings) -> GateRules:
     policies = policies_under(waivers, today(clock), settings.metric_margin)
     return GateRules(gate=config.gate, policies=policies)
 
 
-def _origin(installed: Installed, subject: Subject, context: RunContext) -> RecordOrigin:
+def _origin(installed: registry.Installed, subject: Subject, context: RunContext) -> RecordOrigin:
     return RecordOrigin(
         device=context.device.fingerprint(),
         toolchain=installed.tuning.toolchain(),
@@ -296,7 +279,7 @@ def _tuner(
     subject: Subject,
     context: RunContext,
     workdir: Path,
-) -> Tuner:
+) -> ports.Tuner:
     return EngineTuner(
         config=subject.config,
         origin=origin,

@@ -12,24 +12,15 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.ci import protocol
 from tunegate.ci.host_files import PREFIX
-from tunegate.ci.protocol import (
-    Annotation,
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Links,
-    Usual,
-)
 from tunegate.errors import ConfigError
 
 SECRET = "a-secret-that-no-text-shows"  # noqa: S105 -- no secret of anybody's
 """The value for each variable that holds a token."""
 _HOSTILE = "x\n::error::planted\r\n\x1b[0Ksection_start:1:a\r\x1b[0K%0A/merge \u2028 <b>"
 _BASE, _HEAD = "a" * 40, "b" * 40
-_REQUEST = JobEvent(revisions=Usual(), pull_request=7)
+_REQUEST = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7)
 Tokens = Mapping[str, str]
 
 
@@ -38,11 +29,11 @@ class HostRule(msgspec.Struct, frozen=True, kw_only=True):
     variables that hold its tokens; '' if the rule is kept."""
 
     name: str
-    problem: Callable[[type[CiHost], Tokens], str]
+    problem: Callable[[type[protocol.CiHost], Tokens], str]
 
 
-def _methods(host: type[CiHost], tokens: Tokens) -> str:
-    for name, method in inspect.getmembers(CiHost, inspect.isfunction):
+def _methods(host: type[protocol.CiHost], tokens: Tokens) -> str:
+    for name, method in inspect.getmembers(protocol.CiHost, inspect.isfunction):
         if name.startswith("_"):
             continue
         wanted = list(inspect.signature(method).parameters)
@@ -52,33 +43,39 @@ def _methods(host: type[CiHost], tokens: Tokens) -> str:
     return ""
 
 
-def _elsewhere(host: type[CiHost], tokens: Tokens) -> str:
+def _elsewhere(host: type[protocol.CiHost], tokens: Tokens) -> str:
     if host.is_here({}) is not False:
         return "it is here where no variable says so"
-    if host(tokens).links(Path("out")) != Links():
+    if host(tokens).links(Path("out")) != protocol.Links():
         return "it knows an address that no variable says"
     return ""
 
 
-def _no_event(host: type[CiHost], tokens: Tokens) -> str:
+def _no_event(host: type[protocol.CiHost], tokens: Tokens) -> str:
     try:
-        event = host(tokens).event(AskedRevisions())
+        event = host(tokens).event(protocol.AskedRevisions())
     except ConfigError as error:
         return "a refusal is more than one line" if "\n" in str(error) else ""
-    return "" if isinstance(event.revisions, Usual) else "it compares commits that nothing names"
+    return (
+        ""
+        if isinstance(event.revisions, protocol.Usual)
+        else "it compares commits that nothing names"
+    )
 
 
-def _named_revisions(host: type[CiHost], tokens: Tokens) -> str:
-    event = host(tokens).event(AskedRevisions(base=_BASE, head=_HEAD))
+def _named_revisions(host: type[protocol.CiHost], tokens: Tokens) -> str:
+    event = host(tokens).event(protocol.AskedRevisions(base=_BASE, head=_HEAD))
     if event.zone == "main":
         return "whoever names both revisions writes the main zone"
     return "" if event.pull_request is None else "whoever names both revisions has a pull request"
 
 
-def _one_line_each(host: type[CiHost], tokens: Tokens) -> str:
-    annotation = Annotation(level="error", title=_HOSTILE, text=_HOSTILE, file=_HOSTILE, line=1)
+def _one_line_each(host: type[protocol.CiHost], tokens: Tokens) -> str:
+    annotation = protocol.Annotation(
+        level="error", title=_HOSTILE, text=_HOSTILE, file=_HOSTILE, line=1
+    )
     outputs = {"verdict": "pass", "changed": _HOSTILE}
-    report = JobReport(outputs=outputs, annotations=[annotation] * 2, summary=_HOSTILE)
+    report = protocol.JobReport(outputs=outputs, annotations=[annotation] * 2, summary=_HOSTILE)
     out, log = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(log):
         host(tokens).tell(report)
@@ -89,17 +86,17 @@ def _one_line_each(host: type[CiHost], tokens: Tokens) -> str:
     return "a text of an annotation is an instruction" if planted else ""
 
 
-def _own_files(host: type[CiHost], tokens: Tokens) -> str:
+def _own_files(host: type[protocol.CiHost], tokens: Tokens) -> str:
     with tempfile.TemporaryDirectory() as made, redirect_stdout(io.StringIO()):
         with redirect_stderr(io.StringIO()):
             host(tokens).tell(
-                JobReport(outputs={"verdict": "pass"}, summary="s", directory=Path(made))
+                protocol.JobReport(outputs={"verdict": "pass"}, summary="s", directory=Path(made))
             )
         foreign = [each.name for each in Path(made).iterdir() if not each.name.startswith(PREFIX)]
     return f"the file {foreign[0]} does not begin with {PREFIX}" if foreign else ""
 
 
-def _literal_output(host: type[CiHost], tokens: Tokens) -> str:
+def _literal_output(host: type[protocol.CiHost], tokens: Tokens) -> str:
     stream = io.StringIO()
     with redirect_stdout(stream), host(tokens).literal_output():
         stream.write("names of a pull request\n")
@@ -107,11 +104,11 @@ def _literal_output(host: type[CiHost], tokens: Tokens) -> str:
     return "" if bool(began) == bool(ended) else "what it switches off stays off, or was never off"
 
 
-def _refused_comment(host: type[CiHost], tokens: Tokens) -> str:
-    for event in (_REQUEST, JobEvent(revisions=Usual())):
+def _refused_comment(host: type[protocol.CiHost], tokens: Tokens) -> str:
+    for event in (_REQUEST, protocol.JobEvent(revisions=protocol.Usual())):
         try:
             host(tokens).comment(event, "o", "report")
-        except HostRefusedError as error:
+        except protocol.HostRefusedError as error:
             if SECRET in str(error):
                 return "a refusal shows a token"
     return "its text shows a token" if SECRET in repr(host(tokens)) else ""

@@ -15,20 +15,10 @@ from pathlib import Path
 
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Finding, Verdict
+from tunegate.ci import protocol
 from tunegate.ci.comments import with_links
 from tunegate.ci.job import stopped
 from tunegate.ci.job_results import report_to_host
-from tunegate.ci.protocol import (
-    Annotation,
-    FinishedRun,
-    FinishedRunHost,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Level,
-    NothingToReportError,
-    Usual,
-)
 from tunegate.errors import PASS, UNFIT, ArtifactError, TunegateError
 from tunegate.redaction import redacted, secrets_of
 from tunegate.regular_files import opened_inside
@@ -45,7 +35,10 @@ _NAME = "fork"
 
 
 def comment_on_fork(
-    host: FinishedRunHost, environment: Mapping[str, str], directory: Path, when: CommentWhen
+    host: protocol.FinishedRunHost,
+    environment: Mapping[str, str],
+    directory: Path,
+    when: CommentWhen,
 ) -> int:
     """Comments, and returns the exit code. `directory` has the files of the fork's run."""
     try:
@@ -56,27 +49,29 @@ def comment_on_fork(
                 host, environment, f"the run of {run.source} kept no verdict.json"
             )
         return _comment(host, environment, run, verdict, when)
-    except NothingToReportError as nothing:
+    except protocol.NothingToReportError as nothing:
         return _report_no_comment(host, environment, str(nothing))
-    except HostRefusedError as refused:
+    except protocol.HostRefusedError as refused:
         return _report_no_comment(host, environment, str(refused), "error", UNFIT)
     except TunegateError as error:
         return stopped(host, environment, Path(), (error.exit_code, str(error), None, ()))
 
 
 def _comment(
-    host: FinishedRunHost,
+    host: protocol.FinishedRunHost,
     environment: Mapping[str, str],
-    run: FinishedRun,
+    run: protocol.FinishedRun,
     verdict: Verdict,
     when: CommentWhen,
 ) -> int:
     text = with_links(render(verdict, source=run.source, tip=run.tip), run.links)
     outputs = {"verdict": UNVERIFIED, "claimed": verdict.status}
-    report_to_host(host, JobReport(outputs=outputs, summary=text), None)
+    report_to_host(host, protocol.JobReport(outputs=outputs, summary=text), None)
     if when == "never":
         return PASS
-    event = JobEvent(revisions=Usual(), pull_request=run.pull_request, tip=run.tip)
+    event = protocol.JobEvent(
+        revisions=protocol.Usual(), pull_request=run.pull_request, tip=run.tip
+    )
     is_quiet = when != "always" and not verdict.findings
     is_quiet = is_quiet or (when == "on-alert" and verdict.exit_code == PASS)
     host.comment(event, _NAME, text, updates_only=is_quiet)
@@ -84,15 +79,17 @@ def _comment(
 
 
 def _report_no_comment(
-    host: FinishedRunHost,
+    host: protocol.FinishedRunHost,
     environment: Mapping[str, str],
     text: str,
-    level: Level = "notice",
+    level: protocol.Level = "notice",
     exit_code: int = PASS,
 ) -> int:
     said = redacted(f"no comment: {text}", secrets_of(environment))
-    annotation = Annotation(level=level, title="tunegate", text=said)
-    report_to_host(host, JobReport(outputs={"verdict": ""}, annotations=[annotation]), None)
+    annotation = protocol.Annotation(level=level, title="tunegate", text=said)
+    report_to_host(
+        host, protocol.JobReport(outputs={"verdict": ""}, annotations=[annotation]), None
+    )
     return exit_code
 
 

@@ -15,28 +15,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from tunegate import errors
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.ci.protocol import (
-    AgentCommand,
-    Annotation,
-    CiHost,
-    JobProgress,
-    JobReport,
-    Level,
-    Outcome,
-)
-from tunegate.errors import (
-    CANCELLED,
-    INCONCLUSIVE,
-    NO_BASELINE,
-    PASS,
-    ArtifactError,
-    ConfigKey,
-    OutputError,
-    OutputInUseError,
-)
+from tunegate.ci import protocol
 from tunegate.redaction import redacted, secrets_of
 from tunegate.regular_files import read_regular
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
@@ -50,7 +33,7 @@ _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 _MATRICES = ("matrix.json", "measure-matrix.json")
 _FILES = ("verdict.json", "changes.json", *_MATRICES, "report.md", "report.html")
 _EMPTY_MATRIX = '{"include": []}'
-_LEVELS: dict[str, Level] = {
+_LEVELS: dict[str, protocol.Level] = {
     "fail": "error",
     "error": "error",
     "invalid-env": "error",
@@ -86,12 +69,12 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             "changed": json.dumps(changed, ensure_ascii=False),
         }
 
-    def annotations(self, repository: Path, config: Path) -> list[Annotation]:
+    def annotations(self, repository: Path, config: Path) -> list[protocol.Annotation]:
         """Returns the annotations: loosened rules first, at their line of the configuration; then
         findings that need attention, and errors that grew for nothing, at their model."""
         if self.verdict is None:
             return []
-        level: Level = "error" if self.verdict.policy_fails else "warning"
+        level: protocol.Level = "error" if self.verdict.policy_fails else "warning"
         policy = [
             _policy_annotation(change, level, repository, config)
             for change in self.verdict.policy_changes
@@ -133,7 +116,7 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
     )
     return Results(
         out=out,
-        status=verdict.status if verdict else "error" if exit_code != PASS else "",
+        status=verdict.status if verdict else "error" if exit_code != errors.PASS else "",
         verdict=verdict,
         changes=_read_if_valid(out / "changes.json", ChangeSet)
         if "changes.json" in written
@@ -157,13 +140,13 @@ def _text(path: Path) -> str:
 
 
 def _policy_annotation(
-    change: PolicyChange, level: Level, repository: Path, config: Path
-) -> Annotation:
+    change: PolicyChange, level: protocol.Level, repository: Path, config: Path
+) -> protocol.Annotation:
     is_of_file = change.key.endswith((".yaml", ".yml"))
     file = repository / change.key if is_of_file else config
-    place = place_of(ConfigKey(str(file), "" if is_of_file else change.key), Path())
+    place = place_of(errors.ConfigKey(str(file), "" if is_of_file else change.key), Path())
     name, line = place or ("", 0)
-    return Annotation(
+    return protocol.Annotation(
         level=level,
         title="tunegate: policy-change",
         text=described_change(change),
@@ -172,9 +155,9 @@ def _policy_annotation(
     )
 
 
-def _annotation(finding: Finding, repository: Path) -> Annotation:
+def _annotation(finding: Finding, repository: Path) -> protocol.Annotation:
     """Returns a finding's annotation at the first line of the model, whose lines nobody reads."""
-    return Annotation(
+    return protocol.Annotation(
         level=_LEVELS[finding.status],
         title=f"tunegate: {finding.model} on {finding.target}",
         text=f"{finding.status}: {finding.reason}",
@@ -183,8 +166,8 @@ def _annotation(finding: Finding, repository: Path) -> Annotation:
     )
 
 
-def _moved_annotation(finding: Finding, said: str, repository: Path) -> Annotation:
-    return Annotation(
+def _moved_annotation(finding: Finding, said: str, repository: Path) -> protocol.Annotation:
+    return protocol.Annotation(
         level="warning",
         title=f"tunegate: {ERROR_MOVED}",
         text=said,
@@ -201,14 +184,14 @@ def _file(finding: Finding, repository: Path) -> str:
 def _read_if_valid(path: Path, kind: type[_Artifact]) -> _Artifact | None:
     try:
         return artifact_io.read(path, kind)
-    except ArtifactError:
+    except errors.ArtifactError:
         return None
 
 
 # Reports to a CI, with a directory for its files if there is one of ours.
 
 
-def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
+def report_to_host(host: protocol.CiHost, report: protocol.JobReport, out: Path | None) -> None:
     """Reports to the host. Its files go to the directory of the results, if our command made it and
     no other run is in it: the job may have failed because the directory is somebody else's. None
     for no files."""
@@ -219,7 +202,7 @@ def report_to_host(host: CiHost, report: JobReport, out: Path | None) -> None:
             problem = told_by_agent(command, os.environ) if command else ""
             if problem:
                 sys.stderr.write(f"tunegate: the report is not shown beside the job: {problem}\n")
-        except OutputError as error:
+        except errors.OutputError as error:
             sys.stderr.write(f"tunegate: {error}\n")
         except Exception as error:  # noqa: BLE001 -- whatever a host of others does
             sys.stderr.write(f"tunegate: the CI was not told ({type(error).__name__})\n")
@@ -230,26 +213,28 @@ def _open_directory(stack: ExitStack, out: Path | None) -> Path | None:
         return None
     try:
         return stack.enter_context(opened_output(out, "ci")).path
-    except (OutputError, OutputInUseError):
+    except (errors.OutputError, errors.OutputInUseError):
         return None
 
 
 # The progress of a judging job, for a CI that shows it beside the commit. Pure.
 
 
-def concluded(begun: JobProgress, exit_code: int, verdict: Verdict | None) -> JobProgress:
+def concluded(
+    begun: protocol.JobProgress, exit_code: int, verdict: Verdict | None
+) -> protocol.JobProgress:
     """Returns the end of what has begun, also for a run without a verdict."""
     return msgspec.structs.replace(
         begun, outcome=_outcome(exit_code, verdict), title=_title(exit_code, verdict)
     )
 
 
-def _outcome(exit_code: int, verdict: Verdict | None) -> Outcome:
-    if exit_code == CANCELLED:
+def _outcome(exit_code: int, verdict: Verdict | None) -> protocol.Outcome:
+    if exit_code == errors.CANCELLED:
         return "cancelled"
-    if exit_code in {INCONCLUSIVE, NO_BASELINE} or _fails_for_rules_alone(verdict):
+    if exit_code in {errors.INCONCLUSIVE, errors.NO_BASELINE} or _fails_for_rules_alone(verdict):
         return "waits"
-    if exit_code != PASS or verdict is None:
+    if exit_code != errors.PASS or verdict is None:
         return "failed"
     return "passed" if verdict.findings or verdict.policy_changes else "nothing to check"
 
@@ -286,10 +271,10 @@ class JobProblem(msgspec.Struct, frozen=True):
     exit_code: int
     place: ConfigPlace | None = None
 
-    def annotation(self) -> Annotation:
+    def annotation(self) -> protocol.Annotation:
         file, line = self.place or ("", 0)
         text = "\n".join(self.lines)
-        return Annotation(level="error", title="tunegate", text=text, file=file, line=line)
+        return protocol.Annotation(level="error", title="tunegate", text=text, file=file, line=line)
 
     def markdown(self) -> str:
         """Returns the page in Markdown, in which quoted text stays text."""
@@ -328,7 +313,7 @@ class ConfigPlace(NamedTuple):
     line: int
 
 
-def place_of(about: ConfigKey | None, workspace: Path) -> ConfigPlace | None:
+def place_of(about: errors.ConfigKey | None, workspace: Path) -> ConfigPlace | None:
     """Returns the file and line to show it at, None if it is about no file of the workspace."""
     if about is None:
         return None
@@ -348,7 +333,7 @@ _LIMIT_SECONDS = 60.0
 _NOWHERE = "/"
 
 
-def told_by_agent(command: AgentCommand, environment: Mapping[str, str]) -> str:
+def told_by_agent(command: protocol.AgentCommand, environment: Mapping[str, str]) -> str:
     """Asks the agent. Returns why it failed, without its output; '' if it did not."""
     program = _program(command, environment.get("PATH", ""))
     if program is None:
@@ -372,7 +357,7 @@ def told_by_agent(command: AgentCommand, environment: Mapping[str, str]) -> str:
     return f"{command.program} exited with {done.returncode}" if done.returncode else ""
 
 
-def _program(command: AgentCommand, searched: str) -> str | None:
+def _program(command: protocol.AgentCommand, searched: str) -> str | None:
     places = [command.directory, *searched.split(os.pathsep)]
     absolute = [place for place in places if Path(place).is_absolute()]
     return shutil.which(command.program, path=os.pathsep.join(absolute)) if absolute else None

@@ -8,16 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from tunegate.ci import protocol
 from tunegate.ci.host_files import log_annotations, write_host_file, write_host_json
-from tunegate.ci.protocol import (
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Links,
-    Usual,
-)
 
 _ADDRESS = "BUILD_URL"
 
@@ -33,19 +25,19 @@ class NoCiHost:
         """Returns False: it is chosen if no other host is."""
         return False
 
-    def event(self, asked: AskedRevisions) -> JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the usual revisions, and the cache that the configuration names."""
-        return JobEvent(revisions=Usual(), zone="")
+        return protocol.JobEvent(revisions=protocol.Usual(), zone="")
 
-    def links(self, out: Path) -> Links:
+    def links(self, out: Path) -> protocol.Links:
         """Returns the link in a variable that many CIs set."""
-        return Links(run=self._environment.get(_ADDRESS, ""))
+        return protocol.Links(run=self._environment.get(_ADDRESS, ""))
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Changes nothing: nobody reads commands from the output."""
         return nullcontext()
 
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         """Reports annotations in the log, and outputs, annotations and the summary in files."""
         log_annotations(report.annotations)
         if report.directory is None:
@@ -56,10 +48,10 @@ class NoCiHost:
         write_host_file(report.directory, "summary.md", report.summary)
 
     def comment(
-        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
         """Does nothing: there is nothing to comment on."""
-        raise HostRefusedError("no CI says which pull request this is")
+        raise protocol.HostRefusedError("no CI says which pull request this is")
 
 
-_: type[CiHost] = NoCiHost
+_: type[protocol.CiHost] = NoCiHost

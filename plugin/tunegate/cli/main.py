@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tunegate import __version__
+from tunegate import __version__, errors
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.cli.ci_option import AskedJob, asked_job
@@ -24,16 +24,6 @@ from tunegate.cli.help_pages import page
 from tunegate.cli.parse import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
 from tunegate.cli.unexpected import Ending, as_full_disk, explained, was_cancelled
-from tunegate.errors import (
-    BUG,
-    CANCELLED,
-    FAIL,
-    PASS,
-    ArtifactError,
-    CancelledError,
-    ConfigError,
-    TunegateError,
-)
 from tunegate.redaction import redacted, secrets_of
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
@@ -55,7 +45,7 @@ def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
 
     try:
         host = command_host(job.ci, os.environ, is_named=job.is_named, is_json=job.is_json)
-    except TunegateError as error:
+    except errors.TunegateError as error:
         return _report(Ending(error.exit_code, str(error)))
     if host is None:
         return _report(carried_out(arguments))
@@ -91,7 +81,7 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
         with cancellable():
             if shown := page(arguments):
                 sys.stdout.write(shown)
-                return Ending(PASS)
+                return Ending(errors.PASS)
             asked = parse(arguments)
             _begin(talk, asked.options.common, arguments)
             return Ending(_carry_out(asked))
@@ -138,17 +128,23 @@ def _handler(reference: str) -> Callable[[Options], int]:
 def _ending_of_error(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(asked))
-    is_of_cancel = was_cancelled(error) and not isinstance(error, CancelledError)
-    if isinstance(error, TunegateError) and not is_of_cancel:
-        if isinstance(error, ConfigError):
+    is_of_cancel = was_cancelled(error) and not isinstance(error, errors.CancelledError)
+    if isinstance(error, errors.TunegateError) and not is_of_cancel:
+        if isinstance(error, errors.ConfigError):
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))
     ending = explained(error)
-    if ending.exit_code == CANCELLED and asked is not None and asked.command.replaces_verdict:
-        return Ending(CANCELLED, f"cancelled: {_kept_of(asked.options.common.out)}")
-    if ending.exit_code != BUG:
+    if (
+        ending.exit_code == errors.CANCELLED
+        and asked is not None
+        and asked.command.replaces_verdict
+    ):
+        return Ending(errors.CANCELLED, f"cancelled: {_kept_of(asked.options.common.out)}")
+    if ending.exit_code != errors.BUG:
         return ending
-    return Ending(BUG, f"{ending.problem}. Please report it with {_report_of(error, talk.log)}.")
+    return Ending(
+        errors.BUG, f"{ending.problem}. Please report it with {_report_of(error, talk.log)}."
+    )
 
 
 def _kept_of(out: Path) -> str:
@@ -187,16 +183,16 @@ def _report_of(error: BaseException, kept: LogFile | None) -> str:
 def as_written(exit_code: int, asked: Parsed) -> int:
     """Returns the exit code. Raises TunegateError, a bug of ours, if no written verdict has it."""
     if not asked.command.judges:
-        if exit_code == FAIL:
-            raise TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
+        if exit_code == errors.FAIL:
+            raise errors.TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
         return exit_code
     try:
         verdict = artifact_io.read(asked.options.common.out / "verdict.json", Verdict)
-    except ArtifactError as error:
-        raise TunegateError(_bug(exit_code, str(error))) from error
-    if verdict.exit_code != exit_code or (exit_code == FAIL) != (verdict.status == "fail"):
+    except errors.ArtifactError as error:
+        raise errors.TunegateError(_bug(exit_code, str(error))) from error
+    if verdict.exit_code != exit_code or (exit_code == errors.FAIL) != (verdict.status == "fail"):
         said = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
-        raise TunegateError(_bug(exit_code, said))
+        raise errors.TunegateError(_bug(exit_code, said))
     return exit_code
 
 

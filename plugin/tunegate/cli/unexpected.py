@@ -10,17 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tunegate.errors import (
-    BUG,
-    CANCELLED,
-    UNFIT,
-    USAGE,
-    CancelledError,
-    ConfigError,
-    ConfigKey,
-    EnvironmentUnfitError,
-    RevisionError,
-)
+from tunegate import errors
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
@@ -29,7 +19,7 @@ _LONGEST = 300
 class Ending(NamedTuple):
     exit_code: int
     problem: str = ""
-    about: ConfigKey | None = None
+    about: errors.ConfigKey | None = None
     others: tuple[str, ...] = ()
 
     @property
@@ -41,11 +31,15 @@ class Ending(NamedTuple):
 def explained(error: BaseException) -> Ending:
     """Returns the ending: machine trouble is an unfit environment, anything else a bug of ours."""
     if was_cancelled(error):
-        return Ending(CANCELLED, "cancelled; what was finished is kept")
+        return Ending(errors.CANCELLED, "cancelled; what was finished is kept")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return Ending(USAGE, f"a name is longer than this machine takes ({named(error)})")
+        return Ending(errors.USAGE, f"a name is longer than this machine takes ({named(error)})")
     trouble = _trouble(error)
-    return Ending(UNFIT, trouble) if trouble else Ending(BUG, f"a bug of tunegate ({named(error)})")
+    return (
+        Ending(errors.UNFIT, trouble)
+        if trouble
+        else Ending(errors.BUG, f"a bug of tunegate ({named(error)})")
+    )
 
 
 def was_cancelled(error: BaseException | None) -> bool:
@@ -108,14 +102,14 @@ _FULL_BYTES = 1024**2
 def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
     """Returns the error itself, or, where a disk is full, an error about that. `directories` are
     what the run writes to. A cancelled run, and what the user can mend, stay what they are."""
-    if isinstance(error, (CancelledError, ConfigError, RevisionError)):
+    if isinstance(error, (errors.CancelledError, errors.ConfigError, errors.RevisionError)):
         return error
     lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)
     full = next((place for place in directories if _free_bytes(place) < _FULL_BYTES), None)
     if lacking is None and full is None:
         return error
     where = full or (lacking.filename if lacking is not None else None)
-    return EnvironmentUnfitError(
+    return errors.EnvironmentUnfitError(
         f"a disk is full{f', that of {where}' if where else ''} ({_first_line(error)}). What was "
         "finished is kept. Make room, or choose another place with --out or TMPDIR, and run again."
     )

@@ -21,26 +21,13 @@ from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
-from tunegate.tune.compiler_protocol import (
-    BuildModel,
-    Built,
-    CheckArtifact,
-    CheckReply,
-    CompileReply,
-    CompileRequest,
-    ExportDatabase,
-    Exported,
-    Imported,
-    ImportSchedules,
-    ListTasks,
-    MendBuild,
-    Mended,
-    Tasks,
-)
+from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed, ModelFile
 from tunegate_cache.format.records import WorkloadKey
 
-Request = CompileRequest | CheckArtifact | MendBuild
+Request = (
+    compiler_protocol.CompileRequest | compiler_protocol.CheckArtifact | compiler_protocol.MendBuild
+)
 
 _Reply = TypeVar("_Reply")
 
@@ -49,7 +36,9 @@ _open_model: tuple[ModelFile, OpenModel] | None = None
 _last_build: ModelBuild | None = None
 
 
-def handle_request(request: Request) -> CompileReply | CheckReply:
+def handle_request(
+    request: Request,
+) -> compiler_protocol.CompileReply | compiler_protocol.CheckReply:
     """Serves one request. A model that cannot be compiled is a reply, not a crash."""
     return reply_or_failure(lambda: _serve(request), _path(request), _precision_name(request))
 
@@ -73,24 +62,24 @@ def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _R
         return Failed(f"{path}: {problem}.", model=True, compiler=True, memory=True)
 
 
-def _serve(request: Request) -> CompileReply | CheckReply:
+def _serve(request: Request) -> compiler_protocol.CompileReply | compiler_protocol.CheckReply:
     match request:
-        case ListTasks():
+        case compiler_protocol.ListTasks():
             return _list_tasks(request)
-        case BuildModel():
+        case compiler_protocol.BuildModel():
             return _build(request)
-        case CheckArtifact():
+        case compiler_protocol.CheckArtifact():
             return check_numbers(request)
-        case MendBuild():
+        case compiler_protocol.MendBuild():
             return _mend(request)
-        case ExportDatabase():
+        case compiler_protocol.ExportDatabase():
             return _export_database(request)
-        case ImportSchedules():
+        case compiler_protocol.ImportSchedules():
             return _import_schedules(request)
 
 
 def _precision_name(request: Request) -> str:
-    if not isinstance(request, BuildModel):
+    if not isinstance(request, compiler_protocol.BuildModel):
         return FLOAT32
     form = form_for(request.target, request.settings) if request.launch else None
     return form.title if form is not None else request.precision
@@ -98,32 +87,34 @@ def _precision_name(request: Request) -> str:
 
 def _path(request: Request) -> str:
     match request:
-        case CheckArtifact(directory=directory):
+        case compiler_protocol.CheckArtifact(directory=directory):
             return Path(directory).name
-        case MendBuild(build=build):
+        case compiler_protocol.MendBuild(build=build):
             return build.model.path
         case _:
             return request.model.path
 
 
-def _list_tasks(request: ListTasks) -> Tasks:
+def _list_tasks(request: compiler_protocol.ListTasks) -> compiler_protocol.Tasks:
     functions = _open(request).functions
-    return Tasks(tuple(merged_tasks(functions, request.model.path, request.target)))
+    return compiler_protocol.Tasks(
+        tuple(merged_tasks(functions, request.model.path, request.target))
+    )
 
 
-def _export_database(request: ExportDatabase) -> Exported:
+def _export_database(request: compiler_protocol.ExportDatabase) -> compiler_protocol.Exported:
     target = tvm_target(request.target)
     functions = _open(request).functions
     return export_database(functions, request.records, target.target, Path(request.directory))
 
 
-def _import_schedules(request: ImportSchedules) -> Imported:
+def _import_schedules(request: compiler_protocol.ImportSchedules) -> compiler_protocol.Imported:
     target = tvm_target(request.target)
     functions = _open(request).functions
-    return Imported(tuple(import_schedules(functions, request.foreign, target)))
+    return compiler_protocol.Imported(tuple(import_schedules(functions, request.foreign, target)))
 
 
-def _open(request: CompileRequest) -> OpenModel:
+def _open(request: compiler_protocol.CompileRequest) -> OpenModel:
     """Opens the model, or returns the open one: a child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
     if _open_model is None or _open_model[0] != request.model:
@@ -165,7 +156,7 @@ def merged_tasks(
     ]
 
 
-def _build(request: BuildModel) -> Built:
+def _build(request: compiler_protocol.BuildModel) -> compiler_protocol.Built:
     global _last_build  # noqa: PLW0603 -- the state of this process
     require_tiles(request.precision, request.target)
     target = tvm_target(request.target)
@@ -177,8 +168,8 @@ def _build(request: BuildModel) -> Built:
     return _last_build.built
 
 
-def _mend(request: MendBuild) -> Mended:
+def _mend(request: compiler_protocol.MendBuild) -> compiler_protocol.Mended:
     if _last_build is None:
-        return Mended()
+        return compiler_protocol.Mended()
     target = tvm_target(request.build.target)
     return mended_build(request, _last_build, _open(request.build), target)

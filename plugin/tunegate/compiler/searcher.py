@@ -16,22 +16,13 @@ from tunegate.compiler.search.workload import Workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import TunegateError
+from tunegate.tune import protocol
 from tunegate.tune.prior import Prior, prior_of
-from tunegate.tune.protocol import (
-    Failed,
-    ModelFile,
-    Opened,
-    OpenModels,
-    Propose,
-    Proposed,
-    SearchReply,
-    SearchRequest,
-)
 
-Request = SearchRequest
+Request = protocol.SearchRequest
 
 
-ModelFunctions = Callable[[ModelFile, TargetConfig, Path], Sequence[ModelFunction]]
+ModelFunctions = Callable[[protocol.ModelFile, TargetConfig, Path], Sequence[ModelFunction]]
 """Returns the kernels of a model to tune. Raises ModelError."""
 
 
@@ -49,15 +40,15 @@ class Searcher:
         self._workloads: dict[str, Workload] = {}
         self._searches: dict[str, TaskSearch] = {}
 
-    def handle_request(self, request: SearchRequest) -> SearchReply:
+    def handle_request(self, request: protocol.SearchRequest) -> protocol.SearchReply:
         """Serves one request of the coordinator."""
         match request:
-            case OpenModels():
+            case protocol.OpenModels():
                 return self._open(request)
-            case Propose():
+            case protocol.Propose():
                 return self._propose(request)
 
-    def _open(self, request: OpenModels) -> SearchReply:
+    def _open(self, request: protocol.OpenModels) -> protocol.SearchReply:
         load_intrinsics(request.target.kind)
         target = tvm_target(request.target)
         self._target, self._seed = target.target, request.seed
@@ -68,18 +59,18 @@ class Searcher:
             try:
                 functions = self._functions_of(model, request.target, into)
             except TunegateError as error:
-                return Failed(str(error), model=True)
+                return protocol.Failed(str(error), model=True)
             for function in functions:
                 self._workloads.setdefault(function.workload.digest, function.workload)
-        return Opened(tuple(self._workloads), target.export_json())
+        return protocol.Opened(tuple(self._workloads), target.export_json())
 
-    def _propose(self, request: Propose) -> SearchReply:
+    def _propose(self, request: protocol.Propose) -> protocol.SearchReply:
         started = time.monotonic()
         search = self._search_of(request.workload)
         search.remember(request.known)
         search.learn(request.results)
         search.avoid(request.failed)
-        proposed: Proposed = search.propose(request.count, request.seeds)
+        proposed: protocol.Proposed = search.propose(request.count, request.seeds)
         seconds, sketches = time.monotonic() - started, search.space.sketches()
         return msgspec.structs.replace(proposed, seconds=seconds, sketches=sketches)
 
@@ -99,6 +90,6 @@ class Searcher:
 _searcher = Searcher(lambda *model: opened_model(*model).functions)
 
 
-def handle_request(request: SearchRequest) -> SearchReply:
+def handle_request(request: protocol.SearchRequest) -> protocol.SearchReply:
     """Serves one request of the coordinator."""
     return _searcher.handle_request(request)

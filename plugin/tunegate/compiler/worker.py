@@ -17,13 +17,7 @@ import msgspec
 import numpy as np
 import tvm
 
-from tunegate.compiler.build.single_kernel import (
-    SingleKernel,
-    built_kernel,
-    kernel_device,
-    sample,
-    sample_inputs,
-)
+from tunegate.compiler.build import single_kernel
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts.packing import MAIN, split_kernel
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
@@ -84,11 +78,13 @@ def handle_with_library(library: bytes, request: Measure) -> Measured:
         file.write_bytes(library)
         module = tvm.ir.load_json(request.candidate.module)
         function = tvm.runtime.load_module(str(file))
-    built = SingleKernel(function, kernel_device(_target_of(request)), split_kernel(module))
+    built = single_kernel.SingleKernel(
+        function, single_kernel.kernel_device(_target_of(request)), split_kernel(module)
+    )
     return _measure(request, built, time.monotonic() - started)
 
 
-def _measure(request: Measure, built: SingleKernel, build_seconds: float) -> Measured:
+def _measure(request: Measure, built: single_kernel.SingleKernel, build_seconds: float) -> Measured:
     number = request.candidate.number
     started = time.monotonic()
     waited_seconds = 0.0
@@ -100,7 +96,7 @@ def _measure(request: Measure, built: SingleKernel, build_seconds: float) -> Mea
             measured = _run(request, built, arguments)
             if measured.status == "wrong":
                 # An earlier candidate may have overwritten the kept inputs.
-                sample_inputs.cache_clear()
+                single_kernel.sample_inputs.cache_clear()
                 arguments = _arguments(request, built)
                 measured = _run(request, built, arguments)
     except EnvironmentUnfitError as error:
@@ -108,7 +104,7 @@ def _measure(request: Measure, built: SingleKernel, build_seconds: float) -> Mea
     except Exception as error:
         raise_lost_device(error)
         # likewise for the runtime
-        sample_inputs.cache_clear()
+        single_kernel.sample_inputs.cache_clear()
         measured = Measured(number=number, status="runtime", detail=_error_line(error))
     return msgspec.structs.replace(
         measured,
@@ -137,30 +133,30 @@ def _exit_on_hang(request: Measure) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _build(request: Measure) -> SingleKernel:
+def _build(request: Measure) -> single_kernel.SingleKernel:
     target = _target_of(request)
     load_intrinsics(str(target.kind.name))
     vectorize_elementary_functions()
     # The module was serialized by this run's own searcher, a moment ago.
     module = tvm.ir.load_json(request.candidate.module)
-    return built_kernel(module, target)
+    return single_kernel.built_kernel(module, target)
 
 
 def _target_of(request: Measure) -> Any:
     return tvm.target.Target(json.loads(request.target_json))
 
 
-def _arguments(request: Measure, built: SingleKernel) -> list[Any]:
+def _arguments(request: Measure, built: single_kernel.SingleKernel) -> list[Any]:
     """Returns the arguments of `main`, with constants packed as in a build."""
     device = built.device
     *inputs, output = request.candidate.arguments
     # An earlier candidate's output must not stand in for this one's.
-    known = sample_inputs(tuple(inputs), device, request.seed)
-    given = [*known, sample(output, device, derived(request.seed, "output"))]
+    known = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
+    given = [*known, single_kernel.sample(output, device, derived(request.seed, "output"))]
     return built.arguments(given)
 
 
-def _run(request: Measure, built: SingleKernel, arguments: list[Any]) -> Measured:
+def _run(request: Measure, built: single_kernel.SingleKernel, arguments: list[Any]) -> Measured:
     number, function, device = request.candidate.number, built.function, built.device
     started = time.perf_counter_ns()
     function[MAIN](*arguments)

@@ -9,25 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
+from tunegate.decide import slow_modes
 from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_launches
 from tunegate.decide.energy import energy_change
 from tunegate.decide.gpu_clocks import effects_in_cycles
 from tunegate.decide.guards import counted, left_out
 from tunegate.decide.inside_launch import inside, mean_effects
 from tunegate.decide.sequential import StoppingRule, decide_median, last_analysis
-from tunegate.decide.slow_modes import (
-    POINTS_PERCENT,
-    SECOND_ERROR,
-    Seen,
-    cut_off,
-    excluded_share,
-    is_clean,
-    open_shares,
-    second_look,
-    slow_cases,
-    slow_starts,
-    starts_needed,
-)
 from tunegate.decide.stalls import WANTED_BELOW_MS, may_matter
 
 TAIL_POINTS_PERCENT = 5.0
@@ -46,7 +34,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     bounds: Bounds
     median: CellDecision
     inside: tuple[Inside, ...]
-    modes: tuple[Seen, ...]
+    modes: tuple[slow_modes.Seen, ...]
     excluded: Excluded
     energy: EnergyChange | None = None
 
@@ -110,7 +98,7 @@ def _is_slower_in_cycles(launches: Sequence[Launch], rule: StoppingRule) -> bool
 
 def worst_median(rule: StoppingRule) -> float:
     """Returns the mean over launches that a slow mode must not reach."""
-    return math.log1p((rule.margin_percent + POINTS_PERCENT) / 100)
+    return math.log1p((rule.margin_percent + slow_modes.POINTS_PERCENT) / 100)
 
 
 def worst_mean(rule: StoppingRule) -> float:
@@ -132,7 +120,7 @@ def _modes(
     probes: Sequence[Launch],
     rule: StoppingRule,
     bounded: tuple[int, int],
-) -> tuple[Seen, ...]:
+) -> tuple[slow_modes.Seen, ...]:
     """Returns the slow modes by medians and by means. A launch left out for its noise still counts
     as a start if the head is slow in it; otherwise a slow mode that is also noisy would never be
     seen."""
@@ -160,12 +148,12 @@ def _seen_starts(
     probes: Sequence[float],
     worst: float,
     rare: float,
-) -> Seen | None:
+) -> slow_modes.Seen | None:
     if not usual:
         return None
     usual, others, probes = (list(map(_sure, effects)) for effects in (usual, others, probes))
-    found = Seen(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
-    limit = cut_off(rare or 1.0, found.usual, worst)
+    found = slow_modes.Seen(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
+    limit = slow_modes.cut_off(rare or 1.0, found.usual, worst)
     slow = [effect for effect in others if abs(effect - found.usual) >= limit - found.usual]
     return msgspec.structs.replace(
         found,
@@ -188,36 +176,40 @@ def _inferences(launches: Sequence[Launch]) -> int:
 
 
 def _excluded(
-    modes: Sequence[Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
+    modes: Sequence[slow_modes.Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
 ) -> Excluded:
     """Returns the shares of slow launches that all kinds of modes exclude, by the kind with the
     most slow launches."""
-    clean = not rule.rare or all(is_clean(rule.rare, seen) for seen in modes)
-    shares = [excluded_share(seen) for seen in modes]
+    clean = not rule.rare or all(slow_modes.is_clean(rule.rare, seen) for seen in modes)
+    shares = [slow_modes.excluded_share(seen) for seen in modes]
     known = [share for share in shares if share is not None]
     share = max(known) if known and len(known) == len(shares) else None
     shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
-    cut = cut_off(shown, worst.usual, worst.worst)
+    cut = slow_modes.cut_off(shown, worst.usual, worst.worst)
     return Excluded(
         asked_percent=100 * rule.rare,
         share_percent=100 * share if share is not None else None,
         confidence_percent=_CONFIDENCE_PERCENT,
         mean_percent=100 * math.expm1(worst.worst),
         starts=len(worst.effects),
-        slow=slow_starts(shown, worst),
+        slow=slow_modes.slow_starts(shown, worst),
         cut_off_percent=100 * math.expm1(cut),
         is_clean=clean,
         inferences=inferences,
-        slow_cases=slow_cases(starts, cut),
+        slow_cases=slow_modes.slow_cases(starts, cut),
     )
 
 
-def _most_slow(modes: Sequence[Seen], rare: float, usual: float) -> tuple[float, Seen]:
+def _most_slow(
+    modes: Sequence[slow_modes.Seen], rare: float, usual: float
+) -> tuple[float, slow_modes.Seen]:
     """Returns the share and the kind with the most slow launches, among those not excluded if there
     are any."""
-    unproven = [(share, seen) for seen in modes if rare for share in open_shares(rare, seen)]
+    unproven = [
+        (share, seen) for seen in modes if rare for share in slow_modes.open_shares(rare, seen)
+    ]
     asked = unproven or [(usual, seen) for seen in modes]
-    return max(asked, key=lambda pair: slow_starts(*pair))
+    return max(asked, key=lambda pair: slow_modes.slow_starts(*pair))
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:
@@ -258,7 +250,7 @@ def _about_modes(
     made = min(len(seen.effects) for seen in found.modes)
     if found.excluded.is_clean:
         return Next(starts=starts or (made,))
-    first = starts_needed(rule.rare)
+    first = slow_modes.starts_needed(rule.rare)
     if not starts and made < first:
         return Next(probes=first - made, starts=(first,))
     planned = starts or (made,)
@@ -270,7 +262,7 @@ def _about_modes(
 
 
 def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
-    wanted = [second_look(rule.rare, seen, most) for seen in found.modes]
+    wanted = [slow_modes.second_look(rule.rare, seen, most) for seen in found.modes]
     known = [each for each in wanted if each is not None]
     return max(known) if len(known) == len(wanted) else None
 
@@ -278,7 +270,7 @@ def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
 def _bounded_by(rule: StoppingRule) -> int:
     """Returns the analysis whose bounds exclude the modes by themselves, 0 if it cannot be paid
     for."""
-    wanted = starts_needed(rule.rare, SECOND_ERROR)
+    wanted = slow_modes.starts_needed(rule.rare, slow_modes.SECOND_ERROR)
     return next((size for size in rule.analyses if size >= wanted), 0)
 
 

@@ -6,17 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tunegate.artifacts import measurements
 from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.histogram import merged_histogram
-from tunegate.artifacts.measurements import (
-    CellMeasurement,
-    Comparison,
-    Excluded,
-    Inside,
-    Interval,
-    Stalls,
-)
 from tunegate.artifacts.verdicts import Status
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide import objective, stalls
@@ -42,8 +35,8 @@ class CheckResult(NamedTuple):
 
 def check_latency(
     change: ModelChange,
-    comparison: Comparison | None,
-    measured: CellMeasurement | None,
+    comparison: measurements.Comparison | None,
+    measured: measurements.CellMeasurement | None,
     built: CellBuilds | None,
     gate: GateConfig,
 ) -> CheckResult:
@@ -70,7 +63,7 @@ def check_latency(
 
 
 def check_objective(
-    measured: CellMeasurement | None, wanted: ObjectiveConfig | None
+    measured: measurements.CellMeasurement | None, wanted: ObjectiveConfig | None
 ) -> CheckResult | None:
     """Returns the check of the head's latency objective, None without an objective or a
     measurement."""
@@ -110,7 +103,7 @@ def check_size(built: CellBuilds | None, margin_percent: float | None) -> CheckR
 
 
 def check_memory(
-    measured: CellMeasurement | None, margin_percent: float | None
+    measured: measurements.CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
     """Returns the check of the peak memory of the process that runs the model."""
     launches = measured.launches if measured else ()
@@ -120,7 +113,7 @@ def check_memory(
 
 
 def check_workspace(
-    measured: CellMeasurement | None, margin_percent: float | None
+    measured: measurements.CellMeasurement | None, margin_percent: float | None
 ) -> CheckResult | None:
     """Returns the check of the memory that running adds to the loaded artifact."""
     launches = measured.launches if measured else ()
@@ -129,7 +122,9 @@ def check_workspace(
     return _check_growth("workspace", before, after, margin_percent)
 
 
-def check_metric(measured: CellMeasurement | None, margin: float) -> CheckResult | None:
+def check_metric(
+    measured: measurements.CellMeasurement | None, margin: float
+) -> CheckResult | None:
     """Returns the check of the user's own metric, None without one. Larger is better."""
     found = measured.metric if measured else None
     if found is None:
@@ -167,7 +162,7 @@ def _check_growth(
     return CheckResult("fail", growth)
 
 
-def _unfit(measured: CellMeasurement) -> str:
+def _unfit(measured: measurements.CellMeasurement) -> str:
     if measured.stopped == "invalid":
         return "; ".join(measured.notes) or "the measurement broke"
     controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measured.controls)
@@ -196,7 +191,7 @@ def _identical(change: ModelChange, built: CellBuilds) -> CheckResult:
     return CheckResult("pass", "identical build, not measured")
 
 
-def _packages(change: ModelChange, measured: CellMeasurement) -> str:
+def _packages(change: ModelChange, measured: measurements.CellMeasurement) -> str:
     """Returns the packages of an upgraded model: the measured ones, else those of the lock file."""
     return measured.packages or change.reason if change.kind == "upgraded" else ""
 
@@ -212,7 +207,7 @@ def _alone(change: ModelChange, base: Build | None) -> CheckResult:
     return CheckResult("no-baseline", reason or "the base of this model could not be built")
 
 
-def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
+def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> CheckResult:
     change = comparison.change_percent
     if change is None:
         return CheckResult("error", "measured, but there is no interval")
@@ -239,7 +234,9 @@ def _by_interval(comparison: Comparison, gate: GateConfig) -> CheckResult:
     return open_still.with_remarks(needed, *clauses)
 
 
-def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> CheckResult:
+def _passed(
+    comparison: measurements.Comparison, low: float, text: str, gate: GateConfig
+) -> CheckResult:
     margin = f"{gate.margin_percent:g}% margin"
     if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
@@ -249,7 +246,7 @@ def _passed(comparison: Comparison, low: float, text: str, gate: GateConfig) -> 
     return within.with_remarks(*assured(comparison))
 
 
-def _by_clock(comparison: Comparison, margin_percent: float) -> str:
+def _by_clock(comparison: measurements.Comparison, margin_percent: float) -> str:
     """Returns the remark on a change that comes from the GPU's clock, empty if it does not: one
     that comes with the head counts, for whoever ships it gets that clock too."""
     clocks, change = comparison.clocks, comparison.change_percent
@@ -268,7 +265,7 @@ def _by_clock(comparison: Comparison, margin_percent: float) -> str:
     )
 
 
-def _launches_to_decide(comparison: Comparison) -> str:
+def _launches_to_decide(comparison: measurements.Comparison) -> str:
     if comparison.projected_launches is None:
         return "the change lies on the margin itself"
     wanted = comparison.projected_launches
@@ -287,7 +284,7 @@ _NAMES = {
 }
 
 
-def assured(comparison: Comparison) -> tuple[str, ...]:
+def assured(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns what a pass excludes: how slow the mean and the tail can be, and which slow
     launches."""
     said = [
@@ -299,7 +296,7 @@ def assured(comparison: Comparison) -> tuple[str, ...]:
     return tuple(filter(None, said))
 
 
-def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
+def slower_inside(comparison: measurements.Comparison, gate: GateConfig) -> str:
     """Returns the tests inside a launch that failed, in words."""
     failed = [each for each in comparison.inside if each.decision == "fail"]
     told = _tests(failed)
@@ -307,7 +304,7 @@ def slower_inside(comparison: Comparison, gate: GateConfig) -> str:
     return f"slower in {told}, over {margin} (gate.tail-margin-percent)"
 
 
-def undecided(comparison: Comparison, gate: GateConfig) -> str:
+def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
     """Returns why the cell does not pass although its median does."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     spanning = [x for x in open_tests if x.change_percent.high >= gate.tail_margin_percent]
@@ -332,13 +329,13 @@ def undecided(comparison: Comparison, gate: GateConfig) -> str:
     )
 
 
-def slow_starts_clause(comparison: Comparison) -> tuple[str, ...]:
+def slow_starts_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on the slow starts that were seen, none without them."""
     found = comparison.excluded
     return (_slow(found),) if found is not None and found.slow else ()
 
 
-def stalls_clause(comparison: Comparison) -> tuple[str, ...]:
+def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on stalls that seem to come with the head, for a median that is
     undecided."""
     found = next((each.stalls for each in comparison.inside if each.stalls), ())
@@ -348,11 +345,11 @@ def stalls_clause(comparison: Comparison) -> tuple[str, ...]:
     return (_stalls_of_head(seen),)
 
 
-def _stalls_of_head(seen: Stalls) -> str:
+def _stalls_of_head(seen: measurements.Stalls) -> str:
     return f"{plural(seen.head, 'stall')} of {seen.times:g}x, where the base has {seen.base}"
 
 
-def _slow(found: Excluded) -> str:
+def _slow(found: measurements.Excluded) -> str:
     cut_off = f"{found.cut_off_percent:+.0f}%"
     said = f"{found.slow} of {found.starts} starts of the head were over {cut_off}"
     return f"{said}, {_case_words(found.slow_cases)}" if found.slow_cases else said
@@ -364,7 +361,7 @@ def _case_words(numbers: Sequence[int]) -> str:
     return f"all with {told} of inputs"
 
 
-def _inside(tests: Sequence[Inside]) -> str:
+def _inside(tests: Sequence[measurements.Inside]) -> str:
     tests = [each for each in tests if each.what not in {"mean-of-all", "first-block"}]
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
     said = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
@@ -375,7 +372,7 @@ def _inside(tests: Sequence[Inside]) -> str:
     return ", ".join(said)
 
 
-def _stalls(tests: Sequence[Inside]) -> str:
+def _stalls(tests: Sequence[measurements.Inside]) -> str:
     """Returns the stall rates that were excluded: for the smallest size, and for the largest if the
     machine's own small stalls hide more. The rates include the machine's stalls."""
     seen = next((each.stalls for each in tests if each.stalls), ())
@@ -394,7 +391,7 @@ def _bound(high_percent: float) -> str:
     return f"at most {high_percent:.0f}% slower"
 
 
-def _launches(found: Excluded | None) -> str:
+def _launches(found: measurements.Excluded | None) -> str:
     if found is None:
         return ""
     if found.share_percent is None:
@@ -407,16 +404,16 @@ def _launches(found: Excluded | None) -> str:
     return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
 
 
-def _inferences(found: Excluded | None) -> str:
+def _inferences(found: measurements.Excluded | None) -> str:
     count = found.inferences if found is not None else 0
     return f"no process ran longer than {plural(count, 'inference')}" if count else ""
 
 
-def _tests(found: Sequence[Inside]) -> str:
+def _tests(found: Sequence[measurements.Inside]) -> str:
     return ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in found)
 
 
-def _change(found: Inside) -> str:
+def _change(found: measurements.Inside) -> str:
     """Returns the change, with the stalls if they come with the head."""
     change = change_of(found.change_percent)
     seen = stalls.clearest(found.stalls)
@@ -425,11 +422,11 @@ def _change(found: Inside) -> str:
     return f"{change} with {_stalls_of_head(seen)}"
 
 
-def test_name(found: Inside) -> str:
+def test_name(found: measurements.Inside) -> str:
     """Returns the name of a test inside a launch, for use in a sentence."""
     return _NAMES[found.what]
 
 
-def change_of(change: Interval) -> str:
+def change_of(change: measurements.Interval) -> str:
     """Returns a change and its interval, in whole percent."""
     return f"{change.center:+.0f}% ({change.low:+.0f} to {change.high:+.0f}%)"

@@ -7,35 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from tunegate import errors
+from tunegate.artifacts import measurements, verdicts
 from tunegate.artifacts.builds import Build, CandidateTime, Cell, CellBuilds, RuntimeChoice
 from tunegate.artifacts.changes import ChangeSet, ModelChange
-from tunegate.artifacts.measurements import (
-    CellMeasurement,
-    Comparison,
-    MeasurementRun,
-    UnmeasuredShard,
-)
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.verdicts import (
-    EXIT_CODES,
-    CandidateOutcome,
-    Finding,
-    Status,
-    TuningSummary,
-    Verdict,
-    worst,
-)
 from tunegate.config import GateConfig
-from tunegate.decide.checks import (
-    CheckResult,
-    check_latency,
-    check_memory,
-    check_metric,
-    check_objective,
-    check_size,
-    check_workspace,
-)
+from tunegate.decide import checks
 from tunegate.decide.energy import check_energy
 from tunegate.decide.error_budget import shipped_errors
 from tunegate.decide.waiving import apply_waiver, notes
@@ -44,14 +22,14 @@ from tunegate.review.gate_rules import GateRules
 
 
 def decide_verdict(
-    comparisons: Sequence[Comparison],
-    run: MeasurementRun | None,
+    comparisons: Sequence[measurements.Comparison],
+    run: measurements.MeasurementRun | None,
     changes: ChangeSet,
-    tuning: TuningSummary,
+    tuning: verdicts.TuningSummary,
     rules: GateRules,
     *,
-    unmeasured: Sequence[UnmeasuredShard] = (),
-) -> Verdict:
+    unmeasured: Sequence[measurements.UnmeasuredShard] = (),
+) -> verdicts.Verdict:
     """Returns the verdict, with a finding for each expected cell. A cell without a result is an
     error, or the problem of its `unmeasured` shard."""
     gate, policies = rules.gate, rules.policies
@@ -60,17 +38,17 @@ def decide_verdict(
         evidence.cell: _judge(evidence, rules)
         for evidence in _evidence(comparisons, run, changes, unmeasured)
     }
-    status = worst([finding.status for finding in findings.values()])
+    status = verdicts.worst([finding.status for finding in findings.values()])
 
     # A change that loosens its own gate may fail for that alone, however fast it is.
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
-        status = worst([status, "fail"])
+        status = verdicts.worst([status, "fail"])
 
     # Waivers of the file that no slow cell used are told. Those of commits go with their change.
     used = {cell: finding.status != "pass" for cell, finding in findings.items()}
     filed = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
-    return Verdict(
+    return verdicts.Verdict(
         status=status,
         exit_code=_exit_code(status, gate),
         findings=tuple(findings.values()),
@@ -89,17 +67,17 @@ class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     change: ModelChange
     cell: Cell
-    comparison: Comparison | None
-    measured: CellMeasurement | None
+    comparison: measurements.Comparison | None
+    measured: measurements.CellMeasurement | None
     built: CellBuilds | None
-    unmeasured: UnmeasuredShard | None
+    unmeasured: measurements.UnmeasuredShard | None
 
 
 def _evidence(
-    comparisons: Sequence[Comparison],
-    run: MeasurementRun | None,
+    comparisons: Sequence[measurements.Comparison],
+    run: measurements.MeasurementRun | None,
     changes: ChangeSet,
-    unmeasured: Sequence[UnmeasuredShard],
+    unmeasured: Sequence[measurements.UnmeasuredShard],
 ) -> Iterator[_Evidence]:
     compared = {comparison.cell: comparison for comparison in comparisons}
     measured = {cell.cell: cell for cell in run.cells} if run is not None else {}
@@ -121,10 +99,10 @@ def _policy_fails(changes: ChangeSet, gate: GateConfig) -> bool:
     return weakened and gate.policy_changes == "fail"
 
 
-def _exit_code(status: Status, gate: GateConfig) -> int:
+def _exit_code(status: verdicts.Status, gate: GateConfig) -> int:
     if status == "inconclusive" and gate.inconclusive == "warn":
         return errors.PASS
-    return EXIT_CODES[status]
+    return verdicts.EXIT_CODES[status]
 
 
 def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
@@ -135,26 +113,26 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
-def _judge(known: _Evidence, rules: GateRules) -> Finding:
+def _judge(known: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
     comparison, measured, built = known.comparison, known.measured, known.built
     # The latency comes first: without a measurement the reason for that stands in its place. Only
     # it can be waived.
     if known.change.kind == "unreadable":
-        latency = CheckResult("error", known.change.reason)
+        latency = checks.CheckResult("error", known.change.reason)
     elif known.unmeasured is not None:
-        latency = CheckResult(known.unmeasured.status, known.unmeasured.reason)
+        latency = checks.CheckResult(known.unmeasured.status, known.unmeasured.reason)
     else:
-        latency = check_latency(known.change, comparison, measured, built, gate)
+        latency = checks.check_latency(known.change, comparison, measured, built, gate)
     latency = apply_waiver(latency, comparison, known.cell, rules)
 
     # The worst check decides. The reason names every check that says so, and always the latency's;
     # the remarks repeat what is beside it.
     others = [*_other_checks(known, rules)]
-    status = worst([check.status for check in (latency, *others)])
+    status = verdicts.worst([check.status for check in (latency, *others)])
     beside = [check.reason for check in others if check.status == status]
     reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
-    return Finding(
+    return verdicts.Finding(
         model=known.cell.model,
         target=known.cell.target,
         status=status,
@@ -175,17 +153,17 @@ def _judge(known: _Evidence, rules: GateRules) -> Finding:
     )
 
 
-def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
+def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
     """Yields the results of the checks beside the latency."""
     gate, policies = rules.gate, rules.policies
     comparison, measured, built = known.comparison, known.measured, known.built
     others = (
-        check_objective(measured, policies.objectives.get(known.cell.model)),
-        check_size(built, gate.size_margin_percent),
-        check_memory(measured, gate.memory_margin_percent),
-        check_workspace(measured, gate.workspace_margin_percent),
+        checks.check_objective(measured, policies.objectives.get(known.cell.model)),
+        checks.check_size(built, gate.size_margin_percent),
+        checks.check_memory(measured, gate.memory_margin_percent),
+        checks.check_workspace(measured, gate.workspace_margin_percent),
         check_energy(comparison, gate.energy_margin_percent),
-        check_metric(measured, policies.metric_margin),
+        checks.check_metric(measured, policies.metric_margin),
     )
     return (other for other in others if other is not None)
 
@@ -193,7 +171,7 @@ def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[CheckResult]:
 # The result of each candidate of a cell, for its finding.
 
 
-def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
+def candidate_outcomes(head: Build | None) -> tuple[verdicts.CandidateOutcome, ...]:
     """Returns the candidate that ships, then the slower ones, then those that do not run the
     model."""
     if head is None or not head.candidate:
@@ -201,10 +179,12 @@ def candidate_outcomes(head: Build | None) -> tuple[CandidateOutcome, ...]:
     return tuple(_outcomes(head, head.choice or RuntimeChoice()))
 
 
-def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
+def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[verdicts.CandidateOutcome]:
     times = {time.candidate: _outcome(time) for time in choice.times}
     if head.error is None:
-        unmeasured = CandidateOutcome(candidate=head.candidate, title=head.title, ships=True)
+        unmeasured = verdicts.CandidateOutcome(
+            candidate=head.candidate, title=head.title, ships=True
+        )
         ours = times.pop(head.candidate, unmeasured)
         if head.error_estimate:
             error = head.error_estimate[0]
@@ -212,7 +192,7 @@ def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
         yield msgspec.structs.replace(ours, ships=True, reason=choice.reason)
     yield from times.values()
     for each in choice.refused:
-        yield CandidateOutcome(
+        yield verdicts.CandidateOutcome(
             candidate=each.candidate,
             title=each.title,
             ships=False,
@@ -221,8 +201,8 @@ def _outcomes(head: Build, choice: RuntimeChoice) -> Iterator[CandidateOutcome]:
         )
 
 
-def _outcome(time: CandidateTime) -> CandidateOutcome:
-    return CandidateOutcome(
+def _outcome(time: CandidateTime) -> verdicts.CandidateOutcome:
+    return verdicts.CandidateOutcome(
         candidate=time.candidate,
         title=time.title,
         ships=False,
@@ -244,7 +224,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     changes: ChangeSet
     plan: TuningPlan | None = None
     outcomes: tuple[TuningOutcome, ...] = ()
-    unmeasured: tuple[UnmeasuredShard, ...] = ()
+    unmeasured: tuple[measurements.UnmeasuredShard, ...] = ()
     machine: str = ""
 
 
@@ -253,7 +233,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 _ANOTHER = "Confirm a verdict with one of another machine, of the same revisions, models and rules."
 
 
-def confirm(first: Verdict, second: Verdict) -> Verdict:
+def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdict:
     """Returns the first verdict, with each fail kept only if the second verdict has it too. A check
     that the second could not decide becomes undecided, never green. Raises ArtifactError if the two
     do not measure the same change."""
@@ -262,22 +242,24 @@ def confirm(first: Verdict, second: Verdict) -> Verdict:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
     others = {Cell(model=found.model, target=found.target): found for found in second.findings}
     findings = tuple(_confirmed(finding, others) for finding in first.findings)
-    status = worst([finding.status for finding in findings])
+    status = verdicts.worst([finding.status for finding in findings])
     if first.policy_fails or second.policy_fails:  # no machine decides that
-        status = worst([status, "fail"])
-    code = EXIT_CODES[status]
+        status = verdicts.worst([status, "fail"])
+    code = verdicts.EXIT_CODES[status]
     undecided_may_pass = first.status == "inconclusive" and first.exit_code == errors.PASS
     if status == "inconclusive" and undecided_may_pass:
         code = errors.PASS
     return msgspec.structs.replace(first, status=status, exit_code=code, findings=findings)
 
 
-def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
+def _confirmed(
+    finding: verdicts.Finding, others: Mapping[Cell, verdicts.Finding]
+) -> verdicts.Finding:
     if finding.status != "fail":
         return finding
     other = others.get(Cell(model=finding.model, target=finding.target))
     seen = "nothing was measured there" if other is None else other.reason
-    status: Status = "inconclusive"
+    status: verdicts.Status = "inconclusive"
     said = "not decided on the second machine"
     if other is not None and other.status == "fail":
         status, said = "fail", "confirmed on a second machine"
@@ -288,7 +270,7 @@ def _confirmed(finding: Finding, others: Mapping[Cell, Finding]) -> Finding:
     )
 
 
-def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
+def _differences(first: verdicts.Verdict, second: verdicts.Verdict) -> Iterator[str]:
     """Yields the reasons why these are not two measurements of one change. Two runs on one machine
     are refused: a quirk of that machine would be there twice."""
     for name, one, other in (
@@ -311,11 +293,11 @@ def _differences(first: Verdict, second: Verdict) -> Iterator[str]:
         yield "the verdicts are of one and the same machine"
 
 
-def _machines(verdict: Verdict) -> set[str]:
+def _machines(verdict: verdicts.Verdict) -> set[str]:
     """Returns the names of all machines behind the verdict. Verdicts of older versions may have
     none."""
     return set(verdict.origin.machine.split(", "))
 
 
-def _cells(verdict: Verdict) -> set[tuple[str, str]]:
+def _cells(verdict: verdicts.Verdict) -> set[tuple[str, str]]:
     return {(finding.model, finding.target) for finding in verdict.findings}

@@ -10,15 +10,8 @@ from typing import Literal
 import msgspec
 
 from tunegate.config import GateConfig
+from tunegate.decide import guards
 from tunegate.decide.decision import Bounds, CellDecision, bounds, decide_cell, projected_launches
-from tunegate.decide.guards import (
-    MAX_OUTLYING_CONTROLS,
-    is_too_disturbed,
-    may_be_a_burst,
-    outlying_controls,
-    possible_error,
-    undisturbed,
-)
 
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
@@ -109,14 +102,18 @@ def guarded_stop(
     the standard errors of `effects`, `controls` the effects of the base against itself. A new
     launch moves what is usual, so the number of counted launches may fall and an analysis may be
     skipped."""
-    kept = undisturbed(noises, rule.margin)
+    kept = guards.undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
-    has_tripped = outlying_controls(controls, counted, rule.margin) > MAX_OUTLYING_CONTROLS
-    if not has_tripped and not is_too_disturbed(kept):
+    has_tripped = (
+        guards.outlying_controls(controls, counted, rule.margin) > guards.MAX_OUTLYING_CONTROLS
+    )
+    if not has_tripped and not guards.is_too_disturbed(kept):
         return stop_after(counted, rule)
-    if _stands(counted, rule, possible_error(noises, controls, rule.margin)):
+    if _stands(counted, rule, guards.possible_error(noises, controls, rule.margin)):
         return "decided"
-    return None if not has_tripped and may_be_a_burst(len(kept), rule.budget) else "disturbed"
+    return (
+        None if not has_tripped and guards.may_be_a_burst(len(kept), rule.budget) else "disturbed"
+    )
 
 
 def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:

@@ -18,29 +18,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config, TargetConfig
-from tunegate.measure.build_records import (
-    BestRecords,
-    DecidedByBase,
-    as_in_base,
-    best_records,
-    decided_by_base,
-)
-from tunegate.measure.error_budgets import (
-    held_to_budget,
-    is_scored,
-    is_tried,
-    lacks_values,
-    samples_for,
-    with_scores,
-)
-from tunegate.measure.remembered_elections import (
-    as_remembered,
-    held_here,
-    is_left_out,
-    lost_winners,
-    remembered_how,
-    remembered_winners,
-)
+from tunegate.measure import build_records, error_budgets, remembered_elections
 from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.ports import Builder, BuildJob, CaseScorer
 from tunegate.tools import ModelSource, RunContext
@@ -64,34 +42,37 @@ def build(
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
-    best = best_records(plan, outcomes, origin)
-    elections = held_here(plan.elections, context.device.fingerprint())
+    best = build_records.best_records(plan, outcomes, origin)
+    elections = remembered_elections.held_here(plan.elections, context.device.fingerprint())
     building = _Building(
         context=context,
         models=models,
         best=best,
-        by_base=decided_by_base(plan, best.sources, models.config.targets),
+        by_base=build_records.decided_by_base(plan, best.sources, models.config.targets),
         candidates=source.candidates,
         builders=builders,
         scorer=source.case_scorer,
         cases=source.workdir / "cases",
         compiled=compiled_sides(plan),
-        how=remembered_how(elections),
+        how=remembered_elections.remembered_how(elections),
     )
-    winners, left_out = remembered_winners(elections), is_left_out(elections)
+    winners, left_out = (
+        remembered_elections.remembered_winners(elections),
+        remembered_elections.is_left_out(elections),
+    )
     built = building.built(sides, lambda cell, name: not left_out(cell, name))
-    lost = lost_winners(winners, sides, built)
+    lost = remembered_elections.lost_winners(winners, sides, built)
     built |= building.built([each for each in sides if each[0] in lost], left_out)
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
-    return as_remembered(readable, elections, source.candidates)
+    return remembered_elections.as_remembered(readable, elections, source.candidates)
 
 
 class _Building(msgspec.Struct, frozen=True, kw_only=True):
     context: RunContext
     models: ExportedModels
-    best: BestRecords
-    by_base: Mapping[ModelPath, DecidedByBase]
+    best: build_records.BestRecords
+    by_base: Mapping[ModelPath, build_records.DecidedByBase]
     candidates: Candidates
     builders: Mapping[RuntimeName, Builder]
     scorer: CaseScorer | None
@@ -108,7 +89,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             for cell, side in sides
             for candidate in self.candidates[cell.target]
             if is_wanted(cell, candidate.name)
-            if (reason := lacks_values(self.models.config, cell.model, candidate))
+            if (reason := error_budgets.lacks_values(self.models.config, cell.model, candidate))
         }
         groups = [
             [
@@ -116,7 +97,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
                 for candidate in group
                 for cell, side in sides
                 if candidate in self.candidates[cell.target]
-                if is_tried(self.models.config, cell, candidate, self.candidates)
+                if error_budgets.is_tried(self.models.config, cell, candidate, self.candidates)
                 if is_wanted(cell, candidate.name)
             ]
             for group in built_together(self.candidates)
@@ -140,7 +121,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
             located = self._scored(_located(build, candidate, place), job, candidate)
-            held[cell, side, candidate.name] = held_to_budget(
+            held[cell, side, candidate.name] = error_budgets.held_to_budget(
                 located, self.models.config, cell.model, candidate
             )
         return held
@@ -159,14 +140,16 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
         if self.scorer is None:
             return build
-        return with_scores(build, job, self.models.config, candidate, self.scorer)
+        return error_budgets.with_scores(build, job, self.models.config, candidate, self.scorer)
 
     def _job(self, wanted: WantedBuild) -> BuildJob:
         """Returns the job of a candidate, which keeps its cases if a command scores them."""
         candidate, cell, side = wanted
         job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
         job = msgspec.structs.replace(job, how=self.how.get((cell, candidate.name)))
-        if self.scorer is None or not is_scored(self.models.config, job.model.path, candidate):
+        if self.scorer is None or not error_budgets.is_scored(
+            self.models.config, job.model.path, candidate
+        ):
             return job
         cases = self.cases / candidate_directory(cell, side, candidate.name)
         return msgspec.structs.replace(job, cases=cases)
@@ -190,7 +173,7 @@ def _build_candidate(
     jobs: Mapping[tuple[Cell, Side], BuildJob],
     candidate: CandidateBuild,
     builder: Builder,
-    decided: Mapping[ModelPath, DecidedByBase],
+    decided: Mapping[ModelPath, build_records.DecidedByBase],
 ) -> dict[tuple[Cell, Side], Build]:
     """Returns the builds. A head waits for its base if the base decides about schedules of both."""
     later = {
@@ -203,7 +186,9 @@ def _build_candidate(
     first = {which: job for which, job in jobs.items() if which not in later}
     builds = dict(zip(first, builder.build([*first.values()]), strict=True))
     heads = {
-        (cell, side): as_in_base(job, jobs[cell, "base"], builds[cell, "base"], decided[cell.model])
+        (cell, side): build_records.as_in_base(
+            job, jobs[cell, "base"], builds[cell, "base"], decided[cell.model]
+        )
         for (cell, side), job in jobs.items()
         if (cell, side) in later
     }
@@ -245,7 +230,7 @@ def _cells(changes: ChangeSet, models: ExportedModels) -> list[Cell]:
 
 def _job(
     models: ExportedModels,
-    best: BestRecords,
+    best: build_records.BestRecords,
     candidate: CandidateBuild,
     which: tuple[Cell, Side],
     out: Path,
@@ -258,7 +243,7 @@ def _job(
         directory=out / candidate_directory(cell, side, candidate.name),
         variant=candidate.variant,
         settings=candidate.settings,
-        samples=samples_for(models.config, cell.model, candidate),
+        samples=error_budgets.samples_for(models.config, cell.model, candidate),
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tunegate.artifacts.measurements import Launch
 from tunegate.config import GateConfig
+from tunegate.decide import sequential, stalls
 from tunegate.decide.assessment import (
     Assessment,
     Next,
@@ -22,24 +23,7 @@ from tunegate.decide.assessment import (
 )
 from tunegate.decide.decision import bounds
 from tunegate.decide.guards import CONTROL_EVERY, counted, is_control_due, noise_of
-from tunegate.decide.sequential import (
-    PLANNED,
-    Stop,
-    StoppingRule,
-    affordable_analyses,
-    guarded_stop,
-    likely_end,
-    replanned_pairs,
-    stopping_rule,
-)
 from tunegate.decide.slow_modes import lowest_cut_off
-from tunegate.decide.stalls import (
-    DECISIVE_INFERENCES,
-    GROWTH,
-    WANTED_INFERENCES,
-    total_stalls,
-    wanted_pairs,
-)
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, ProbeThresholds
 
@@ -76,13 +60,13 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
     launches: tuple[Launch, ...]
     controls: tuple[float, ...]
     analyses: tuple[int, ...]
-    stopped: Stop
+    stopped: sequential.Stop
     probes: tuple[Launch, ...] = ()
     starts: tuple[int, ...] = ()
 
     def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
         """Returns the assessment of the launches, None without an interval."""
-        rule = stopping_rule(gate, self.analyses, cells)
+        rule = sequential.stopping_rule(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
 
 
@@ -118,14 +102,16 @@ class _Series:
         self._launches = [_launch(bench, gate.pairs)]
         # Only later launches are planned by the cost of the first one.
         seconds = self._launches[0].seconds * _WITH_CONTROL
-        paid = affordable_analyses(gate.seconds, seconds)
-        analyses = affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
-        self._rule = stopping_rule(gate, analyses, cells, paid[-1])
-        self._pairs = wanted_pairs(
+        paid = sequential.affordable_analyses(gate.seconds, seconds)
+        analyses = (
+            sequential.affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
+        )
+        self._rule = sequential.stopping_rule(gate, analyses, cells, paid[-1])
+        self._pairs = stalls.wanted_pairs(
             gate.pairs,
             self._launches,
-            PLANNED[0] - 1,
-            inferences=WANTED_INFERENCES,
+            sequential.PLANNED[0] - 1,
+            inferences=stalls.WANTED_INFERENCES,
             pair_seconds=bench.pair_seconds,
             seconds=_STALL_SHARE * gate.seconds,
         )
@@ -138,11 +124,11 @@ class _Series:
         self._stall_seconds = 0.0
         self._run_control()
 
-    def stop(self) -> Stop | None:
+    def stop(self) -> sequential.Stop | None:
         """Returns the reason to stop, or None."""
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
-        stop = guarded_stop(effects, noises, self._controls, self._rule)
+        stop = sequential.guarded_stop(effects, noises, self._controls, self._rule)
         if stop is not None and stop != "decided":
             return stop
         assessment = self._assessed() if stop is not None or self._has_passed else None
@@ -162,10 +148,10 @@ class _Series:
         if self._next.probes:
             self._probe(self._next.probes)
             return
-        if len(self._launches) == PLANNED[0]:
+        if len(self._launches) == sequential.PLANNED[0]:
             self._usual_pairs = _replanned(self._bench, self._launches)
         is_for_stalls = len(self._launches) < self._until
-        if len(self._launches) >= PLANNED[0]:
+        if len(self._launches) >= sequential.PLANNED[0]:
             self._pairs = self._stall_pairs if is_for_stalls else self._usual_pairs
         self._launches.append(_launch(self._bench, self._pairs))
         self._stall_seconds += is_for_stalls * self._launches[-1].seconds
@@ -188,20 +174,20 @@ class _Series:
         a part of them and up to DECISIVE_INFERENCES where it would be a pass."""
         counting = len(counted(self._launches, self._rule.margin))
         more = next((size - counting for size in self._rule.analyses if size > counting), 0)
-        inferences = total_stalls(self._launches)[0].inferences
+        inferences = stalls.total_stalls(self._launches)[0].inferences
         left = self._seconds_left()
         if not self._next.launch:
-            share = _DOUBT_SHARE * (inferences < DECISIVE_INFERENCES)
+            share = _DOUBT_SHARE * (inferences < stalls.DECISIVE_INFERENCES)
             left = min(left, share * self._gate.seconds - self._stall_seconds)
         usual_seconds = self._bench.start_seconds + self._usual_pairs * self._bench.pair_seconds
         if not more or left < more * usual_seconds:
             return
         self._until = made + more
-        self._stall_pairs = wanted_pairs(
+        self._stall_pairs = stalls.wanted_pairs(
             self._usual_pairs,
             self._launches,
             more,
-            inferences=min(DECISIVE_INFERENCES, GROWTH * inferences),
+            inferences=min(stalls.DECISIVE_INFERENCES, stalls.GROWTH * inferences),
             pair_seconds=self._bench.pair_seconds,
             seconds=left,
         )
@@ -210,7 +196,7 @@ class _Series:
         whole = (2 if self._gate.extend else 1) * self._gate.seconds
         return whole - sum(launch.seconds for launch in self._launches)
 
-    def ended(self, stop: Stop) -> PairedLaunches:
+    def ended(self, stop: sequential.Stop) -> PairedLaunches:
         return PairedLaunches(
             launches=tuple(self._launches),
             controls=tuple(self._controls),
@@ -296,7 +282,7 @@ def _numbers(launch: Launch) -> Launch:
 
 
 def _replanned(bench: Bench, launches: list[Launch]) -> int:
-    return replanned_pairs(
+    return sequential.replanned_pairs(
         bench.within_spread,
         statistics.stdev(launch.effect for launch in launches),
         start_seconds=bench.start_seconds,
@@ -304,7 +290,7 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
     )
 
 
-def _so_far(launches: list[Launch], rule: StoppingRule) -> LaunchProgress:
+def _so_far(launches: list[Launch], rule: sequential.StoppingRule) -> LaunchProgress:
     effects = [launch.effect for launch in counted(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         center = 100 * math.expm1(statistics.fmean(effects or [0.0]))
@@ -314,7 +300,7 @@ def _so_far(launches: list[Launch], rule: StoppingRule) -> LaunchProgress:
         low, center, high = (
             100 * math.expm1(each) for each in (interval.low, interval.center, interval.high)
         )
-    left = max(0, likely_end(effects, rule) - len(effects))
+    left = max(0, sequential.likely_end(effects, rule) - len(effects))
     return LaunchProgress(
         launches=len(effects),
         most=rule.most(len(effects)),

@@ -15,15 +15,9 @@ from tunegate.artifacts.changes import ExternalFile, ModelOutline, ModelPath, Mo
 from tunegate.errors import ModelError, NoOnnxError, RevisionError
 from tunegate.models.graph import graph_digest, outline_of
 from tunegate.ports import ModelReader, TreeEntry
+from tunegate.system.git import dvc
 from tunegate.system.git.checkout import ATTRIBUTES_FILE
 from tunegate.system.git.content import MAX_POINTER_BYTES, dvc_pointer, lfs_pointer
-from tunegate.system.git.dvc import (
-    StageOutput,
-    StageOutputs,
-    is_lock,
-    may_keep_directory,
-    outputs_of_file,
-)
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.onnx_scan import data_files
 
@@ -166,7 +160,7 @@ class GitModelReader:
         new = self._files(head)
         changed = {path for path, each in new.items() if path not in old or old[path] != each}
         stages = self._stages(head)
-        before = StageOutputs() if base is None else self._stages(base)
+        before = dvc.StageOutputs() if base is None else self._stages(base)
         found = {
             path: "a directory that DVC keeps, whose listing is not in the cache"
             for path, digest in stages.directories.items()
@@ -187,7 +181,7 @@ class GitModelReader:
         models."""
         directory = PurePosixPath(path).parent
         try:
-            outputs = outputs_of_file(self._repository.read(revision, path))
+            outputs = dvc.outputs_of_file(self._repository.read(revision, path))
         except RevisionError:
             return {}
         found = {str(directory / name): digest for name, digest in outputs.items()}
@@ -216,10 +210,12 @@ class GitModelReader:
             return None
         return _dvc_version(revision, path, f"{stages.directories[directory]}/{path}")
 
-    def _stages(self, revision: str) -> StageOutputs:
+    def _stages(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
-        has_some = any(is_lock(path) or may_keep_directory(path) for path in self._files(revision))
-        return self._repository.stage_outputs(revision) if has_some else StageOutputs()
+        has_some = any(
+            dvc.is_lock(path) or dvc.may_keep_directory(path) for path in self._files(revision)
+        )
+        return self._repository.stage_outputs(revision) if has_some else dvc.StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:
         try:
@@ -320,7 +316,7 @@ def _beside(
     return msgspec.structs.replace(version, external=(ExternalFile(directory, tree),))
 
 
-def _digest_kept(stages: StageOutputs, directory: str) -> str:
+def _digest_kept(stages: dvc.StageOutputs, directory: str) -> str:
     """Returns a digest of all that DVC keeps in a directory; '' where that is nothing. It is named
     elsewhere, so git's id of the directory does not tell its changes."""
     start = "" if directory == "." else f"{directory}/"
@@ -352,7 +348,7 @@ def _attributes_of(
 
 
 def _external(
-    path: str, files: Mapping[str, TreeEntry], attribute: str, kept: StageOutput | None
+    path: str, files: Mapping[str, TreeEntry], attribute: str, kept: dvc.StageOutput | None
 ) -> ExternalFile:
     """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
     does."""

@@ -9,19 +9,7 @@ from typing import Any, Protocol, assert_never
 
 import numpy as np
 
-from tunegate.artifacts.inputs import (
-    DRAWN_LENGTH,
-    Columns,
-    Constant,
-    Draw,
-    Files,
-    InputForm,
-    InputRule,
-    Integers,
-    Normal,
-    OneOf,
-    Uniform,
-)
+from tunegate.artifacts import inputs
 from tunegate.models.narrow_types import dtype_named, is_narrow, kind_of
 
 
@@ -41,9 +29,9 @@ class RuledTensor(TensorLike, Protocol):
     integers 0 or 1, and texts "a". With a `form`, the `rule` applies to each of its tensors."""
 
     @property
-    def rule(self) -> InputRule | None: ...
+    def rule(self) -> inputs.InputRule | None: ...
     @property
-    def form(self) -> InputForm: ...
+    def form(self) -> inputs.InputForm: ...
 
 
 def seeded_inputs(
@@ -70,24 +58,24 @@ def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[
 def cases_of(tensors: Iterable[RuledTensor]) -> int:
     """Returns the number of cases given for the inputs, at least 1."""
     given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
-    return max([1, *(len(each.files) for each in given if isinstance(each, Files))])
+    return max([1, *(len(each.files) for each in given if isinstance(each, inputs.Files))])
 
 
 def _values(random: Any, tensor: RuledTensor, case: int) -> Any:
     values = tensor.rule.values if tensor.rule is not None else None
-    if isinstance(values, Files):
+    if isinstance(values, inputs.Files):
         return load_value(Path(values.files[case % len(values.files)]), dtype_named(tensor.dtype))
     if "sequence" in tensor.form:
-        return [_draw(random, tensor, values) for _ in range(DRAWN_LENGTH)]
+        return [_draw(random, tensor, values) for _ in range(inputs.DRAWN_LENGTH)]
     return _draw(random, tensor, values)
 
 
-def _draw(random: Any, tensor: RuledTensor, values: Draw | Columns | None) -> Any:
+def _draw(random: Any, tensor: RuledTensor, values: inputs.Draw | inputs.Columns | None) -> Any:
     dtype, shape = dtype_named(tensor.dtype), tensor.shape
     match values:
         case None:
             return _plain(random, shape, dtype)
-        case Columns(axis=axis, parts=parts):
+        case inputs.Columns(axis=axis, parts=parts):
             rest = shape[:axis] + shape[axis + 1 :]
             return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
         case _:
@@ -103,25 +91,25 @@ def _plain(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return random.standard_normal(shape).astype(dtype)
 
 
-def _part(random: Any, part: Draw, shape: tuple[int, ...], dtype: Any) -> Any:
+def _part(random: Any, part: inputs.Draw, shape: tuple[int, ...], dtype: Any) -> Any:
     match part:
-        case Normal(mean=mean, deviation=deviation):
+        case inputs.Normal(mean=mean, deviation=deviation):
             normal = random.standard_normal(shape)
             is_standard = mean == 0 and deviation == 1
             return (normal if is_standard else normal * deviation + mean).astype(dtype)
-        case Uniform(low=low, high=high):
+        case inputs.Uniform(low=low, high=high):
             return np.asarray(random.uniform(low, high, shape)).astype(dtype)
-        case Integers(low=low, high=high):
+        case inputs.Integers(low=low, high=high):
             return np.asarray(random.integers(low, high, shape, endpoint=True)).astype(dtype)
-        case OneOf():
+        case inputs.OneOf():
             return _choose(random, part, shape, dtype)
-        case Constant(value=value):
+        case inputs.Constant(value=value):
             return np.full(shape, value, dtype)
         case _:
             assert_never(part)
 
 
-def _choose(random: Any, choice: OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
+def _choose(random: Any, choice: inputs.OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
     values = np.asarray(choice.values, dtype)
     if choice.words == 1:
         return np.asarray(values[random.integers(0, len(values), shape)], dtype)

@@ -11,18 +11,7 @@ from tunegate.artifacts.plans import SECONDS_PER_HOUR, Budget, Cost, PlannedTask
 from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import Config
 from tunegate.errors import ConfigError
-from tunegate.plan.allocation import (
-    Demand,
-    TargetPart,
-    asked_at_most,
-    balanced,
-    divide,
-    left_to_tune,
-    mattering,
-    paid_trials,
-    share_trials,
-    target_parts,
-)
+from tunegate.plan import allocation
 from tunegate.tune.budget import budget_of, parts_of_target
 from tunegate.tune.claims import waiting_note
 from tunegate.tune.expected_time import (
@@ -67,7 +56,7 @@ def plan(
 def _planned(
     tasks: Sequence[ResolvedTask], config: Config, shards: int | None
 ) -> tuple[Shard, ...]:
-    parts = target_parts(tasks, config, shards=_checked(shards))
+    parts = allocation.target_parts(tasks, config, shards=_checked(shards))
     if sum(part.shards for part in parts) > MAX_SHARDS:
         message = f"targets: {len(parts)} have tasks, one CI matrix takes {MAX_SHARDS}. Use fewer."
         raise ConfigError(message)
@@ -94,10 +83,10 @@ def _checked(shards: int | None) -> int | None:
     return None if shards is None else min(shards, MAX_SHARDS)
 
 
-def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
+def _shards_of(part: allocation.TargetPart, *, first_index: int) -> list[Shard]:
     tasks = _planned_tasks(part)
     seconds = [t.trials * seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks]
-    groups = balanced(seconds, part.shards)
+    groups = allocation.balanced(seconds, part.shards)
     budgets = _with_objectives(part, tasks, groups, _shard_budgets(part, tasks, seconds, groups))
     return [
         Shard(
@@ -112,11 +101,11 @@ def _shards_of(part: TargetPart, *, first_index: int) -> list[Shard]:
     ]
 
 
-def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
+def _planned_tasks(part: allocation.TargetPart) -> tuple[PlannedTask, ...]:
     """Returns the planned tasks of both sides, the largest expected gain first."""
     kind = part.target.kind
     demands = [
-        Demand(
+        allocation.Demand(
             weight=weight_of(task.task),
             now_ms=known_ms(task, kind),
             headroom=assumed_headroom(task, kind),
@@ -124,8 +113,8 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
         )
         for task in part.tasks
     ]
-    trials = share_trials(demands, _trials_to_share(part))
-    urgent = set(mattering(demands))
+    trials = allocation.share_trials(demands, _trials_to_share(part))
+    urgent = set(allocation.mattering(demands))
     order = sorted(range(len(demands)), key=lambda i: (-demands[i].gain_ms, i))
     return tuple(
         PlannedTask(
@@ -138,7 +127,7 @@ def _planned_tasks(part: TargetPart) -> tuple[PlannedTask, ...]:
     )
 
 
-def _trials_to_share(part: TargetPart) -> int:
+def _trials_to_share(part: allocation.TargetPart) -> int:
     """Returns the number of trials that trials, time and money allow."""
     limits = [] if part.trials is None else [part.trials]
     unfinished = [t.task for t in part.tasks if not t.is_settled]
@@ -149,7 +138,7 @@ def _trials_to_share(part: TargetPart) -> int:
 
 
 def _shard_budgets(
-    part: TargetPart,
+    part: allocation.TargetPart,
     tasks: Sequence[PlannedTask],
     seconds: Sequence[float],
     groups: Sequence[Sequence[int]],
@@ -159,12 +148,12 @@ def _shard_budgets(
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
     if not any(planned):
-        planned = [asked_at_most([tasks[i].resolved for i in group]) for group in groups]
+        planned = [allocation.asked_at_most([tasks[i].resolved for i in group]) for group in groups]
     trials: Sequence[int | None] = [None] * len(groups)
     if part.trials is not None:
         trials = [
-            paid_trials(share, [tasks[i].resolved for i in group], part.trials)
-            for share, group in zip(divide(planned, part.trials), groups, strict=True)
+            allocation.paid_trials(share, [tasks[i].resolved for i in group], part.trials)
+            for share, group in zip(allocation.divide(planned, part.trials), groups, strict=True)
         ]
     total = sum(loads)
     return [
@@ -173,7 +162,7 @@ def _shard_budgets(
     ]
 
 
-def _shard_budget(part: TargetPart, share: float, trials: int | None) -> Budget:
+def _shard_budget(part: allocation.TargetPart, share: float, trials: int | None) -> Budget:
     return budget_of(
         part.seconds,
         trials=trials,
@@ -183,7 +172,7 @@ def _shard_budget(part: TargetPart, share: float, trials: int | None) -> Budget:
 
 
 def _with_objectives(
-    part: TargetPart,
+    part: allocation.TargetPart,
     tasks: Sequence[PlannedTask],
     groups: Sequence[Sequence[int]],
     budgets: Sequence[Budget],
@@ -245,7 +234,7 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
         notes.append(_far_behind(behind))
     if asked is not None and asked != len(shards):
-        left = sum(left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
+        left = sum(allocation.left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
         notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
     caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
     if all(cap is None for cap in caps):

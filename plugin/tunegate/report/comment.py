@@ -9,6 +9,7 @@ import msgspec
 from tunegate.artifacts.changes import path_of
 from tunegate.artifacts.verdicts import Finding, Named, NextStep, Report, Verdict
 from tunegate.decide.decision import FAIL_ERROR, PASS_ERROR
+from tunegate.report import report_tables
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.cost_table import audit, audit_words, savings, spending, spending_words
 from tunegate.report.environment import facts
@@ -23,14 +24,6 @@ from tunegate.report.headline import (
 )
 from tunegate.report.markdown import Section, fitted, fold, markdown_table
 from tunegate.report.operators import Part, TunedRow, parts, tuned_rows
-from tunegate.report.report_tables import (
-    facts_table,
-    inputs_table,
-    models_table,
-    operators_table,
-    savings_table,
-    spending_table,
-)
 from tunegate.report.sentences import (
     cache_traffic,
     cache_words,
@@ -101,7 +94,7 @@ def _tuning(report: Report) -> str:
 
 
 def _models(findings: Sequence[Finding]) -> ReportTable:
-    return narrowed(models_table(findings), "Energy")
+    return narrowed(report_tables.models_table(findings), "Energy")
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
@@ -156,7 +149,7 @@ def _operators(finding: Finding) -> str:
     rest = len(slower) - len(shown)
     more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
     told = " ".join(filter(None, (more, layer_total(finding, slower))))
-    return f"{markdown_table(operators_table(shown))}\n\n{told}"
+    return f"{markdown_table(report_tables.operators_table(shown))}\n\n{told}"
 
 
 def _steps(report: Report) -> str:
@@ -240,7 +233,7 @@ def _inputs(report: Report) -> str:
         return ""
     rest = count - len(shown)
     more = f"\n\n… and those of {plural(rest, 'more model')}." if rest > 0 else ""
-    return fold("Inputs", markdown_table(inputs_table(shown)) + more)
+    return fold("Inputs", markdown_table(report_tables.inputs_table(shown)) + more)
 
 
 def _spending(report: Report) -> str:
@@ -250,15 +243,15 @@ def _spending(report: Report) -> str:
     found = audit(report.outcomes)
     sentences = (spending_words(report.outcomes), audit_words(found) if found else "")
     told = "".join(f"\n\n{each}" for each in sentences if each)
-    table = narrowed(spending_table(rows), "Share")
+    table = narrowed(report_tables.spending_table(rows), "Share")
     saved = savings(report.plan, report.outcomes)
-    more = f"\n\n{markdown_table(savings_table(saved))}" if saved else ""
+    more = f"\n\n{markdown_table(report_tables.savings_table(saved))}" if saved else ""
     return fold("Where the tuning time went", markdown_table(table) + told + more)
 
 
 def _about(report: Report) -> str:
     launches = sum(finding.launches for finding in report.verdict.findings)
-    table = markdown_table(facts_table(facts(report)))
+    table = markdown_table(report_tables.facts_table(facts(report)))
     told = f"\n\n{_what_is_measured(report)}" if launches else ""
     return fold("Revisions, machine, and what the numbers are", table + told)
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Finding, Report
-from tunegate.report import plots, units
+from tunegate.report import plots, report_tables, sentences, units
 from tunegate.report import plots as captions
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.candidates import candidates_table, latency_by_error
@@ -23,24 +23,6 @@ from tunegate.report.headline import STATUS_WORDS, headline, policy_lines, reaso
 from tunegate.report.html_page import page_environment
 from tunegate.report.operators import parts, tuned_rows
 from tunegate.report.plots import distribution
-from tunegate.report.report_tables import (
-    builds_table,
-    inputs_table,
-    inside_table,
-    models_table,
-    operators_table,
-    outputs_table,
-    savings_table,
-    spending_table,
-    tasks_table,
-)
-from tunegate.report.sentences import (
-    cache_traffic,
-    cache_words,
-    shipped,
-    stopped_words,
-    tuning_words,
-)
 from tunegate.report.table import ReportTable
 from tunegate.report.waiver_text import waiver_advice, waiver_yaml
 from tunegate.wording import plural
@@ -91,28 +73,28 @@ def render(report: Report) -> str:
             report=report,
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
-            models=models_table(shown.rows),
+            models=report_tables.models_table(shown.rows),
             change_said=change_said(shown.rows),
-            more_models=models_table(shown.rest),
+            more_models=report_tables.models_table(shown.rest),
             counted=rest_counted(report, shown.rest),
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
             checks=_checks(report, shown.rows, 0),
             more_checks=_checks(report, shown.rest, len(shown.rows)),
             curves=list(_curves(report)),
-            tasks=tasks_table(tuned_rows(report)),
-            spending=spending_table(spending(report.outcomes)),
+            tasks=report_tables.tasks_table(tuned_rows(report)),
+            spending=report_tables.spending_table(spending(report.outcomes)),
             audit=_audit(report),
             spending_said=spending_words(report.outcomes),
             short_curves=list(_short_curves(report)),
-            savings=savings_table(savings(report.plan, report.outcomes)),
+            savings=report_tables.savings_table(savings(report.plan, report.outcomes)),
             cached=_cache_text(report),
-            traffic=cache_traffic(report.cache) if report.cache else "",
+            traffic=sentences.cache_traffic(report.cache) if report.cache else "",
             facts=facts(report),
-            shipped=list(shipped(report, str)),
+            shipped=list(sentences.shipped(report, str)),
             accept=waiver_advice(offer) if offer else "",
             waivers=waiver_yaml(offer) if offer else "",
-            tuned=tuning_words(verdict.tuning),
+            tuned=sentences.tuning_words(verdict.tuning),
             reason=lambda finding: _capitalize(reason(finding, verdict)),
         )
     )
@@ -124,7 +106,7 @@ def _audit(report: Report) -> str:
 
 
 def _cache_text(report: Report) -> str:
-    return cache_words(report.verdict.tuning, report.cache) if report.cache else ""
+    return sentences.cache_words(report.verdict.tuning, report.cache) if report.cache else ""
 
 
 def _environment() -> Environment:
@@ -136,7 +118,7 @@ def _environment() -> Environment:
         "plural": plural,
         "block": Markup.escape,
         "words": _keep_spaces,
-        "stopped": stopped_words,
+        "stopped": sentences.stopped_words,
     }
     environment.globals["CHANGE_SAID"] = CHANGE_SAID
     return environment
@@ -169,16 +151,16 @@ def _check(report: Report, finding: Finding) -> CellSection:
         comparison=comparison,
         measured=measured,
         plots=tuple(_plots(report, finding)),
-        inside=inside_table(comparison.inside if comparison else ()),
-        operators=operators_table(shown),
+        inside=report_tables.inside_table(comparison.inside if comparison else ()),
+        operators=report_tables.operators_table(shown),
         layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
-        builds=builds_table(builds),
+        builds=report_tables.builds_table(builds),
         outputs=tuple(
-            outputs_table(label, build.check.outputs)
+            report_tables.outputs_table(label, build.check.outputs)
             for label, build in builds
             if build.check and build.check.outputs
         ),
-        inputs=inputs_table([finding]).without("Model"),
+        inputs=report_tables.inputs_table([finding]).without("Model"),
         candidates=candidates_table(finding.runtimes),
         accuracy=accuracy_table([finding]).without("Model", "Target"),
         drawn_note=drawn_note([finding]),

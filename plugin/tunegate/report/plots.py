@@ -11,26 +11,9 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison, Launch
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.verdicts import Finding
 from tunegate.decide.decision import EXPLAINED
+from tunegate.report import svg
 from tunegate.report.escape import visible
 from tunegate.report.operators import Part, parts
-from tunegate.report.svg import (
-    BASE,
-    FASTER,
-    GRID,
-    HEAD,
-    INK,
-    MUTED,
-    REFERENCE_COLOUR,
-    SLOWER,
-    SURFACE,
-    Axis,
-    Plot,
-    Scale,
-    Tick,
-    few_ticks,
-    numbered,
-    padded,
-)
 from tunegate.report.units import difference_ms, percent, share
 from tunegate.wording import milliseconds, plural
 
@@ -50,50 +33,52 @@ def launches(comparison: Comparison, margin_percent: float) -> str:
     if not effects or interval is None:
         return ""
     rows = len(effects)
-    x = padded([0.0, margin_percent, interval.low, interval.high, *effects], 0.12)
-    ticks = [Tick(at, percent(at).replace(".0%", "%")) for at in few_ticks(x, 5)]
-    plot = Plot(
+    x = svg.padded([0.0, margin_percent, interval.low, interval.high, *effects], 0.12)
+    ticks = [svg.Tick(at, percent(at).replace(".0%", "%")) for at in svg.few_ticks(x, 5)]
+    plot = svg.Plot(
         (WIDTH_INCHES, 1.5 + 0.18 * min(rows, MAX_ROWS)),
-        Axis(x, ticks, "change of latency, head against base", has_grid=True),
-        Axis(Scale(-3.0, rows + 1.6), [Tick(rows, "launch 1"), Tick(1, f"launch {rows}")]),
+        svg.Axis(x, ticks, "change of latency, head against base", has_grid=True),
+        svg.Axis(
+            svg.Scale(-3.0, rows + 1.6), [svg.Tick(rows, "launch 1"), svg.Tick(1, f"launch {rows}")]
+        ),
     )
-    plot.vertical(0, MUTED, 0.8)
-    plot.vertical(margin_percent, SLOWER, 1.0, "4 2")
+    plot.vertical(0, svg.MUTED, 0.8)
+    plot.vertical(margin_percent, svg.SLOWER, 1.0, "4 2")
     for row, effect in zip(range(rows, 0, -1), effects, strict=True):
-        plot.dot((effect, row), SLOWER if effect > margin_percent else BASE, 2.4)
-    plot.line([(interval.low, -0.7), (interval.high, -0.7)], INK, 2.4)
-    plot.diamond((interval.center, -0.7), INK, 4)
+        plot.dot((effect, row), svg.SLOWER if effect > margin_percent else svg.BASE, 2.4)
+    plot.line([(interval.low, -0.7), (interval.high, -0.7)], svg.INK, 2.4)
+    plot.diamond((interval.center, -0.7), svg.INK, 4)
     text = f"{percent(interval.center)}  ({percent(interval.low)} to {percent(interval.high)})"
     plot.text((interval.center, -2.1), text, is_bold=True)
     margin = f"margin {margin_percent:g}%"
-    plot.text((margin_percent, rows + 0.9), margin, anchor="start", shift=(4, 0), colour=SLOWER)
+    plot.text((margin_percent, rows + 0.9), margin, anchor="start", shift=(4, 0), colour=svg.SLOWER)
     return plot.svg(f"Effect of each launch; together {percent(interval.center)}")
 
 
 def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
     """Returns base, head and ONNX Runtime side by side, with a dot per launch."""
     bars = [
-        ("base", finding.base_ms, BASE, [launch.base_ms for launch in measured]),
-        ("head", finding.head_ms, HEAD, [launch.head_ms for launch in measured]),
-        ("ONNX Runtime", finding.reference_ms, REFERENCE_COLOUR, []),
+        ("base", finding.base_ms, svg.BASE, [launch.base_ms for launch in measured]),
+        ("head", finding.head_ms, svg.HEAD, [launch.head_ms for launch in measured]),
+        ("ONNX Runtime", finding.reference_ms, svg.REFERENCE_COLOUR, []),
     ]
     known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
     if not known:
         return ""
     longest = max(max((value, *dots)) for _, value, _, dots in known)
-    x = Scale(0, longest * 1.24)
-    plot = Plot(
+    x = svg.Scale(0, longest * 1.24)
+    plot = svg.Plot(
         (WIDTH_INCHES, 0.75 + 0.42 * len(known)),
-        Axis(x, numbered(few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
-        Axis(
-            Scale(len(known) - 0.5, -0.5),
-            [Tick(row, label) for row, (label, *_) in enumerate(known)],
+        svg.Axis(x, svg.numbered(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        svg.Axis(
+            svg.Scale(len(known) - 0.5, -0.5),
+            [svg.Tick(row, label) for row, (label, *_) in enumerate(known)],
         ),
     )
     for row, (_, value, colour, dots) in enumerate(known):
         plot.box((0, row - 0.31), (value, row + 0.31), colour, 0.85)
         for dot in dots:
-            plot.dot((dot, row), INK, 1.4)
+            plot.dot((dot, row), svg.INK, 1.4)
         plot.text((max((value, *dots)), row), milliseconds(value), anchor="start", shift=(7, 0))
     return plot.svg("Latency of base and head")
 
@@ -115,34 +100,34 @@ def waterfall(finding: Finding) -> str:
     return _drawn_steps(start, steps).svg(f"Difference by operator: {told}")
 
 
-def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> Plot:
+def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> svg.Plot:
     """Draws two totals as dots and the differences as bars between them, each under its name."""
     edges = [start, *itertools.accumulate((step for _, step in steps), initial=start)]
     room = (max(edges) - min(edges)) * 0.08 or abs(start) * 0.05 or 1.0
-    x = Scale(min(edges) - room, max(edges) + room)
-    plot = Plot(
+    x = svg.Scale(min(edges) - room, max(edges) + room)
+    plot = svg.Plot(
         (WIDTH_INCHES, 0.62 + 0.42 * (len(steps) + 2)),
-        Axis(x, numbered(few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
-        Axis(Scale(len(steps) + 1.6, -0.9)),
+        svg.Axis(x, svg.numbered(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        svg.Axis(svg.Scale(len(steps) + 1.6, -0.9)),
     )
     at = start
-    _total(plot, 0, "base", start, BASE)
+    _total(plot, 0, "base", start, svg.BASE)
     for row, (label, difference) in enumerate(steps, start=1):
-        plot.line([(at, row - 1), (at, row)], GRID, 0.8)
-        colour = SLOWER if difference > 0 else FASTER
+        plot.line([(at, row - 1), (at, row)], svg.GRID, 0.8)
+        colour = svg.SLOWER if difference > 0 else svg.FASTER
         plot.box((at, row - 0.17), (at + difference, row + 0.17), colour)
         _label(plot, row, label, difference_ms(difference))
         at += difference
-    _total(plot, len(steps) + 1, "head", at, HEAD)
+    _total(plot, len(steps) + 1, "head", at, svg.HEAD)
     return plot
 
 
-def _total(plot: Plot, row: int, label: str, value: float, colour: str) -> None:
-    plot.dot((value, row), colour, 4, edge=SURFACE)
+def _total(plot: svg.Plot, row: int, label: str, value: float, colour: str) -> None:
+    plot.dot((value, row), colour, 4, edge=svg.SURFACE)
     _label(plot, row, label, milliseconds(value))
 
 
-def _label(plot: Plot, row: int, label: str, value: str) -> None:
+def _label(plot: svg.Plot, row: int, label: str, value: str) -> None:
     """Writes a name above its bar at the left, the figure at the right."""
     plot.edge_text("left", row - 0.3, label)
     plot.edge_text("right", row - 0.3, value)
@@ -154,19 +139,19 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
     if len(outcome.curve) < _FEWEST_POINTS or not _is_tried(outcome):
         return ""
     (_, first_ms), *_, (seconds, last_ms) = outcome.curve
-    x = padded([at for at, _ in outcome.curve], 0.05)
-    y = Scale(0, max(ms for _, ms in outcome.curve) * 1.08)
-    places, price = few_ticks(x, 4), (usd_per_hour or 0.0) / 3600
-    priced = [Tick(at, f"{at:g} s\n{at * price:.3g}") for at in places]
-    plot = Plot(
+    x = svg.padded([at for at, _ in outcome.curve], 0.05)
+    y = svg.Scale(0, max(ms for _, ms in outcome.curve) * 1.08)
+    places, price = svg.few_ticks(x, 4), (usd_per_hour or 0.0) / 3600
+    priced = [svg.Tick(at, f"{at:g} s\n{at * price:.3g}") for at in places]
+    plot = svg.Plot(
         (WIDTH_INCHES, 2.3),
-        Axis(x, priced, f"spent: time, and USD at {usd_per_hour:g} per hour", has_grid=True)
+        svg.Axis(x, priced, f"spent: time, and USD at {usd_per_hour:g} per hour", has_grid=True)
         if usd_per_hour
-        else Axis(x, numbered(places), "seconds spent", has_grid=True),
-        Axis(y, numbered(few_ticks(y, 5)), "estimated ms", has_grid=True),
+        else svg.Axis(x, svg.numbered(places), "seconds spent", has_grid=True),
+        svg.Axis(y, svg.numbered(svg.few_ticks(y, 5)), "estimated ms", has_grid=True),
     )
-    plot.steps(outcome.curve, HEAD, 1.8)
-    plot.dot((seconds, last_ms), HEAD, 2.5)
+    plot.steps(outcome.curve, svg.HEAD, 1.8)
+    plot.dot((seconds, last_ms), svg.HEAD, 2.5)
     plot.text((seconds, last_ms), milliseconds(last_ms), anchor="end", shift=(0, 9))
     return plot.svg(f"Estimated latency from {milliseconds(first_ms)} to {milliseconds(last_ms)}")
 
@@ -195,26 +180,26 @@ def distribution(launches: Sequence[Launch]) -> str:
         return ""
     x = _most(base, head)
     inferences = f"{plural(head.total, 'inference')} of the head"
-    shares = [Tick(0, "0"), *(Tick(at, f"{at}%") for at in (50, 90, 99))]
-    places = _log_ticks(x.first, x.last) if x.is_logarithmic else few_ticks(x, 5)
-    plot = Plot(
+    shares = [svg.Tick(0, "0"), *(svg.Tick(at, f"{at}%") for at in (50, 90, 99))]
+    places = _log_ticks(x.first, x.last) if x.is_logarithmic else svg.few_ticks(x, 5)
+    plot = svg.Plot(
         (WIDTH_INCHES, 2.7),
-        Axis(x, numbered(tuple(places)), f"{_AN_INFERENCE}; {inferences}", has_grid=True),
-        Axis(Scale(0, 103), shares, "share of inferences", has_grid=True),
-        legend=(("base", BASE), ("head", HEAD)),
+        svg.Axis(x, svg.numbered(tuple(places)), f"{_AN_INFERENCE}; {inferences}", has_grid=True),
+        svg.Axis(svg.Scale(0, 103), shares, "share of inferences", has_grid=True),
+        legend=(("base", svg.BASE), ("head", svg.HEAD)),
     )
-    for found, colour in ((base, BASE), (head, HEAD)):
+    for found, colour in ((base, svg.BASE), (head, svg.HEAD)):
         plot.steps(list(_shares(found, x)), colour, 1.6)
     return plot.svg("Share of inferences by latency")
 
 
-def _most(base: Histogram, head: Histogram) -> Scale:
+def _most(base: Histogram, head: Histogram) -> svg.Scale:
     """Returns a scale of all but the longest latencies. If these are many times the usual, it is
     logarithmic: otherwise base and head would be one line at its left end."""
     shortest = _RATIO ** (min(base.first, head.first) - 2)
     longest = max(base.quantile_ms(_SHOWN_SHARE), head.quantile_ms(_SHOWN_SHARE))
     usual = min(base.quantile_ms(0.5), head.quantile_ms(0.5))
-    return Scale(shortest, longest * 1.02, is_logarithmic=longest > _WIDE * usual)
+    return svg.Scale(shortest, longest * 1.02, is_logarithmic=longest > _WIDE * usual)
 
 
 def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
@@ -227,7 +212,7 @@ def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
                 yield step * 10**power
 
 
-def _shares(found: Histogram, x: Scale) -> Iterator[tuple[float, float]]:
+def _shares(found: Histogram, x: svg.Scale) -> Iterator[tuple[float, float]]:
     """Yields the percentage of faster inferences at each bin edge on the scale, the last at its
     end."""
     counts = itertools.accumulate(found.counts, initial=0)

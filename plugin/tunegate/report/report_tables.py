@@ -6,71 +6,51 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, assert_never
 
+from tunegate.artifacts import inputs
 from tunegate.artifacts.builds import Build, OutputDifference
-from tunegate.artifacts.inputs import (
-    DRAWN_LENGTH,
-    Columns,
-    Constant,
-    Draw,
-    DrawnInput,
-    Files,
-    Integers,
-    Normal,
-    OneOf,
-    Uniform,
-)
 from tunegate.artifacts.measurements import EnergyChange, Inside
 from tunegate.artifacts.verdicts import Finding
+from tunegate.report import table
 from tunegate.report.cost_table import Saving, SpendingRow
 from tunegate.report.operators import Part, TunedRow
 from tunegate.report.sentences import stopped_words
-from tunegate.report.table import (
-    ChangeInterval,
-    Column,
-    Identifier,
-    ReportTable,
-    SignedTime,
-    StatusWord,
-    number_column,
-    text_column,
-)
 from tunegate.report.units import NONE, duration, energy, money, percent, share, size, sizes_of
 from tunegate.wording import milliseconds
 
 
-def models_table(findings: Sequence[Finding]) -> ReportTable:
+def models_table(findings: Sequence[Finding]) -> table.ReportTable:
     """Returns the table of results by model and target. ONNX Runtime's own time is only in the
     plot: it is another measurement."""
-    columns: tuple[Column[Finding], ...] = (
-        text_column("Verdict", lambda row: StatusWord(row.status)),
-        text_column("Model", lambda row: Identifier(row.model)),
-        Column(title="Target", cell=lambda row: Identifier(row.target), under="Model"),
+    columns: tuple[table.Column[Finding], ...] = (
+        table.text_column("Verdict", lambda row: table.StatusWord(row.status)),
+        table.text_column("Model", lambda row: table.Identifier(row.model)),
+        table.Column(title="Target", cell=lambda row: table.Identifier(row.target), under="Model"),
         *_sizes(findings),
-        number_column("Base", lambda row: milliseconds(row.base_ms)),
-        number_column("Head", lambda row: milliseconds(row.head_ms)),
-        Column(
+        table.number_column("Base", lambda row: milliseconds(row.base_ms)),
+        table.number_column("Head", lambda row: milliseconds(row.head_ms)),
+        table.Column(
             title="Change",
-            cell=lambda row: ChangeInterval(row.change_percent),
+            cell=lambda row: table.ChangeInterval(row.change_percent),
             is_number=True,
             layout="wide",
         ),
         *_inference_energy(findings),
     )
-    return ReportTable(columns, findings)
+    return table.ReportTable(columns, findings)
 
 
-def _sizes(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
+def _sizes(findings: Sequence[Finding]) -> tuple[table.Column[Finding], ...]:
     """Returns the column of the sizes that each finding refers to, none without any."""
     if not any(sizes_of(finding.inputs) for finding in findings):
         return ()
-    return (Column(title="Size", cell=lambda row: sizes_of(row.inputs), under="Model"),)
+    return (table.Column(title="Size", cell=lambda row: sizes_of(row.inputs), under="Model"),)
 
 
-def _inference_energy(findings: Sequence[Finding]) -> tuple[Column[Finding], ...]:
+def _inference_energy(findings: Sequence[Finding]) -> tuple[table.Column[Finding], ...]:
     """Returns the column of joules per inference, none without any."""
     if not any(finding.energy for finding in findings):
         return ()
-    column: Column[Finding] = number_column("Energy", lambda row: _energy(row.energy))
+    column: table.Column[Finding] = table.number_column("Energy", lambda row: _energy(row.energy))
     return (column,)
 
 
@@ -80,40 +60,40 @@ def _energy(found: EnergyChange | None) -> str:
     return f"{energy(found.head_joules)} ({percent(found.change_percent.center)})"
 
 
-def operators_table(parts: Sequence[Part]) -> ReportTable:
+def operators_table(parts: Sequence[Part]) -> table.ReportTable:
     """Returns the layers that make a difference. A layer that only one side has is new, or gone."""
     slower = sum(part.difference_ms > 0 for part in parts)
-    columns: tuple[Column[Part], ...] = (
-        text_column("Layer", lambda row: Identifier(row.name)),
-        number_column("Base", lambda row: _or("new", row.base_ms)),
-        number_column("Head", lambda row: _or("gone", row.head_ms)),
-        number_column("Difference", lambda row: _difference(row, slower)),
-        text_column("Run by", lambda row: row.run_by),
+    columns: tuple[table.Column[Part], ...] = (
+        table.text_column("Layer", lambda row: table.Identifier(row.name)),
+        table.number_column("Base", lambda row: _or("new", row.base_ms)),
+        table.number_column("Head", lambda row: _or("gone", row.head_ms)),
+        table.number_column("Difference", lambda row: _difference(row, slower)),
+        table.text_column("Run by", lambda row: row.run_by),
     )
-    return ReportTable(columns, parts)
+    return table.ReportTable(columns, parts)
 
 
-def _difference(row: Part, slower: int) -> SignedTime:
+def _difference(row: Part, slower: int) -> table.SignedTime:
     """Returns a difference with its share of what all slower layers lost; a faster layer has none,
     nor has the only slower one."""
     has_share = row.difference_ms > 0 and slower > 1
-    return SignedTime(row.difference_ms, row.share if has_share else None)
+    return table.SignedTime(row.difference_ms, row.share if has_share else None)
 
 
 def _or(word: str, ms: float | None) -> str:
     return word if ms is None else milliseconds(ms)
 
 
-def inside_table(tests: Sequence[Inside]) -> ReportTable:
+def inside_table(tests: Sequence[Inside]) -> table.ReportTable:
     """Returns the table of mean and slow end, which a launch's median hides."""
-    columns: tuple[Column[Inside], ...] = (
-        text_column("Percentile", lambda row: row.what.replace("-", " ")),
-        number_column("Base", lambda row: milliseconds(row.base_ms)),
-        number_column("Head", lambda row: milliseconds(row.head_ms)),
-        Column(
+    columns: tuple[table.Column[Inside], ...] = (
+        table.text_column("Percentile", lambda row: row.what.replace("-", " ")),
+        table.number_column("Base", lambda row: milliseconds(row.base_ms)),
+        table.number_column("Head", lambda row: milliseconds(row.head_ms)),
+        table.Column(
             title="Change",
             cell=lambda row: (
-                ChangeInterval(row.change_percent)
+                table.ChangeInterval(row.change_percent)
                 if row.is_resolved or row.decision != "pass"
                 else "not resolvable here"
             ),
@@ -121,95 +101,95 @@ def inside_table(tests: Sequence[Inside]) -> ReportTable:
             layout="wide",
         ),
     )
-    return ReportTable(columns, tests)
+    return table.ReportTable(columns, tests)
 
 
-def builds_table(sides: Sequence[tuple[str, Build]]) -> ReportTable:
+def builds_table(sides: Sequence[tuple[str, Build]]) -> table.ReportTable:
     """Returns the builds of base and head, each with its label."""
-    columns: tuple[Column[tuple[str, Build]], ...] = (
-        text_column("Build", lambda row: row[0]),
-        text_column("Runtime", lambda row: row[1].title or row[1].candidate),
-        text_column("Key", lambda row: Identifier(row[1].key[:12])),
-        number_column(
+    columns: tuple[table.Column[tuple[str, Build]], ...] = (
+        table.text_column("Build", lambda row: row[0]),
+        table.text_column("Runtime", lambda row: row[1].title or row[1].candidate),
+        table.text_column("Key", lambda row: table.Identifier(row[1].key[:12])),
+        table.number_column(
             "Relative error",
             lambda row: _two_digits(row[1].check.max_relative if row[1].check else None),
         ),
-        number_column(
+        table.number_column(
             "Allowed", lambda row: _two_digits(row[1].check.tolerance if row[1].check else None)
         ),
-        number_column("Size", lambda row: size(row[1].size_bytes)),
-        number_column("Built in", lambda row: duration(row[1].seconds)),
-        Column(title="Error", cell=lambda row: row[1].error or NONE, layout="why"),
+        table.number_column("Size", lambda row: size(row[1].size_bytes)),
+        table.number_column("Built in", lambda row: duration(row[1].seconds)),
+        table.Column(title="Error", cell=lambda row: row[1].error or NONE, layout="why"),
     )
-    return ReportTable(columns, sides)
+    return table.ReportTable(columns, sides)
 
 
-def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> ReportTable:
+def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> table.ReportTable:
     """Returns the table of errors of a build's outputs against the reference."""
-    columns: tuple[Column[OutputDifference], ...] = (
-        text_column(f"Output of the {label}", lambda row: Identifier(row.name)),
-        number_column("Absolute error", lambda row: _two_digits(row.max_absolute)),
-        number_column("Relative error", lambda row: _two_digits(row.max_relative)),
+    columns: tuple[table.Column[OutputDifference], ...] = (
+        table.text_column(f"Output of the {label}", lambda row: table.Identifier(row.name)),
+        table.number_column("Absolute error", lambda row: _two_digits(row.max_absolute)),
+        table.number_column("Relative error", lambda row: _two_digits(row.max_relative)),
     )
-    return ReportTable(columns, outputs)
+    return table.ReportTable(columns, outputs)
 
 
-def inputs_table(findings: Sequence[Finding]) -> ReportTable:
+def inputs_table(findings: Sequence[Finding]) -> table.ReportTable:
     """Returns the table of inputs, and where their values come from."""
     rows = [(finding, given) for finding in findings for given in finding.inputs]
-    columns: tuple[Column[tuple[Finding, DrawnInput]], ...] = (
-        text_column("Input", lambda row: Identifier(row[1].name)),
-        Column(title="Model", cell=lambda row: Identifier(row[0].model), under="Input"),
-        text_column("Shape", lambda row: type_in_words(row[1])),
-        text_column("Values", lambda row: values_in_words(row[1])),
-        Column(title="From", cell=lambda row: _why(row[1]), layout="why"),
+    columns: tuple[table.Column[tuple[Finding, inputs.DrawnInput]], ...] = (
+        table.text_column("Input", lambda row: table.Identifier(row[1].name)),
+        table.Column(title="Model", cell=lambda row: table.Identifier(row[0].model), under="Input"),
+        table.text_column("Shape", lambda row: type_in_words(row[1])),
+        table.text_column("Values", lambda row: values_in_words(row[1])),
+        table.Column(title="From", cell=lambda row: _why(row[1]), layout="why"),
     )
-    return ReportTable(columns, rows)
+    return table.ReportTable(columns, rows)
 
 
-def _why(given: DrawnInput) -> str:
+def _why(given: inputs.DrawnInput) -> str:
     return (given.rule.why if given.rule is not None else "") or NONE
 
 
-def tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
+def tasks_table(rows: Sequence[TunedRow]) -> table.ReportTable:
     """Returns the table of tuning by task."""
-    columns: tuple[Column[TunedRow], ...] = (
-        text_column("Task", lambda row: Identifier(row.label)),
-        Column(title="Target", cell=lambda row: Identifier(row.target), under="Task"),
-        text_column("Schedule", lambda row: row.source),
-        number_column("Trials", lambda row: str(row.trials)),
-        number_column("Before", lambda row: milliseconds(row.before_ms)),
-        number_column("Now", lambda row: milliseconds(row.best_ms)),
-        number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
-        number_column("Calls", _calls),
-        number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
-        Column(title="Ended", cell=_end_text, layout="wide"),
+    columns: tuple[table.Column[TunedRow], ...] = (
+        table.text_column("Task", lambda row: table.Identifier(row.label)),
+        table.Column(title="Target", cell=lambda row: table.Identifier(row.target), under="Task"),
+        table.text_column("Schedule", lambda row: row.source),
+        table.number_column("Trials", lambda row: str(row.trials)),
+        table.number_column("Before", lambda row: milliseconds(row.before_ms)),
+        table.number_column("Now", lambda row: milliseconds(row.best_ms)),
+        table.number_column("Saved", lambda row: percent(row.gain_percent).removeprefix("+")),
+        table.number_column("Calls", _calls),
+        table.number_column("Time", lambda row: duration(row.seconds if row.trials else None)),
+        table.Column(title="Ended", cell=_end_text, layout="wide"),
     )
-    return ReportTable(columns, rows)
+    return table.ReportTable(columns, rows)
 
 
-def facts_table(facts: Sequence[tuple[str, str]]) -> ReportTable:
+def facts_table(facts: Sequence[tuple[str, str]]) -> table.ReportTable:
     """Returns the table of the revisions and the machine."""
-    columns: tuple[Column[tuple[str, str]], ...] = (
-        text_column("What", lambda row: row[0]),
-        text_column("Value", lambda row: row[1]),
+    columns: tuple[table.Column[tuple[str, str]], ...] = (
+        table.text_column("What", lambda row: row[0]),
+        table.text_column("Value", lambda row: row[1]),
     )
-    return ReportTable(columns, facts)
+    return table.ReportTable(columns, facts)
 
 
-def spending_table(rows: Sequence[SpendingRow]) -> ReportTable:
+def spending_table(rows: Sequence[SpendingRow]) -> table.ReportTable:
     """Returns the parts of the tuning time, with their costs."""
-    columns: tuple[Column[SpendingRow], ...] = (
-        text_column("What", lambda row: row.what),
-        number_column(
+    columns: tuple[table.Column[SpendingRow], ...] = (
+        table.text_column("What", lambda row: row.what),
+        table.number_column(
             "Candidates", lambda row: NONE if row.candidates is None else f"{row.candidates:,}"
         ),
-        number_column("Worker time", lambda row: duration(row.seconds)),
-        number_column("Share", lambda row: share(row.share)),
-        number_column("Cost", lambda row: money(row.usd)),
+        table.number_column("Worker time", lambda row: duration(row.seconds)),
+        table.number_column("Share", lambda row: share(row.share)),
+        table.number_column("Cost", lambda row: money(row.usd)),
         *_energy_columns(rows),
     )
-    return ReportTable(columns, rows)
+    return table.ReportTable(columns, rows)
 
 
 _SAVED_BY = {
@@ -218,22 +198,22 @@ _SAVED_BY = {
 }
 
 
-def savings_table(rows: Sequence[Saving]) -> ReportTable:
+def savings_table(rows: Sequence[Saving]) -> table.ReportTable:
     """Returns the table of savings, as far as they can be estimated."""
-    columns: tuple[Column[Saving], ...] = (
-        text_column("Saved by", lambda row: _SAVED_BY[row.by]),
-        number_column("Time", lambda row: duration(row.cost.seconds)),
-        number_column("Cost", lambda row: money(row.cost.usd)),
-        number_column("Energy", lambda row: energy(row.cost.joules)),
+    columns: tuple[table.Column[Saving], ...] = (
+        table.text_column("Saved by", lambda row: _SAVED_BY[row.by]),
+        table.number_column("Time", lambda row: duration(row.cost.seconds)),
+        table.number_column("Cost", lambda row: money(row.cost.usd)),
+        table.number_column("Energy", lambda row: energy(row.cost.joules)),
     )
-    return ReportTable(columns, rows)
+    return table.ReportTable(columns, rows)
 
 
-def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[Column[Any], ...]:
+def _energy_columns(rows: Sequence[SpendingRow]) -> tuple[table.Column[Any], ...]:
     """Returns the column of joules, if known."""
     if all(row.joules is None for row in rows):
         return ()
-    return (number_column("Energy", lambda row: energy(row.joules)),)
+    return (table.number_column("Energy", lambda row: energy(row.joules)),)
 
 
 def _calls(row: TunedRow) -> str:
@@ -258,29 +238,29 @@ _SHOWN = 4
 _MAX_TEXT = 30
 
 
-def values_in_words(given: DrawnInput) -> str:
+def values_in_words(given: inputs.DrawnInput) -> str:
     """Returns the values of an input in words."""
-    is_drawn = given.rule is None or not isinstance(given.rule.values, Files)
+    is_drawn = given.rule is None or not isinstance(given.rule.values, inputs.Files)
     if "sequence" in given.form and is_drawn:
-        return f"{DRAWN_LENGTH} tensors, {_tensor_values(given)}"
+        return f"{inputs.DRAWN_LENGTH} tensors, {_tensor_values(given)}"
     return _tensor_values(given)
 
 
-def type_in_words(given: DrawnInput) -> str:
+def type_in_words(given: inputs.DrawnInput) -> str:
     """Returns the shape and the type, of each tensor for a sequence."""
     known = f"{list(given.shape)} {given.dtype}"
     is_open = not given.shape and given.form
     return f"{given.form} of {given.dtype if is_open else known}" if given.form else known
 
 
-def _tensor_values(given: DrawnInput) -> str:
+def _tensor_values(given: inputs.DrawnInput) -> str:
     if given.rule is None:
         return "true or false"
     values = given.rule.values
     match values:
-        case Columns():
+        case inputs.Columns():
             return _columns(values)
-        case Files():
+        case inputs.Files():
             count = len(values.files)
             held = "value" if given.form else "array"
             return f"the {held} of a file" if count == 1 else f"{count} cases, one in each launch"
@@ -288,24 +268,24 @@ def _tensor_values(given: DrawnInput) -> str:
             return _draw(values)
 
 
-def _draw(values: Draw) -> str:
+def _draw(values: inputs.Draw) -> str:
     match values:
-        case Normal(mean=mean, deviation=deviation):
+        case inputs.Normal(mean=mean, deviation=deviation):
             is_standard = mean == 0 and deviation == 1
             return "standard normal" if is_standard else f"normal, {mean:.4g} ± {deviation:.4g}"
-        case Uniform(low=low, high=high):
+        case inputs.Uniform(low=low, high=high):
             return f"{low:.4g} to {high:.4g}"
-        case Integers(low=low, high=high):
+        case inputs.Integers(low=low, high=high):
             return f"{low} to {high}"
-        case OneOf():
+        case inputs.OneOf():
             return f"{'words' if values.words > 1 else 'one'} of {_list_few(values.values)}"
-        case Constant(value=value):
+        case inputs.Constant(value=value):
             return f"always {str(value)[:_MAX_TEXT]}"
         case _:
             assert_never(values)
 
 
-def _columns(values: Columns) -> str:
+def _columns(values: inputs.Columns) -> str:
     """Returns the values of columns in words; neighbours with the same values are joined."""
     told = []
     for draw, same in groupby(enumerate(values.parts), key=lambda each: each[1]):

@@ -14,17 +14,7 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelPath, PolicyChange
 from tunegate.config import Config, ModelConfig, OperatorLibraryConfig
-from tunegate.review.base_rules import (
-    merged_targets,
-    merged_watch,
-    metric_of,
-    names,
-    new_commands,
-    on_known_runners,
-    target_changes,
-    watch_changes,
-    without_commands,
-)
+from tunegate.review import base_rules
 from tunegate.review.covered_model import Asked, CoveredModel, InputsOf, asked_of
 from tunegate.review.model_settings import entry_for
 from tunegate.review.rules import BUDGET, CACHE, GATE, merged_section, section_changes, written
@@ -45,15 +35,15 @@ def effective(
     """Returns the judging configuration. `models` maps each model of the head to its path at the
     base, a new one to itself. `inputs_before` are the inputs at the base. The head's rules hold for
     models that the base does not cover, on runners that the base has."""
-    everything, head = head, on_known_runners(base, head)
+    everything, head = head, base_rules.on_known_runners(base, head)
     merged_config = msgspec.structs.replace(
         base,
         dims=head.dims,
-        targets=merged_targets(base, head),
+        targets=base_rules.merged_targets(base, head),
         cache=merged_section(base.cache, head.cache, CACHE),
         budget=merged_section(base.budget, head.budget, BUDGET),
         gate=merged_section(base.gate, head.gate, GATE),
-        watch=merged_watch(base.watch, head.watch),
+        watch=base_rules.merged_watch(base.watch, head.watch),
     )
     covered = [
         CoveredModel(path, old, entry_for(head, path))
@@ -68,14 +58,16 @@ def effective(
         for model, entry_asked in asked_entries
         if not _is_head_s(model, entry_asked, merged_config)
     ]
-    models_of_head = without_commands(head.models)
+    models_of_head = base_rules.without_commands(head.models)
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
     uncovered = set(models) - {model.path for model in covered}
     changes = (
         *_of_sections(base, head),
-        *target_changes(base, everything),
+        *base_rules.target_changes(base, everything),
         *_of_models(asked_entries),
-        *new_commands(each for each in head.models if _is_entry_of(head, each, uncovered)),
+        *base_rules.new_commands(
+            each for each in head.models if _is_entry_of(head, each, uncovered)
+        ),
     )
     return Effective(config, in_report_order(changes))
 
@@ -84,9 +76,9 @@ def of_head_alone(head: Config) -> Effective:
     """Returns the head's own rules if the base has none, without its commands and libraries: a pull
     request would choose what runs."""
     config = msgspec.structs.replace(
-        head, models=without_commands(head.models), custom_operators=()
+        head, models=base_rules.without_commands(head.models), custom_operators=()
     )
-    return Effective(config, (*new_commands(head.models), *_library_changes((), head)))
+    return Effective(config, (*base_rules.new_commands(head.models), *_library_changes((), head)))
 
 
 def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:
@@ -107,7 +99,7 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
     entry of the base."""
     if model.new is None:
         return False
-    asked = set(model.new.targets or names(config))
+    asked = set(model.new.targets or base_rules.names(config))
     return (
         asked == set(found.entry.targets)
         and model.new.dims == found.entry.dims
@@ -115,7 +107,7 @@ def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
         and model.new.profiles == found.entry.profiles
         and model.new.objective == found.entry.objective
         and model.new.accuracy == found.entry.accuracy
-        and metric_of(found.entry.accuracy) is None
+        and base_rules.metric_of(found.entry.accuracy) is None
     )
 
 
@@ -123,7 +115,7 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
     yield from section_changes(base.gate, head.gate, GATE, "gate")
     yield from section_changes(base.budget, head.budget, BUDGET, "budget")
     yield from section_changes(base.cache, head.cache, CACHE, "cache")
-    yield from watch_changes(base.watch, head.watch)
+    yield from base_rules.watch_changes(base.watch, head.watch)
     yield from _library_changes(base.custom_operators, head)
     if base.executor != head.executor:
         yield PolicyChange(

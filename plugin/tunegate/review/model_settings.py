@@ -8,15 +8,7 @@ from itertools import chain
 
 import msgspec
 
-from tunegate.artifacts.changes import (
-    ModelInput,
-    ModelPath,
-    ModelVersion,
-    Revisions,
-    gated_name,
-    path_of,
-    profile_of,
-)
+from tunegate.artifacts import changes
 from tunegate.config import Accuracy, Config, InputConfig, Inputs, ModelConfig, ValuesConfig
 from tunegate.ports import ModelReader
 from tunegate.review.globs import NumberedPath, is_glob, matches, numbered_path
@@ -37,27 +29,27 @@ class Needs(msgspec.Struct, frozen=True):
 def entry_for(config: Config, path: str) -> ModelConfig | None:
     """Returns the first entry of `models` whose glob matches the path; the path may have a
     profile."""
-    return _entries(_Same(config.models)).first(path_of(path))
+    return _entries(_Same(config.models)).first(changes.path_of(path))
 
 
-def numbered_for(config: Config, path: ModelPath) -> NumberedPath | None:
+def numbered_for(config: Config, path: changes.ModelPath) -> NumberedPath | None:
     """Returns the version of a model, if its entry's glob has `{version}`."""
     entry = entry_for(config, path)
     return numbered_path(entry.path, path) if entry is not None else None
 
 
-def profiles_for(config: Config, path: ModelPath) -> tuple[ModelPath, ...]:
+def profiles_for(config: Config, path: changes.ModelPath) -> tuple[changes.ModelPath, ...]:
     """Returns the names under which a model is gated: one for each profile."""
     entry = entry_for(config, path)
     profiles = entry.profiles if entry is not None and entry.profiles else ("",)
-    return tuple(gated_name(path, profile) for profile in profiles)
+    return tuple(changes.gated_name(path, profile) for profile in profiles)
 
 
-def shape_levels(config: Config, name: ModelPath) -> tuple[ShapeLevel, ...]:
+def shape_levels(config: Config, name: changes.ModelPath) -> tuple[ShapeLevel, ...]:
     """Returns the levels of a model's shapes: the whole file, its entry, its profile. The last one
     is the strongest."""
     entry = entry_for(config, name)
-    return () if entry is None else entry_levels(config, entry, profile_of(name))
+    return () if entry is None else entry_levels(config, entry, changes.profile_of(name))
 
 
 def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[ShapeLevel, ...]:
@@ -74,14 +66,14 @@ def entry_levels(config: Config, entry: ModelConfig, profile: str) -> tuple[Shap
 
 
 def shapes_for(
-    config: Config, name: ModelPath, inputs: Sequence[ModelInput] | None
+    config: Config, name: changes.ModelPath, inputs: Sequence[changes.ModelInput] | None
 ) -> ResolvedShapes:
     """Returns the shapes of a model with these inputs."""
     return entry_shapes(shape_levels(config, name), inputs)
 
 
 def entry_shapes(
-    levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None
+    levels: Sequence[ShapeLevel], inputs: Sequence[changes.ModelInput] | None
 ) -> ResolvedShapes:
     """Returns the shapes by these levels, for an unreadable model only the given ones."""
     if inputs is not None:
@@ -90,10 +82,10 @@ def entry_shapes(
     return ResolvedShapes(shapes=shapes)
 
 
-def values_for(config: Config, name: ModelPath) -> dict[str, ValuesConfig]:
+def values_for(config: Config, name: changes.ModelPath) -> dict[str, ValuesConfig]:
     """Returns the values given for a model's inputs."""
     entry = entry_for(config, name)
-    return {} if entry is None else entry_values(entry, profile_of(name))
+    return {} if entry is None else entry_values(entry, changes.profile_of(name))
 
 
 def entry_values(entry: ModelConfig, profile: str) -> dict[str, ValuesConfig]:
@@ -159,7 +151,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
     )
 
 
-def judged_as(config: Config, revisions: Revisions) -> Config:
+def judged_as(config: Config, revisions: changes.Revisions) -> Config:
     """Returns the configuration with the margin of these revisions: since a release it is
     `release-margin-percent`, because small slowdowns add up."""
     if not revisions.release:
@@ -215,14 +207,14 @@ def _entries(same: _Same) -> _Entries:
 # Problems of the sizes that a new configuration gives, for all models at once. A missing size
 # concerns its model alone, whose finding reports it.
 
-_Inputs = Mapping[ModelPath, Sequence[ModelInput] | None]
+_Inputs = Mapping[changes.ModelPath, Sequence[changes.ModelInput] | None]
 
 
 def shape_problems(
     reader: ModelReader,
     config: Config,
     old_config: Config | None,
-    found: Mapping[ModelPath, ModelVersion],
+    found: Mapping[changes.ModelPath, changes.ModelVersion],
 ) -> tuple[str, ...]:
     """Returns a line for each problem of the head's models `found`. Models whose settings are the
     base's are not opened. Unreadable models have no problem here."""
@@ -249,7 +241,7 @@ def _dims_of(entry: ModelConfig) -> Iterator[tuple[str, Mapping[str, int]]]:
 
 
 def _strays(
-    where: str, dims: Mapping[str, int], models: Iterable[Sequence[ModelInput] | None]
+    where: str, dims: Mapping[str, int], models: Iterable[Sequence[changes.ModelInput] | None]
 ) -> Iterator[str]:
     if not dims:
         return
@@ -270,7 +262,9 @@ def _of_models(config: Config, inputs: _Inputs) -> Iterator[str]:
                 yield f"{name}: {problem}"
 
 
-def _inputs(reader: ModelReader, version: ModelVersion) -> Sequence[ModelInput] | None:
+def _inputs(
+    reader: ModelReader, version: changes.ModelVersion
+) -> Sequence[changes.ModelInput] | None:
     outline = reader.outline(version)
     return None if outline is None else outline.inputs
 

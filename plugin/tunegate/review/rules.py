@@ -10,16 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
+from tunegate import config
 from tunegate.artifacts.changes import Effect, PolicyChange
-from tunegate.config import (
-    AccuracyConfig,
-    BudgetConfig,
-    CacheConfig,
-    GateConfig,
-    MetricCommandConfig,
-    ObjectiveConfig,
-    TargetConfig,
-)
 from tunegate.config_key import Strictness, keys_of
 
 
@@ -40,16 +32,16 @@ def rules_of(section: type[msgspec.Struct]) -> Rules:
     )
 
 
-GATE = rules_of(GateConfig)
+GATE = rules_of(config.GateConfig)
 # Keys that decide how much is tuned, or which records are used, have no order: a base below its
 # best lets a slower head pass.
-BUDGET = rules_of(BudgetConfig)
-CACHE = rules_of(CacheConfig)
-TARGET = rules_of(TargetConfig)
-ACCURACY = rules_of(AccuracyConfig)
-METRIC_COMMAND = rules_of(MetricCommandConfig)
+BUDGET = rules_of(config.BudgetConfig)
+CACHE = rules_of(config.CacheConfig)
+TARGET = rules_of(config.TargetConfig)
+ACCURACY = rules_of(config.AccuracyConfig)
+METRIC_COMMAND = rules_of(config.MetricCommandConfig)
 """Two bounds on one command have an order. Of two commands the base's runs."""
-OBJECTIVE = rules_of(ObjectiveConfig)
+OBJECTIVE = rules_of(config.ObjectiveConfig)
 
 
 # Two versions of one section, merged into the one that judges.

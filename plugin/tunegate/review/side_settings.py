@@ -7,14 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tunegate.artifacts.changes import (
-    SIDES,
-    ModelChange,
-    ModelInput,
-    Side,
-    gated_name,
-    profile_of,
-)
+from tunegate.artifacts import changes
 from tunegate.config import Config, ValuesConfig
 from tunegate.ports import Shapes
 from tunegate.review.covered_model import names_in_head
@@ -43,16 +36,16 @@ class SideSettings(msgspec.Struct, frozen=True, kw_only=True):
 def settings_of_sides(
     config: Config,
     before: Config | None,
-    change: ModelChange,
-    inputs: Mapping[Side, Sequence[ModelInput] | None],
-) -> dict[Side, SideSettings]:
+    change: changes.ModelChange,
+    inputs: Mapping[changes.Side, Sequence[changes.ModelInput] | None],
+) -> dict[changes.Side, SideSettings]:
     """Returns the settings of the sides whose `inputs` are given, None for an unreadable model.
     `before` is the base's configuration."""
-    base, head = (inputs.get(side) or () for side in SIDES)
+    base, head = (inputs.get(side) or () for side in changes.SIDES)
     names = names_in_head(inputs.get("base"), inputs.get("head"))
     lost = settings_of_lost(before, change, base, names.gone, shapes_for(config, change.path, head))
     levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
-    settings: dict[Side, SideSettings] = {}
+    settings: dict[changes.Side, SideSettings] = {}
     if "base" in inputs:
         # A base that leaves sizes open runs at those of a static head, and has its own settings for
         # inputs that only it has.
@@ -79,7 +72,7 @@ def settings_of_sides(
 
 
 def _sized(
-    levels: Sequence[ShapeLevel], inputs: Sequence[ModelInput] | None, same: Shapes
+    levels: Sequence[ShapeLevel], inputs: Sequence[changes.ModelInput] | None, same: Shapes
 ) -> SideSettings:
     """Returns a side's shapes by these levels; `same` are the other side's sizes, which it runs
     at."""
@@ -111,8 +104,8 @@ class LostSettings(NamedTuple):
 
 def settings_of_lost(
     config: Config | None,
-    change: ModelChange,
-    inputs: Sequence[ModelInput],
+    change: changes.ModelChange,
+    inputs: Sequence[changes.ModelInput],
     lost: Collection[str],
     wanted: ResolvedShapes,
 ) -> LostSettings:
@@ -125,7 +118,7 @@ def settings_of_lost(
         name: shapes_for(config, name, inputs).shapes
         for name in profiles_for(config, change.base.path)
     }
-    same = gated_name(change.base.path, profile_of(change.path))
+    same = changes.gated_name(change.base.path, changes.profile_of(change.path))
     alike = (name for name, shapes in shapes_of.items() if _agree(shapes, wanted.shapes, lost))
     name = same if same in shapes_of else next(alike, None)
     if name is None:
@@ -145,7 +138,7 @@ def _agree(one: Shapes, other: Shapes, lost: Collection[str]) -> bool:
 
 
 def static_sizes(
-    fixed: Sequence[ModelInput], opened: Sequence[ModelInput]
+    fixed: Sequence[changes.ModelInput], opened: Sequence[changes.ModelInput]
 ) -> dict[str, tuple[int, ...]]:
     """Returns the static shapes of one side, for the inputs that the other leaves open. The one
     cannot be run at others, and the other can be run at these."""
@@ -153,7 +146,7 @@ def static_sizes(
 
 
 def same_as_base(
-    shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[ModelInput]
+    shapes: Mapping[str, tuple[int, ...] | None], head: Sequence[changes.ModelInput]
 ) -> dict[str, tuple[int, ...]]:
     """Returns those of the base's shapes that the head leaves open and takes: renaming a symbol
     must not make the model smaller."""
@@ -166,7 +159,7 @@ def same_as_base(
     }
 
 
-def _sizes(value: ModelInput) -> tuple[int, ...] | None:
+def _sizes(value: changes.ModelInput) -> tuple[int, ...] | None:
     """Returns the sizes of a static input, None for another."""
     sizes = tuple(size for size in value.dimensions if size is not None)
     return sizes if value.is_ranked and len(sizes) == len(value.dimensions) else None

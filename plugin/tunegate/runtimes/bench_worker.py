@@ -9,23 +9,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tunegate.measure.bench_messages import (
-    BenchReply,
-    BenchRequest,
-    Block,
-    Broken,
-    Profile,
-    Profiled,
-    Ready,
-    Start,
-    Timed,
-)
+from tunegate.measure import bench_messages
 from tunegate.runtimes.loading import bound_inference, operators_ms
 from tunegate.runtimes.runtime import Inference
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import memory_problem
 
-Request = BenchRequest
+Request = bench_messages.BenchRequest
 
 _STATUS = Path("/proc/self/status")
 _THROWN_AWAY = 3
@@ -41,32 +31,34 @@ _loaded: list[Inference] = []
 _thread = ThreadPoolExecutor(1)
 
 
-def handle_request(request: BenchRequest) -> BenchReply:
+def handle_request(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
     """Serves one request, always in the same thread."""
     return _thread.submit(_answer, request).result()
 
 
-def _answer(request: BenchRequest) -> BenchReply:
+def _answer(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
     """Answers a request. A model that does not run is a reply, not a crash."""
     try:
         match request:
-            case Start():
+            case bench_messages.Start():
                 return _start(request)
-            case Block():
+            case bench_messages.Block():
                 times = _time(_loaded[0], request.inferences, request.most_seconds)
-                return Timed(times, _THROWN_AWAY)
-            case Profile():
+                return bench_messages.Timed(times, _THROWN_AWAY)
+            case bench_messages.Profile():
                 _pin(request.threads)
                 artifact, inferences = Path(request.artifact), request.inferences
                 libraries = request.libraries
-                return Profiled(operators_ms(artifact, inferences, request.seed, libraries))
+                return bench_messages.Profiled(
+                    operators_ms(artifact, inferences, request.seed, libraries)
+                )
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        return Broken(memory_problem(error) or lines[-1][:300])
+        return bench_messages.Broken(memory_problem(error) or lines[-1][:300])
 
 
-def _start(request: Start) -> Ready:
+def _start(request: bench_messages.Start) -> bench_messages.Ready:
     """Starts the artifact, or restarts it for other inputs, after dropping the loaded one."""
     _loaded.clear()
     _pin(request.threads)
@@ -78,7 +70,9 @@ def _start(request: Start) -> Ready:
     before = _memory_bytes("RssAnon")
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
-    return Ready(recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before))
+    return bench_messages.Ready(
+        recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before)
+    )
 
 
 def _slow_down(run: Inference, share: float) -> Inference:

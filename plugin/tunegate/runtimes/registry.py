@@ -24,14 +24,7 @@ from tunegate.runtimes.runtime import (
     SavingRuntime,
     TuningRuntime,
 )
-from tunegate_cache.installed_plugins import (
-    Plugin,
-    PluginError,
-    ignored,
-    installed,
-    load_plugin,
-    plugin_named,
-)
+from tunegate_cache import installed_plugins
 
 RUNTIME_GROUP = "tunegate.runtimes"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -70,13 +63,13 @@ def installed_runtimes() -> Installed:
     """Imports and returns all runtimes."""
     problems = [
         f'{plugin.offered_by[0]}: the name "{plugin.name}" is taken, and it is left out'
-        for plugin in ignored(RUNTIME_GROUP)
+        for plugin in installed_plugins.ignored(RUNTIME_GROUP)
     ]
     runtimes: list[tuple[tuple[bool, bool, str], Runtime]] = []
-    for plugin in installed(RUNTIME_GROUP).values():
+    for plugin in installed_plugins.installed(RUNTIME_GROUP).values():
         try:
             runtime = _load(plugin)
-        except PluginError as error:
+        except installed_plugins.PluginError as error:
             problems.append(str(error))
             continue
         place = (not _is_ours(plugin), not tunes(runtime), runtime.name)
@@ -87,14 +80,14 @@ def installed_runtimes() -> Installed:
 
 def runtime_named(name: RuntimeName) -> Runtime:
     """Imports and returns this one only. Raises ConfigError if it is not installed or unusable."""
-    plugin = plugin_named(RUNTIME_GROUP, name)
+    plugin = installed_plugins.plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
         refuse_missing("runtime", name)
-        known = ", ".join(installed(RUNTIME_GROUP))
+        known = ", ".join(installed_plugins.installed(RUNTIME_GROUP))
         raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
     try:
         return _load(plugin)
-    except PluginError as error:
+    except installed_plugins.PluginError as error:
         raise ConfigError(f"runtimes: {error}.") from error
 
 
@@ -128,16 +121,16 @@ def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:
     return not _absent(loaded, _NOTES)
 
 
-def _is_ours(plugin: Plugin) -> bool:
+def _is_ours(plugin: installed_plugins.Plugin) -> bool:
     return plugin.offered_by[0].partition(" ")[0] == "tunegate"
 
 
-def _load(plugin: Plugin) -> Runtime:
+def _load(plugin: installed_plugins.Plugin) -> Runtime:
     """Returns the runtime. Raises PluginError if it is none."""
-    found = load_plugin(plugin)
+    found = installed_plugins.load_plugin(plugin)
     problem = _problem(plugin.name, found)
     if problem:
-        raise PluginError(f'{plugin.offered_by[0]}: "{plugin.value}" {problem}')
+        raise installed_plugins.PluginError(f'{plugin.offered_by[0]}: "{plugin.value}" {problem}')
     return cast("Runtime", found)
 
 

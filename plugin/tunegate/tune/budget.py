@@ -7,14 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from tunegate.artifacts.plans import (
-    NOT_COUNTED,
-    SECONDS_PER_HOUR,
-    Budget,
-    Cost,
-    EnergySource,
-    TotalEnergy,
-)
+from tunegate.artifacts import plans
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import BudgetConfig, TargetConfig
 from tunegate.errors import ConfigError
@@ -25,7 +18,7 @@ Limit = Literal["seconds", "usd", "trials"]
 _MINUTES_PER_HOUR = 60
 
 
-def resolve_budget(config: BudgetConfig, target: TargetConfig) -> Budget:
+def resolve_budget(config: BudgetConfig, target: TargetConfig) -> plans.Budget:
     """Returns the cap of a run on this target alone."""
     price = price_of(config, target)
     if config.usd is not None and price is None:
@@ -60,12 +53,12 @@ def least_gain(config: BudgetConfig, usd_per_hour: float | None) -> float:
 
 def budget_of(
     seconds: float | None, *, trials: int | None, usd: float | None, usd_per_hour: float | None
-) -> Budget:
+) -> plans.Budget:
     """Returns a budget whose `seconds` are the smaller of the time allowed and the time that the
     money buys."""
     bought = _seconds_bought(usd, usd_per_hour)
     limits = [limit for limit in (seconds, bought) if limit is not None]
-    return Budget(
+    return plans.Budget(
         seconds=min(limits) if limits else None,
         trials=trials,
         usd=usd,
@@ -76,11 +69,11 @@ def budget_of(
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """What a budget has spent so far. Failed candidates count as trials."""
 
-    budget: Budget
+    budget: plans.Budget
     seconds: float = 0.0
     trials: int = 0
     joules: float | None = None
-    energy_source: EnergySource | None = None
+    energy_source: plans.EnergySource | None = None
 
     def at(self, *, seconds: float, trials: int) -> Spending:
         """Returns the state once this much is spent in total. A clock that steps back returns
@@ -95,11 +88,11 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     def usd(self) -> float | None:
         if self.budget.usd_per_hour is None:
             return None
-        return self.seconds * self.budget.usd_per_hour / SECONDS_PER_HOUR
+        return self.seconds * self.budget.usd_per_hour / plans.SECONDS_PER_HOUR
 
     @property
-    def cost(self) -> Cost:
-        return Cost(
+    def cost(self) -> plans.Cost:
+        return plans.Cost(
             seconds=self.seconds,
             usd=self.usd,
             joules=self.joules,
@@ -132,7 +125,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
         return self.limit is not None
 
 
-def clock_limit(budget: Budget) -> Limit:
+def clock_limit(budget: plans.Budget) -> Limit:
     """Returns the limit on time that ends tuning first: the money or the minutes."""
     bought = _seconds_bought(budget.usd, budget.usd_per_hour)
     if bought is not None and budget.seconds is not None and bought <= budget.seconds:
@@ -143,7 +136,7 @@ def clock_limit(budget: Budget) -> Limit:
 def _seconds_bought(usd: float | None, usd_per_hour: float | None) -> float | None:
     if usd is None or not usd_per_hour:  # a machine that costs nothing is not limited by money
         return None
-    return usd / usd_per_hour * SECONDS_PER_HOUR
+    return usd / usd_per_hour * plans.SECONDS_PER_HOUR
 
 
 # The joules of a run, by the machine's counters.
@@ -156,12 +149,12 @@ class EnergyUse:
         self._counter = counter
         self._first = counter.reading()
 
-    def total(self) -> TotalEnergy:
+    def total(self) -> plans.TotalEnergy:
         """Returns what was used so far, 0 while the counter is silent."""
         now = self._counter.reading()
         if now is None or self._first is None:
-            return NOT_COUNTED
-        return TotalEnergy(now.joules - self._first.joules, self._first.source)
+            return plans.NOT_COUNTED
+        return plans.TotalEnergy(now.joules - self._first.joules, self._first.source)
 
 
 # Trimmer's cost objective (IEEE CLOUD 2022): whether a model is fast enough, by the end-to-end

@@ -7,16 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from tunegate.artifacts.outcomes import CandidateCost, TaskOutcome
+from tunegate.tune import improvement
 from tunegate.tune.expected_time import TRANSFER_HEADROOM
-from tunegate.tune.improvement import (
-    FROM_NOTHING,
-    INFORMED,
-    UNKNOWN_HEADROOM,
-    MeasuredBatch,
-    Pace,
-    TaskState,
-    expected_gain,
-)
 from tunegate.tune.next_task import DEFAULT_POLICY
 
 
@@ -35,12 +27,12 @@ def of_unfinished(now_ms: float, task: TaskOutcome, *, more: int = 1) -> float:
     """Returns the milliseconds that as many trials again (or `more` times as many) save, by the
     task's improvement curve."""
     history = tuple(_history(task.costs)) or (
-        MeasuredBatch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
+        improvement.MeasuredBatch(trials=task.trials, seconds=task.seconds, best_ms=task.best_ms),
     )
-    return now_ms * expected_gain(
+    return now_ms * improvement.expected_gain(
         history,
         more * task.trials,
-        headroom=UNKNOWN_HEADROOM,
+        headroom=improvement.UNKNOWN_HEADROOM,
         noise=DEFAULT_POLICY.noise,
         pace=_pace(task.costs),
     )
@@ -51,21 +43,27 @@ def of_transferred(now_ms: float) -> float:
     return now_ms * TRANSFER_HEADROOM
 
 
-def _pace(history: Sequence[CandidateCost]) -> Pace:
+def _pace(history: Sequence[CandidateCost]) -> improvement.Pace:
     """Returns the pace of the search, by how its first candidate was chosen: by prior knowledge, or
     at random."""
     first = next((cost for cost in history if cost.origin == "search"), None)
-    return INFORMED if first is not None and first.pick != "random" else FROM_NOTHING
+    return (
+        improvement.INFORMED
+        if first is not None and first.pick != "random"
+        else improvement.FROM_NOTHING
+    )
 
 
-def _history(history: Iterable[CandidateCost]) -> Iterator[MeasuredBatch]:
+def _history(history: Iterable[CandidateCost]) -> Iterator[improvement.MeasuredBatch]:
     """Yields the batches in the order they came, of the usual size."""
     times: list[float] = []
     looks = (cost for cost in history if cost.stage == "quick")
     while costs := list(islice(looks, DEFAULT_POLICY.batch)):
         times += [cost.milliseconds for cost in costs if cost.milliseconds is not None]
         seconds = sum(cost.build_seconds + cost.run_seconds for cost in costs)
-        yield MeasuredBatch(trials=len(costs), seconds=seconds, best_ms=min(times, default=None))
+        yield improvement.MeasuredBatch(
+            trials=len(costs), seconds=seconds, best_ms=min(times, default=None)
+        )
 
 
 # The end-to-end time as tuning estimates it, over all tasks in any state.
@@ -74,7 +72,7 @@ CurvePoint = tuple[float, float]
 """(seconds spent, estimated end-to-end milliseconds)."""
 
 
-def end_to_end_ms(states: Sequence[TaskState]) -> float:
+def end_to_end_ms(states: Sequence[improvement.TaskState]) -> float:
     """Returns the sum of weight x best time so far, or the expected time of a task never measured.
     Parked, exhausted and unstarted tasks count too: leaving them out would look like an
     improvement."""

@@ -14,19 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tunegate.ci.events import (
-    MAIN,
-    EventTable,
-    JudgedEvent,
-    RefusedEvent,
-    as_asked,
-    of_branch,
-    of_tag,
-    require_judged,
-    zone_of_branch,
-    zone_of_pull_request,
-    zone_of_queue,
-)
+from tunegate.ci import events
 from tunegate.ci.http import RestApi
 from tunegate.ci.protocol import (
     AskedRevisions,
@@ -62,8 +50,8 @@ def _event(environment: _Environment, payload: _Payload, asked: AskedRevisions) 
     name = environment.get("GITHUB_EVENT_NAME", "")
     if asked.base and asked.head:
         tip = _text(payload, "pull_request", "head", "sha")
-        return as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
-    require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
+        return events.as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
+    events.require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
     repository = _project(environment)
     named = _value_at(payload, "repository", "full_name") or repository
     if not repository or named != repository:
@@ -105,7 +93,7 @@ def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevi
         revisions=MergeCommit(
             base_tip=_commit(payload, "pull_request", "base", "sha"), head_tip=tip
         ),
-        zone=None if is_fork else zone_of_pull_request(project, number),
+        zone=None if is_fork else events.zone_of_pull_request(project, number),
         pull_request=number,
         tip=tip,
         target=_text(payload, "pull_request", "base", "ref"),
@@ -117,7 +105,7 @@ def _merge_group(environment: _Environment, payload: _Payload, asked: AskedRevis
     return JobEvent(
         revisions=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
         checked_out=head,
-        zone=zone_of_queue(_project(environment)),
+        zone=events.zone_of_queue(_project(environment)),
     )
 
 
@@ -134,16 +122,16 @@ def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -
     if not default or ref == f"{_BRANCH}{default}":
         before = _commit(payload, "before")
         compared = Push(before=before, after=after, is_default=bool(default))
-    return of_branch(asked, after, compared, _zone_of_ref(environment, payload, ref))
+    return events.of_branch(asked, after, compared, _zone_of_ref(environment, payload, ref))
 
 
 def _release(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
-    return of_tag(asked, _sha(environment), _OF_TAG)
+    return events.of_tag(asked, _sha(environment), _OF_TAG)
 
 
 def _schedule(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
     compared = Usual(default_branch=_default_branch(payload), is_on_it=True)
-    return of_branch(asked, _sha(environment), compared, MAIN)
+    return events.of_branch(asked, _sha(environment), compared, events.MAIN)
 
 
 def _workflow_dispatch(
@@ -152,7 +140,9 @@ def _workflow_dispatch(
     ref = environment.get("GITHUB_REF", "")
     is_on_it = ref == f"{_BRANCH}{_default_branch(payload)}"
     compared = msgspec.structs.replace(_usual(payload), is_on_it=is_on_it)
-    return of_branch(asked, _sha(environment), compared, _zone_of_ref(environment, payload, ref))
+    return events.of_branch(
+        asked, _sha(environment), compared, _zone_of_ref(environment, payload, ref)
+    )
 
 
 _READERS: Mapping[str, Callable[[_Environment, _Payload, AskedRevisions], JobEvent]] = {
@@ -170,7 +160,7 @@ def _zone_of_ref(environment: _Environment, payload: _Payload, ref: str) -> str 
     branch = ref.removeprefix(_BRANCH)
     if not ref.startswith(_BRANCH) or not branch:
         return None
-    return zone_of_branch(_project(environment), branch, _default_branch(payload))
+    return events.zone_of_branch(_project(environment), branch, _default_branch(payload))
 
 
 def _usual(payload: _Payload) -> Usual:
@@ -229,74 +219,74 @@ _PULL_REQUEST = "Use pull_request."
 _USE_INSTEAD = "Use pull_request, push or merge_group, or give the inputs base and head."
 _RIGHTS = "it runs with the rights and the checkout of the default branch, not of the pull request"
 _NOTHING = "it changes no commit"
+_OWN_COMMIT = "it names a commit, and nothing to compare it with"
+_REVIEW = "it changes no commit of the pull request"
 
-GITHUB_EVENTS: EventTable = {
-    "pull_request": JudgedEvent(
+GITHUB_EVENTS: events.EventTable = {
+    "pull_request": events.JudgedEvent(
         base="first parent of the merge commit; where the head is checked out, the merge base",
         head="the merge commit, or the head of the pull request",
         writes="`pr/<owner>/<repository>/<number>`; of a fork nothing",
     ),
-    "merge_group": JudgedEvent(
+    "merge_group": events.JudgedEvent(
         base="the group's base",
         head="the group's head",
         writes="`pr/<owner>/<repository>/queue`",
     ),
-    "push": JudgedEvent(
+    "push": events.JudgedEvent(
         base="of the default branch the commit before; of another branch its merge base with the "
         "default branch",
         head="the commit after",
         writes="`main` from the default branch, else `pr/<owner>/<repository>/branch_<name>`",
     ),
-    "schedule": JudgedEvent(
+    "schedule": events.JudgedEvent(
         base="its first parent: one commit only; with `since-release` the release before",
         head="the tip of the default branch",
         writes="`main`",
     ),
-    "workflow_dispatch": JudgedEvent(
+    "workflow_dispatch": events.JudgedEvent(
         base="the merge base with the default branch, or on it the first parent; with "
         "`since-release` the release before",
         head="the commit that it was started on",
         writes="as a push to that branch; from a tag nothing",
     ),
-    "release": JudgedEvent(
+    "release": events.JudgedEvent(
         base="the release before; the input `since-release` must be `true`",
         head="the commit of the tag",
         writes="nothing",
     ),
-    "pull_request_target": RefusedEvent(_RIGHTS, _PULL_REQUEST),
-    "workflow_run": RefusedEvent(
+    "pull_request_target": events.RefusedEvent(_RIGHTS, _PULL_REQUEST),
+    "workflow_run": events.RefusedEvent(
         _RIGHTS,
         "Use the event that started the other workflow; stage comment alone may report on it.",
     ),
-    "issue_comment": RefusedEvent(_RIGHTS, _PULL_REQUEST),
-    "pull_request_comment": RefusedEvent(
+    "issue_comment": events.RefusedEvent(_RIGHTS, _PULL_REQUEST),
+    "pull_request_comment": events.RefusedEvent(
         "it is no event: GitHub sends issue_comment", _PULL_REQUEST
     ),
-    "pull_request_review": RefusedEvent("it changes no commit of the pull request", _PULL_REQUEST),
-    "pull_request_review_comment": RefusedEvent(
-        "it changes no commit of the pull request", _PULL_REQUEST
-    ),
-    "workflow_call": RefusedEvent(
+    "pull_request_review": events.RefusedEvent(_REVIEW, _PULL_REQUEST),
+    "pull_request_review_comment": events.RefusedEvent(_REVIEW, _PULL_REQUEST),
+    "workflow_call": events.RefusedEvent(
         "a called workflow has the event of its caller", "Call it from one of the events above."
     ),
-    "repository_dispatch": RefusedEvent(
+    "repository_dispatch": events.RefusedEvent(
         "whoever sends it says what it means", "Use workflow_dispatch, or give base and head."
     ),
-    "create": RefusedEvent("a new branch or tag is a push too", "Use push."),
-    "delete": RefusedEvent("what it is about is gone", "Use push or pull_request."),
-    "deployment": RefusedEvent(
+    "create": events.RefusedEvent("a new branch or tag is a push too", "Use push."),
+    "delete": events.RefusedEvent("what it is about is gone", "Use push or pull_request."),
+    "deployment": events.RefusedEvent(
         "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
     ),
-    "deployment_status": RefusedEvent(
+    "deployment_status": events.RefusedEvent(
         "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
     ),
-    "check_run": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
-    "check_suite": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
-    "status": RefusedEvent("it names a commit, and nothing to compare it with", _USE_INSTEAD),
-    "registry_package": RefusedEvent("a package names no two commits", _USE_INSTEAD),
-    "image_version": RefusedEvent("an image names no two commits", _USE_INSTEAD),
+    "check_run": events.RefusedEvent(_OWN_COMMIT, _USE_INSTEAD),
+    "check_suite": events.RefusedEvent(_OWN_COMMIT, _USE_INSTEAD),
+    "status": events.RefusedEvent(_OWN_COMMIT, _USE_INSTEAD),
+    "registry_package": events.RefusedEvent("a package names no two commits", _USE_INSTEAD),
+    "image_version": events.RefusedEvent("an image names no two commits", _USE_INSTEAD),
     **{
-        name: RefusedEvent(_NOTHING, _USE_INSTEAD)
+        name: events.RefusedEvent(_NOTHING, _USE_INSTEAD)
         for name in (
             "branch_protection_rule",
             "discussion",

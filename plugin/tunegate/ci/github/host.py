@@ -10,19 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from tunegate.ci import protocol
 from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, opened_api
 from tunegate.ci.github.event import finished_run, github_event
 from tunegate.ci.http import Patience
-from tunegate.ci.protocol import (
-    Annotation,
-    AskedRevisions,
-    CiHost,
-    FinishedRun,
-    FinishedRunHost,
-    JobEvent,
-    JobReport,
-    Links,
-)
 from tunegate.errors import ConfigError
 
 
@@ -40,26 +31,26 @@ class GitHubHost:
         """Returns whether this is a GitHub job: each has this variable."""
         return environment.get("GITHUB_ACTIONS") == "true"
 
-    def event(self, asked: AskedRevisions) -> JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the job's event. Raises ConfigError."""
         return github_event(self._environment, self._payload(), asked)
 
-    def links(self, out: Path) -> Links:
+    def links(self, out: Path) -> protocol.Links:
         """Returns the links. A later step uploads the files: their address is not known yet, but
         the run's page lists them. A job that stores them elsewhere says so."""
         server, repository = self._value("GITHUB_SERVER_URL"), self._value("GITHUB_REPOSITORY")
         number = self._value("GITHUB_RUN_ID")
         if not (server and repository and number):
-            return Links(report=self._value("TUNEGATE_REPORT_URL"))
+            return protocol.Links(report=self._value("TUNEGATE_REPORT_URL"))
         run = f"{server}/{repository}/actions/runs/{number}"
         report = self._value("TUNEGATE_REPORT_URL") or f"{run}#artifacts"
-        return Links(run=run, report=report, commit=f"{server}/{repository}/commit/")
+        return protocol.Links(run=run, report=report, commit=f"{server}/{repository}/commit/")
 
     def literal_output(self) -> AbstractContextManager[None]:
         """Keeps printed names of a pull request from being taken for commands."""
         return commands_stopped(sys.stdout)
 
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         """Reports by workflow commands, the runner's files for outputs and for the step's summary,
         and a check run."""
         for name, value in report.outputs.items():
@@ -73,7 +64,7 @@ class GitHubHost:
             self._check.show(report, report.progress)
 
     def comment(
-        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
         """Writes the comment. Without a token the API is not called: the report is in the step's
         summary."""
@@ -87,7 +78,7 @@ class GitHubHost:
         comments = Comments(api, repository, event.pull_request, name, author)
         comments.publish(markdown, updates_only=updates_only)
 
-    def finished_run(self) -> FinishedRun:
+    def finished_run(self) -> protocol.FinishedRun:
         """Returns the finished run of a fork, by the event `workflow_run`."""
         token = job_token(self._environment)
         api = opened_api(self._environment, token) if token else None
@@ -110,8 +101,8 @@ class GitHubHost:
         return self._environment.get(name, "")
 
 
-_: type[CiHost] = GitHubHost
-_finishing: type[FinishedRunHost] = GitHubHost
+_: type[protocol.CiHost] = GitHubHost
+_finishing: type[protocol.FinishedRunHost] = GitHubHost
 
 
 # GitHub's workflow commands and files: outputs, summary, annotations. All text is untrusted.
@@ -121,7 +112,7 @@ MAX_ANNOTATIONS = 10
 _MESSAGE_CHARACTERS = 4000
 
 
-def command_of(annotation: Annotation) -> str:
+def command_of(annotation: protocol.Annotation) -> str:
     """Returns the workflow command of an annotation, shown beside the run, and at the file's line
     if it names one."""
     file, line = _property(annotation.file), annotation.line

@@ -8,19 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from tunegate.ci import protocol
 from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.gitlab.event import gitlab_event
 from tunegate.ci.host_files import log_annotations, report_inside, write_host_json, write_outputs
 from tunegate.ci.http import RestApi
-from tunegate.ci.protocol import (
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Links,
-    Secret,
-)
 from tunegate.report.markdown import fitted_text
 
 
@@ -35,17 +27,17 @@ class GitLabHost:
         """Returns whether this is a GitLab job: each has this variable."""
         return environment.get("GITLAB_CI") == "true"
 
-    def event(self, asked: AskedRevisions) -> JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the job's event. Raises ConfigError."""
         return gitlab_event(self._environment, asked)
 
-    def links(self, out: Path) -> Links:
+    def links(self, out: Path) -> protocol.Links:
         """Returns the links; the report is among the job's artifacts if `out` is in the project's
         directory."""
         job = self._value("CI_JOB_URL")
         report = report_inside(out, self._value("CI_PROJECT_DIR"))
         project = self._value("CI_PROJECT_URL")
-        return Links(
+        return protocol.Links(
             run=job,
             report=f"{job}/artifacts/file/{report}" if job and report else "",
             commit=f"{project}/-/commit/" if project else "",
@@ -55,7 +47,7 @@ class GitLabHost:
         """Changes nothing: sections of a log need control characters, which are never printed."""
         return nullcontext()
 
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         """Reports annotations in the log; outputs for `artifacts:reports:dotenv`, and links for
         `artifacts:reports:annotations`, in files."""
         log_annotations(report.annotations)
@@ -67,17 +59,17 @@ class GitLabHost:
         write_host_json(report.directory, "links.json", {"tunegate": [link] if address else []})
 
     def comment(
-        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
         """Writes a note on the merge request."""
-        token = Secret(self._value("TUNEGATE_GITLAB_TOKEN").strip())
+        token = protocol.Secret(self._value("TUNEGATE_GITLAB_TOKEN").strip())
         project = self._value("CI_MERGE_REQUEST_PROJECT_ID")
         if event.pull_request is None:
-            raise HostRefusedError("this pipeline is of no merge request")
+            raise protocol.HostRefusedError("this pipeline is of no merge request")
         if not token:
-            raise HostRefusedError("TUNEGATE_GITLAB_TOKEN is not set")
+            raise protocol.HostRefusedError("TUNEGATE_GITLAB_TOKEN is not set")
         if not project.isascii() or not project.isdigit():
-            raise HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is no number")
+            raise protocol.HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is no number")
         api = self._value("CI_API_V4_URL")
         notes = Notes(api, int(project), event.pull_request, name, token)
         notes.publish(markdown, updates_only=updates_only)
@@ -86,7 +78,7 @@ class GitLabHost:
         return self._environment.get(name, "")
 
 
-_: type[CiHost] = GitLabHost
+_: type[protocol.CiHost] = GitLabHost
 
 
 # The notes of one merge request, and which of them is ours.
@@ -99,7 +91,9 @@ _MAX_PAGES = 30
 class Notes:
     """Notes of one merge request, under the name of one report. `api` is CI_API_V4_URL."""
 
-    def __init__(self, api: str, project: int, number: int, name: str, token: Secret) -> None:
+    def __init__(
+        self, api: str, project: int, number: int, name: str, token: protocol.Secret
+    ) -> None:
         """Raises HostRefusedError."""
         self._api = RestApi("GitLab", api, {"PRIVATE-TOKEN": token.reveal()})
         self._path = f"/projects/{project}/merge_requests/{number}/notes"
@@ -121,7 +115,7 @@ class Notes:
             ordered = f"?sort=asc&order_by=created_at&per_page={_PAGE}&page={page}"
             batch = self._api.ask("GET", self._path + ordered)
             if not isinstance(batch, list):
-                raise HostRefusedError("GitLab answered with no list of notes")
+                raise protocol.HostRefusedError("GitLab answered with no list of notes")
             found = next((each for each in batch if self._is_ours(each)), None)
             if found is not None:
                 return _id_of(found)
@@ -145,7 +139,7 @@ class Notes:
 def _id_of(answer: Any) -> int:  # noqa: ANN401 -- JSON
     found = answer.get("id") if isinstance(answer, dict) else None
     if type(found) is not int:
-        raise HostRefusedError("GitLab answered without an id")
+        raise protocol.HostRefusedError("GitLab answered without an id")
     return found
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from tunegate.cli import shared_options
 from tunegate.cli.command import Command
 from tunegate.cli.option import Argument, Option
-from tunegate.cli.shared_options import (
-    BudgetOptions,
-    CacheAddress,
-    InputShapes,
-    Margin,
-    MeasuringOptions,
-    Options,
-)
 
 
-class CompareOptions(Options, frozen=True, kw_only=True):
+class CompareOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `compare`: the two sides, and how they are measured and judged."""
 
-    budget: BudgetOptions = BudgetOptions()
-    margin: Margin = Margin()
-    cache: CacheAddress = CacheAddress()
-    measured: MeasuringOptions = MeasuringOptions()
+    budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
+    margin: shared_options.Margin = shared_options.Margin()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
     base: Annotated[
         str,
         Argument(
@@ -56,7 +49,7 @@ class CompareOptions(Options, frozen=True, kw_only=True):
             flags=("--commands",),
         ),
     ] = False
-    shapes: InputShapes = ()
+    shapes: shared_options.InputShapes = ()
 
 
 COMPARE = Command(
@@ -79,7 +72,7 @@ COMPARE = Command(
 # Declares `tunegate confirm`.
 
 
-class ConfirmOptions(Options, frozen=True, kw_only=True):
+class ConfirmOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `confirm`: the verdicts of two machines."""
 
     verdicts: Annotated[tuple[str, str], Argument("two verdict.json files", "VERDICT", count=2)]

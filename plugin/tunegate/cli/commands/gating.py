@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tunegate.cli import shared_options
 from tunegate.cli.command import Command
 from tunegate.cli.option import Option, count, whole
-from tunegate.cli.shared_options import (
-    BudgetOptions,
-    CacheAddress,
-    CiJob,
-    ComparedRevisions,
-    JudgedMetric,
-    Margin,
-    MeasuringOptions,
-    Options,
-    PlannedRevisions,
-    ShardMeasuringOptions,
-)
 
 
-class RunOptions(Options, frozen=True, kw_only=True):
+class RunOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `run`: those of all stages."""
 
-    revisions: ComparedRevisions = ComparedRevisions()
-    budget: BudgetOptions = BudgetOptions()
-    margin: Margin = Margin()
-    cache: CacheAddress = CacheAddress()
-    measured: MeasuringOptions = MeasuringOptions()
-    job: CiJob = CiJob()
+    revisions: shared_options.ComparedRevisions = shared_options.ComparedRevisions()
+    budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
+    margin: shared_options.Margin = shared_options.Margin()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
+    job: shared_options.CiJob = shared_options.CiJob()
 
 
 RUN = Command(
@@ -48,10 +37,10 @@ RUN = Command(
 # Declares `tunegate detect`.
 
 
-class DetectOptions(Options, frozen=True, kw_only=True):
+class DetectOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `detect`."""
 
-    revisions: ComparedRevisions = ComparedRevisions()
+    revisions: shared_options.ComparedRevisions = shared_options.ComparedRevisions()
     pushed: Annotated[
         bool,
         Option("compare what a push brings, as pre-commit names it, and write no file"),
@@ -73,14 +62,14 @@ DETECT = Command(
 # Declares `tunegate plan`.
 
 
-class PlanOptions(Options, frozen=True, kw_only=True):
+class PlanOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `plan`: the decisions for the later jobs."""
 
-    revisions: ComparedRevisions = ComparedRevisions()
-    budget: BudgetOptions = BudgetOptions()
-    margin: Margin = Margin()
-    cache: CacheAddress = CacheAddress()
-    job: CiJob = CiJob()
+    revisions: shared_options.ComparedRevisions = shared_options.ComparedRevisions()
+    budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
+    margin: shared_options.Margin = shared_options.Margin()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    job: shared_options.CiJob = shared_options.CiJob()
     shards: Annotated[
         int | None, Option("how many runners tune; default: one for each target", "N", count)
     ] = None
@@ -102,12 +91,12 @@ PLAN = Command(
 # Declares `tunegate tune`.
 
 
-class TuneOptions(Options, frozen=True, kw_only=True):
+class TuneOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `tune`: the shard. The plan has settled the rest."""
 
-    revisions: PlannedRevisions = PlannedRevisions()
-    cache: CacheAddress = CacheAddress()
-    job: CiJob = CiJob()
+    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    job: shared_options.CiJob = shared_options.CiJob()
     shard: Annotated[int, Option("which shard of plan.json", "N", whole)] = 0
 
 
@@ -123,14 +112,14 @@ TUNE = Command(
 # Declares `tunegate gate`.
 
 
-class GateOptions(Options, frozen=True, kw_only=True):
+class GateOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `gate`."""
 
-    revisions: PlannedRevisions = PlannedRevisions()
-    margin: Margin = Margin()
-    measured: MeasuringOptions = MeasuringOptions()
-    cache: CacheAddress = CacheAddress()
-    job: CiJob = CiJob()
+    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
+    margin: shared_options.Margin = shared_options.Margin()
+    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    job: shared_options.CiJob = shared_options.CiJob()
 
 
 GATE = Command(
@@ -147,15 +136,15 @@ GATE = Command(
 # Declares `tunegate measure`.
 
 
-class MeasureOptions(Options, frozen=True, kw_only=True):
+class MeasureOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `measure`: the shard, and how its models are measured. All shards and the verdict
     use one margin."""
 
-    revisions: PlannedRevisions = PlannedRevisions()
-    margin: Margin = Margin()
-    measured: ShardMeasuringOptions = ShardMeasuringOptions()
-    cache: CacheAddress = CacheAddress()
-    job: CiJob = CiJob()
+    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
+    margin: shared_options.Margin = shared_options.Margin()
+    measured: shared_options.ShardMeasuringOptions = shared_options.ShardMeasuringOptions()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    job: shared_options.CiJob = shared_options.CiJob()
     shard: Annotated[int, Option("which measuring shard of plan.json", "N", whole)] = 0
 
 
@@ -171,14 +160,14 @@ MEASURE = Command(
 # Declares `tunegate verdict`.
 
 
-class VerdictOptions(Options, frozen=True, kw_only=True):
+class VerdictOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `verdict`."""
 
-    revisions: PlannedRevisions = PlannedRevisions()
-    margin: Margin = Margin()
-    metric: JudgedMetric = JudgedMetric()
-    cache: CacheAddress = CacheAddress()
-    job: CiJob = CiJob()
+    revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
+    margin: shared_options.Margin = shared_options.Margin()
+    metric: shared_options.JudgedMetric = shared_options.JudgedMetric()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
+    job: shared_options.CiJob = shared_options.CiJob()
 
 
 VERDICT = Command(
@@ -195,11 +184,11 @@ VERDICT = Command(
 # Declares `tunegate warm`.
 
 
-class WarmOptions(Options, frozen=True, kw_only=True):
+class WarmOptions(shared_options.Options, frozen=True, kw_only=True):
     """Options of `warm`."""
 
-    budget: BudgetOptions = BudgetOptions()
-    cache: CacheAddress = CacheAddress()
+    budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
+    cache: shared_options.CacheAddress = shared_options.CacheAddress()
     models: Annotated[
         tuple[str, ...],
         Option(

@@ -11,13 +11,7 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
-from tunegate.cli.commands.cache import (
-    ExportOptions,
-    ImportOptions,
-    PromoteOptions,
-    PullOptions,
-    PushOptions,
-)
+from tunegate.cli.commands import cache
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_revalidation, show_table
@@ -53,7 +47,7 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     copied: Copied
 
 
-def run_pull(options: PullOptions) -> int:
+def run_pull(options: cache.PullOptions) -> int:
     """Copies everything that a run would read into a directory store, which `cache.url` may
     name."""
     settings = options.settings
@@ -68,7 +62,7 @@ def run_pull(options: PullOptions) -> int:
     return _finish(settings, admin.config.url, str(options.directory), copied)
 
 
-def run_push(options: PushOptions) -> int:
+def run_push(options: cache.PushOptions) -> int:
     """Pushes the records of a directory store, or without one those that earlier runs on this
     machine could not deliver."""
     settings, directory = options.settings, options.directory
@@ -120,7 +114,7 @@ class Exports(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[ModelExport, ...]
 
 
-def export(options: ExportOptions) -> int:
+def export(options: cache.ExportOptions) -> int:
     """Writes one database per target, in a folder of its name. Raises ConfigError if a folder
     already holds a database."""
     settings = options.settings
@@ -213,7 +207,7 @@ class Imports(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Revalidated, ...]
 
 
-def import_records(options: ImportOptions) -> int:
+def import_records(options: cache.ImportOptions) -> int:
     """Measures the database's records again for the tasks of the models at HEAD, within
     `budget.minutes`. Raises ConfigError."""
     settings = options.settings
@@ -322,7 +316,7 @@ class Promotions(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Revalidated, ...]
 
 
-def promote(options: PromoteOptions) -> int:
+def promote(options: cache.PromoteOptions) -> int:
     """Measures a zone's records again for the tasks of the models at HEAD, within `budget.minutes`.
     Raises ConfigError."""
     settings = options.settings

@@ -6,13 +6,7 @@ import time
 
 import msgspec
 
-from tunegate.cli.commands.cache import (
-    CompactOptions,
-    FsckOptions,
-    GcOptions,
-    PinOptions,
-    RevokeOptions,
-)
+from tunegate.cli.commands import cache
 from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
@@ -31,7 +25,7 @@ class Compactions(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Compaction, ...]
 
 
-def compact(options: CompactOptions) -> int:
+def compact(options: cache.CompactOptions) -> int:
     """Compacts every zone, or the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -75,7 +69,7 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[Collection, ...]
 
 
-def collect_garbage(options: GcOptions) -> int:
+def collect_garbage(options: cache.GcOptions) -> int:
     """Collects garbage of every zone, or of the named one."""
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -116,7 +110,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[Flaw, ...]
 
 
-def check(options: FsckOptions) -> int:
+def check(options: cache.FsckOptions) -> int:
     """Checks the cache. Returns 4 if something is broken, even after a repair."""
     settings = options.settings
     admin = open_cache_admin(settings)
@@ -164,7 +158,7 @@ def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> N
 # `tunegate cache revoke`: stops trusting some records.
 
 
-def revoke(options: RevokeOptions) -> int:
+def revoke(options: cache.RevokeOptions) -> int:
     """Revokes records in every zone, or in the named one. Raises ConfigError for a rule that
     matches nothing."""
     revocation = _revocation(options)
@@ -183,7 +177,7 @@ def revoke(options: RevokeOptions) -> int:
     return PASS
 
 
-def _revocation(options: RevokeOptions) -> Revocation:
+def _revocation(options: cache.RevokeOptions) -> Revocation:
     return Revocation(
         key=options.key,
         repository=options.of_repository,
@@ -201,7 +195,7 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
     pins: tuple[Pin, ...]
 
 
-def pin(options: PinOptions) -> int:
+def pin(options: cache.PinOptions) -> int:
     """Writes tunegate.lock, to be committed; `remove` deletes it."""
     settings = options.settings
     admin = open_cache_admin(settings)

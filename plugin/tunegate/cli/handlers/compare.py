@@ -13,19 +13,11 @@ from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.verdicts import Report
 from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.handlers import compare_models
 from tunegate.cli.handlers.compare_environments import (
     compare_environments,
     run_by_environments,
     under_environments,
-)
-from tunegate.cli.handlers.compare_models import (
-    AgainstModel,
-    Artifacts,
-    Model,
-    comparison_config,
-    models_report,
-    paired,
-    understood,
 )
 from tunegate.cli.handlers.reporting import finish
 from tunegate.config import Config
@@ -47,13 +39,13 @@ def run(options: CompareOptions) -> int:
     base, head = options.base, options.head
     if options.environments:
         model = run_by_environments(base, head, options)
-        if isinstance(model, Artifacts):
-            config = comparison_config(settings, head, {})
+        if isinstance(model, compare_models.Artifacts):
+            config = compare_models.comparison_config(settings, head, {})
             return compare_artifacts(
                 settings, config, model.base, model.head, environments=options.environments
             )
         shapes = dict(options.shapes)
-        config = comparison_config(settings, model.file.name, shapes, [model.file])
+        config = compare_models.comparison_config(settings, model.file.name, shapes, [model.file])
         return compare_environments(settings, config, model, options.environments)
     if not head:
         raise ConfigError("HEAD is missing. See: tunegate compare --help")
@@ -63,24 +55,26 @@ def run(options: CompareOptions) -> int:
                 "--metric-command gets an artifact, and commands have none. Leave one of them out."
             )
             raise ConfigError(message)
-        return compare_commands(settings, comparison_config(settings, head, {}), base, head)
-    both = understood(base, head)
-    if isinstance(both, Artifacts):
-        config = comparison_config(settings, head, {})
+        return compare_commands(
+            settings, compare_models.comparison_config(settings, head, {}), base, head
+        )
+    both = compare_models.understood(base, head)
+    if isinstance(both, compare_models.Artifacts):
+        config = compare_models.comparison_config(settings, head, {})
         return compare_artifacts(settings, config, both.base, both.head)
     return _against_model(settings, both, dict(options.shapes))
 
 
 def _against_model(
-    settings: Settings, both: AgainstModel, shapes: Mapping[str, tuple[int, ...]]
+    settings: Settings, both: compare_models.AgainstModel, shapes: Mapping[str, tuple[int, ...]]
 ) -> int:
-    of_base = [both.base.file] if isinstance(both.base, Model) else []
+    of_base = [both.base.file] if isinstance(both.base, compare_models.Model) else []
     files = [both.head.file, *of_base]
-    config = comparison_config(settings, both.head.file.name, shapes, files)
-    pair = paired(both)
+    config = compare_models.comparison_config(settings, both.head.file.name, shapes, files)
+    pair = compare_models.paired(both)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        return finish(models_report(settings, config, both, pair, out), settings)
+        return finish(compare_models.models_report(settings, config, both, pair, out), settings)
 
 
 # Compares finished things: artifacts of earlier builds, or commands that print latencies.

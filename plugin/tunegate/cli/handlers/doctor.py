@@ -9,24 +9,7 @@ import msgspec
 from rich.text import Text
 
 from tunegate.cli.commands.starting import DoctorOptions
-from tunegate.cli.handlers.doctor_checks import (
-    COMMITTED,
-    GatedModel,
-    ModelSize,
-    Setting,
-    budgets_check,
-    check_cache,
-    custom_operators_check,
-    files_check,
-    gated_models,
-    known_tasks,
-    left_to_do,
-    machine_checks,
-    shape_report,
-    sources,
-    waivers_check,
-    with_tasks,
-)
+from tunegate.cli.handlers import doctor_checks
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
@@ -54,7 +37,11 @@ def run(options: DoctorOptions) -> int:
     settings = options.settings
     project, checks = _configuration(settings)
     config = project.config if project else None
-    checks = [*machine_checks(config), *runtime_checks(config.targets if config else ()), *checks]
+    checks = [
+        *doctor_checks.machine_checks(config),
+        *runtime_checks(config.targets if config else ()),
+        *checks,
+    ]
     if project:
         diagnosis = _diagnose_project(project, settings, checks)
     else:
@@ -96,16 +83,18 @@ def _diagnose_project(
 ) -> Diagnosis:
     """Returns the checks, with those of this configuration and its models."""
     config, root = project.config, project.repository.root
-    cache = check_cache(config.cache, root=root, is_compiled=may_compile(config.targets))
+    cache = doctor_checks.check_cache(
+        config.cache, root=root, is_compiled=may_compile(config.targets)
+    )
     try:
         paths = model_paths(root)
         here = find_models(root, config, listed=paths)
-        shapes = shape_report(here, config)
-        models = gated_models(config, here, project.repository.uncommitted())
+        shapes = doctor_checks.shape_report(here, config)
+        models = doctor_checks.gated_models(config, here, project.repository.uncommitted())
         files = (
-            *files_check(project, here),
-            *custom_operators_check(config, here),
-            *budgets_check(config, (each.model for each in models)),
+            *doctor_checks.files_check(project, here),
+            *doctor_checks.custom_operators_check(config, here),
+            *doctor_checks.budgets_check(config, (each.model for each in models)),
         )
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
@@ -114,28 +103,36 @@ def _diagnose_project(
         (*_path_and_waiver_checks(project, models, paths), *shapes.checks, *files), "models"
     )
     found = [*checks, cache, *written]
-    if all(check.ok for check in found) and any(each.state == COMMITTED for each in models):
+    if all(check.ok for check in found) and any(
+        each.state == doctor_checks.COMMITTED for each in models
+    ):
         try:
-            models = with_tasks(models, known_tasks(project, settings, _MOST_MODELS))
+            models = doctor_checks.with_tasks(
+                models, doctor_checks.known_tasks(project, settings, _MOST_MODELS)
+            )
         except TunegateError as error:
             found += in_section([_no("tasks", str(error))], "models")
     return Diagnosis(
         checks=tuple(found),
-        settings=sources(project.config_path, load_config(project.config_path), config),
+        settings=doctor_checks.sources(
+            project.config_path, load_config(project.config_path), config
+        ),
         sizes=shapes.sizes,
         models=models,
     )
 
 
 def _path_and_waiver_checks(
-    project: Project, models: Sequence[GatedModel], paths: Sequence[str]
+    project: Project, models: Sequence[doctor_checks.GatedModel], paths: Sequence[str]
 ) -> Iterator[HealthCheck]:
     """Yields the problems of paths and waivers in the working tree. If a path is wrong, a waiver
     may concern its models."""
     problems = [*unmatched_paths(project.config, paths, "the working tree")]
     yield from (_no("models", problem) for problem in problems)
     names = None if problems else [each.model for each in models]
-    yield from waivers_check(project.repository.root, project.config, names, today(SystemClock()))
+    yield from doctor_checks.waivers_check(
+        project.repository.root, project.config, names, today(SystemClock())
+    )
 
 
 def _no(name: str, detail: str) -> HealthCheck:
@@ -151,9 +148,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int = 2
     checks: tuple[HealthCheck, ...]
-    settings: tuple[Setting, ...] = ()
-    sizes: tuple[ModelSize, ...] = ()
-    models: tuple[GatedModel, ...] = ()
+    settings: tuple[doctor_checks.Setting, ...] = ()
+    sizes: tuple[doctor_checks.ModelSize, ...] = ()
+    models: tuple[doctor_checks.GatedModel, ...] = ()
 
 
 # Shows the findings: one line per section that is fine, then the rest.
@@ -239,25 +236,25 @@ def _is_notable(check: HealthCheck) -> bool:
     return check.warns or not check.ok
 
 
-def _is_unusual(model: GatedModel) -> bool:
-    return bool(model.trouble) or model.state != COMMITTED
+def _is_unusual(model: doctor_checks.GatedModel) -> bool:
+    return bool(model.trouble) or model.state != doctor_checks.COMMITTED
 
 
-def _show_models(models: Sequence[GatedModel]) -> None:
+def _show_models(models: Sequence[doctor_checks.GatedModel]) -> None:
     if models:
         columns = ("model", "gated by", "state", "target", "tuned tasks")
         show_lines([""])
         _show_table(columns, (row for each in models for row in _model(each)))
 
 
-def _show_sizes(sizes: Sequence[ModelSize]) -> None:
+def _show_sizes(sizes: Sequence[doctor_checks.ModelSize]) -> None:
     if sizes:
         columns = ("model", "input", "dimension", "size", "from")
         show_lines([""])
         _show_table(columns, map(_size, sizes))
 
 
-def _show_settings(settings: Sequence[Setting]) -> None:
+def _show_settings(settings: Sequence[doctor_checks.Setting]) -> None:
     if settings:
         rows = ((each.key, visible(each.value), each.source) for each in settings)
         show_lines([""])
@@ -268,7 +265,7 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
     yield ""
     if not is_whole:
         yield f"-v shows each check{_and_more(diagnosis)}"
-    yield from left_to_do(diagnosis.models)
+    yield from doctor_checks.left_to_do(diagnosis.models)
     wrong = dict.fromkeys(check.name for check in diagnosis.checks if not check.ok)
     worse = dict.fromkeys(check.name for check in diagnosis.checks if check.ok and check.warns)
     if wrong:
@@ -301,14 +298,14 @@ def _check(check: HealthCheck) -> tuple[object, ...]:
     return check.name, mark, visible(check.detail, _LONGEST)
 
 
-def _model(model: GatedModel) -> Iterator[tuple[object, ...]]:
+def _model(model: doctor_checks.GatedModel) -> Iterator[tuple[object, ...]]:
     for target in model.targets:
         found = [each for each in model.tasks if each.target == target]
         tasks = f"{found[0].known} of {found[0].tasks}" if found else model.trouble or "–"
         yield visible(model.model), visible(model.entry), model.state, target, visible(tasks)
 
 
-def _size(each: ModelSize) -> tuple[object, ...]:
+def _size(each: doctor_checks.ModelSize) -> tuple[object, ...]:
     dimension = f"{each.axis}: {each.symbol or '?'}"
     size = Text("open", style="red") if each.size is None else each.size
     named = (visible(name) for name in (each.model, each.input, dimension))

@@ -32,17 +32,10 @@ from tunegate.models.operator_libraries import (
 from tunegate.plan.resolve import resolve
 from tunegate.project import Project
 from tunegate.regular_files import opened_inside
+from tunegate.review import model_settings
 from tunegate.review.base_rules import unmatched_globs
 from tunegate.review.gate_rules import stray_waivers
 from tunegate.review.input_shapes import ResolvedShapes
-from tunegate.review.model_settings import (
-    entry_for,
-    profiles_for,
-    shapes_for,
-    stray_symbols,
-    targets_for,
-    values_for,
-)
 from tunegate.review.named_files import described_missing, missing_files, value_problems
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
@@ -65,10 +58,13 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
     """Yields a warning for each model whose budget needs more cases than it has: only float32 can
     ship then. Drawn values never run out."""
     for name in names:
-        entry = entry_for(config, name)
+        entry = model_settings.entry_for(config, name)
         if entry is None or entry.accuracy == "same":
             continue
-        given, needed = _cases(values_for(config, name).values()), fewest_samples(entry.accuracy)
+        given, needed = (
+            _cases(model_settings.values_for(config, name).values()),
+            fewest_samples(entry.accuracy),
+        )
         if 0 < given < needed:
             are = plural(given, "case is", "cases are")
             detail = (
@@ -214,13 +210,13 @@ def gated_models(
         GatedModel(
             model=name,
             entry=entry.path,
-            targets=targets_for(config, model.path),
+            targets=model_settings.targets_for(config, model.path),
             state=_state(model, uncommitted),
             trouble=model.note,
         )
         for model in models
-        if (entry := entry_for(config, model.path)) is not None
-        for name in profiles_for(config, model.path)
+        if (entry := model_settings.entry_for(config, model.path)) is not None
+        for name in model_settings.profiles_for(config, model.path)
     )
 
 
@@ -295,11 +291,11 @@ class ShapeReport(msgspec.Struct, frozen=True):
 def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
     """Returns the report on these models of the working tree, which the configuration gates."""
     resolved = {
-        name: shapes_for(config, name, model.inputs)
+        name: model_settings.shapes_for(config, name, model.inputs)
         for model in models
-        for name in profiles_for(config, model.path)
+        for name in model_settings.profiles_for(config, model.path)
     }
-    strays = stray_symbols(config, {model.path: model.inputs for model in models})
+    strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
     problems = [f"{name}: {each}" for name, found in resolved.items() for each in found.problems]
     return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
 

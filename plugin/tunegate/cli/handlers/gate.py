@@ -6,28 +6,17 @@ import dataclasses
 
 import msgspec
 
-from tunegate import pipeline
+from tunegate import handover, pipeline
 from tunegate.artifacts.measurements import ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, TuningPlan
 from tunegate.artifacts.verdicts import Report
 from tunegate.cli.commands.gating import GateOptions, MeasureOptions, VerdictOptions
+from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import finish, write_json
-from tunegate.cli.handlers.run_history import (
-    remember,
-    remembered_without_end,
-    seconds_besides_tuning,
-)
 from tunegate.cli.handlers.table import show_lines
 from tunegate.decide.gate import Judged
 from tunegate.errors import PASS, ConfigError
-from tunegate.handover import (
-    binding,
-    check_config_digest,
-    read_measurements,
-    read_outcomes,
-    read_plan,
-)
 from tunegate.measure.merge_shards import merge_shards
 from tunegate.plan.shards import of_shard
 from tunegate.project import Review, Subject, open_project
@@ -45,11 +34,11 @@ def gate(options: GateOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "gate") as out:
-        planned = read_plan(out.path)
+        planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
-        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
-        check_config_digest(planned, out.path, review.config)
+        handover.check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
         changes, config = review.changes, review.config
         planned = msgspec.structs.replace(planned, changes=changes)
@@ -66,7 +55,7 @@ def gate(options: GateOptions) -> int:
                 require_installed(config, "gate")
                 with (
                     opened_tools(settings, subject, out, pythons=pythons) as tools,
-                    remembered_without_end(
+                    run_history.remembered_without_end(
                         planned,
                         context=tools.context,
                         config=config,
@@ -75,8 +64,8 @@ def gate(options: GateOptions) -> int:
                     ) as began,
                 ):
                     report = pipeline.gate(tools, planned, outcomes, upgrades=upgrades)
-                    work_seconds = seconds_besides_tuning(began, ())
-        remember(report, config, project.repository, work_seconds)
+                    work_seconds = run_history.seconds_besides_tuning(began, ())
+        run_history.remember(report, config, project.repository, work_seconds)
         return finish(report, settings)
 
 
@@ -90,12 +79,12 @@ def measure(options: MeasureOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "measure") as out:
-        planned = read_plan(out.path)
+        planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
         chosen = _find_shard(planned, options.shard, settings)
-        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
-        check_config_digest(planned, out.path, review.config)
+        handover.check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
@@ -147,17 +136,17 @@ def judge(options: VerdictOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     with opened_output(settings.out, "verdict") as out:
-        planned = read_plan(out.path)
+        planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
-        outcomes = merge_outcomes(read_outcomes(out.path, planned))
+        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
         review = project.review_of(planned.changes)
-        check_config_digest(planned, out.path, review.config)
+        handover.check_config_digest(planned, out.path, review.config)
         out.forget(since="gate")
         if not any(change.is_measured for change in review.changes.models):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)
         report = _judge_shards(planned, outcomes, review, settings)
-        remember(report, review.config, project.repository)
+        run_history.remember(report, review.config, project.repository)
         return finish(report, settings)
 
 
@@ -167,7 +156,9 @@ def _judge_shards(
     """Judges the merged shards. Raises ArtifactError for measurements of no shard of the plan."""
     rules = with_configured(judging_rules(settings, review), review.config, planned.changes)
     merged = merge_shards(
-        planned.measuring, read_measurements(settings.out), binding(planned, outcomes, rules)
+        planned.measuring,
+        handover.read_measurements(settings.out),
+        handover.binding(planned, outcomes, rules),
     )
     machines = {shard.machine for shard in merged.run.shards} if merged.run else set()
     judged = Judged(

@@ -9,13 +9,8 @@ import msgspec
 from tunegate import pipeline
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.cli.commands.gating import RunOptions
+from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import finish
-from tunegate.cli.handlers.run_history import (
-    remember,
-    remembered_before_plan,
-    remembered_without_end,
-    seconds_besides_tuning,
-)
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.ports import Progress
@@ -64,11 +59,11 @@ def run(options: RunOptions) -> int:
                 with opened_tools(settings, subject, out, pythons=pythons) as tools:
                     tell_no_base(changes, tools.context.progress)
                     warn_of(review.waivers, tools.context.progress)
-                    with remembered_before_plan(
+                    with run_history.remembered_before_plan(
                         changes, context=tools.context, config=config, repository=project.repository
                     ) as began:
                         planned = pipeline.make_plan(tools, changes)
-                    with remembered_without_end(
+                    with run_history.remembered_without_end(
                         planned,
                         context=tools.context,
                         config=config,
@@ -76,8 +71,8 @@ def run(options: RunOptions) -> int:
                         began=began,
                     ):
                         report = pipeline.run(tools, planned, upgrades=upgrades)
-                    work_seconds = seconds_besides_tuning(began, report.outcomes)
-        remember(report, config, project.repository, work_seconds)
+                    work_seconds = run_history.seconds_besides_tuning(began, report.outcomes)
+        run_history.remember(report, config, project.repository, work_seconds)
         return finish(report, settings)
 
 

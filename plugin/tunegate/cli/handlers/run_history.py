@@ -25,14 +25,7 @@ from tunegate.errors import CancelledError, TunegateError
 from tunegate.handover import read_outcomes
 from tunegate.ports import Device
 from tunegate.redaction import redacted, secrets_of
-from tunegate.report.history import (
-    Shipped,
-    TuningMachine,
-    Unfinished,
-    history_entries,
-    unfinished_entries,
-    warmed_entries,
-)
+from tunegate.report import history
 from tunegate.system.cache.history_log import write_history
 from tunegate.system.cache.shared_cache import open_shared_store, undelivered_store
 from tunegate.system.git.repository import GitRepository
@@ -51,7 +44,7 @@ def remember(
     commit, prices = report.verdict.revisions.head, _prices(config)
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return history_entries(report, facts, prices, work_seconds)
+        return history.history_entries(report, facts, prices, work_seconds)
 
     _write(commit, config, repository, entries)
 
@@ -65,7 +58,7 @@ def seconds_besides_tuning(began: float, tuned: Sequence[TuningOutcome]) -> floa
 def remember_warming(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    shipped: Shipped,
+    shipped: history.Shipped,
     *,
     work_seconds: float,
     device: Device,
@@ -75,7 +68,7 @@ def remember_warming(
     """Records the costs of warming; `shipped` are the tasks that paid off."""
 
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return warmed_entries(
+        return history.warmed_entries(
             planned,
             outcomes,
             facts,
@@ -110,7 +103,7 @@ def remembered_without_end(
             raise
         with suppress(TunegateError, OSError):  # what ended the run is what is reported
             outcomes = read_outcomes(context.out, planned) if before is None else before
-            ended = Unfinished(
+            ended = history.Unfinished(
                 status="cancelled" if _is_cancel(error) else "aborted",
                 reason=_reason(error),
                 gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
@@ -155,14 +148,14 @@ def remembered_before_plan(
 def _remember_unfinished(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    ended: Unfinished,
+    ended: history.Unfinished,
     *,
     context: RunContext,
     config: Config,
     repository: GitRepository,
 ) -> None:
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return unfinished_entries(planned, outcomes, facts, _machine(context.device), ended)
+        return history.unfinished_entries(planned, outcomes, facts, _machine(context.device), ended)
 
     _write(planned.changes.revisions.head, config, repository, entries)
 
@@ -184,8 +177,8 @@ def _prices(config: Config) -> dict[str, float | None]:
     return {target.name: price_of(config.budget, target) for target in config.targets}
 
 
-def _machine(device: Device) -> TuningMachine:
-    return TuningMachine(device.fingerprint(), device.environment())
+def _machine(device: Device) -> history.TuningMachine:
+    return history.TuningMachine(device.fingerprint(), device.environment())
 
 
 def _write(

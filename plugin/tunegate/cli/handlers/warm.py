@@ -16,13 +16,8 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.artifacts.verdicts import Warmed, WarmedModel, WarmedShipping
 from tunegate.cli.commands.gating import WarmOptions
+from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import write_json
-from tunegate.cli.handlers.run_history import (
-    remember_warming,
-    remembered_before_plan,
-    remembered_without_end,
-    seconds_besides_tuning,
-)
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.config import CacheConfig, Config
 from tunegate.decide.advice import LIMIT_KEYS
@@ -82,21 +77,21 @@ def _tune_and_elect(
     another runtime, and those with a remembered election. Returns the result, and the notes that
     were shown as warnings. Raises CancelledError: what was finished is in the cache."""
     config, repository, context = project.config, project.repository, tools.context
-    with remembered_before_plan(
+    with run_history.remembered_before_plan(
         changes, context=context, config=config, repository=repository
     ) as began:
         tasks, planned = _plan(tools, changes, again=again)
-    with remembered_without_end(
+    with run_history.remembered_without_end(
         planned, context=context, config=config, repository=repository, began=began
     ):
         _tell_plan(tools, planned, again=again)
         outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
         shipped, ships = _build_for_shipping(tools, planned, outcomes, again=again)
-    remember_warming(
+    run_history.remember_warming(
         planned,
         outcomes,
         shipped,
-        work_seconds=seconds_besides_tuning(began, outcomes),
+        work_seconds=run_history.seconds_besides_tuning(began, outcomes),
         device=context.device,
         config=config,
         repository=repository,

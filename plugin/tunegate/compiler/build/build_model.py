@@ -34,11 +34,7 @@ from tunegate.compiler.low_precision.lower_kernels import (
     with_tiles,
 )
 from tunegate.compiler.opening import OpenModel
-from tunegate.compiler.schedules.default_schedule import (
-    DEFAULTS_VERSION,
-    with_default_schedule,
-    with_packing_schedules,
-)
+from tunegate.compiler.schedules import default_schedule
 from tunegate.compiler.schedules.schedule_choice import (
     ScheduleChoice,
     as_before,
@@ -189,7 +185,7 @@ def _build_key(
         "model": file_digests(prepared.optimized),
         "target": target.attributes,
         "toolchain": toolchain(),
-        "defaults": DEFAULTS_VERSION,
+        "defaults": default_schedule.DEFAULTS_VERSION,
         "schedules": sorted({(f.key.workload, f.rid) for f in built}),
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": artifact} if artifact != RUNTIME_ARTIFACT else {}),
@@ -290,8 +286,10 @@ def with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
     vectorize_elementary_functions()
     with lower.target, tvm.transform.PassContext(opt_level=3):
         if not request.keeps_constants:
-            module = with_packing_schedules(module, lower.target, lower.kernels)
-        return with_default_schedule(with_tiles(folded(module), lower.kernels), lower.target)
+            module = default_schedule.with_packing_schedules(module, lower.target, lower.kernels)
+        return default_schedule.with_default_schedule(
+            with_tiles(folded(module), lower.kernels), lower.target
+        )
 
 
 def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:

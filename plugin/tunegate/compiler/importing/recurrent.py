@@ -8,13 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import (
-    GraphView,
-    Replacement,
-    TensorType,
-    attribute,
-    operand,
-)
+from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
 
 # One step of an LSTM, a GRU and an RNN, in operators. The gate weights are one matrix.
@@ -41,11 +35,11 @@ class State(NamedTuple):
     cell: str = ""
 
 
-CellStep = Callable[[Replacement, str, State, Gates], State]
+CellStep = Callable[[graph_view.Replacement, str, State, Gates], State]
 """Takes the projection of the step's input, `[batch, gates * hidden]`."""
 
 
-def lstm_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+def lstm_step(new: graph_view.Replacement, projection: str, before: State, gates: Gates) -> State:
     """Returns the next LSTM state. Gates in order: input, output, forget, cell."""
     gate, candidate, outward = gates.activations
     sums = new.add("Add", [projection, new.add("MatMul", [before.hidden, gates.recurrent])])
@@ -62,7 +56,7 @@ def lstm_step(new: Replacement, projection: str, before: State, gates: Gates) ->
     return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
 
 
-def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+def gru_step(new: graph_view.Replacement, projection: str, before: State, gates: Gates) -> State:
     """Returns the next GRU state. Gates in order: update, reset, hidden."""
     gate, candidate = gates.activations
     size = gates.hidden
@@ -84,18 +78,18 @@ def gru_step(new: Replacement, projection: str, before: State, gates: Gates) -> 
     return State(new.add("Add", [new.add("Mul", [rest, proposed]), old]))
 
 
-def rnn_step(new: Replacement, projection: str, before: State, gates: Gates) -> State:
+def rnn_step(new: graph_view.Replacement, projection: str, before: State, gates: Gates) -> State:
     """Returns the next RNN state."""
     (activation,) = gates.activations
     own = new.add("MatMul", [before.hidden, gates.recurrent])
     return State(activation(new, new.add("Add", [projection, own])))
 
 
-def _gates(new: Replacement, sums: str, size: int, count: int) -> list[str]:
+def _gates(new: graph_view.Replacement, sums: str, size: int, count: int) -> list[str]:
     return [new.sliced(sums, 1, number * size, (number + 1) * size) for number in range(count)]
 
 
-def _add_peephole(new: Replacement, sums: str, cell: str, peephole: str) -> str:
+def _add_peephole(new: graph_view.Replacement, sums: str, cell: str, peephole: str) -> str:
     if not peephole:
         return sums
     return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
@@ -135,7 +129,7 @@ class _Direction(NamedTuple):
     last: State
 
 
-def unrolled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def unrolled(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the nodes of an LSTM, GRU or RNN, None if its extents or activations are unknown.
     Raises UnsupportedModelError if it is too long."""
     kind = _KINDS[node.op_type]
@@ -168,7 +162,7 @@ def _too_long(own: int, directions: int, steps: int) -> str:
     )
 
 
-def _steps_of(node: onnx.NodeProto, view: GraphView) -> int:
+def _steps_of(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
     """Returns the steps of all directions, 0 if unknown."""
     x, weights = view.type_of(node.input[_X]), view.type_of(node.input[_R])
     if x is None or weights is None or x.rank != 3:  # noqa: PLR2004 -- steps, batch and inputs
@@ -177,10 +171,10 @@ def _steps_of(node: onnx.NodeProto, view: GraphView) -> int:
 
 
 def _is_batch_first(node: onnx.NodeProto) -> bool:
-    return bool(attribute(node, "layout", 0))
+    return bool(graph_view.attribute(node, "layout", 0))
 
 
-def _extents(x: TensorType, hidden: int, *, is_batch_first: bool) -> _Extents:
+def _extents(x: graph_view.TensorType, hidden: int, *, is_batch_first: bool) -> _Extents:
     first, second, inputs = x.shape
     steps, batch = (second, first) if is_batch_first else (first, second)
     return _Extents(steps, batch, inputs, hidden)
@@ -190,9 +184,9 @@ class _Unrolling:
     """The nodes of one operator, as far as they are built."""
 
     def __init__(
-        self, node: onnx.NodeProto, view: GraphView, kind: _Kind, extents: _Extents
+        self, node: onnx.NodeProto, view: graph_view.GraphView, kind: _Kind, extents: _Extents
     ) -> None:
-        self.new = Replacement(node)
+        self.new = graph_view.Replacement(node)
         self._node, self._kind, self._extents = node, kind, extents
         self._is_batch_first = _is_batch_first(node)
         self._x = self._flat_input()
@@ -237,7 +231,7 @@ class _Unrolling:
         self.new.add("Concat", rows, to=output, axis=1 if self._is_batch_first else 0)
 
     def _input(self, place: int) -> str:
-        return operand(self._node, place)
+        return graph_view.operand(self._node, place)
 
     def _flat_input(self) -> str:
         """Returns the input as `[steps * batch, inputs]`."""
@@ -270,7 +264,7 @@ class _Unrolling:
         return self.new.sliced(both, 0, 0, width), self.new.sliced(both, 0, width, 2 * width)
 
     def _scales_bias(self) -> bool:
-        return bool(attribute(self._node, "linear_before_reset", 0))
+        return bool(graph_view.attribute(self._node, "linear_before_reset", 0))
 
     def _gates(self, number: int, activations: Sequence[Activation]) -> Gates:
         new, hidden = self.new, self._extents.hidden
@@ -287,7 +281,7 @@ class _Unrolling:
                 new.sliced(every, 0, gate * hidden, (gate + 1) * hidden) for gate in range(3)
             )
         recurrent = new.add("Transpose", [self._direction_slice(_R, number)], perm=[1, 0])
-        is_coupled = bool(attribute(self._node, "input_forget", 0))
+        is_coupled = bool(graph_view.attribute(self._node, "input_forget", 0))
         behind = self._clip_gates(activations)
         return Gates(hidden, recurrent, bias, peepholes, is_coupled, behind)
 
@@ -312,13 +306,13 @@ class _Unrolling:
 
     def _order(self, number: int) -> Sequence[int]:
         steps = range(self._extents.steps)
-        direction = cast("str", attribute(self._node, "direction", "forward"))
+        direction = cast("str", graph_view.attribute(self._node, "direction", "forward"))
         return steps[::-1] if direction == "reverse" or number else steps
 
     def _row(self, projection: str, step: int) -> str:
         return self.new.add("Gather", [projection, self.new.constant(step, np.int64)], axis=0)
 
-    def _masks_of(self, view: GraphView) -> list[str]:
+    def _masks_of(self, view: graph_view.GraphView) -> list[str]:
         """Returns a mask per step of the sequences that are not over yet, `[batch, 1]`; empty if
         all are as long as the input."""
         lengths, size = self._input(_LENGTHS), self._extents
@@ -358,7 +352,7 @@ class _Unrolling:
 
 # The activations of LSTM, GRU and RNN, written as operators.
 
-Activation = Callable[[Replacement, str], str]
+Activation = Callable[[graph_view.Replacement, str], str]
 """Adds the nodes and returns the name of the result."""
 
 _PLAIN = {name.lower(): name for name in ("Sigmoid", "Tanh", "Relu", "Softsign", "Softplus")}
@@ -376,22 +370,24 @@ def activations_of(
 ) -> list[Activation] | None:
     """Returns all activations, those of the first direction first, each after the node's clip; None
     if one is unknown."""
-    names = cast("Sequence[str]", attribute(node, "activations", list(defaults) * directions))
+    names = cast(
+        "Sequence[str]", graph_view.attribute(node, "activations", list(defaults) * directions)
+    )
     if len(names) != len(defaults) * directions:
         return None
-    alphas = iter(cast("Sequence[float]", attribute(node, "activation_alpha", [])))
-    betas = iter(cast("Sequence[float]", attribute(node, "activation_beta", [])))
+    alphas = iter(cast("Sequence[float]", graph_view.attribute(node, "activation_alpha", [])))
+    betas = iter(cast("Sequence[float]", graph_view.attribute(node, "activation_beta", [])))
     found = [_activation(name.lower(), alphas, betas) for name in names]
     return None if None in found else cast("list[Activation]", found)
 
 
 def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
     """Returns the activation applied to the input after the node's `clip`."""
-    limit = cast("float | None", attribute(node, "clip"))
+    limit = cast("float | None", graph_view.attribute(node, "clip"))
     if not limit:
         return activation
 
-    def cut_off(new: Replacement, value: str) -> str:
+    def cut_off(new: graph_view.Replacement, value: str) -> str:
         low, high = new.constant(-limit, "float32"), new.constant(limit, "float32")
         return activation(new, new.add("Clip", [value, low, high]))
 

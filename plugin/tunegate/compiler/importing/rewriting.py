@@ -19,7 +19,7 @@ from tunegate.compiler.importing import (
 from tunegate.compiler.importing import (
     composite as normalizations,
 )
-from tunegate.compiler.importing import recurrent, reductions, resizing, windows
+from tunegate.compiler.importing import graph_view, recurrent, reductions, resizing, windows
 from tunegate.compiler.importing import (
     reductions as selections,
 )
@@ -28,13 +28,6 @@ from tunegate.compiler.importing import (
 )
 from tunegate.compiler.importing import windows as declared_shapes
 from tunegate.compiler.importing.composite import with_definitions
-from tunegate.compiler.importing.graph_view import (
-    GraphView,
-    Replacement,
-    TensorType,
-    attribute,
-    operand,
-)
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
@@ -51,50 +44,50 @@ class _Operands(NamedTuple):
     """The inputs of a node, with their types."""
 
     names: Sequence[str]
-    types: Sequence[TensorType]
+    types: Sequence[graph_view.TensorType]
 
     def size(self, place: int) -> int:
         """Returns the number of elements of an operand."""
         return int(np.prod(self.types[place].shape))
 
-    def flat(self, new: Replacement, place: int, behind: Sequence[int] = ()) -> str:
+    def flat(self, new: graph_view.Replacement, place: int, behind: Sequence[int] = ()) -> str:
         """Returns an operand as one number, or one per channel broadcast over the `behind` last
         axes."""
         shape = [] if self.size(place) == 1 else [-1, *behind]
         return new.reshaped(self.names[place], shape)
 
 
-def matrix_product(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def matrix_product(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites QLinearMatMul. Scales may be per column of the second matrix."""
     operands = _operands(node, view)
     if operands is None or operands.size(_B_SCALE) != operands.size(_B_ZERO):
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
     sums = new.add("MatMulInteger", [node.input[_A], node.input[_B], *zeros])
     _add_rescaling(new, operands, sums, [], to=node.output[0])
     return new.nodes
 
 
-def convolution(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def convolution(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites QLinearConv. Scales may be per output channel."""
     operands = _operands(node, view)
     if operands is None:
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     behind = [1] * (operands.types[_A].rank - 2)
     zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
     sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
-    if operand(node, _BIAS):
+    if graph_view.operand(node, _BIAS):
         sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
     _add_rescaling(new, operands, sums, behind, to=node.output[0])
     return new.nodes
 
 
-def single_zeros(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def single_zeros(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites MatMulInteger with vectors of one zero point, which TVM takes for a matrix beside a
     vector."""
-    new, changed = Replacement(node), onnx.NodeProto()
+    new, changed = graph_view.Replacement(node), onnx.NodeProto()
     changed.CopyFrom(node)
     for place, name in enumerate(node.input):
         kind = view.type_of(name)
@@ -107,20 +100,24 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2"})
 _SCALED_ALONG = 1
 
 
-def unpacked(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def unpacked(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the floats of weights of 4 or 2 bits, which TVM does not hold, also with a scale for
     each block."""
     kind = view.type_of(node.input[0])
     if kind is None or kind.dtype.name not in _PACKED:
         return None
     weights, scale = view.constant(node.input[0]), view.constant(node.input[1])
-    zero = view.constant(node.input[2]) if operand(node, 2) else np.zeros_like(scale, np.int32)
+    zero = (
+        view.constant(node.input[2])
+        if graph_view.operand(node, 2)
+        else np.zeros_like(scale, np.int32)
+    )
     if weights is None or scale is None or zero is None:
         raise UnsupportedModelError(f"its {kind.dtype.name} numbers are no constants")
-    axis = attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
+    axis = graph_view.attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
     scales, zeros = (_spread(each, node, axis, weights.shape) for each in (scale, zero))
     floats = (weights.astype(np.float32) - zeros.astype(np.float32)) * scales.astype(np.float32)
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     new.constant(floats, scale.dtype, to=node.output[0])
     return new.nodes
 
@@ -129,18 +126,18 @@ def _spread(
     values: np.ndarray, node: onnx.NodeProto, axis: int, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Returns the scales or zero points as they meet the weights: of all, of an axis, of blocks."""
-    block = attribute(node, "block_size", 0)
+    block = graph_view.attribute(node, "block_size", 0)
     if block:
         return np.take(np.repeat(values, block, axis), range(shape[axis]), axis)
     rest = [1] * (len(shape) - axis - 1)
     return values.reshape(-1, *rest) if values.size > 1 else values.reshape(())
 
 
-def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def dynamically(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites DynamicQuantizeLinear: the scale of an all-zero tensor is 1, as in ONNX Runtime."""
     if view.opset < _WITH_SCALE:
         return None
-    new, x = Replacement(node), node.input[0]
+    new, x = graph_view.Replacement(node), node.input[0]
     outputs = [*node.output, "", ""][:3]
     zero, most = (new.constant(value, np.float32) for value in (0, 255))
     low = new.add("Min", [new.add("ReduceMin", [x], keepdims=0), zero])
@@ -159,7 +156,7 @@ def dynamically(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
 
 
 def _add_rescaling(
-    new: Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
+    new: graph_view.Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
 ) -> None:
     """Adds the node's output: sums times scales, rounded to the nearest even number."""
     scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, behind)]
@@ -173,7 +170,7 @@ def _add_rescaling(
     new.cast(new.add("Clip", [shifted, *bounds]), kind.elements, to=to)
 
 
-def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
+def _zero_of_b(new: graph_view.Replacement, operands: _Operands, view: graph_view.GraphView) -> str:
     """Returns the zero point, as one number if all columns or channels share it."""
     known = view.constant(operands.names[_B_ZERO])
     if known is not None and bool((known == known.flat[0]).all()):
@@ -181,7 +178,7 @@ def _zero_of_b(new: Replacement, operands: _Operands, view: GraphView) -> str:
     return operands.flat(new, _B_ZERO)
 
 
-def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
+def _operands(node: onnx.NodeProto, view: graph_view.GraphView) -> _Operands | None:
     """Returns the operands; None unless all are known, the factors are bytes, and the scales and
     zero points of whole tensors are single numbers."""
     types = [view.type_of(name) for name in node.input[:_BIAS]]
@@ -193,7 +190,7 @@ def _operands(node: onnx.NodeProto, view: GraphView) -> _Operands | None:
     return operands if all(operands.size(place) == 1 for place in places) else None
 
 
-def _are_bytes(types: Sequence[TensorType]) -> bool:
+def _are_bytes(types: Sequence[graph_view.TensorType]) -> bool:
     """Returns whether both factors and all zero points are bytes and the scales float32."""
     scales = {_A_SCALE, _B_SCALE, _SCALE}
     return all(
@@ -211,7 +208,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns an equivalent model in operators that TVM imports, as far as rules exist; the model
     itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
-    if GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model):
+    if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model):
         model = _upgraded(model)
     for _ in range(_ROUNDS):
         changed = _rewrite(model) or with_definitions(model)
@@ -236,7 +233,7 @@ def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
 def _rewrite(model: onnx.ModelProto) -> onnx.ModelProto | None:
     if not _has_rules(model):
         return None
-    view = GraphView(model)
+    view = graph_view.GraphView(model)
     nodes: list[onnx.NodeProto] = []
     is_changed = False
     for node in model.graph.node:
@@ -276,15 +273,15 @@ def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
 # Models that TVM would build wrong or fail on with an unclear error: rejected by operator.
 
 
-def refused(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def refused(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for every node of this operator."""
     raise UnsupportedModelError
 
 
-def inserted(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def inserted(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for a place that is counted from the end of a sequence: TVM puts
     the tensor one place further."""
-    place = view.constant(operand(node, 2)) if operand(node, 2) else None
+    place = view.constant(graph_view.operand(node, 2)) if graph_view.operand(node, 2) else None
     if place is not None and int(place) < 0:
         raise UnsupportedModelError("it counts its place from the end")
     return None
@@ -301,7 +298,7 @@ def require_tensors(model: onnx.ModelProto) -> None:
 
 # The rewrite rule of each operator.
 
-RewritingRule = Callable[[onnx.NodeProto, GraphView], list[onnx.NodeProto] | None]
+RewritingRule = Callable[[onnx.NodeProto, graph_view.GraphView], list[onnx.NodeProto] | None]
 """Returns the nodes that replace one, or None if it stays."""
 
 RULES: Mapping[str, RewritingRule] = {

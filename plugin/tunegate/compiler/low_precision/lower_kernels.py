@@ -13,6 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import codegen
 
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
+from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision.packed_weights import packed
 from tunegate.compiler.low_precision.product import (
     COLUMNS,
@@ -23,12 +24,6 @@ from tunegate.compiler.low_precision.product import (
     product_of,
 )
 from tunegate.compiler.low_precision.tile_kernel import tile_kernel
-from tunegate.compiler.low_precision.tile_numbers import (
-    BFLOAT16,
-    BFLOAT16_VECTORS,
-    NUMBERS,
-    TileNumbers,
-)
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice
 from tunegate.compiler.targets import ResolvedTarget, threads_of
 from tunegate.config import TargetConfig
@@ -42,7 +37,7 @@ TILES_VERSION = 4
 
 class TileKernel(NamedTuple):
     product: Product
-    numbers: TileNumbers
+    numbers: tile_numbers.TileNumbers
     function: Any
 
 
@@ -64,17 +59,19 @@ def require_tiles(
         _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
 
 
-def _numbers_for(precision: str, cpu: str, lacks: Callable[..., str] = lacks_some) -> TileNumbers:
+def _numbers_for(
+    precision: str, cpu: str, lacks: Callable[..., str] = lacks_some
+) -> tile_numbers.TileNumbers:
     """Returns the fastest numbers that this machine and the named `cpu` can multiply."""
     problem = ""
-    for numbers in NUMBERS[precision]:
+    for numbers in tile_numbers.NUMBERS[precision]:
         problem = lacks(numbers.flags) or _unknown_to(cpu, numbers)
         if not problem:
             return numbers
     raise NotOfferedError(problem)
 
 
-def _unknown_to(cpu: str, numbers: TileNumbers) -> str:
+def _unknown_to(cpu: str, numbers: tile_numbers.TileNumbers) -> str:
     if not cpu:
         return ""
     known = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
@@ -129,7 +126,7 @@ def key_parts(
     return {PRECISION: precision, "tiles": tiles, "tiles-version": version}
 
 
-def _with_tiles(target: ResolvedTarget, numbers: TileNumbers) -> Any:
+def _with_tiles(target: ResolvedTarget, numbers: tile_numbers.TileNumbers) -> Any:
     """Returns the target with the features tiles need: LLVM names a processor by its family, and
     knows fewer instructions than it has."""
     features = [f"+{each}" for each in sorted(numbers.features)]
@@ -140,7 +137,7 @@ def _lower(
     choice: ScheduleChoice,
     calls: Collection[Sequence[Any]],
     threads: int,
-    numbers: TileNumbers,
+    numbers: tile_numbers.TileNumbers,
 ) -> TileKernel | None:
     """Returns the kernel if it is faster and all calls have finite weights or multiply
     activations."""
@@ -162,10 +159,10 @@ def _lower(
         return None
 
 
-def _for_activations(numbers: TileNumbers) -> TileNumbers | None:
+def _for_activations(numbers: tile_numbers.TileNumbers) -> tile_numbers.TileNumbers | None:
     """Returns the precision for products of two activations, None if the kernels may not use its
     instruction."""
-    found = BFLOAT16 if numbers.is_tiled else BFLOAT16_VECTORS
+    found = tile_numbers.BFLOAT16 if numbers.is_tiled else tile_numbers.BFLOAT16_VECTORS
     return found if found.features <= numbers.features else None
 
 
@@ -252,7 +249,7 @@ def is_faster(
     shape: ProductShape,
     threads: int,
     float32_ms: float | None,
-    numbers: TileNumbers = BFLOAT16,
+    numbers: tile_numbers.TileNumbers = tile_numbers.BFLOAT16,
     *,
     packs: bool = False,
 ) -> bool:
@@ -265,7 +262,7 @@ def is_faster(
 def tiles_ns(
     shape: ProductShape,
     threads: int,
-    numbers: TileNumbers = BFLOAT16,
+    numbers: tile_numbers.TileNumbers = tile_numbers.BFLOAT16,
     *,
     packs: bool = False,
 ) -> float:
@@ -283,7 +280,7 @@ def tiles_ns(
     return _BEGIN_NS + (packing + measuring + rounding + multiplying + results) / threads
 
 
-def _tap_ns(rows: RowsOfTiles, numbers: TileNumbers) -> float:
+def _tap_ns(rows: RowsOfTiles, numbers: tile_numbers.TileNumbers) -> float:
     """Returns the nanoseconds of one tap of all rows, for one tile of columns."""
     if not numbers.is_tiled:
         words = rows.tap_depth * numbers.each_bytes // 4

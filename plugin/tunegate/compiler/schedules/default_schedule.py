@@ -17,6 +17,7 @@ from tvm.s_tir.schedule import ScheduleError
 from tvm.tirx import IntImm, IterVar, Select, Var
 from tvm_ffi import structural_walk
 
+from tunegate.compiler.schedules import unscheduled
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, asked_algorithm, with_asked_forms
 from tunegate.compiler.schedules.grouped_convolutions import (
     REGISTER,
@@ -27,14 +28,6 @@ from tunegate.compiler.schedules.grouped_convolutions import (
     vector_block,
 )
 from tunegate.compiler.schedules.product_tiles import with_product_tiles
-from tunegate.compiler.schedules.unscheduled import (
-    IS_SCHEDULED,
-    inline_followers,
-    share_out,
-    with_changed_blocks,
-    with_parallel_loops,
-    with_unscheduled,
-)
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
@@ -51,7 +44,7 @@ def with_default_schedule(module: Any, target: Any) -> Any:
         packing = with_packing_schedules(module, target)
         chains = with_inlined_chains(with_split_choices(packing))
         sums = with_vector_accumulators(chains, threads_of(target))
-        return with_parallel_loops(sums, target)
+        return unscheduled.with_parallel_loops(sums, target)
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
@@ -77,7 +70,9 @@ def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = (
 def with_inlined_chains(module: Any) -> Any:
     """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
     they are."""
-    return with_unscheduled(module, partial(with_changed_blocks, change=_inline))
+    return unscheduled.with_unscheduled(
+        module, partial(unscheduled.with_changed_blocks, change=_inline)
+    )
 
 
 def _inline(schedule: Any, block: Any) -> bool:
@@ -125,7 +120,7 @@ _FEWEST = 4
 def with_split_choices(module: Any) -> Any:
     """Returns the module, or a changed copy if it has such loops; scheduled functions stay as they
     are."""
-    return with_unscheduled(module, _split_at_inputs)
+    return unscheduled.with_unscheduled(module, _split_at_inputs)
 
 
 def _split_at_inputs(function: Any) -> Any | None:
@@ -190,7 +185,9 @@ def with_vector_accumulators(module: Any, threads: int = 1) -> Any:
     """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
     they are."""
     accumulate = partial(_accumulate, threads=threads)
-    return with_unscheduled(module, partial(with_changed_blocks, change=accumulate))
+    return unscheduled.with_unscheduled(
+        module, partial(unscheduled.with_changed_blocks, change=accumulate)
+    )
 
 
 def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
@@ -211,7 +208,7 @@ def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
     schedule.reverse_compute_at(written, outer)
     schedule.vectorize(inner)
     schedule.vectorize(schedule.get_loops(written)[-1])
-    share_out(schedule, block, threads)
+    unscheduled.share_out(schedule, block, threads)
     schedule.decompose_reduction(block, reduced[0])
     return True
 
@@ -260,7 +257,7 @@ _MAX_STEPS = 256
 def with_group_vectors(module: Any, target: Any) -> Any:
     """Returns the module, or a changed copy if it has such functions; scheduled functions stay as
     they are."""
-    return with_unscheduled(module, partial(_schedule_groups, target=target))
+    return unscheduled.with_unscheduled(module, partial(_schedule_groups, target=target))
 
 
 def _schedule_groups(function: Any, target: Any) -> Any | None:
@@ -281,7 +278,7 @@ def _with_symbol_of(scheduled: Any, function: Any) -> Any:
     """Returns the scheduled function with the symbol of the original, if it has one."""
     symbol = (function.attrs or {}).get(_SYMBOL)
     named = scheduled.with_attr(_SYMBOL, symbol) if symbol else scheduled.without_attr(_SYMBOL)
-    return named.with_attr(IS_SCHEDULED, True)
+    return named.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
@@ -315,11 +312,11 @@ def _schedule_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> An
     inner = (inner_columns, inner_channels)
     schedule.reorder(outer_rows, outer_channels, inner_rows, outer_columns, *window, *inner)
     schedule.reverse_compute_at(written, outer_columns)
-    inline_followers(schedule, written)
+    unscheduled.inline_followers(schedule, written)
     _vectorize(schedule, written)
     _copy_padded(schedule, images, outer_channels if vectors.groups else None)
     _unroll(schedule, block, tile, vectors)
-    share_out(schedule, block, threads, lanes=vectors.lanes)
+    unscheduled.share_out(schedule, block, threads, lanes=vectors.lanes)
     schedule.decompose_reduction(block, window[0])
     return schedule.mod[_MAIN]
 

@@ -16,14 +16,8 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, IntImm, IterVar
 from tvm_ffi import structural_walk
 
+from tunegate.compiler.schedules import unscheduled
 from tunegate.compiler.schedules.grouped_convolutions import PACKING, divisors, place_of_constant
-from tunegate.compiler.schedules.unscheduled import (
-    IS_SCHEDULED,
-    inline_followers,
-    share_out,
-    with_changed_blocks,
-    with_unscheduled,
-)
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
@@ -35,13 +29,13 @@ def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -
     """Returns the module, or a changed copy if it has such functions. Scheduled functions and those
     named in `leaves` stay as they are."""
     tiled = partial(_schedule_product, has=vector_registers(target), threads=threads_of(target))
-    return with_unscheduled(module, tiled, leaves)
+    return unscheduled.with_unscheduled(module, tiled, leaves)
 
 
 def _schedule_product(function: Any, has: VectorRegisters, threads: int) -> Any | None:
     tile = partial(_tile, has=has, threads=threads)
-    changed = with_changed_blocks(function, tile, only_sums=True)
-    return None if changed is None else changed.with_attr(IS_SCHEDULED, True)
+    changed = unscheduled.with_changed_blocks(function, tile, only_sums=True)
+    return None if changed is None else changed.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool:
@@ -55,7 +49,7 @@ def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool
     written = schedule.cache_write(block, 0, "global")
     loops = _reorder(schedule, factors, tile)
     schedule.reverse_compute_at(written, loops.innermost_tile)
-    inline_followers(schedule, written)
+    unscheduled.inline_followers(schedule, written)
     *_, columns, lanes = schedule.get_loops(written)
     if tile.columns > 1:
         schedule.unroll(columns)
@@ -63,7 +57,7 @@ def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool
         vectors, inner = schedule.split(each, [None, has.lanes])
         schedule.unroll(vectors)
         schedule.vectorize(inner)
-    share_out(schedule, block, threads)
+    unscheduled.share_out(schedule, block, threads)
     schedule.decompose_reduction(block, factors.reduced[0])
     return True
 
@@ -95,7 +89,7 @@ def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: i
             inner = schedule.get_loops(image)[-1]
             if int(schedule.get(inner).extent) % has.lanes == 0:
                 schedule.vectorize(schedule.split(inner, [None, has.lanes])[1])
-                share_out(schedule, image, threads)
+                unscheduled.share_out(schedule, image, threads)
 
 
 def _is_plain_copy(body: Any) -> bool:

@@ -8,18 +8,7 @@ from itertools import zip_longest
 
 import msgspec
 
-from tunegate.artifacts.inputs import (
-    Columns,
-    Constant,
-    Draw,
-    Drawn,
-    Files,
-    InputRule,
-    Integers,
-    Normal,
-    OneOf,
-    Uniform,
-)
+from tunegate.artifacts import inputs
 from tunegate.errors import MeasurementError
 from tunegate.models.narrow_types import dtype_named, kind_of, limits_of
 from tunegate.system.output.artifact_file import ArtifactTensor
@@ -28,7 +17,7 @@ _WIDE = 4
 """The width in bytes of an integer that holds any index."""
 _NUMBERS = frozenset("fiub")
 """NumPy's kinds that share one draw: numbers are drawn in the widest type, and cast."""
-_BITS = Integers(0, 1)
+_BITS = inputs.Integers(0, 1)
 """The default range of integers and booleans."""
 _NOTHING_IN_COMMON = (
     "input {0}: base and head take no equal values, and on different ones they do different work. "
@@ -58,12 +47,12 @@ def agreed(
     )
 
 
-def met(one: InputRule | None, other: InputRule | None) -> InputRule | None:
+def met(one: inputs.InputRule | None, other: inputs.InputRule | None) -> inputs.InputRule | None:
     """Returns the intersection of both rules, the second rule if it is empty."""
     if one is None or other is None or one == other:
         return other
     values = _intersection(one.values, other.values)
-    return other if values is None else InputRule(values, other.why)
+    return other if values is None else inputs.InputRule(values, other.why)
 
 
 def is_alike(one: str, other: str) -> bool:
@@ -92,14 +81,14 @@ def _share_rule(
     ours, theirs = _values(base), _values(head)
     if ours == theirs and are_alike:
         return base, head
-    if isinstance(ours, Files) or isinstance(theirs, Files):
+    if isinstance(ours, inputs.Files) or isinstance(theirs, inputs.Files):
         return base, head
     values = ours if ours == theirs or _are_floats(base, head) else _intersection(ours, theirs)
-    if isinstance(values, Integers) and not are_alike:
+    if isinstance(values, inputs.Integers) and not are_alike:
         values = _representable(_representable(values, base.dtype), head.dtype)
     if values is None:
         raise MeasurementError(_NOTHING_IN_COMMON.format(base.name))
-    rule = InputRule(values, head.rule.why if head.rule is not None else "")
+    rule = inputs.InputRule(values, head.rule.why if head.rule is not None else "")
     return msgspec.structs.replace(base, rule=rule), msgspec.structs.replace(head, rule=rule)
 
 
@@ -107,58 +96,60 @@ def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
     """Returns whether both rules draw floats that every model accepts."""
     drawn = (_values(base), _values(head))
     kinds = {kind_of(dtype_named(side.dtype)) for side in (base, head)}
-    return kinds == {"f"} and all(isinstance(each, Normal | Uniform) for each in drawn)
+    return kinds == {"f"} and all(
+        isinstance(each, inputs.Normal | inputs.Uniform) for each in drawn
+    )
 
 
-def _values(tensor: ArtifactTensor) -> Drawn:
+def _values(tensor: ArtifactTensor) -> inputs.Drawn:
     if tensor.rule is not None:
         return tensor.rule.values
-    return Normal() if kind_of(dtype_named(tensor.dtype)) == "f" else _BITS
+    return inputs.Normal() if kind_of(dtype_named(tensor.dtype)) == "f" else _BITS
 
 
-def _representable(values: Integers | None, dtype: str) -> Integers | None:
+def _representable(values: inputs.Integers | None, dtype: str) -> inputs.Integers | None:
     """Returns the integers of the range that the type can hold."""
     kind = kind_of(dtype_named(dtype))
     if values is None or kind == "f":
         return values
     least, most = limits_of(dtype_named(dtype)) if kind in "iu" else (0, 1)
     low, high = max(values.low, least), min(values.high, most)
-    return Integers(low, high) if low <= high else None
+    return inputs.Integers(low, high) if low <= high else None
 
 
-def _intersection(one: object, other: object) -> Draw | Columns | None:
+def _intersection(one: object, other: object) -> inputs.Draw | inputs.Columns | None:
     match one, other:
-        case (Integers() as whole, rest) | (rest, Integers() as whole):
+        case (inputs.Integers() as whole, rest) | (rest, inputs.Integers() as whole):
             return _integers_in(whole, rest)
-        case OneOf(), OneOf():
+        case inputs.OneOf(), inputs.OneOf():
             shared = tuple(value for value in one.values if value in other.values)
-            return OneOf(shared, other.words) if shared else None
-        case Columns(), Columns() if one.axis == other.axis:
+            return inputs.OneOf(shared, other.words) if shared else None
+        case inputs.Columns(), inputs.Columns() if one.axis == other.axis:
             return _columns(one, other)
         case _:
             return None
 
 
-def _integers_in(whole: Integers, rest: object) -> Draw | None:
+def _integers_in(whole: inputs.Integers, rest: object) -> inputs.Draw | None:
     """Returns the integers that the other rule allows, too."""
     low, high = whole.low, whole.high
     match rest:
-        case Normal():
+        case inputs.Normal():
             return whole
-        case Constant(value=value):
+        case inputs.Constant(value=value):
             return rest if isinstance(value, int) and low <= value <= high else None
-        case Integers() | Uniform():
+        case inputs.Integers() | inputs.Uniform():
             low, high = max(low, math.ceil(rest.low)), min(high, math.floor(rest.high))
-            return Integers(low, high) if low <= high else None
+            return inputs.Integers(low, high) if low <= high else None
         case _:
             return None
 
 
-def _columns(one: Columns, other: Columns) -> Columns | None:
-    parts: list[Draw] = []
+def _columns(one: inputs.Columns, other: inputs.Columns) -> inputs.Columns | None:
+    parts: list[inputs.Draw] = []
     for ours, theirs in zip_longest(one.parts, other.parts):
         narrowed = ours if ours == theirs else _intersection(ours, theirs)
-        if narrowed is None or isinstance(narrowed, Columns):
+        if narrowed is None or isinstance(narrowed, inputs.Columns):
             return None
         parts.append(narrowed)
-    return Columns(other.axis, tuple(parts))
+    return inputs.Columns(other.axis, tuple(parts))

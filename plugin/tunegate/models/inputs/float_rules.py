@@ -10,15 +10,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tunegate.artifacts.inputs import (
-    Columns,
-    Constant,
-    Draw,
-    InputRule,
-    Integers,
-    Normal,
-    Uniform,
-)
+from tunegate.artifacts import inputs
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.inputs.dataflow import Dataflow, Use
 from tunegate.models.inputs.facts import HIDES_NOTHING
@@ -27,13 +19,13 @@ from tunegate.models.seeded_inputs import TensorLike
 _MAX_STEPS = 6
 """The number of steps within which a normalization must begin."""
 _MAX_COLUMNS = 4096
-_PIXELS = Uniform(0.0, 255.0)
+_PIXELS = inputs.Uniform(0.0, 255.0)
 _PIXEL_SCALES = (100.0, 300.0)
 _KEEPS = {"Identity", "Cast", "Transpose", "Unsqueeze", "Squeeze", "Reshape"}
 _MIN_MASK = -100.0
 
 
-def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+def float_rule(tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of a float input, None if only standard normal numbers are known to fit."""
     name = tensor.name
     for _ in range(_MAX_STEPS):
@@ -49,7 +41,7 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> InputRule | None:
     return None
 
 
-def _quantization(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
+def _quantization(use: Use, _: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule that covers the range of the quantization."""
     step, position = use
     if position != 0:
@@ -64,17 +56,17 @@ def _quantization(use: Use, _: TensorLike, flow: Dataflow) -> InputRule | None:
     high = float(np.min((limits.max - middle) * steps))
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         return None
-    return InputRule(Uniform(low, high), "the range of its quantization")
+    return inputs.InputRule(inputs.Uniform(low, high), "the range of its quantization")
 
 
-def _scaling(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+def _scaling(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of pixels if the divisor is theirs, else numbers that a following shift
     standardizes."""
     divisor = _divisor(use, flow)
     if divisor is None:
         return None
     if np.all((divisor >= _PIXEL_SCALES[0]) & (divisor <= _PIXEL_SCALES[1])):
-        return InputRule(_PIXELS, "pixels: the model scales them")
+        return inputs.InputRule(_PIXELS, "pixels: the model scales them")
     shift = _shift(_next(use, flow), flow)
     if shift is None:
         return None
@@ -82,7 +74,7 @@ def _scaling(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
         return _normal(divisor * shift, divisor, tensor)
 
 
-def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of a normalized input: the subtracted number is its mean, the next divisor
     its deviation."""
     mean = _shift(use, flow)
@@ -92,7 +84,9 @@ def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | 
     if deviation is not None:
         return _normal(mean, deviation, tensor)
     is_pixels = np.all((mean >= 90) & (mean <= 140))  # noqa: PLR2004 -- the means of photographs
-    return InputRule(_PIXELS, "pixels: the model takes their mean off") if is_pixels else None
+    return (
+        inputs.InputRule(_PIXELS, "pixels: the model takes their mean off") if is_pixels else None
+    )
 
 
 def _next(use: Use, flow: Dataflow) -> Use | None:
@@ -125,7 +119,7 @@ def _shift(use: Use | None, flow: Dataflow) -> Any:
     return np.asarray(other) if use.position == 0 else None
 
 
-def _batch_norm(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+def _batch_norm(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     step, position = use
     if position != 0:
         return None
@@ -137,7 +131,7 @@ def _batch_norm(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | Non
     return _normal(np.reshape(mean, shape), np.reshape(deviation, shape), tensor)
 
 
-def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+def _scaler(use: Use, tensor: TensorLike, _: Dataflow) -> inputs.InputRule | None:
     attributes = attributes_of(use.step.node)
     offset = np.asarray(attributes.get("offset", [0.0]), np.float64)
     scale = np.asarray(attributes.get("scale", [1.0]), np.float64)
@@ -153,7 +147,7 @@ _OF_SETS = len(_MODES)
 _EQUALS = {"BRANCH_EQ", "BRANCH_NEQ"}
 
 
-def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of features around the thresholds that each is compared with."""
     attributes = attributes_of(use.step.node)
     limits = attributes.get("nodes_values", attributes.get("nodes_values_as_tensor"))
@@ -161,7 +155,7 @@ def _trees(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
     return _threshold_rule(attributes.get("nodes_featureids"), limits, modes, tensor)
 
 
-def _tree_ensemble(use: Use, tensor: TensorLike, _: Dataflow) -> InputRule | None:
+def _tree_ensemble(use: Use, tensor: TensorLike, _: Dataflow) -> inputs.InputRule | None:
     """Returns the same for the operator of ai.onnx.ml 5, which stores leaves elsewhere, and whose
     nodes may each have a set of values."""
     attributes = attributes_of(use.step.node)
@@ -194,7 +188,7 @@ def _members(values: Any, features: Any) -> tuple[Any, Any]:
 
 def _threshold_rule(
     features: Any, limits: Any, modes: Sequence[str], tensor: TensorLike
-) -> InputRule | None:
+) -> inputs.InputRule | None:
     if features is None or limits is None or len(tensor.shape) < 1:
         return None
     if isinstance(limits, onnx.TensorProto):
@@ -210,20 +204,22 @@ def _threshold_rule(
         _around(limit[own], are_categories=bool(is_equal[own].all()))
         for own in (is_used & (feature == number) for number in range(count))
     )
-    return InputRule(Columns(len(tensor.shape) - 1, parts), "the thresholds of the trees")
+    return inputs.InputRule(
+        inputs.Columns(len(tensor.shape) - 1, parts), "the thresholds of the trees"
+    )
 
 
-def _around(limits: Any, *, are_categories: bool) -> Draw:
+def _around(limits: Any, *, are_categories: bool) -> inputs.Draw:
     if not limits.size:
-        return Normal()
+        return inputs.Normal()
     low, high = float(limits.min()), float(limits.max())
     if are_categories and np.all(limits == np.round(limits)):
-        return Integers(int(low), int(high) + 1)
+        return inputs.Integers(int(low), int(high) + 1)
     margin = (high - low) / 10 or abs(low) / 10 or 1.0
-    return Uniform(low - margin, high + margin)
+    return inputs.Uniform(low - margin, high + margin)
 
 
-def _inverted_mask(use: Use, flow: Dataflow) -> InputRule | None:
+def _inverted_mask(use: Use, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of an inverted mask: subtracted from 1, and scaled to a large negative
     number."""
     one, after = flow.constant(use.step.inputs[0]), _next(use, flow)
@@ -233,38 +229,40 @@ def _inverted_mask(use: Use, flow: Dataflow) -> InputRule | None:
     factor = flow.constant(after.step.inputs[1 - after.position]) if is_product else None
     if factor is None or not np.all(factor <= _MIN_MASK):
         return None
-    return InputRule(Constant(1), HIDES_NOTHING)
+    return inputs.InputRule(inputs.Constant(1), HIDES_NOTHING)
 
 
-def _subtraction(use: Use, tensor: TensorLike, flow: Dataflow) -> InputRule | None:
+def _subtraction(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     return _inverted_mask(use, flow) or _normalization(use, tensor, flow)
 
 
-def _positive(_: Use, __: TensorLike, ___: Dataflow) -> InputRule:
+def _positive(_: Use, __: TensorLike, ___: Dataflow) -> inputs.InputRule:
     """Returns the rule of positive numbers, such as a level of noise in a diffusion model."""
-    return InputRule(Uniform(0.1, 2.0), "positive: the model takes its logarithm or root")
+    return inputs.InputRule(
+        inputs.Uniform(0.1, 2.0), "positive: the model takes its logarithm or root"
+    )
 
 
-def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> InputRule | None:
+def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> inputs.InputRule | None:
     """Returns a normal rule with this mean and deviation: numbers, or one per index of an axis."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
     means, deviations = (np.ravel(np.broadcast_to(each, shape)) for each in (mean, deviation))
     if not (_is_usable(means) and _is_usable(deviations)):
         return None
     parts = tuple(
-        Normal(round(float(m), 6), round(float(d), 6))
+        inputs.Normal(round(float(m), 6), round(float(d), 6))
         for m, d in zip(means, deviations, strict=True)
     )
     why = "the normalization that the model begins with"
     if len(parts) > _MAX_COLUMNS:
         return None
     if all(part == parts[0] for part in parts):
-        return InputRule(parts[0], why)
+        return inputs.InputRule(parts[0], why)
     axes = [axis - len(shape) for axis, size in enumerate(shape) if size > 1]
     axis = axes[0] + len(tensor.shape)
     if len(axes) != 1 or not 0 <= axis < len(tensor.shape) or tensor.shape[axis] != len(parts):
         return None
-    return InputRule(Columns(axis, parts), why)
+    return inputs.InputRule(inputs.Columns(axis, parts), why)
 
 
 def _is_usable(array: Any) -> bool:
@@ -273,7 +271,7 @@ def _is_usable(array: Any) -> bool:
     return bool(np.all(np.isfinite(array)))
 
 
-_TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], InputRule | None]] = {
+_TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], inputs.InputRule | None]] = {
     "QuantizeLinear": _quantization,
     "Div": _scaling,
     "Mul": _scaling,

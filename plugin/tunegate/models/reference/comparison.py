@@ -15,12 +15,7 @@ from onnx.external_data_helper import uses_external_data
 
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.models.narrow_types import kind_of
-from tunegate.models.reference.model_precision import (
-    QUANTIZED,
-    ModelPrecision,
-    constant_weights,
-    precision_of,
-)
+from tunegate.models.reference import model_precision
 from tunegate.models.reference.onnx_runtime import said
 from tunegate.models.reference.session import LEVELS, ReferenceSession, session_as_written
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
@@ -66,7 +61,7 @@ def compared(
     broken = _broken_promise(artifact, right.names, got) if worst.passed else ""
     if broken:
         return msgspec.structs.replace(worst, passed=False, detail=broken)
-    precision = precision_of(reference)
+    precision = model_precision.precision_of(reference)
     if worst.passed or not worst.max_relative:
         return _add_own_noise(worst, right, reference, feeds, precision)
     in_sets = _check_as_sets(artifact, reference, right, feeds, got)
@@ -139,7 +134,7 @@ def _add_own_noise(
     right: _Reference,
     reference: Path,
     feeds: Sequence[Mapping[str, Any]],
-    precision: ModelPrecision,
+    precision: model_precision.ModelPrecision,
 ) -> NumericCheck:
     """Adds how far ONNX Runtime's own optimizations are off, if that is more than any build may
     be."""
@@ -381,7 +376,7 @@ def _relative_error(ours: Any, theirs: Any) -> float:
 
 def _is_inexact(value: Any) -> bool:
     return isinstance(value, np.ndarray) and (
-        kind_of(value.dtype) == "f" or str(value.dtype) in QUANTIZED
+        kind_of(value.dtype) == "f" or str(value.dtype) in model_precision.QUANTIZED
     )
 
 
@@ -391,7 +386,7 @@ def _move_weights(model: Path, seed: int) -> bytes:
     if proto.ByteSize() > _MAX_BYTES or any(map(uses_external_data, proto.graph.initializer)):
         return b""
     random = np.random.default_rng(seed)
-    for tensor in constant_weights(proto.graph):
+    for tensor in model_precision.constant_weights(proto.graph):
         move = _MOVES.get(tensor.data_type)
         if move is not None:
             value = numpy_helper.to_array(tensor)

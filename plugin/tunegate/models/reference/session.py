@@ -9,19 +9,14 @@ from typing import Any
 
 import onnx
 
-from tunegate.models.reference.onnx_runtime import (
-    DATA_FOLDER,
-    FallingBack,
-    exact_options,
-    onnxruntime,
-)
+from tunegate.models.reference import onnx_runtime
 from tunegate.models.reference.own_constants import with_unsigned_operands
 from tunegate.system.onnx_scan import nodes_of
 
 _ON_CPU = ["CPUExecutionProvider"]
 
 
-_Level = onnxruntime.GraphOptimizationLevel
+_Level = onnx_runtime.onnxruntime.GraphOptimizationLevel
 NO_OPTIMIZATION = _Level.ORT_DISABLE_ALL
 LEVELS = (
     NO_OPTIMIZATION,
@@ -38,7 +33,7 @@ class Stopping:
     """Stops a run from another thread, after the current operator."""
 
     def __init__(self) -> None:
-        self.options = onnxruntime.RunOptions()
+        self.options = onnx_runtime.onnxruntime.RunOptions()
         self.is_set = False
 
     def set(self) -> None:
@@ -53,16 +48,18 @@ class ReferenceSession:
     def __init__(self, model: Path | bytes, *, level: Any = _Level.ORT_ENABLE_ALL) -> None:
         unsigned = b"" if level in _MAKING_UNSIGNED else with_unsigned_operands(model)
 
-        def options() -> onnxruntime.SessionOptions:
-            found = exact_options()
+        def options() -> onnx_runtime.onnxruntime.SessionOptions:
+            found = onnx_runtime.exact_options()
             found.graph_optimization_level = level
             if unsigned and isinstance(model, Path):
-                found.add_session_config_entry(DATA_FOLDER, str(model.absolute().parent))
+                found.add_session_config_entry(
+                    onnx_runtime.DATA_FOLDER, str(model.absolute().parent)
+                )
             return found
 
         self.is_exact = unsigned is not None
         self.is_written = level == NO_OPTIMIZATION
-        self._session = FallingBack(unsigned or model, options)
+        self._session = onnx_runtime.FallingBack(unsigned or model, options)
         outputs = self._session.opened.session.get_outputs()
         self.outputs = tuple(each.name for each in outputs)
 
@@ -98,11 +95,11 @@ _PADDING = "Pad_Fusion"
 def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BASIC) -> None:
     """Writes the model with constants folded and batch norms merged, without fusions that would
     change the model. Raises what ONNX Runtime raises, which has no common base class."""
-    options = onnxruntime.SessionOptions()
+    options = onnx_runtime.onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.optimized_model_filepath = str(to)
     options.log_severity_level = 4
-    onnxruntime.InferenceSession(
+    onnx_runtime.onnxruntime.InferenceSession(
         str(model), options, providers=_ON_CPU, disabled_optimizers=_wrong_fusions(model)
     )
 

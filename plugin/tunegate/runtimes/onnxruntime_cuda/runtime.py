@@ -7,15 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from tunegate.artifacts.candidates import (
-    FLOAT16,
-    FLOAT32,
-    GRAPH,
-    LAUNCH,
-    PRECISION,
-    TFLOAT32,
-    cuda_variants,
-)
+from tunegate.artifacts import candidates
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
@@ -40,11 +32,13 @@ def provider_options(settings: Mapping[str, str]) -> dict[str, str]:
     TF32. The device is the first visible one."""
     return {
         "device_id": "0",
-        "use_tf32": "1" if settings.get(PRECISION, FLOAT32) == TFLOAT32 else "0",
+        "use_tf32": "1"
+        if settings.get(candidates.PRECISION, candidates.FLOAT32) == candidates.TFLOAT32
+        else "0",
         "cudnn_conv_algo_search": "EXHAUSTIVE",
         "cudnn_conv_use_max_workspace": "1",
         "do_copy_in_default_stream": "1",
-        "enable_cuda_graph": "1" if settings.get(LAUNCH) == GRAPH else "0",
+        "enable_cuda_graph": "1" if settings.get(candidates.LAUNCH) == candidates.GRAPH else "0",
     }
 
 
@@ -80,7 +74,7 @@ class OnnxRuntimeCuda:
         return "is for CUDA devices" if target.kind != "cuda" else missing_provider()
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        return cuda_variants(target)
+        return candidates.cuda_variants(target)
 
     def versions(self) -> Mapping[str, str]:
         """Returns the versions, including the libraries that choose its kernels."""
@@ -90,7 +84,7 @@ class OnnxRuntimeCuda:
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes the model, with fixed shapes if possible: a CUDA graph needs them."""
-        if settings.get(PRECISION) == FLOAT16:
+        if settings.get(candidates.PRECISION) == candidates.FLOAT16:
             # Loads what converts, which no process that measures needs.
             from tunegate.models.reference.model_precision import save_float16  # noqa: PLC0415
 

@@ -17,43 +17,10 @@ from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
 from tunegate.errors import ModelError
 from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
-from tunegate.runtimes.tvm import compile_requests
-from tunegate.runtimes.tvm.compile_requests import (
-    CompileChildren,
-    CompileRequests,
-    KernelDigests,
-    OpenedKey,
-    TakenLists,
-    ask_each_once,
-    memory_for,
-    opened_key,
-    questions_after_build,
-)
-from tunegate.runtimes.tvm.finished_build import (
-    RISKY_SHARE,
-    CompileFailures,
-    DeadBuilds,
-    finished,
-    in_other_layout,
-    made_again,
-    refusal_of_tuning,
-    refused_builds,
-    risky_schedules,
-)
+from tunegate.runtimes.tvm import compile_requests, finished_build
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
-from tunegate.tune.compiler_protocol import (
-    BuildModel,
-    Built,
-    Checked,
-    CompileReply,
-    CompileRequest,
-    Exported,
-    Imported,
-    Mended,
-    Tasks,
-    running_kernel,
-)
+from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed
 from tunegate_cache.format.records import WorkloadKey
 
@@ -62,8 +29,8 @@ _MAX_SECONDS = 900.0
 _MOST_DEATHS = 3
 """The schedules that are dropped one by one before all are."""
 
-_Wanted = TypeVar("_Wanted", Exported, Imported)
-_Reply = CompileReply | Checked | Mended
+_Wanted = TypeVar("_Wanted", compiler_protocol.Exported, compiler_protocol.Imported)
+_Reply = compiler_protocol.CompileReply | compiler_protocol.Checked | compiler_protocol.Mended
 
 
 class MetaScheduleCompiler:
@@ -73,14 +40,14 @@ class MetaScheduleCompiler:
     def __init__(self, scratch: Path, *, seed: int, limit_seconds: float = _MAX_SECONDS) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._scratch, self._limit_seconds = scratch, limit_seconds
-        self._requests = CompileRequests(scratch, seed)
-        self._children: CompileChildren[_Reply] = CompileChildren(
+        self._requests = compile_requests.CompileRequests(scratch, seed)
+        self._children: compile_requests.CompileChildren[_Reply] = compile_requests.CompileChildren(
             _CHILD, cast("type[_Reply]", _Reply), self._log, limit_seconds
         )
-        self._refused: dict[OpenedKey, Build] = {}
-        self._taken, self._kernels = TakenLists(), KernelDigests()
-        self._dead = DeadBuilds(self._kernels)
-        self._failures = CompileFailures(self._log)
+        self._refused: dict[compile_requests.OpenedKey, Build] = {}
+        self._taken, self._kernels = compile_requests.TakenLists(), compile_requests.KernelDigests()
+        self._dead = finished_build.DeadBuilds(self._kernels)
+        self._failures = finished_build.CompileFailures(self._log)
 
     def close(self) -> None:
         self._children.close()
@@ -94,14 +61,14 @@ class MetaScheduleCompiler:
         for n, listed in known.items():
             self._taken.add(jobs[n], listed, "an earlier run")
         asked = {n: job for n, job in enumerate(jobs) if n not in known}
-        talks, taken = ask_each_once(asked, self._kernels, self._list_tasks)
+        talks, taken = compile_requests.ask_each_once(asked, self._kernels, self._list_tasks)
         answers = {**known, **{n: self._read_tasks(job, talks[n]) for n, job in asked.items()}}
         for n in taken:
             self._taken.add(jobs[n], answers[n], "the other side")
         return [answers[n] for n in range(len(jobs))]
 
     def _list_tasks(self, jobs: Mapping[int, ModelJob]) -> dict[int, Conversation[_Reply]]:
-        shares = memory_for([*jobs.values()])
+        shares = compile_requests.memory_for([*jobs.values()])
         talks = {
             n: Conversation(self._children.begin(job, shares.memory), self._requests.tasks(job))
             for n, job in jobs.items()
@@ -113,17 +80,26 @@ class MetaScheduleCompiler:
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Builds each model with default schedules, and remembers which fail. Returns the
         reasons."""
-        wanted = [job for job in jobs if opened_key(job) not in self._refused]
+        wanted = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
         tried = [self._requests.untuned(job) for job in wanted]
         builds = self._build_all([(job, False) for job in tried])
-        built = {opened_key(job): build for job, build in zip(wanted, builds, strict=True)}
-        self._refused |= refused_builds(built)
-        return [refusal_of_tuning(job, built.get(opened_key(job))) for job in jobs]
+        built = {
+            compile_requests.opened_key(job): build
+            for job, build in zip(wanted, builds, strict=True)
+        }
+        self._refused |= finished_build.refused_builds(built)
+        return [
+            finished_build.refusal_of_tuning(job, built.get(compile_requests.opened_key(job)))
+            for job in jobs
+        ]
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds each job. Models that are known to be rejected, or to kill their process, are not
         tried again."""
-        known = [self._refused.get(opened_key(job.model)) or self._dead.of(job) for job in jobs]
+        known = [
+            self._refused.get(compile_requests.opened_key(job.model)) or self._dead.of(job)
+            for job in jobs
+        ]
         wanted = [job for job, build in zip(jobs, known, strict=True) if build is None]
         builds = self._build_with_graphs(wanted)
         for job, build in zip(wanted, builds, strict=True):
@@ -144,7 +120,7 @@ class MetaScheduleCompiler:
     def _build_all(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
         """Builds each job. One that dies of an untried schedule is rebuilt without that schedule,
         up to so many `deaths`, and then without any untried one."""
-        shares = memory_for([job.model for job, _ in jobs])
+        shares = compile_requests.memory_for([job.model for job, _ in jobs])
         requests = [self._requests.build(job, cuda_graphs=graphs) for job, graphs in jobs]
         talks = [
             self._build_conversation(job, request, shares.memory)
@@ -160,11 +136,13 @@ class MetaScheduleCompiler:
             return self._build_all(list(zip(those, graphs, strict=True)), deaths + 1)
 
         blamed = {
-            n: running_kernel(Path(request.scratch))
+            n: compiler_protocol.running_kernel(Path(request.scratch))
             for n, (request, talk) in enumerate(zip(requests, talks, strict=True))
             if talk.died is not None and deaths < _MOST_DEATHS
         }
-        return in_other_layout(given, made_again(given, builds, again, blamed), self._build_plain)
+        return finished_build.in_other_layout(
+            given, finished_build.made_again(given, builds, again, blamed), self._build_plain
+        )
 
     def _build_plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
         return self._build_all([(job, False) for job in jobs])
@@ -181,17 +159,19 @@ class MetaScheduleCompiler:
         found: dict[WorkloadKey, list[ImportedSchedule]] = {}
         for job in jobs:
             request = self._requests.import_schedules(job, foreign)
-            reply = self._request(job, request, Imported)
+            reply = self._request(job, request, compiler_protocol.Imported)
             for key in {schedule.key for schedule in reply.schedules}:
                 found[key] = [s for s in reply.schedules if s.key == key]
         return [schedule for schedules in found.values() for schedule in schedules]
 
     def _export(self, job: BuildJob) -> Export:
-        reply = self._request(job.model, self._requests.export(job), Exported)
+        reply = self._request(job.model, self._requests.export(job), compiler_protocol.Exported)
         return Export(written=reply.written, misfits=reply.misfits)
 
-    def _request(self, job: ModelJob, request: CompileRequest, wanted: type[_Wanted]) -> _Wanted:
-        shares = memory_for([job])
+    def _request(
+        self, job: ModelJob, request: compiler_protocol.CompileRequest, wanted: type[_Wanted]
+    ) -> _Wanted:
+        shares = compile_requests.memory_for([job])
         talk = Conversation(self._children.begin(job, shares.memory), request)
         self._children.converse([job], [talk], shares, [False])
         reply = talk.replies[0] if talk.replies else None
@@ -200,17 +180,17 @@ class MetaScheduleCompiler:
         return reply
 
     def _build_conversation(
-        self, job: BuildJob, request: BuildModel, memory: MemoryLimit
+        self, job: BuildJob, request: compiler_protocol.BuildModel, memory: MemoryLimit
     ) -> Conversation[_Reply]:
-        checking = questions_after_build(
+        checking = compile_requests.questions_after_build(
             request,
             seeds=self._requests.checks(),
             samples=self._requests.samples(job),
             cases=str(job.cases.resolve()) if job.cases is not None else "",
             limit_seconds=self._limit_seconds,
         )
-        is_hasty = job.model.target.kind == "llvm" and bool(risky_schedules(job))
-        seconds = self._limit_seconds * (RISKY_SHARE if is_hasty else 1.0)
+        is_hasty = job.model.target.kind == "llvm" and bool(finished_build.risky_schedules(job))
+        seconds = self._limit_seconds * (finished_build.RISKY_SHARE if is_hasty else 1.0)
         return Conversation(self._children.begin(job.model, memory), request, checking, seconds)
 
     def _read_tasks(
@@ -219,16 +199,20 @@ class MetaScheduleCompiler:
         """Returns the listed tasks or the error; a rejected model is remembered."""
         reply = talk.replies[0] if talk.replies else None
         if isinstance(reply, Failed) and reply.compiler and not reply.memory:
-            self._refused[opened_key(job)] = unbuilt(reply.reason)
-        return reply.tasks if isinstance(reply, Tasks) else self._model_error(job.path, talk)
+            self._refused[compile_requests.opened_key(job)] = unbuilt(reply.reason)
+        return (
+            reply.tasks
+            if isinstance(reply, compiler_protocol.Tasks)
+            else self._model_error(job.path, talk)
+        )
 
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
-        if not isinstance(reply, Built):
+        if not isinstance(reply, compiler_protocol.Built):
             crashed = talk.died is not None or (isinstance(reply, Failed) and reply.memory)
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
-        build = self._taken.held(job, finished(job, reply, later))
+        build = self._taken.held(job, finished_build.finished(job, reply, later))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build

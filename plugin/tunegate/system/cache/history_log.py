@@ -12,12 +12,7 @@ import msgspec
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
-from tunegate_cache.maintenance.history import (
-    LinesTooLongError,
-    append_history,
-    history_name,
-    recent_history,
-)
+from tunegate_cache.maintenance import history
 from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 
@@ -48,12 +43,12 @@ def write_history(
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     told = f"the history of {config.url} was not written"
     try:
-        name = history_name(config.zone, lines, milliseconds=milliseconds)
-    except LinesTooLongError as error:
+        name = history.history_name(config.zone, lines, milliseconds=milliseconds)
+    except history.LinesTooLongError as error:
         return f"{told} ({error})"
     waiting = {name: lines, **_waiting(kept, config.zone)}
     with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
-        append_history(kept, config.zone, lines, milliseconds=milliseconds)
+        history.append_history(kept, config.zone, lines, milliseconds=milliseconds)
     answers = _deliver(store, kept, waiting)
     if name not in answers:
         return f"{told} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
@@ -64,7 +59,7 @@ def write_history(
 def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
     """Returns the latest lines that earlier runs could not deliver."""
     try:
-        return recent_history(kept, zone, _MOST_AT_ONCE)
+        return history.recent_history(kept, zone, _MOST_AT_ONCE)
     except StoreUnavailableError:
         return {}
 
@@ -87,7 +82,7 @@ def _deliver(
 def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
     """Returns the lines of the latest runs. A line that is not ours, or exceeds a limit of its
     type, is rejected. Raises StoreUnavailableError."""
-    bodies = recent_history(store, zone, most).values()
+    bodies = history.recent_history(store, zone, most).values()
     lines = [line for body in bodies for line in body.splitlines()]
     found = list(_entries(lines))
     found.sort(key=lambda entry: (entry.at, entry.model, entry.target))

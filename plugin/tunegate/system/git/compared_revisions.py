@@ -9,33 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from tunegate import errors
 from tunegate.artifacts.changes import Revisions
-from tunegate.errors import (
-    EnvironmentUnfitError,
-    NoBaselineError,
-    RevisionError,
-    TunegateError,
-)
+from tunegate.system.git import fetch, named_revision
 from tunegate.system.git.content import is_what_pointer_says
-from tunegate.system.git.fetch import (
-    SharedCommit,
-    ensure_here,
-    fetch_tags,
-    is_ancestor,
-    is_commit_id,
-    is_shallow,
-    merge_base,
-    tags_here,
-)
-from tunegate.system.git.named_revision import (
-    default_branch,
-    fetch_if_branch,
-    is_beside_default,
-    known_default_branch,
-    named_branches,
-    named_commit,
-    short,
-)
 from tunegate.system.git.process import GitProcess
 
 REMEDY = "Check out the whole history, or fetch it before."
@@ -57,7 +34,7 @@ class GitHistory:
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
         uncommitted = len(self._status().splitlines())
         parts = [f"{branch} at {commit}"]
-        if is_shallow(self._git):
+        if fetch.is_shallow(self._git):
             parts.append("shallow (what is missing is fetched)")
         if uncommitted:
             parts.append(f"{uncommitted} uncommitted {_READ_AS}")
@@ -71,10 +48,10 @@ class GitHistory:
         """Returns the name of the default branch on the remote, or before the first commit that of
         the unborn branch; '' if none is known here."""
         try:
-            found = known_default_branch(self._git)
-        except EnvironmentUnfitError:
+            found = named_revision.known_default_branch(self._git)
+        except errors.EnvironmentUnfitError:
             return ""
-        return short(found or self._unborn() or "").removeprefix("origin/")
+        return named_revision.short(found or self._unborn() or "").removeprefix("origin/")
 
     def _unborn(self) -> str | None:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
@@ -117,14 +94,16 @@ class GitHistory:
     def authored(self, commit: str) -> int | None:
         """Returns when a commit was written, in seconds since 1970, wherever it was moved since;
         None if it is not here, or was written before 1970."""
-        if not is_commit_id(commit):
+        if not fetch.is_commit_id(commit):
             return None
         told = self._git.text("show", "-s", "--format=%at", commit) or ""
         return int(told) if told.isascii() and told.isdigit() else None
 
     def is_beside_default(self, commit: str) -> bool:
         """Returns whether a commit here is on no default branch, as far as this clone knows."""
-        return self.authored(commit) is not None and is_beside_default(self._git, commit)
+        return self.authored(commit) is not None and named_revision.is_beside_default(
+            self._git, commit
+        )
 
     def name(self) -> str:
         """Returns the name of the repository: its path on the server it came from, or the name of
@@ -139,11 +118,11 @@ class GitHistory:
         fetched, as a kept clone has an old one. Raises RevisionError, NoBaselineError,
         EnvironmentUnfitError."""
         commit = self.named(head or "HEAD", "--head")
-        if base is None or (is_commit_id(base) and set(base) == {"0"}):
-            return self._against(default_branch(self._git), commit)
-        fetch_if_branch(self._git, base)
+        if base is None or (fetch.is_commit_id(base) and set(base) == {"0"}):
+            return self._against(named_revision.default_branch(self._git), commit)
+        named_revision.fetch_if_branch(self._git, base)
         given = self.named(base, "--base")
-        branches = named_branches(self._git, base)
+        branches = named_revision.named_branches(self._git, base)
         if branches:
             return self._against_named(base, self._nearest(branches, commit), commit)
         return Revisions(base=given, head=commit, reason="given by --base")
@@ -157,15 +136,15 @@ class GitHistory:
         """Returns the head against the release before it. Tags are fetched each time, as a kept
         clone has old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
         commit = self.named(head or "HEAD", "--head")
-        told = fetch_tags(self._git, pattern)
+        told = fetch.fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
         if release is None:
             message = (
                 f"--since-release: no tag {pattern} is on an ancestor of {commit[:12]}. Tag a "
                 f"release, or say in gate.release-tags what release tags are called."
             )
-            raise RevisionError(message)
-        doubt = _doubt_of(release, tags_here(self._git, pattern), told)
+            raise errors.RevisionError(message)
+        doubt = _doubt_of(release, fetch.tags_here(self._git, pattern), told)
         return Revisions(
             base=release.commit,
             head=commit,
@@ -181,7 +160,7 @@ class GitHistory:
     def named(self, revision: str, option: str) -> str:
         """Returns the commit of a name that somebody gave, fetched if it is missing. Raises
         RevisionError."""
-        return named_commit(self._git, revision, option)
+        return named_revision.named_commit(self._git, revision, option)
 
     def commits_between(self, good: str, bad: str) -> tuple[str, ...]:
         """Returns the commits after `good` up to `bad` along first parents, oldest first: a merge
@@ -190,7 +169,7 @@ class GitHistory:
         shared = self._merge_base(good, bad)
         if shared is None or shared.commit != good or good == bad:
             what = "the same commit" if good == bad else "no ancestor of it"
-            raise RevisionError(
+            raise errors.RevisionError(
                 f"{good[:12]}..{bad[:12]}: the first is {what}. Name an older commit first."
             )
         line = ("rev-list", "--first-parent", "--reverse", f"{good}..{bad}")
@@ -203,12 +182,12 @@ class GitHistory:
     def fetched(self, commit: str) -> bool:
         """Fetches the commit if it is missing, and returns whether it is here: a later job's
         checkout may lack it."""
-        return ensure_here(self._git, commit)
+        return fetch.ensure_here(self._git, commit)
 
     def merged_before(self, head: str | None) -> str | None:
         """Returns the newest ancestor of the head, or the head itself, that is on the default
         branch; None without such a branch."""
-        branch = known_default_branch(self._git)
+        branch = named_revision.known_default_branch(self._git)
         if branch is None:
             return None
         found = self._merge_base(branch, self.named(head or "HEAD", "--head"))
@@ -220,26 +199,28 @@ class GitHistory:
         """Returns the head against the branch of a name; the reason names the branch if it is
         another."""
         found = self._against(branch, head)
-        if short(branch) == short(name).removeprefix("heads/"):
+        if named_revision.short(branch) == named_revision.short(name).removeprefix("heads/"):
             return found
-        why = f"--base {name} is {short(branch)} here, which the head left last"
+        why = f"--base {name} is {named_revision.short(branch)} here, which the head left last"
         return msgspec.structs.replace(found, reason=f"{why}: {found.reason}")
 
     def _against(self, branch: str, head: str) -> Revisions:
         """Returns the head against the branch, or on it against the parent."""
-        on_it = f"the head is on {short(branch)}"
+        on_it = f"the head is on {named_revision.short(branch)}"
         return self._against_branch(branch, head) or self._against_parent(head, on_it)
 
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
         """Returns the head against the branch, None if the head is on the branch itself."""
         tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}") or ""
-        found = SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
+        found = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
         if found is None:
-            raise self._no_merge_base(f"{why}no merge base with {short(branch)} was found")
+            raise self._no_merge_base(
+                f"{why}no merge base with {named_revision.short(branch)} was found"
+            )
         if found.commit == head:
             return None
         policy = tip if tip != found.commit else ""
-        reason = f"{why}merge base with {short(branch)}{found.doubt}"
+        reason = f"{why}merge base with {named_revision.short(branch)}{found.doubt}"
         return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
 
     def _nearest(self, branches: Sequence[str], head: str) -> str:
@@ -248,7 +229,7 @@ class GitHistory:
         chosen, *others = branches
         for branch in others:
             left, later = self._merge_base(chosen, head), self._merge_base(branch, head)
-            if later and (left is None or is_ancestor(self._git, left.commit, later.commit)):
+            if later and (left is None or fetch.is_ancestor(self._git, left.commit, later.commit)):
                 chosen = branch
         return chosen
 
@@ -261,20 +242,22 @@ class GitHistory:
     def _fetched_parent(self, commit: str) -> str:
         """Returns the parent of a commit that has one, fetched if it is missing."""
         parent = self._parents(commit)[0]
-        if not ensure_here(self._git, parent):
+        if not fetch.ensure_here(self._git, parent):
             message = f"the parent {parent[:12]} of {commit[:12]} could not be fetched. {REMEDY}"
-            raise EnvironmentUnfitError(message)
+            raise errors.EnvironmentUnfitError(message)
         return parent
 
-    def _no_merge_base(self, what: str) -> TunegateError:
+    def _no_merge_base(self, what: str) -> errors.TunegateError:
         """Returns the error for a missing merge base: a clone that lacks history cannot know that
         there is none."""
-        if is_shallow(self._git):
-            return EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
-        return NoBaselineError(f"{what}: nothing to compare with. Name a base to compare with.")
+        if fetch.is_shallow(self._git):
+            return errors.EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
+        return errors.NoBaselineError(
+            f"{what}: nothing to compare with. Name a base to compare with."
+        )
 
-    def _merge_base(self, branch: str, head: str) -> SharedCommit | None:
-        return merge_base(self._git, branch, head)
+    def _merge_base(self, branch: str, head: str) -> fetch.SharedCommit | None:
+        return fetch.merge_base(self._git, branch, head)
 
     def _parents(self, commit: str) -> tuple[str, ...]:
         """Returns the parents of a commit, read from the commit itself: in a shallow clone git

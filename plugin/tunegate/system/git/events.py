@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.system.git import fetch
 from tunegate.system.git.compared_revisions import REMEDY, GitHistory
-from tunegate.system.git.fetch import (
-    ensure_here,
-    fetch_branch,
-    is_ancestor,
-    is_commit_id,
-    is_reachable,
-    is_ref,
-    is_shallow,
-)
 from tunegate.system.git.named_revision import default_branch, short
 
 _OF_A_MERGE = 2
@@ -34,7 +26,7 @@ class GitEvents(GitHistory):
         if head == head_tip:
             return self._from_merge_base(base_tip, head)
         parent = self._fetched_parent(head)
-        if parent == head_tip or not is_ancestor(self._git, base_tip, parent):
+        if parent == head_tip or not fetch.is_ancestor(self._git, base_tip, parent):
             message = (
                 f"the merge commit {head[:12]} is not of the base {base_tip[:12]} that the event "
                 f"names. Start it again; an old pull request needs the whole history."
@@ -80,9 +72,9 @@ class GitEvents(GitHistory):
         the one found here). If it cannot be fetched, a local one of this name may be enough."""
         if not default_branch:
             return self.revisions(None, None)
-        head, branch = self.head(), fetch_branch(self._git, default_branch)
+        head, branch = self.head(), fetch.fetch_branch(self._git, default_branch)
         here = f"refs/remotes/origin/{default_branch}"
-        if branch is None and is_here_enough and is_ref(self._git, here):
+        if branch is None and is_here_enough and fetch.is_ref(self._git, here):
             branch = here
         if branch is None:
             raise _fetch_error(default_branch)
@@ -101,9 +93,9 @@ class GitEvents(GitHistory):
         if is_new and is_default:
             reason = "the first push of the default branch, and nothing was there before"
             return Revisions(base=None, head=head, reason=reason)
-        if not is_new and ensure_here(self._git, before):
+        if not is_new and fetch.ensure_here(self._git, before):
             return Revisions(base=before, head=head, reason="the commit before the push")
-        if not is_new and is_shallow(self._git) and not is_reachable(self._git):
+        if not is_new and fetch.is_shallow(self._git) and not fetch.is_reachable(self._git):
             raise EnvironmentUnfitError(f"{before[:12]} could not be fetched. {REMEDY}")
         branch = self._branch_now(default_branch)
         why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
@@ -118,8 +110,8 @@ class GitEvents(GitHistory):
     def range_revisions(self, base: str, head: str) -> Revisions:
         """Returns the two commits that the event names (merge queue), fetched if they are
         missing."""
-        for commit in filter(is_commit_id, (base, head)):
-            if not ensure_here(self._git, commit):
+        for commit in filter(fetch.is_commit_id, (base, head)):
+            if not fetch.ensure_here(self._git, commit):
                 raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
         return Revisions(
             base=self.named(base, "--base"),
@@ -132,22 +124,22 @@ class GitEvents(GitHistory):
     def _branch_now(self, name: str) -> str:
         """Returns the default branch, fetched under this name, as a reused checkout has an old
         one."""
-        branch = fetch_branch(self._git, name) if name else default_branch(self._git)
+        branch = fetch.fetch_branch(self._git, name) if name else default_branch(self._git)
         if branch is None:
             raise _fetch_error(name)
         return branch
 
     def _target(self, target: str) -> str:
         """Returns the commit; a branch is fetched. Raises EnvironmentUnfitError."""
-        if is_commit_id(target):
+        if fetch.is_commit_id(target):
             return target
-        ref = fetch_branch(self._git, target)
+        ref = fetch.fetch_branch(self._git, target)
         if ref is None:
             raise _fetch_error(target)
         return self.named(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
-        found = self._merge_base(tip, head) if ensure_here(self._git, tip) else None
+        found = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
         if found is None:
             raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
         policy = tip if tip != found.commit else ""

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
-from tunegate.system.git.fetch import (
-    ASK_SECONDS,
-    deepened_until,
-    ensure_here,
-    fetch_branch,
-    fetch_tag,
-    has_branch,
-    is_commit_id,
-    is_ref,
-)
+from tunegate.system.git import fetch
 from tunegate.system.git.process import GitProcess
 
 _BRANCHES = ("refs/heads/", "refs/remotes/")
@@ -50,12 +41,12 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
 def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
     """Returns the full names of the branches of this name here: local, remote, or both. Empty for
     anything that names one commit: an id, a tag, `HEAD`, `main~1`."""
-    if is_commit_id(name) or name in {"HEAD", "@"}:
+    if fetch.is_commit_id(name) or name in {"HEAD", "@"}:
         return ()
-    if name.startswith(_BRANCHES) and is_ref(git, name):
+    if name.startswith(_BRANCHES) and fetch.is_ref(git, name):
         return (name,)
     plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name)))
-    found = tuple(ref for ref in plain if is_ref(git, ref))
+    found = tuple(ref for ref in plain if fetch.is_ref(git, ref))
     if found:
         return found
     full = git.text("rev-parse", "--symbolic-full-name", "--verify", "-q", _END, name) or ""
@@ -66,11 +57,11 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
     """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
     longer has it: a kept clone's copy is as old as that. A remote that does not answer changes
     nothing."""
-    is_there = None if is_commit_id(name) else has_branch(git, _plain(name))
+    is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _plain(name))
     if is_there:
-        fetch_branch(git, _plain(name))
-    is_known = any(is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
-    if is_there is False and not is_known and is_ref(git, _remote_ref(name)):
+        fetch.fetch_branch(git, _plain(name))
+    is_known = any(fetch.is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
+    if is_there is False and not is_known and fetch.is_ref(git, _remote_ref(name)):
         message = (
             f'--base: the remote has no branch "{_plain(name)}" any more, and the one here is old. '
             "Name a branch that it has."
@@ -82,17 +73,17 @@ def _here(git: GitProcess, name: str) -> str | None:
     """Returns the commit, also of a branch that only the remote has."""
     asked = (name, _remote_ref(name))
     ask = ("rev-parse", "--verify", "-q", _END)
-    if is_commit_id(name) and git.text(*ask, name) != name:
+    if fetch.is_commit_id(name) and git.text(*ask, name) != name:
         return None  # git takes an id of another length for a name
     return next(filter(None, (git.text(*ask, f"{each}^{{commit}}") for each in asked)), None)
 
 
 def _fetch(git: GitProcess, name: str) -> None:
-    if is_commit_id(name):
-        ensure_here(git, name)
+    if fetch.is_commit_id(name):
+        fetch.ensure_here(git, name)
     else:
-        fetch_branch(git, _plain(name))
-        fetch_tag(git, name.removeprefix("refs/tags/"))
+        fetch.fetch_branch(git, _plain(name))
+        fetch.fetch_tag(git, name.removeprefix("refs/tags/"))
 
 
 def _ancestor(git: GitProcess, name: str) -> str | None:
@@ -101,7 +92,7 @@ def _ancestor(git: GitProcess, name: str) -> str | None:
     start = None if way is None else _here(git, way[1])
     if start is None:
         return None
-    deepened_until(git, lambda: _here(git, name) is not None, start)
+    fetch.deepened_until(git, lambda: _here(git, name) is not None, start)
     return _here(git, name)
 
 
@@ -118,7 +109,7 @@ def _remote_ref(name: str) -> str:
 
 
 def _advice(name: str) -> str:
-    if is_commit_id(name) or not _SHORT_ID.fullmatch(name):
+    if fetch.is_commit_id(name) or not _SHORT_ID.fullmatch(name):
         return ""
     return " Only a commit's whole id can be fetched."
 
@@ -129,10 +120,10 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
     whoever may push tags, or names the branch that is judged, could choose the base."""
     _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
-    if name.startswith("origin/") and is_ref(git, branches[0]):
-        fetch_branch(git, _plain(name))
-    branches = [ref for ref in branches if is_ref(git, ref)]
-    if is_ref(git, tag):
+    if name.startswith("origin/") and fetch.is_ref(git, branches[0]):
+        fetch.fetch_branch(git, _plain(name))
+    branches = [ref for ref in branches if fetch.is_ref(git, ref)]
+    if fetch.is_ref(git, tag):
         others = branches or [_remote_ref(name)]
         _refuse_others(git, name, option, "a branch and a tag", [*others, tag])
     _refuse_others(git, name, option, "a local branch and one of a remote", branches)
@@ -151,11 +142,11 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
     """Raises RevisionError for an ambiguous id. A full id is that commit, whatever else has its
     name. For a shorter one, or a name such as `1a2b3c4d~1`, the intention is unclear."""
     start = _WAY.split(name, maxsplit=1)[0]
-    if is_commit_id(start) or not _SHORT_ID.fullmatch(start):
+    if fetch.is_commit_id(start) or not _SHORT_ID.fullmatch(start):
         return
     if len(start) < _SURELY_AN_ID and not git.text("rev-parse", f"--disambiguate={start}"):
         return
-    named = [ref for ref in _references(start) if is_ref(git, ref)]
+    named = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
     if named:
         message = (
             f'{option}: "{start}" may be a commit\'s short id, and is the name of {named[0]}. '
@@ -210,7 +201,7 @@ def known_default_branch(git: GitProcess) -> str | None:
         )
     if said.default:
         here = f"{_REMOTE}{said.default}"
-        return here if is_ref(git, here) else fetch_branch(git, said.default)
+        return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, said.default)
     if told and short(told).removeprefix("origin/") in said.branches:
         return told
     return _usual_branch(git) or _local_default(git)
@@ -219,7 +210,7 @@ def known_default_branch(git: GitProcess) -> str | None:
 def _recorded_unless_ambiguous(git: GitProcess, told: str) -> str:
     """Returns the recorded branch although the remote does not confirm it; raises if the clone has
     another one with a usual name."""
-    others = [each for each in _usual_refs() if each != told and is_ref(git, each)]
+    others = [each for each in _usual_refs() if each != told and fetch.is_ref(git, each)]
     if others:
         message = (
             f"the remote does not answer, and {short(told)} or {short(others[0])} may be the "
@@ -233,12 +224,12 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
     """Returns whether a commit is on no default branch, neither the remote's nor the local one of
     its name, as known here; False if there is no such branch. Asks nobody."""
     ref = _recorded_default(git) or next(
-        (each for each in _usual_refs() if is_ref(git, each)), _local_default(git)
+        (each for each in _usual_refs() if fetch.is_ref(git, each)), _local_default(git)
     )
     if ref is None:
         return False
     here = f"refs/heads/{short(ref).removeprefix('origin/')}"
-    tips = [each for each in (ref, here) if is_ref(git, each)]
+    tips = [each for each in (ref, here) if fetch.is_ref(git, each)]
     return all(git.text("merge-base", "--is-ancestor", commit, tip) is None for tip in tips)
 
 
@@ -249,7 +240,7 @@ def short(ref: str) -> str:
 
 def _recorded_default(git: GitProcess) -> str | None:
     told = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
-    return told if told and is_ref(git, told) else None
+    return told if told and fetch.is_ref(git, told) else None
 
 
 def _usual_refs() -> tuple[str, ...]:
@@ -273,7 +264,7 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     told = short(_recorded_default(git) or "").removeprefix("origin/")
     asked = ("HEAD", *([f"refs/heads/{told}"] if told else []))
     line = ("ls-remote", "--symref", "origin", *asked)
-    said = git.text(*line, limit_seconds=ASK_SECONDS)
+    said = git.text(*line, limit_seconds=fetch.ASK_SECONDS)
     if said is None:
         return None
     named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
@@ -283,16 +274,16 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
 
 def _usual_branch(git: GitProcess) -> str | None:
     """Returns a usual name among the branches of a remote that names no default."""
-    here = next((each for each in _usual_refs() if is_ref(git, each)), None)
+    here = next((each for each in _usual_refs() if fetch.is_ref(git, each)), None)
     if here is not None:
         return here
-    return next(filter(None, (fetch_branch(git, name) for name in _USUAL)), None)
+    return next(filter(None, (fetch.fetch_branch(git, name) for name in _USUAL)), None)
 
 
 def _local_default(git: GitProcess) -> str | None:
     names = filter(None, (git.text("config", "--get", "init.defaultBranch"), *_USUAL))
     refs = (f"refs/heads/{name}" for name in names)
-    return next((ref for ref in refs if is_ref(git, ref)), None)
+    return next((ref for ref in refs if fetch.is_ref(git, ref)), None)
 
 
 def _only_branch(git: GitProcess) -> str | None:

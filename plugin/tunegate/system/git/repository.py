@@ -12,22 +12,8 @@ from typing import Any, BinaryIO, Literal
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ConfigError, ModelError, RevisionError
 from tunegate.ports import Repository, Trailer, TreeEntry
-from tunegate.system.git.checkout import (
-    ATTRIBUTES_FILE,
-    Trees,
-    changes_bytes,
-    conversions,
-    is_safe,
-    tracked_above,
-    trailers_between,
-)
+from tunegate.system.git import checkout, dvc
 from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command
-from tunegate.system.git.dvc import (
-    StageOutputs,
-    cached_listing,
-    may_keep_directory,
-    stage_outputs,
-)
 from tunegate.system.git.events import GitEvents
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
@@ -85,7 +71,7 @@ class GitRepository(GitEvents):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._attributes = cache(self._read_attributes)
-        self._broken = cache(Trees(self._git).problem)
+        self._broken = cache(checkout.Trees(self._git).problem)
         self._stages = cache(self._read_stages)
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
@@ -132,7 +118,7 @@ class GitRepository(GitEvents):
     def require_own(self, path: str, what: str) -> None:
         """Raises ConfigError for a path in a submodule of the checkout, whose commit a change can
         move without showing a line of it."""
-        above = tracked_above(self._git, path)
+        above = checkout.tracked_above(self._git, path)
         if above:
             message = f"{path}: {above} is a submodule. Keep {what} in this repository."
             raise ConfigError(message)
@@ -170,7 +156,7 @@ class GitRepository(GitEvents):
     def trailers(
         self, base: str, head: str, key: str, *, may_fetch: bool = True
     ) -> Sequence[Trailer]:
-        return trailers_between(self._git, base, head, key, may_fetch=may_fetch)
+        return checkout.trailers_between(self._git, base, head, key, may_fetch=may_fetch)
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Returns the bytes of each of these blobs that is available."""
@@ -191,20 +177,22 @@ class GitRepository(GitEvents):
         self._copy(version, content)
         return content.getvalue()
 
-    def stage_outputs(self, revision: str) -> StageOutputs:
+    def stage_outputs(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps of this revision beside models with a DVC file of their own."""
         return self._stages(revision)
 
-    def _read_stages(self, revision: str) -> StageOutputs:
+    def _read_stages(self, revision: str) -> dvc.StageOutputs:
         blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
-        pointers = self._small([blob for path, blob in blobs.items() if may_keep_directory(path)])
+        pointers = self._small(
+            [blob for path, blob in blobs.items() if dvc.may_keep_directory(path)]
+        )
 
         def read(path: str) -> bytes:
-            if may_keep_directory(path):
+            if dvc.may_keep_directory(path):
                 return pointers.get(blobs[path], b"")
             return self.read(revision, path)
 
-        return stage_outputs(blobs, read, partial(cached_listing, self._git.root))
+        return dvc.stage_outputs(blobs, read, partial(dvc.cached_listing, self._git.root))
 
     def _small(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
         """The content of those of these blobs that may be DVC files, by one process: there may be
@@ -221,7 +209,9 @@ class GitRepository(GitEvents):
         return found
 
     def _copy(self, version: ModelVersion, into: BinaryIO) -> None:
-        kept = self.stage_outputs(version.revision) if version.storage == "dvc" else StageOutputs()
+        kept = (
+            self.stage_outputs(version.revision) if version.storage == "dvc" else dvc.StageOutputs()
+        )
         if unlisted := kept.unlisted_above(version.path):
             message = (
                 f"{version.path} at {version.revision[:12]}: DVC keeps the directory {unlisted}, "
@@ -234,12 +224,12 @@ class GitRepository(GitEvents):
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other
         bytes than were committed."""
-        return conversions(self._attributes(revision), paths) if paths else {}
+        return checkout.conversions(self._attributes(revision), paths) if paths else {}
 
     def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
         files = [entry.path for entry in self.files(revision) if entry.kind == "file"]
-        named = [path for path in files if PurePosixPath(path).name == ATTRIBUTES_FILE]
-        return {path: self.read(revision, path) for path in named if is_safe(path)}
+        named = [path for path in files if PurePosixPath(path).name == checkout.ATTRIBUTES_FILE]
+        return {path: self.read(revision, path) for path in named if checkout.is_safe(path)}
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """Writes the model and its external data as files, laid out as in the repository."""
@@ -260,10 +250,11 @@ class GitRepository(GitEvents):
 
     def _refuse_converted(self, revision: str, written: Mapping[str, Path]) -> None:
         for path, attribute in self.conversions(revision, list(written)).items():
-            if changes_bytes(attribute, written[path].read_bytes()):
+            if checkout.changes_bytes(attribute, written[path].read_bytes()):
                 message = (
-                    f"{path}: a checkout does not get the committed bytes ({ATTRIBUTES_FILE}: "
-                    f"{attribute}). Add the line: {path} -text -ident !working-tree-encoding"
+                    f"{path}: a checkout does not get the committed bytes "
+                    f"({checkout.ATTRIBUTES_FILE}: {attribute}). "
+                    f"Add the line: {path} -text -ident !working-tree-encoding"
                 )
                 raise ModelError(message)
 

@@ -9,20 +9,15 @@ import os
 import shutil
 from pathlib import Path
 
-from tunegate.system.output.owned_directory import (
-    WORK,
-    held_directory,
-    is_marked_here,
-    refuse_links,
-)
+from tunegate.system.output import owned_directory
 
 
 def remove_abandoned_work(out: Path) -> None:
     """Removes working files only from a directory that a run made here and no run still uses.
     Raises OutputError, OutputInUseError, OSError."""
-    refuse_links(out)
-    work = out / WORK
-    if not os.path.lexists(work) or not is_marked_here(out):
+    owned_directory.refuse_links(out)
+    work = out / owned_directory.WORK
+    if not os.path.lexists(work) or not owned_directory.is_marked_here(out):
         return
-    with held_directory(out, "clean-up"):
+    with owned_directory.held_directory(out, "clean-up"):
         shutil.rmtree(work)

@@ -21,14 +21,7 @@ from tunegate.errors import OutputError
 from tunegate.regular_files import read_regular, replace
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
-from tunegate.system.output.owned_directory import (
-    WORK,
-    held_directory,
-    is_marked,
-    is_marked_here,
-    mark,
-    refuse_links,
-)
+from tunegate.system.output import owned_directory
 
 BUILDS = "builds"
 STUDY, CELLS = "study", "cells"
@@ -61,7 +54,7 @@ class OutputDirectory:
 
     @property
     def workdir(self) -> Path:
-        return self.path / WORK
+        return self.path / owned_directory.WORK
 
     def forget(self, *, since: EarlierStep) -> None:
         """Removes what this step and the later ones wrote in an earlier run: a gate reads every
@@ -100,7 +93,7 @@ def forget_verdict(path: Path, command: str) -> None:
     """Removes an earlier run's verdict and its renderings, if the directory exists and is ours;
     plans, outcomes and measurements took longer, and stay. Raises OutputError, and OutputInUseError
     while another run has it."""
-    if is_marked_here(path):
+    if owned_directory.is_marked_here(path):
         with opened_output(path, command) as out:
             out.forget(since="verdict")
 
@@ -120,7 +113,7 @@ def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
     lock and a `.gitignore` are written yet. Raises OutputError if the directory is not ours,
     OutputInUseError while another run has it."""
     _make_ours(path)
-    with held_directory(path, command):
+    with owned_directory.held_directory(path, command):
         with _write_errors_named(path):
             _refuse_odd_entries(path)
         yield OutputDirectory(path)
@@ -128,10 +121,10 @@ def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
 
 def _make_ours(path: Path) -> None:
     with _write_errors_named(path):
-        refuse_links(path)
+        owned_directory.refuse_links(path)
         _refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
-        mark(path)
+        owned_directory.mark(path)
         replace(path / ".gitignore", b"*\n")
 
 
@@ -153,7 +146,7 @@ def _refuse_foreign(path: Path) -> None:
     if not names:
         return
     _refuse_tracked(path)
-    is_ours = is_marked(path) or all(_is_handed_over(path / name) for name in names)
+    is_ours = owned_directory.is_marked(path) or all(_is_handed_over(path / name) for name in names)
     if ".git" in names or not is_ours:
         raise OutputError(_truncation_advice(path, names) or _foreign(path, names))
 
@@ -231,8 +224,8 @@ def _are_cells(directory: Path) -> bool:
 def _refuse_odd_entries(path: Path) -> None:
     """Raises for a link, or for anything else in place of a file or directory of ours."""
     for name in _names(path):
-        wanted = stat.S_ISDIR if name in {WORK, BUILDS} else stat.S_ISREG
-        is_ours = name in {WORK, BUILDS} or _OURS.fullmatch(name)
+        wanted = stat.S_ISDIR if name in {owned_directory.WORK, BUILDS} else stat.S_ISREG
+        is_ours = name in {owned_directory.WORK, BUILDS} or _OURS.fullmatch(name)
         if is_ours and not wanted(os.lstat(path / name).st_mode):
             raise _odd(path / name)
     for directory, subdirectories, files in os.walk(path / BUILDS):

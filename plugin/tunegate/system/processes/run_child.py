@@ -19,12 +19,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
-from tunegate.system.processes.frames import (
-    LAST_WORDS,
-    claim_standard_output,
-    read_frame,
-    write_frame,
-)
+from tunegate.system.processes import frames
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
@@ -36,16 +31,16 @@ def main(parent: int, module: str) -> int:
     if os.getppid() != parent:
         return 1  # the parent died before the kernel knew
     _limit(os.environ.get(MEMORY_VARIABLE, ""))
-    output = claim_standard_output()
+    output = frames.claim_standard_output()
     program = _import_frozen(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
-    while (body := read_frame(sys.stdin.buffer)) is not None:
+    while (body := frames.read_frame(sys.stdin.buffer)) is not None:
         request = decoder.decode(body)
         try:
             reply = program.handle_request(request)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the parent reports it
             _end(output, error)
-        write_frame(output, msgspec.msgpack.encode(reply))
+        frames.write_frame(output, msgspec.msgpack.encode(reply))
     return 0
 
 
@@ -57,7 +52,7 @@ def _end(output: BinaryIO, error: Exception) -> NoReturn:
     lines = str(error).strip().splitlines()
     kind = "" if lines and isinstance(error, RuntimeError) else type(error).__name__
     words = ": ".join(filter(None, (kind, lines[-1].strip() if lines else "")))
-    write_frame(output, LAST_WORDS + words.encode())
+    frames.write_frame(output, frames.LAST_WORDS + words.encode())
     os._exit(1)
 
 
