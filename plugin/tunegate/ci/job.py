@@ -15,36 +15,8 @@ import msgspec
 
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.verdicts import Verdict
+from tunegate.ci import job_results, protocol
 from tunegate.ci.comments import NO_CHANGE, with_links
-from tunegate.ci.job_results import (
-    ConfigPlace,
-    Results,
-    concluded,
-    job_problem,
-    place_of,
-    read_results,
-    report_to_host,
-    stamps,
-)
-from tunegate.ci.protocol import (
-    JUDGING,
-    PLANNING,
-    Annotation,
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobProgress,
-    JobReport,
-    JobRequest,
-    Links,
-    MergeBase,
-    MergeCommit,
-    Push,
-    Range,
-    RevisionChoice,
-    Usual,
-)
 from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redacted, secrets_of
 from tunegate.settings import CommentWhen
@@ -58,9 +30,9 @@ and further lines."""
 
 
 def run_job(
-    host: CiHost,
+    host: protocol.CiHost,
     environment: Mapping[str, str],
-    request: JobRequest,
+    request: protocol.JobRequest,
     carried_out: Callable[[Sequence[str]], Ended],
 ) -> int:
     """Runs the command line with `carried_out`, and returns its exit code. A signal may end it
@@ -78,10 +50,10 @@ def run_job(
     try:
         with cancellable():
             _begin(host, begun)
-            before = stamps(request.out)
+            before = job_results.stamps(request.out)
             with host.literal_output():
                 ended = carried_out([*request.words, *event_words(request, event, revisions)])
-            results = read_results(request.out, before, ended[0])
+            results = job_results.read_results(request.out, before, ended[0])
             ended = _require_verdict(request, ended, results)
             return _report_results(host, environment, _Job(request, event, begun), results, ended)
     except KeyboardInterrupt:
@@ -89,63 +61,69 @@ def run_job(
         return stopped(host, environment, request.out, cancelled, _cancelled_progress(begun))
     except BaseException:
         # What has begun must end; a later report begins again.
-        report_to_host(host, JobReport(progress=_cancelled_progress(begun)), None)
+        job_results.report_to_host(
+            host, protocol.JobReport(progress=_cancelled_progress(begun)), None
+        )
         raise
 
 
 def stopped(
-    host: CiHost,
+    host: protocol.CiHost,
     environment: Mapping[str, str],
     out: Path,
     ended: Ended,
-    progress: JobProgress | None = None,
+    progress: protocol.JobProgress | None = None,
 ) -> int:
     """Reports the error where people look: beside the job, and in its summary."""
     exit_code, text, about, others = ended
-    place = place_of(about, Path())
+    place = job_results.place_of(about, Path())
     lines = tuple(_without_file(line, about, place) for line in (text, *others))
-    found = job_problem(lines, exit_code, environment, place)
-    report = JobReport(
+    found = job_results.job_problem(lines, exit_code, environment, place)
+    report = protocol.JobReport(
         outputs={"verdict": "error"},
         annotations=[found.annotation()],
         summary=found.markdown(),
         progress=progress,
     )
-    report_to_host(host, report, out)
+    job_results.report_to_host(host, report, out)
     return exit_code
 
 
 # ---------------------------------------------------------------------------
 
 
-def _without_file(line: str, about: ConfigKey | None, place: ConfigPlace | None) -> str:
+def _without_file(line: str, about: ConfigKey | None, place: job_results.ConfigPlace | None) -> str:
     """Returns the line without the file's name, as a host shows the place itself."""
     return line.removeprefix(f"{about.file}: ") if about and place else line
 
 
 def _progress(
-    request: JobRequest, event: JobEvent, revisions: Revisions | None
-) -> JobProgress | None:
+    request: protocol.JobRequest, event: protocol.JobEvent, revisions: Revisions | None
+) -> protocol.JobProgress | None:
     """Returns the beginning of a verdict, None if there will be none, or its commit is unknown."""
     commit = reported_commit(request, event, revisions)
-    if request.step not in JUDGING or not commit:
+    if request.step not in protocol.JUDGING or not commit:
         return None
-    return JobProgress(name=check_words(request, event), commit=commit)
+    return protocol.JobProgress(name=check_words(request, event), commit=commit)
 
 
 class _Job(NamedTuple):
-    request: JobRequest
-    event: JobEvent
-    begun: JobProgress | None
+    request: protocol.JobRequest
+    event: protocol.JobEvent
+    begun: protocol.JobProgress | None
 
 
 def _report_results(
-    host: CiHost, environment: Mapping[str, str], job: _Job, results: Results, ended: Ended
+    host: protocol.CiHost,
+    environment: Mapping[str, str],
+    job: _Job,
+    results: job_results.Results,
+    ended: Ended,
 ) -> int:
     request, event, begun = job
     exit_code, said, *_ = ended
     verdict = None if said else results.verdict
-    progress = begun and concluded(begun, exit_code, verdict)
+    progress = begun and job_results.concluded(begun, exit_code, verdict)
     _report(host, request, results, None if said else progress)
     _comment(host, environment, request, event, results)
     if said:
@@ -153,22 +131,24 @@ def _report_results(
     return exit_code
 
 
-def _begin(host: CiHost, begun: JobProgress | None) -> None:
+def _begin(host: protocol.CiHost, begun: protocol.JobProgress | None) -> None:
     """Reports the beginning. A cancel waits meanwhile: an interrupted host would not know what it
     has begun."""
     if begun is not None:
         with postponed():
-            report_to_host(host, JobReport(progress=begun), None)
+            job_results.report_to_host(host, protocol.JobReport(progress=begun), None)
 
 
-def _cancelled_progress(begun: JobProgress | None) -> JobProgress | None:
-    return begun and concluded(begun, CANCELLED, None)
+def _cancelled_progress(begun: protocol.JobProgress | None) -> protocol.JobProgress | None:
+    return begun and job_results.concluded(begun, CANCELLED, None)
 
 
-def _require_verdict(request: JobRequest, ended: Ended, results: Results) -> Ended:
+def _require_verdict(
+    request: protocol.JobRequest, ended: Ended, results: job_results.Results
+) -> Ended:
     """Returns the ending; a pass or a regression needs the verdict that this run wrote."""
     exit_code, *_ = ended
-    is_judged = request.step in JUDGING
+    is_judged = request.step in protocol.JUDGING
     if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
         return ended
     if is_judged and results.verdict is not None:
@@ -177,23 +157,26 @@ def _require_verdict(request: JobRequest, ended: Ended, results: Results) -> End
 
 
 def _report(
-    host: CiHost, request: JobRequest, results: Results, progress: JobProgress | None
+    host: protocol.CiHost,
+    request: protocol.JobRequest,
+    results: job_results.Results,
+    progress: protocol.JobProgress | None,
 ) -> None:
-    report = JobReport(
+    report = protocol.JobReport(
         outputs=results.outputs(),
         annotations=results.annotations(request.repository, request.config),
         summary=with_links(results.markdown, _links(host, request.out), _revisions(results)),
         progress=progress,
     )
-    report_to_host(host, report, request.out)
+    job_results.report_to_host(host, report, request.out)
 
 
 def _comment(
-    host: CiHost,
+    host: protocol.CiHost,
     environment: Mapping[str, str],
-    request: JobRequest,
-    event: JobEvent,
-    results: Results,
+    request: protocol.JobRequest,
+    event: protocol.JobEvent,
+    results: job_results.Results,
 ) -> None:
     choice = _choice(request, event, results)
     if choice == "leave":
@@ -202,12 +185,16 @@ def _comment(
     if not refusal:
         return
     text = redacted(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
-    refused = Annotation(level="notice", title="tunegate: no comment", text=text)
-    report_to_host(host, JobReport(annotations=[refused]), None)
+    refused = protocol.Annotation(level="notice", title="tunegate: no comment", text=text)
+    job_results.report_to_host(host, protocol.JobReport(annotations=[refused]), None)
 
 
 def _refusal(
-    host: CiHost, request: JobRequest, event: JobEvent, results: Results, choice: CommentChoice
+    host: protocol.CiHost,
+    request: protocol.JobRequest,
+    event: protocol.JobEvent,
+    results: job_results.Results,
+    choice: CommentChoice,
 ) -> str:
     """Returns why there is no comment, '' if there is one. The host may be a third party's."""
     report = NO_CHANGE if choice == "say that nothing changes" else results.markdown
@@ -215,25 +202,27 @@ def _refusal(
         links = host.links(request.out)
         text = with_links(report, links, _revisions(results), job=job_in_words(request, event))
         host.comment(event, report_name(request, event), text, updates_only=choice != "write")
-    except HostRefusedError as error:
+    except protocol.HostRefusedError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 -- it changes no verdict
         return f"the CI host failed ({type(error).__name__})"
     return ""
 
 
-def _revisions(results: Results) -> Revisions | None:
+def _revisions(results: job_results.Results) -> Revisions | None:
     return results.verdict.revisions if results.verdict else None
 
 
-def _links(host: CiHost, out: Path) -> Links:
+def _links(host: protocol.CiHost, out: Path) -> protocol.Links:
     try:
         return host.links(out)
     except Exception:  # noqa: BLE001 -- whatever a host of others does
-        return Links()
+        return protocol.Links()
 
 
-def _choice(request: JobRequest, event: JobEvent, results: Results) -> CommentChoice:
+def _choice(
+    request: protocol.JobRequest, event: protocol.JobEvent, results: job_results.Results
+) -> CommentChoice:
     """Decides about the comment: only on the pull request whose head or merge commit was judged."""
     verdict, changes = results.verdict, results.changes
     if request.comment == "never" or verdict is None or not results.markdown:
@@ -270,7 +259,7 @@ def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> 
 _DEFAULT_OUT, _DEFAULT_CONFIG = ".tunegate", "tunegate.yaml"
 
 
-def report_name(request: JobRequest, event: JobEvent) -> str:
+def report_name(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns the name by which a later run of the same job finds the report. It contains a digest,
     as job names may have any characters."""
     parts = (_config(request), event.job, event.matrix)
@@ -280,14 +269,14 @@ def report_name(request: JobRequest, event: JobEvent) -> str:
     return f"{request.out}-{digest[:32]}"
 
 
-def job_in_words(request: JobRequest, event: JobEvent) -> str:
+def job_in_words(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns the reporting job for people, '' if the CI does not name it."""
     job = f"{event.job} ({event.matrix})" if event.matrix else event.job
     config = _config(request)
     return job if config == _DEFAULT_CONFIG else ", ".join(filter(None, (job, config)))
 
 
-def check_words(request: JobRequest, event: JobEvent) -> str:
+def check_words(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns what distinguishes this job's check from others beside the commit, as of two with one
     name only the later is shown; '' if nothing does."""
     usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
@@ -295,7 +284,7 @@ def check_words(request: JobRequest, event: JobEvent) -> str:
     return ", ".join(each for each in named if each not in usual)
 
 
-def _config(request: JobRequest) -> str:
+def _config(request: protocol.JobRequest) -> str:
     """Returns the configuration's path in the repository, wherever the runner keeps that."""
     root, config = Path(os.path.abspath(request.repository)), Path(os.path.abspath(request.config))  # noqa: PTH100
     return (config.relative_to(root) if config.is_relative_to(root) else config).as_posix()
@@ -304,7 +293,9 @@ def _config(request: JobRequest) -> str:
 # The event's decisions as words of a command line. Pure.
 
 
-def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> list[str]:
+def event_words(
+    request: protocol.JobRequest, event: protocol.JobEvent, revisions: Revisions | None
+) -> list[str]:
     """Returns the words, always as `--name=value`, so that no value can be taken for an option.
 
     Later steps refuse a plan of other revisions. Each may write to the cache: what it found out
@@ -315,28 +306,28 @@ def event_words(request: JobRequest, event: JobEvent, revisions: Revisions | Non
         if revisions is None
         else _words_for_revisions(request, revisions)
     )
-    if revisions is not None and request.step in PLANNING:
+    if revisions is not None and request.step in protocol.PLANNING:
         compared.append(f"--chosen-by={revisions.reason}")
     return [*compared, *_trust(request, event)]
 
 
-def _words_for_revisions(request: JobRequest, revisions: Revisions) -> list[str]:
+def _words_for_revisions(request: protocol.JobRequest, revisions: Revisions) -> list[str]:
     base = ["--no-base"] if revisions.base is None else [f"--base={revisions.base}"]
     found = request.policy or revisions.policy
     policy = [f"--policy={found}"] if found else []
     return [f"--head={revisions.head}", *base, *policy]
 
 
-def _words_for_requested(request: JobRequest) -> list[str]:
+def _words_for_requested(request: protocol.JobRequest) -> list[str]:
     """Returns the words for base and head; the command finds the release before, as its
     configuration has the tag pattern."""
     asked = request.asked
-    chooses = asked.since_release and request.step in PLANNING
+    chooses = asked.since_release and request.step in protocol.PLANNING
     head = [f"--head={asked.head}"] if asked.head else []
     return ["--since-release", *head] if chooses else head
 
 
-def _trust(request: JobRequest, event: JobEvent) -> list[str]:
+def _trust(request: protocol.JobRequest, event: protocol.JobEvent) -> list[str]:
     """Returns the words for the cache: a job that may write no zone, such as a fork's, only reads,
     whatever else is requested."""
     if event.zone is None:
@@ -351,7 +342,7 @@ _BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,250}")
 """Names that git allows for a branch."""
 
 
-def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
+def job_revisions(request: protocol.JobRequest, event: protocol.JobEvent) -> Revisions | None:
     """Returns the revisions. Every step checks that the checkout belongs to the event. A later step
     refuses a plan of other revisions; None if looking again may find others, as on a moved branch.
 
@@ -361,7 +352,7 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     repository, asked = GitRepository(request.repository), request.asked
     if not asked.head:
         _require_checkout(repository, event)
-    is_later = request.step not in PLANNING
+    is_later = request.step not in protocol.PLANNING
     if asked.since_release or (is_later and not _is_settled(asked, event.revisions)):
         return None
     if asked.no_base:
@@ -371,10 +362,10 @@ def job_revisions(request: JobRequest, event: JobEvent) -> Revisions | None:
     return _name_target(_find_revisions(repository, event.revisions), event)
 
 
-def _name_target(found: Revisions, event: JobEvent) -> Revisions:
+def _name_target(found: Revisions, event: protocol.JobEvent) -> Revisions:
     """Names the target branch in the reason: a pull request may get another target."""
     choice, target = event.revisions, event.target
-    if not target and isinstance(choice, MergeBase) and not is_commit_id(choice.target):
+    if not target and isinstance(choice, protocol.MergeBase) and not is_commit_id(choice.target):
         target = choice.target
     if not _BRANCH.fullmatch(target):
         return found
@@ -387,7 +378,9 @@ def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
     return bool(tip) and GitRepository(path).is_of_pull_request(commit, tip)
 
 
-def reported_commit(request: JobRequest, event: JobEvent, revisions: Revisions | None) -> str:
+def reported_commit(
+    request: protocol.JobRequest, event: protocol.JobEvent, revisions: Revisions | None
+) -> str:
     """Returns the commit that people look at: a pull request's head, not its merge commit. '' if
     the event is not about the judged commit, or it is not known yet."""
     if revisions is None and request.asked.head:
@@ -402,32 +395,38 @@ def reported_commit(request: JobRequest, event: JobEvent, revisions: Revisions |
     return event.checked_out if head in {"", event.checked_out} else ""
 
 
-def _require_checkout(repository: GitRepository, event: JobEvent) -> None:
+def _require_checkout(repository: GitRepository, event: protocol.JobEvent) -> None:
     """Raises unless the checkout belongs to the event."""
-    is_merged = isinstance(event.revisions, MergeBase) and event.tip and not event.checked_out
-    if is_merged or isinstance(event.revisions, MergeCommit):
+    is_merged = (
+        isinstance(event.revisions, protocol.MergeBase) and event.tip and not event.checked_out
+    )
+    if is_merged or isinstance(event.revisions, protocol.MergeCommit):
         repository.require_pull_request(event.tip)
     if event.checked_out:
         repository.require_checked_out(event.checked_out)
 
 
-def _is_settled(asked: AskedRevisions, choice: RevisionChoice) -> bool:
+def _is_settled(asked: protocol.AskedRevisions, choice: protocol.RevisionChoice) -> bool:
     """Returns whether the event alone gives both commits."""
-    return not (asked.base or asked.head) and isinstance(choice, MergeCommit | Range)
+    return not (asked.base or asked.head) and isinstance(
+        choice, protocol.MergeCommit | protocol.Range
+    )
 
 
-def _find_revisions(repository: GitRepository, choice: RevisionChoice) -> Revisions:
+def _find_revisions(repository: GitRepository, choice: protocol.RevisionChoice) -> Revisions:
     match choice:
-        case MergeCommit(base_tip=base_tip, head_tip=head_tip):
+        case protocol.MergeCommit(base_tip=base_tip, head_tip=head_tip):
             return repository.merge_commit_revisions(base_tip, head_tip)
-        case MergeBase(target=target):
+        case protocol.MergeBase(target=target):
             return repository.merge_base_revisions(target)
-        case Push(before=before, after=after, default_branch=branch, is_default=is_default):
+        case protocol.Push(
+            before=before, after=after, default_branch=branch, is_default=is_default
+        ):
             return repository.push_revisions(before, after, branch, is_default=is_default)
-        case Range(base=base, head=head):
+        case protocol.Range(base=base, head=head):
             return repository.range_revisions(base, head)
-        case Usual(default_branch=branch, is_on_it=True):
+        case protocol.Usual(default_branch=branch, is_on_it=True):
             return repository.parent_revisions(branch)
-        case Usual(default_branch=branch, is_here_enough=is_enough):
+        case protocol.Usual(default_branch=branch, is_here_enough=is_enough):
             return repository.usual_revisions(branch, is_here_enough=is_enough)
     assert_never(choice)

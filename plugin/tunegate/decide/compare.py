@@ -9,18 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tunegate.artifacts import measurements
 from tunegate.artifacts.builds import BuiltTask, Cell, CellBuilds
-from tunegate.artifacts.measurements import (
-    CellMeasurement,
-    Comparison,
-    EnergyChange,
-    Excluded,
-    Inside,
-    Interval,
-    Launch,
-    MeasurementRun,
-    TaskDifference,
-)
 from tunegate.config import GateConfig
 from tunegate.decide.assessment import Assessment, assess
 from tunegate.decide.decision import (
@@ -41,7 +31,9 @@ _NOISE_OF_MODEL = 0.005
 _NOISE_OF_OPERATOR = 0.05
 
 
-def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
+def compare(
+    run: measurements.MeasurementRun, gate: GateConfig
+) -> tuple[measurements.Comparison, ...]:
     """Returns a comparison for each cell, in order."""
     builds = {built.cell: built for built in run.builds}
     cells = _shares(run.cells, gate)
@@ -53,7 +45,7 @@ def compare(run: MeasurementRun, gate: GateConfig) -> tuple[Comparison, ...]:
     )
 
 
-def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
+def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
     """Returns, for each cell with an interval, the number of parts that the error of a fail is
     split into."""
     found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
@@ -70,7 +62,9 @@ def _shares(measured: Sequence[CellMeasurement], gate: GateConfig) -> dict[Cell,
     return dict(zip(p_values, shares(list(p_values.values())), strict=True))
 
 
-def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assessment | None:
+def _assessed(
+    measured: measurements.CellMeasurement, gate: GateConfig, cells: int
+) -> Assessment | None:
     if not measured.launches or not measured.analyses:
         return None
     rule = stopping_rule(gate, measured.analyses, cells)
@@ -78,8 +72,11 @@ def _assessed(measured: CellMeasurement, gate: GateConfig, cells: int) -> Assess
 
 
 def _compare(
-    measured: CellMeasurement, built: CellBuilds, gate: GateConfig, parts: tuple[int, int]
-) -> Comparison:
+    measured: measurements.CellMeasurement,
+    built: CellBuilds,
+    gate: GateConfig,
+    parts: tuple[int, int],
+) -> measurements.Comparison:
     """`parts` are the parts of the error of a fail: by time and by energy."""
     cells, together = parts
     assessment = _assessed(measured, gate, cells)
@@ -96,12 +93,12 @@ def _compare(
     assessment = msgspec.structs.replace(
         assessment, median=by_median, inside=tests, excluded=excluded
     )
-    return Comparison(
+    return measurements.Comparison(
         cell=measured.cell,
         base_ms=base_ms,
         head_ms=head_ms,
         reference_ms=measured.reference_ms,
-        change_percent=Interval(
+        change_percent=measurements.Interval(
             low=_percent(min(interval.low, interval.center)),
             center=_percent(interval.center),
             high=_percent(max(interval.high, interval.center)),
@@ -126,7 +123,7 @@ one."""
 
 
 def _with_mean(
-    found: Bounds, launches: Sequence[Launch], analyses: int, median: CellDecision
+    found: Bounds, launches: Sequence[measurements.Launch], analyses: int, median: CellDecision
 ) -> Bounds:
     """Returns the bounds of the median, widened to those of the mean where mean and median surely
     differ. If other work shares the model's cores, most inferences of both sides wait one scheduler
@@ -147,13 +144,18 @@ def _with_mean(
 
 
 def _energy(
-    measured: CellMeasurement, launches: Sequence[Launch], gate: GateConfig, cells: int
-) -> EnergyChange | None:
+    measured: measurements.CellMeasurement,
+    launches: Sequence[measurements.Launch],
+    gate: GateConfig,
+    cells: int,
+) -> measurements.EnergyChange | None:
     margin, analyses = gate.energy_margin_percent, len(measured.analyses)
     return energy_change(launches, margin, analyses=analyses, cells=cells)
 
 
-def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: GateConfig) -> Excluded:
+def _excluded_with_floor(
+    found: Assessment, probes: Sequence[measurements.Launch], gate: GateConfig
+) -> measurements.Excluded:
     """Returns the excluded slow modes. If the medians are slower by less than the absolute floor,
     all starts together must be, too."""
     if found.median != "fail":
@@ -164,13 +166,13 @@ def _excluded_with_floor(found: Assessment, probes: Sequence[Launch], gate: Gate
     return msgspec.structs.replace(found.excluded, is_clean=found.excluded.is_clean or is_tiny)
 
 
-def _inside_with_floor(found: Inside, gate: GateConfig) -> Inside:
+def _inside_with_floor(found: measurements.Inside, gate: GateConfig) -> measurements.Inside:
     decision = _with_floor(found.decision, found.base_ms, found.head_ms, gate)
     return msgspec.structs.replace(found, decision=decision)
 
 
-def _without_launches(measured: CellMeasurement) -> Comparison:
-    return Comparison(
+def _without_launches(measured: measurements.CellMeasurement) -> measurements.Comparison:
+    return measurements.Comparison(
         cell=measured.cell,
         base_ms=None,
         head_ms=measured.head_ms,
@@ -194,8 +196,8 @@ def _with_floor(
 
 
 def operator_differences(
-    built: CellBuilds, measured: CellMeasurement
-) -> tuple[TaskDifference, ...]:
+    built: CellBuilds, measured: measurements.CellMeasurement
+) -> tuple[measurements.TaskDifference, ...]:
     """Returns the cost of each operator on both sides, largest increase first: timed inside the
     model if possible, otherwise by tuning times if both sides have them."""
     if "base" in measured.task_ms and "head" in measured.task_ms:
@@ -205,7 +207,7 @@ def operator_differences(
 
 def differences_in_model(
     built: CellBuilds, before: Mapping[str, float], after: Mapping[str, float]
-) -> tuple[TaskDifference, ...]:
+) -> tuple[measurements.TaskDifference, ...]:
     """Returns the differences of operators, matched by name. Differences within the noise are left
     out."""
     sources = {
@@ -216,7 +218,7 @@ def differences_in_model(
     }
     least_ms = _NOISE_OF_MODEL * max(sum(before.values()), sum(after.values()))
     differences = [
-        TaskDifference(
+        measurements.TaskDifference(
             name=name,
             base_ms=before.get(name),
             head_ms=after.get(name),
@@ -243,7 +245,7 @@ def _is_changed(before_ms: float, after_ms: float, least_ms: float) -> bool:
     return difference > least_ms and difference > _NOISE_OF_OPERATOR * max(before_ms, after_ms)
 
 
-def task_differences(built: CellBuilds) -> tuple[TaskDifference, ...]:
+def task_differences(built: CellBuilds) -> tuple[measurements.TaskDifference, ...]:
     """Returns the cost of each task on both sides, largest increase first.
 
     Tasks match by workload, otherwise by a name that each side has once (a changed layer). A cost
@@ -295,9 +297,9 @@ def _code(task: BuiltTask) -> tuple[str, int, bool]:
     return task.rid, task.weight, task.source == "tiles"
 
 
-def _difference(before: BuiltTask | None, after: BuiltTask | None) -> TaskDifference:
+def _difference(before: BuiltTask | None, after: BuiltTask | None) -> measurements.TaskDifference:
     named = after or before
-    return TaskDifference(
+    return measurements.TaskDifference(
         name=named.name if named is not None else "",
         base_ms=_ms(before),
         head_ms=_ms(after),

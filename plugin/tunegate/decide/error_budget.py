@@ -13,16 +13,7 @@ from typing import NamedTuple, TypeGuard
 
 import msgspec
 
-from tunegate.artifacts.builds import (
-    Build,
-    CellBuilds,
-    ErrorEstimate,
-    ErrorLimit,
-    SampledErrors,
-    ShippedErrors,
-    SideError,
-    What,
-)
+from tunegate.artifacts import builds
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.config import Accuracy, AccuracyConfig
 from tunegate.decide.objective import inferences_needed, lower_share, upper_share
@@ -45,26 +36,32 @@ def fewest_samples(budget: AccuracyConfig) -> int:
     return max(map(inferences_needed, shares))
 
 
-def limits_of(accuracy: Accuracy) -> tuple[ErrorLimit, ...]:
+def limits_of(accuracy: Accuracy) -> tuple[builds.ErrorLimit, ...]:
     """Returns the parts of a budget, none if the numbers must be the same."""
     if accuracy == "same":
         return ()
     metric = accuracy.metric_command
-    parts: tuple[tuple[What, float | None], ...] = (
+    parts: tuple[tuple[builds.What, float | None], ...] = (
         ("max-error", accuracy.max_error),
         ("min-agreement", accuracy.min_agreement),
         ("metric", metric.at_most if metric is not None else None),
     )
-    return tuple(ErrorLimit(what=what, limit=limit) for what, limit in parts if limit is not None)
+    return tuple(
+        builds.ErrorLimit(what=what, limit=limit) for what, limit in parts if limit is not None
+    )
 
 
-def estimated(errors: SampledErrors, budget: AccuracyConfig) -> tuple[ErrorEstimate, ...]:
+def estimated(
+    errors: builds.SampledErrors, budget: AccuracyConfig
+) -> tuple[builds.ErrorEstimate, ...]:
     """Returns an estimate for each part of the budget. A metric alone comes with the largest error,
     without a limit: plots show it on an axis."""
     return tuple(_estimates(errors, budget))
 
 
-def _estimates(errors: SampledErrors, budget: AccuracyConfig) -> Iterator[ErrorEstimate]:
+def _estimates(
+    errors: builds.SampledErrors, budget: AccuracyConfig
+) -> Iterator[builds.ErrorEstimate]:
     metric = budget.metric_command
     if budget.max_error is not None or budget.min_agreement is None:
         yield _estimate_part(_max_error(errors), budget.max_error, errors.largest_of, errors)
@@ -75,8 +72,8 @@ def _estimates(errors: SampledErrors, budget: AccuracyConfig) -> Iterator[ErrorE
 
 
 def _estimate_part(
-    estimate: ErrorEstimate, limit: float | None, output: str, errors: SampledErrors
-) -> ErrorEstimate:
+    estimate: builds.ErrorEstimate, limit: float | None, output: str, errors: builds.SampledErrors
+) -> builds.ErrorEstimate:
     return msgspec.structs.replace(
         estimate,
         limit=limit,
@@ -86,7 +83,7 @@ def _estimate_part(
     )
 
 
-def outside(estimates: Sequence[ErrorEstimate]) -> str:
+def outside(estimates: Sequence[builds.ErrorEstimate]) -> str:
     """Returns why a build is outside its budget, '' if it is inside."""
     for each in estimates:
         found = "" if each.limit is None else _outside(each, each.limit)
@@ -95,7 +92,7 @@ def outside(estimates: Sequence[ErrorEstimate]) -> str:
     return ""
 
 
-def _outside(each: ErrorEstimate, limit: float) -> str:
+def _outside(each: builds.ErrorEstimate, limit: float) -> str:
     if not each.samples:
         return f"has no output that tells its {each.what}{_uninformative_inputs(each)}"
     is_error = each.what != "min-agreement"
@@ -110,7 +107,7 @@ def _outside(each: ErrorEstimate, limit: float) -> str:
     )
 
 
-def _uninformative_inputs(each: ErrorEstimate) -> str:
+def _uninformative_inputs(each: builds.ErrorEstimate) -> str:
     outputs = ", ".join(each.saturated)
     if not outputs:
         return ""
@@ -126,23 +123,25 @@ def _bound(value: float | None, unit: str) -> str:
     return "any" if value is None else f"{value:.3g}{unit}"
 
 
-def _max_error(errors: SampledErrors) -> ErrorEstimate:
+def _max_error(errors: builds.SampledErrors) -> builds.ErrorEstimate:
     return _exceeded_by_few("max-error", [100 * each for each in errors.relative], errors)
 
 
-def _metric(errors: SampledErrors) -> ErrorEstimate:
+def _metric(errors: builds.SampledErrors) -> builds.ErrorEstimate:
     """Returns the estimate of the scores, over the inputs that carry information."""
     scored = [number for number in errors.telling if number < len(errors.scores)]
     return _exceeded_by_few("metric", [errors.scores[number] for number in scored], errors)
 
 
-def _exceeded_by_few(what: What, values: Sequence[float], errors: SampledErrors) -> ErrorEstimate:
+def _exceeded_by_few(
+    what: builds.What, values: Sequence[float], errors: builds.SampledErrors
+) -> builds.ErrorEstimate:
     ordered = sorted(values)
     count = len(ordered)
     if not count:
         return _estimate_nothing(what, errors)
     is_enough = inferences_needed(COVERED_PERCENT) <= count
-    return ErrorEstimate(
+    return builds.ErrorEstimate(
         what=what,
         center=ordered[math.ceil(count * COVERED_PERCENT / 100) - 1],
         low=ordered[_low_rank(count)],
@@ -160,13 +159,13 @@ def _low_rank(count: int) -> int:
     return max(ranks, default=0)
 
 
-def _agreement(errors: SampledErrors) -> ErrorEstimate:
+def _agreement(errors: builds.SampledErrors) -> builds.ErrorEstimate:
     count = len(errors.agrees)
     untold = errors.saturated + errors.one_place
     if not count:
         return msgspec.structs.replace(_estimate_nothing("min-agreement", errors), saturated=untold)
     wrong = count - sum(errors.agrees)
-    return ErrorEstimate(
+    return builds.ErrorEstimate(
         what="min-agreement",
         center=100 * (count - wrong) / count,
         low=100 * (1 - upper_share(wrong, count)),
@@ -176,8 +175,8 @@ def _agreement(errors: SampledErrors) -> ErrorEstimate:
     )
 
 
-def _estimate_nothing(what: What, errors: SampledErrors) -> ErrorEstimate:
-    return ErrorEstimate(
+def _estimate_nothing(what: builds.What, errors: builds.SampledErrors) -> builds.ErrorEstimate:
+    return builds.ErrorEstimate(
         what=what,
         center=0.0,
         low=0.0,
@@ -204,8 +203,8 @@ class OffPercent(NamedTuple):
 
 
 def moved_errors(
-    base: SideError | None, head: SideError | None, change: Interval | None
-) -> tuple[What, ...]:
+    base: builds.SideError | None, head: builds.SideError | None, change: Interval | None
+) -> tuple[builds.What, ...]:
     """Returns the parts of the budget whose error is clearly larger in the head, unless the head is
     faster: an interval of the change below zero pays for the error."""
     is_faster = change is not None and change.high < 0
@@ -225,7 +224,7 @@ def is_larger(before: OffPercent, after: OffPercent) -> bool:
     return before.high is not None and after.low > before.high
 
 
-def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
+def _off(estimate: builds.ErrorEstimate | None, what: builds.What) -> OffPercent:
     """Returns the error of a side in percent. A side without an estimate is float32; its metric is
     unknown."""
     exact = {"max-error": FLOAT32_PERCENT, "min-agreement": 0.0}.get(what)
@@ -242,8 +241,8 @@ def _off(estimate: ErrorEstimate | None, what: What) -> OffPercent:
 
 
 def shipped_errors(
-    built: CellBuilds | None, comparison: Comparison | None = None
-) -> ShippedErrors | None:
+    built: builds.CellBuilds | None, comparison: Comparison | None = None
+) -> builds.ShippedErrors | None:
     """Returns the errors of both sides, None for a model that must compute float32 or of which
     nothing ships."""
     sides = (built.base, built.head) if built is not None else ()
@@ -252,16 +251,16 @@ def shipped_errors(
         return None
     base, head = map(_side_error, sides)
     change = comparison.change_percent if comparison is not None else None
-    return ShippedErrors(
+    return builds.ShippedErrors(
         base=base, head=head, moved=moved_errors(base, head, change), limits=limits
     )
 
 
-def _ships_under_budget(side: Build | None) -> TypeGuard[Build]:
+def _ships_under_budget(side: builds.Build | None) -> TypeGuard[builds.Build]:
     return side is not None and bool(side.limits) and side.error is None
 
 
-def _side_error(build: Build | None) -> SideError | None:
+def _side_error(build: builds.Build | None) -> builds.SideError | None:
     if build is None or build.error is not None:
         return None
-    return SideError(title=build.title, estimates=build.error_estimate)
+    return builds.SideError(title=build.title, estimates=build.error_estimate)

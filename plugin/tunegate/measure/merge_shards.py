@@ -11,14 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from tunegate.artifacts import measurements
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.measurements import (
-    MeasuredShard,
-    MeasurementRun,
-    ShardBinding,
-    ShardMeasurements,
-    UnmeasuredShard,
-)
 from tunegate.artifacts.plans import MeasuringShard
 from tunegate.errors import ArtifactError
 from tunegate_cache.format.records import DeviceFingerprint
@@ -30,28 +24,30 @@ class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     shard: int | None
-    content: ShardMeasurements | None = None
+    content: measurements.ShardMeasurements | None = None
     problem: str = ""
 
 
 class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
     """`run` is None if no shard counts."""
 
-    run: MeasurementRun | None
-    unmeasured: tuple[UnmeasuredShard, ...]
+    run: measurements.MeasurementRun | None
+    unmeasured: tuple[measurements.UnmeasuredShard, ...]
 
 
 def merge_shards(
-    planned: Sequence[MeasuringShard], handed: Sequence[HandedShard], bound: ShardBinding
+    planned: Sequence[MeasuringShard],
+    handed: Sequence[HandedShard],
+    bound: measurements.ShardBinding,
 ) -> MergedShards:
     """Returns the merged run; the order of the files does not matter. Raises ArtifactError for a
     file of no planned shard, because no model could carry its problem."""
     _refuse_foreign(planned, handed)
-    measured: list[tuple[MeasuringShard, ShardMeasurements]] = []
-    unmeasured: list[UnmeasuredShard] = []
+    measured: list[tuple[MeasuringShard, measurements.ShardMeasurements]] = []
+    unmeasured: list[measurements.UnmeasuredShard] = []
     for shard in planned:
         counted = _counted(shard, [each for each in handed if each.shard == shard.index], bound)
-        if isinstance(counted, ShardMeasurements):
+        if isinstance(counted, measurements.ShardMeasurements):
             measured.append((shard, counted))
         else:
             unmeasured.append(counted)
@@ -78,8 +74,8 @@ def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedSh
 
 
 def _counted(
-    shard: MeasuringShard, handed: Sequence[HandedShard], bound: ShardBinding
-) -> ShardMeasurements | UnmeasuredShard:
+    shard: MeasuringShard, handed: Sequence[HandedShard], bound: measurements.ShardBinding
+) -> measurements.ShardMeasurements | measurements.UnmeasuredShard:
     if not handed:
         lost = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
         return _unmeasured(shard, lost, is_unfit=True)
@@ -93,7 +89,9 @@ def _counted(
     return only.content if problem is None else _unmeasured(shard, f"{only.name}: {problem}")
 
 
-def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding) -> Iterator[str]:
+def _flaws(
+    shard: MeasuringShard, found: measurements.ShardMeasurements, bound: measurements.ShardBinding
+) -> Iterator[str]:
     """Yields the reasons why the measurements are not those of this shard, plan and verdict."""
     if (found.shard, found.target) != (shard.index, shard.target):
         yield f"holds shard {found.shard} on {found.target}"
@@ -113,7 +111,7 @@ def _flaws(shard: MeasuringShard, found: ShardMeasurements, bound: ShardBinding)
 
 
 def _mixed(
-    measured: Sequence[tuple[MeasuringShard, ShardMeasurements]],
+    measured: Sequence[tuple[MeasuringShard, measurements.ShardMeasurements]],
 ) -> Iterator[tuple[str, str]]:
     """Returns the targets measured on several kinds of machine, with a message for each."""
     for target in dict.fromkeys(shard.target for shard, _ in measured):
@@ -132,8 +130,10 @@ def _kind(device: DeviceFingerprint) -> str:
     return f"{device.name} ({device.kind}, {device.units} units)"
 
 
-def _unmeasured(shard: MeasuringShard, problem: str, *, is_unfit: bool = False) -> UnmeasuredShard:
-    return UnmeasuredShard(
+def _unmeasured(
+    shard: MeasuringShard, problem: str, *, is_unfit: bool = False
+) -> measurements.UnmeasuredShard:
+    return measurements.UnmeasuredShard(
         shard=shard.index,
         target=shard.target,
         models=shard.models,
@@ -142,19 +142,19 @@ def _unmeasured(shard: MeasuringShard, problem: str, *, is_unfit: bool = False) 
     )
 
 
-def _merged(found: Sequence[ShardMeasurements]) -> MeasurementRun:
+def _merged(found: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
     runs = [each.run for each in found]
     seeds = {run.seed for run in runs}
     builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))
     cells = sorted((cell for run in runs for cell in run.cells), key=lambda c: _place(c.cell))
-    return MeasurementRun(
+    return measurements.MeasurementRun(
         device=runs[0].device,
         builds=tuple(builds),
         cells=tuple(cells),
         environment=_environment(runs),
         seed=seeds.pop() if len(seeds) == 1 else "",
         shards=tuple(
-            MeasuredShard(
+            measurements.MeasuredShard(
                 shard=each.shard,
                 target=each.target,
                 machine=each.machine,
@@ -166,7 +166,7 @@ def _merged(found: Sequence[ShardMeasurements]) -> MeasurementRun:
     )
 
 
-def _environment(runs: Sequence[MeasurementRun]) -> dict[str, str]:
+def _environment(runs: Sequence[measurements.MeasurementRun]) -> dict[str, str]:
     """Returns the environment. Facts that differ between the machines are listed."""
     names = sorted({name for run in runs for name in run.environment})
     return {

@@ -21,12 +21,7 @@ from tunegate.tune import headroom
 from tunegate.tune.expected_time import TargetKind, known_ms
 from tunegate.tune.model_keys import ModelOnTarget, model_keys
 from tunegate.tune.outcomes import known_after
-from tunegate_cache.format.model_standing import (
-    ModelStanding,
-    shape_of,
-    standing_of,
-    standing_records,
-)
+from tunegate_cache.format import model_standing
 from tunegate_cache.format.records import Lookup, Miss, WorkloadKey
 
 FAR = 2.0
@@ -102,7 +97,9 @@ class KnownStandings:
             for sides in keys.values()
             if "head" in sides and set(sides.values()) - behind == {sides["head"]}
         ]
-        behind |= self._behind(heads, self._index.claims([(key, shape_of(key)) for key in heads]))
+        behind |= self._behind(
+            heads, self._index.claims([(key, model_standing.shape_of(key)) for key in heads])
+        )
         return frozenset(model for model, sides in keys.items() if set(sides.values()) <= behind)
 
     def _behind(
@@ -112,7 +109,7 @@ class KnownStandings:
 
     def _is_behind(self, key: WorkloadKey, found: Lookup) -> bool:
         records = getattr(found, "records", ())
-        standing = standing_of(
+        standing = model_standing.standing_of(
             key, records, device=self._origin.device, toolchain=self._origin.toolchain
         )
         return standing is not None and is_far_behind(
@@ -134,7 +131,7 @@ def publish_standings(
         [
             record
             for standing in standings
-            for record in standing_records(
+            for record in model_standing.standing_records(
                 standing,
                 device=origin.device,
                 toolchain=origin.toolchain,
@@ -150,7 +147,7 @@ def new_standings(
     outcomes: Sequence[TuningOutcome],
     builds: Sequence[CellBuilds],
     candidates: Candidates,
-) -> tuple[ModelStanding, ...]:
+) -> tuple[model_standing.ModelStanding, ...]:
     """Returns the records of heads that this run tuned without finishing, and that stay far behind
     what ships."""
     resolved = plan.resolution.tasks
@@ -198,8 +195,10 @@ def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[fl
     return (min(compiled), min(others)) if compiled and others else None
 
 
-def _standing(key: WorkloadKey, compiled_ms: float, other_ms: float) -> ModelStanding:
-    return ModelStanding(
+def _standing(
+    key: WorkloadKey, compiled_ms: float, other_ms: float
+) -> model_standing.ModelStanding:
+    return model_standing.ModelStanding(
         key=key,
         compiled_nanoseconds=round(compiled_ms * _NANOSECONDS_PER_MS),
         other_nanoseconds=round(other_ms * _NANOSECONDS_PER_MS),

@@ -12,17 +12,9 @@ from tunegate.artifacts.tasks import Resolution, ResolvedTask, TaskSet, TuningTa
 from tunegate.config import Config
 from tunegate.errors import ConfigError
 from tunegate.plan import allocation
+from tunegate.tune import expected_time
 from tunegate.tune.budget import budget_of, parts_of_target
 from tunegate.tune.claims import waiting_note
-from tunegate.tune.expected_time import (
-    TargetKind,
-    assumed_headroom,
-    is_shared,
-    known_ms,
-    seconds_of_a_trial,
-    seconds_per_trial,
-    weight_of,
-)
 from tunegate.wording import plural
 from tunegate_cache.format.records import ExactHit, Miss
 
@@ -73,7 +65,9 @@ def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTas
 
 
 def _missed(task: TuningTask) -> ResolvedTask:
-    return ResolvedTask(task, Miss("absent"), skipped="shared" if is_shared(task) else "")
+    return ResolvedTask(
+        task, Miss("absent"), skipped="shared" if expected_time.is_shared(task) else ""
+    )
 
 
 def _checked(shards: int | None) -> int | None:
@@ -85,7 +79,9 @@ def _checked(shards: int | None) -> int | None:
 
 def _shards_of(part: allocation.TargetPart, *, first_index: int) -> list[Shard]:
     tasks = _planned_tasks(part)
-    seconds = [t.trials * seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks]
+    seconds = [
+        t.trials * expected_time.seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks
+    ]
     groups = allocation.balanced(seconds, part.shards)
     budgets = _with_objectives(part, tasks, groups, _shard_budgets(part, tasks, seconds, groups))
     return [
@@ -106,9 +102,9 @@ def _planned_tasks(part: allocation.TargetPart) -> tuple[PlannedTask, ...]:
     kind = part.target.kind
     demands = [
         allocation.Demand(
-            weight=weight_of(task.task),
-            now_ms=known_ms(task, kind),
-            headroom=assumed_headroom(task, kind),
+            weight=expected_time.weight_of(task.task),
+            now_ms=expected_time.known_ms(task, kind),
+            headroom=expected_time.assumed_headroom(task, kind),
             is_of_base_alone=all(use.side == "base" for use in task.task.uses),
         )
         for task in part.tasks
@@ -132,7 +128,9 @@ def _trials_to_share(part: allocation.TargetPart) -> int:
     limits = [] if part.trials is None else [part.trials]
     unfinished = [t.task for t in part.tasks if not t.is_settled]
     if part.machine_seconds is not None and unfinished:
-        each = sum(seconds_per_trial(t, part.target.kind) for t in unfinished) / len(unfinished)
+        each = sum(expected_time.seconds_per_trial(t, part.target.kind) for t in unfinished) / len(
+            unfinished
+        )
         limits.append(int(part.machine_seconds / each))
     return min(limits) if limits else TRIALS_WITHOUT_LIMIT * len(unfinished)
 
@@ -179,7 +177,7 @@ def _with_objectives(
 ) -> list[Budget]:
     kind = part.target.kind
     timed = [
-        [(tasks[i].resolved.task, known_ms(tasks[i].resolved, kind)) for i in group]
+        [(tasks[i].resolved.task, expected_time.known_ms(tasks[i].resolved, kind)) for i in group]
         for group in groups
     ]
     wanted = part.target_latency_ms
@@ -256,7 +254,9 @@ def estimated_cost(shards: Sequence[Shard]) -> Cost:
     return _cost(shards, [shard.predicted_seconds for shard in shards])
 
 
-def cost_of_hits(shards: Sequence[Shard], kinds: Mapping[str, TargetKind]) -> Cost | None:
+def cost_of_hits(
+    shards: Sequence[Shard], kinds: Mapping[str, expected_time.TargetKind]
+) -> Cost | None:
     """Returns the cost of measuring the candidates that the exact hits hold as records, at the
     times in these; None without a hit. A look-up returns only the best candidates and the latest
     failures, so this is a lower bound. `kinds` are those of the targets."""
@@ -270,9 +270,10 @@ def trials_of_hits(shards: Sequence[Shard]) -> int:
     return sum(_trials(task.resolved) for shard in shards for task in shard.tasks)
 
 
-def _seconds_of_hits(shard: Shard, kind: TargetKind) -> float:
+def _seconds_of_hits(shard: Shard, kind: expected_time.TargetKind) -> float:
     return sum(
-        _trials(each.resolved) * seconds_of_a_trial(known_ms(each.resolved, kind), kind)
+        _trials(each.resolved)
+        * expected_time.seconds_of_a_trial(expected_time.known_ms(each.resolved, kind), kind)
         for each in shard.tasks
     )
 

@@ -6,16 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tunegate.artifacts.changes import (
-    ModelInput,
-    ModelPath,
-    ModelVersion,
-    PolicyChange,
-    Revisions,
-    gated_name,
-    path_of,
-    profile_of,
-)
+from tunegate.artifacts import changes
 from tunegate.config import Config
 from tunegate.ports import ModelReader
 from tunegate.review.model_settings import entry_for, needs_of, profiles_for, shapes_for, values_for
@@ -30,18 +21,18 @@ class AskedWork(NamedTuple):
     old_config: Config
 
     def replaced_values(
-        self, revisions: Revisions, names: Iterable[ModelPath]
-    ) -> Iterator[PolicyChange]:
+        self, revisions: changes.Revisions, names: Iterable[changes.ModelPath]
+    ) -> Iterator[changes.PolicyChange]:
         """Yields a policy change for each file of values that the change replaces."""
         return replaced_values(self.reader, revisions, self.config, names)
 
     def former_name(
-        self, name: ModelPath, after: ModelVersion, before: ModelVersion
-    ) -> ModelPath | None:
+        self, name: changes.ModelPath, after: changes.ModelVersion, before: changes.ModelVersion
+    ) -> changes.ModelPath | None:
         """Returns the name under which the base gates this work: a profile of the same name, or of
         the same shapes. None for a new profile."""
         profiles = profiles_for(self.old_config, before.path)
-        same = gated_name(before.path, profile_of(name))
+        same = changes.gated_name(before.path, changes.profile_of(name))
         if same in profiles or entry_for(self.old_config, before.path) is None:
             return same
         inputs = self._inputs(after)
@@ -51,7 +42,9 @@ class AskedWork(NamedTuple):
         alike = (was for was in profiles if self._shapes_then(was, inputs) == wanted)
         return next(alike, None)
 
-    def is_changed(self, name: ModelPath, former: ModelPath, after: ModelVersion) -> bool:
+    def is_changed(
+        self, name: changes.ModelPath, former: changes.ModelPath, after: changes.ModelVersion
+    ) -> bool:
         """Returns whether other targets, shapes, values or precisions are asked for. The same
         shapes in other words are no change."""
         now, then = needs_of(self.config, name), needs_of(self.old_config, former)
@@ -65,11 +58,11 @@ class AskedWork(NamedTuple):
         return shapes_for(self.config, name, inputs).shapes != self._shapes_then(former, inputs)
 
     def _shapes_then(
-        self, name: ModelPath, inputs: Sequence[ModelInput]
+        self, name: changes.ModelPath, inputs: Sequence[changes.ModelInput]
     ) -> dict[str, tuple[int, ...]]:
         return shapes_for(self.old_config, name, inputs).shapes
 
-    def _inputs(self, version: ModelVersion) -> Sequence[ModelInput] | None:
+    def _inputs(self, version: changes.ModelVersion) -> Sequence[changes.ModelInput] | None:
         outline = self.reader.outline(version)
         return None if outline is None else outline.inputs
 
@@ -81,27 +74,33 @@ SEEDED = "random operators with a seed of their own"
 
 
 def reshaped(
-    path: ModelPath, before: tuple[ModelInput, ...], after: tuple[ModelInput, ...]
-) -> PolicyChange | None:
+    path: changes.ModelPath,
+    before: tuple[changes.ModelInput, ...],
+    after: tuple[changes.ModelInput, ...],
+) -> changes.PolicyChange | None:
     """Returns the change of inputs, None if both take the same inputs in any order."""
     old, new = _written(before), _written(after)
     if old == new:
         return None
-    return PolicyChange(
+    return changes.PolicyChange(
         key=INPUTS_KEY, old=old, new=new, effect="changed", counts="now", model=path
     )
 
 
-def seeded(path: ModelPath, before: tuple[str, ...], after: tuple[str, ...]) -> PolicyChange | None:
+def seeded(
+    path: changes.ModelPath, before: tuple[str, ...], after: tuple[str, ...]
+) -> changes.PolicyChange | None:
     """Returns the change to seeded random numbers, None if none is new and none got another seed.
     They are equal in every process, so a model could recognise the gate and be fast only there."""
     if Counter(after) <= Counter(before):
         return None
     old, new = (", ".join(kinds) or "none" for kinds in (before, after))
-    return PolicyChange(key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path)
+    return changes.PolicyChange(
+        key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path
+    )
 
 
-def _written(inputs: tuple[ModelInput, ...]) -> str:
+def _written(inputs: tuple[changes.ModelInput, ...]) -> str:
     shapes = (
         f"{' '.join(filter(None, (value.name, value.dtype)))} "
         f"[{', '.join('?' if n is None else str(n) for n in value.dimensions)}]"
@@ -114,16 +113,19 @@ def _written(inputs: tuple[ModelInput, ...]) -> str:
 
 
 def replaced_values(
-    reader: ModelReader, revisions: Revisions, config: Config, names: Iterable[ModelPath]
-) -> Iterator[PolicyChange]:
+    reader: ModelReader,
+    revisions: changes.Revisions,
+    config: Config,
+    names: Iterable[changes.ModelPath],
+) -> Iterator[changes.PolicyChange]:
     """Yields a policy change for each replaced file of values of these models."""
     return replacements(_files(config, names), revisions, reader.blob)
 
 
-def _files(config: Config, names: Iterable[ModelPath]) -> Iterator[JudgingFile]:
+def _files(config: Config, names: Iterable[changes.ModelPath]) -> Iterator[JudgingFile]:
     """Yields each file of each model once; profiles may share files."""
     found = {
-        (path_of(name), given, file.removeprefix("./"))
+        (changes.path_of(name), given, file.removeprefix("./"))
         for name in names
         for given, values in values_for(config, name).items()
         for file in values.files

@@ -24,17 +24,11 @@ from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
+from tunegate.review import model_settings
 from tunegate.review.compared_work import AskedWork, reshaped, seeded
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
 from tunegate.review.globs import matches, may_match_below, uncompared_versions, unmatched_paths
-from tunegate.review.model_settings import (
-    numbered_for,
-    profiles_for,
-    selected,
-    shape_problems,
-    targets_for,
-)
 from tunegate.review.pair_models import Pairs, pair_models
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks
 
@@ -65,24 +59,24 @@ def detect(
     base = {} if revisions.base is None else {**reader.models(revisions.base)}
     _add_unlisted(reader, revisions, base, head)
     _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
-    if problems := shape_problems(reader, config, base_config, head):
+    if problems := model_settings.shape_problems(reader, config, base_config, head):
         raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
     old = base_config or config
     pairs = pair_models(
         reader,
         base,
         head,
-        {*selected(old, base)},
+        {*model_settings.selected(old, base)},
         revisions.head,
-        numbered=lambda path: numbered_for(old, path),
+        numbered=lambda path: model_settings.numbered_for(old, path),
     )
     judging = judged_by(base_config, config, head, pairs.before, reader)
-    covered = selected(judging.config, head)
+    covered = model_settings.selected(judging.config, head)
     asked = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {
         name: _as_moved(_change(asked, name, head[path], pairs.before.get(path)), path, pairs)
         for path in covered
-        for name in profiles_for(judging.config, path)
+        for name in model_settings.profiles_for(judging.config, path)
     }
     changes = [change for change in change_of.values() if change is not None]
     changes += _gone(pairs, base, old)
@@ -128,7 +122,7 @@ def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
     for path, what in pairs.blocked.items():
         yield _unreadable(path, base[path], config, what)
     for path in pairs.lost:
-        targets = targets_for(config, path)
+        targets = model_settings.targets_for(config, path)
         yield _build_change("deleted", path, (base[path], None), targets, "not in the head")
 
 
@@ -153,7 +147,7 @@ def _between(
     versions: tuple[ModelVersion, ModelVersion],
 ) -> ModelChange | None:
     before, after = versions
-    targets = targets_for(asked.config, name)
+    targets = model_settings.targets_for(asked.config, name)
     old, new, problem = _looked_into(asked.reader, before, after)
     if old.contents != new.contents:
         if what := _no_file(new):
@@ -176,7 +170,9 @@ def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) 
         return _unreadable(name, None, asked.config, what)
     if head.graph_digest == "":
         return _no_onnx(name, None, asked.config, problem)
-    return _build_change("added", name, (None, head), targets_for(asked.config, name), reason)
+    return _build_change(
+        "added", name, (None, head), model_settings.targets_for(asked.config, name), reason
+    )
 
 
 def _no_file(version: ModelVersion) -> str:
@@ -218,7 +214,9 @@ def _unreadable(
 ) -> ModelChange:
     """Returns the change into a file that is no model. Nobody can say that it got no slower."""
     told = f"{what} in the head, so the model cannot be checked: commit it as a file"
-    return _build_change("unreadable", path, (before, None), targets_for(config, path), told)
+    return _build_change(
+        "unreadable", path, (before, None), model_settings.targets_for(config, path), told
+    )
 
 
 def _no_onnx(
@@ -226,7 +224,9 @@ def _no_onnx(
 ) -> ModelChange:
     """Returns the error of a head that no runtime reads, before anything is built for it."""
     told = f"{what}, in the head: the model cannot be checked. Export it again"
-    return _build_change("unreadable", path, (before, None), targets_for(config, path), told)
+    return _build_change(
+        "unreadable", path, (before, None), model_settings.targets_for(config, path), told
+    )
 
 
 def _build_change(
@@ -302,10 +302,12 @@ def _versions(
     for path in dict.fromkeys(path_of(each.path) for each in changes):
         if was := pairs.earlier.get(path):
             yield f"{path} is compared with {was}, the version before it"
-    covered = {*selected(config, base)}
+    covered = {*model_settings.selected(config, base)}
     added = {path_of(each.path) for each in changes if each.kind == "added"}
     deleted = {*pairs.lost}
-    versions = {path for path in added | deleted if numbered_for(config, path) is not None}
+    versions = {
+        path for path in added | deleted if model_settings.numbered_for(config, path) is not None
+    }
     head = {path for path in pairs.before if path in base} - deleted
     yield from uncompared_versions(added - versions, deleted - versions, covered, head)
 

@@ -15,14 +15,8 @@ from tunegate.artifacts.inputs import ABSENT, GivenFor
 from tunegate.config import Config, Inputs, ModelConfig, ValuesConfig
 from tunegate.errors import ConfigKey, ModelError, RevisionError, config_error
 from tunegate.ports import InputReaders, ModelReader, Repository, TreeEntry
+from tunegate.review import model_settings
 from tunegate.review.base_rules import METRIC_KEY, metric_of
-from tunegate.review.model_settings import (
-    profiles_for,
-    selected,
-    shapes_for,
-    values_for,
-    values_of,
-)
 from tunegate.wording import did_you_mean
 
 IdentityAt = Callable[[str, str], str]
@@ -59,7 +53,7 @@ def named_files(config: Config) -> Iterator[NamedFile]:
 def gives_values(entry: ModelConfig) -> bool:
     """Returns whether an entry gives values for an input of its models."""
     each = (entry.inputs, *(profile.inputs for profile in entry.profiles.values()))
-    return any(map(values_of, each))
+    return any(map(model_settings.values_of, each))
 
 
 def missing_files(
@@ -135,7 +129,7 @@ def _of_entry(key: str, entry: ModelConfig) -> Iterator[NamedFile]:
 
 
 def _of_values(inputs: Inputs, key: str, where: str) -> Iterator[NamedFile]:
-    for name, values in values_of(inputs).items():
+    for name, values in model_settings.values_of(inputs).items():
         for file in values.files:
             if _is_inside(file):
                 yield NamedFile(f"{key}.{name}", f"{where}.{name}.values", _plain(file))
@@ -202,9 +196,9 @@ def value_problems(
     with TemporaryDirectory(prefix="tunegate-values-") as place:
         read_values = readers.values_into(Path(place))
         for path, file in files.items():
-            for name in profiles_for(config, path):
-                if values := values_for(config, name):
-                    shapes = shapes_for(config, name, readers.inputs(file)).shapes
+            for name in model_settings.profiles_for(config, path):
+                if values := model_settings.values_for(config, name):
+                    shapes = model_settings.shapes_for(config, name, readers.inputs(file)).shapes
                     wanted = GivenFor(values=values, shapes=shapes, revisions=(revision,))
                     problems = read_values(file, wanted).problems
                     yield from (f"{name}: {line}" for line in problems if ABSENT not in line)
@@ -226,7 +220,10 @@ def unmerged_value_problems(
     wanted = [
         path
         for path in models
-        if any(asking.is_new(config, before, name) for name in profiles_for(config, path))
+        if any(
+            asking.is_new(config, before, name)
+            for name in model_settings.profiles_for(config, path)
+        )
     ]
     return given_value_problems(
         repository, readers, revisions, config, {path: models[path] for path in wanted}
@@ -248,7 +245,10 @@ def given_value_problems(
 
 
 def _has_values(config: Config, path: ModelPath) -> bool:
-    return any(values_for(config, name) for name in profiles_for(config, path))
+    return any(
+        model_settings.values_for(config, name)
+        for name in model_settings.profiles_for(config, path)
+    )
 
 
 class _Asking:
@@ -256,11 +256,13 @@ class _Asking:
         self._repository, self._revisions = repository, revisions
 
     def is_new(self, config: Config, before: Config | None, name: ModelPath) -> bool:
-        values = values_for(config, name)
+        values = model_settings.values_for(config, name)
         files = {file for each in values.values() for file in each.files}
         if not values or any(Path(file).is_absolute() for file in files):
             return False
-        said: dict[str, ValuesConfig] = {} if before is None else values_for(before, name)
+        said: dict[str, ValuesConfig] = (
+            {} if before is None else model_settings.values_for(before, name)
+        )
         return values != said or any(map(self._is_replaced, files))
 
     def _is_replaced(self, file: str) -> bool:
@@ -345,4 +347,4 @@ class FilesOfConfig:
         if not any(map(gives_values, config.models)):
             return ()
         found = self._reader.models(revisions.head)
-        return problems({path: found[path] for path in selected(config, found)})
+        return problems({path: found[path] for path in model_settings.selected(config, found)})

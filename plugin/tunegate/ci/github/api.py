@@ -7,17 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from tunegate.ci import protocol
 from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.http import Patience, RestApi, RestRefusedError
-from tunegate.ci.protocol import (
-    Annotation,
-    HostRefusedError,
-    JobProgress,
-    JobReport,
-    Level,
-    Outcome,
-    Secret,
-)
 from tunegate.report.markdown import fitted_text
 
 _PUBLIC = "https://api.github.com"
@@ -25,13 +17,13 @@ _LOGIN = re.compile(r"[\w.-]{1,100}(\[bot\])?", re.ASCII)
 _WHO = {"query": "query { viewer { login } }"}
 
 
-def job_token(environment: Mapping[str, str]) -> Secret:
-    return Secret(environment.get("TUNEGATE_GITHUB_TOKEN", "").strip())
+def job_token(environment: Mapping[str, str]) -> protocol.Secret:
+    return protocol.Secret(environment.get("TUNEGATE_GITHUB_TOKEN", "").strip())
 
 
 def opened_api(
     environment: Mapping[str, str],
-    token: Secret,
+    token: protocol.Secret,
     *,
     limit_seconds: float = 60.0,
     patience: Patience | None = None,
@@ -44,7 +36,7 @@ def opened_api(
 
 def login_of(
     environment: Mapping[str, str],
-    token: Secret,
+    token: protocol.Secret,
     api: RestApi,
     patience: Patience | None = None,
 ) -> str:
@@ -57,12 +49,14 @@ def login_of(
     return _viewer(environment, token, patience) or _user(api)
 
 
-def _viewer(environment: Mapping[str, str], token: Secret, patience: Patience | None) -> str:
+def _viewer(
+    environment: Mapping[str, str], token: protocol.Secret, patience: Patience | None
+) -> str:
     address = environment.get("GITHUB_GRAPHQL_URL", "")
     try:
         api = RestApi("GitHub", address, _headers(token), limit_seconds=5, patience=patience)
         answer = api.ask("POST", "", _WHO, is_repeatable=True)
-    except HostRefusedError:
+    except protocol.HostRefusedError:
         return ""
     return _login(_inside(_inside(answer, "data"), "viewer"))
 
@@ -85,7 +79,7 @@ def _inside(answer: object, name: str) -> Any:  # noqa: ANN401 -- JSON
     return answer.get(name) if isinstance(answer, dict) else None
 
 
-def _headers(token: Secret) -> dict[str, str]:
+def _headers(token: protocol.Secret) -> dict[str, str]:
     return {
         "Authorization": f"Bearer {token.reveal()}",
         "Accept": "application/vnd.github+json",
@@ -154,7 +148,9 @@ class Comments:
                     (int(each["id"]) for each in marked if is_wanted(each.get("user"))), None
                 )
             except (TypeError, ValueError, KeyError, AttributeError):
-                raise HostRefusedError("GitHub answered with no list of comments") from None
+                raise protocol.HostRefusedError(
+                    "GitHub answered with no list of comments"
+                ) from None
             if found is not None or len(batch) < _PAGE:
                 return found
         return None
@@ -194,14 +190,18 @@ _MAX_SECONDS_TO_BEGIN = 5.0
 _MAX_SECONDS_AFTER_CANCEL = 4.0
 """A runner gives a cancelled job 7.5 s before it is ended, and 2.5 s more. While a check is being
 created, a cancel waits."""
-_CONCLUSIONS: Mapping[Outcome, str] = {
+_CONCLUSIONS: Mapping[protocol.Outcome, str] = {
     "passed": "success",
     "nothing to check": "neutral",
     "failed": "failure",
     "waits": "action_required",
     "cancelled": "cancelled",
 }
-_LEVELS: Mapping[Level, str] = {"error": "failure", "warning": "warning", "notice": "notice"}
+_LEVELS: Mapping[protocol.Level, str] = {
+    "error": "failure",
+    "warning": "warning",
+    "notice": "notice",
+}
 
 
 class CheckRun:
@@ -216,15 +216,15 @@ class CheckRun:
         self._address = address
         self._number: int | None = None
 
-    def show(self, report: JobReport, progress: JobProgress) -> None:
+    def show(self, report: protocol.JobReport, progress: protocol.JobProgress) -> None:
         """Creates the check, or concludes the existing one."""
-        with suppress(HostRefusedError):
+        with suppress(protocol.HostRefusedError):
             if progress.outcome is None:
                 self._begin(progress)
             elif self._number is not None:
                 self._conclude(report, progress, progress.outcome)
 
-    def _begin(self, progress: JobProgress) -> None:
+    def _begin(self, progress: protocol.JobProgress) -> None:
         begun = {"name": check_name(progress.name), "head_sha": progress.commit}
         details = {"details_url": self._address} if self._address else {}
         body = {**begun, **details, "status": "in_progress"}
@@ -232,7 +232,9 @@ class CheckRun:
         number = answer.get("id") if isinstance(answer, dict) else None
         self._number = number if type(number) is int else None
 
-    def _conclude(self, report: JobReport, progress: JobProgress, outcome: Outcome) -> None:
+    def _conclude(
+        self, report: protocol.JobReport, progress: protocol.JobProgress, outcome: protocol.Outcome
+    ) -> None:
         summary = fitted_text(report.summary, MAX_SUMMARY_CHARACTERS) or progress.title
         output = {
             "title": progress.title[:_MAX_TITLE],
@@ -263,7 +265,7 @@ def check_name(report: str) -> str:
     return f"tunegate verdict ({report})" if report else "tunegate verdict"
 
 
-def _annotations(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
+def _annotations(annotations: Sequence[protocol.Annotation]) -> list[dict[str, object]]:
     """Returns the annotations that name a file: the API takes no others."""
     return [
         {

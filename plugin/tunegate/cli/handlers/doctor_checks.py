@@ -20,15 +20,10 @@ from tunegate.artifacts.verdicts import WAIVERS_FILE, WarmedModel
 from tunegate.config import CacheConfig, Config, ValuesConfig, WatchConfig
 from tunegate.decide.error_budget import fewest_samples
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError, RevisionError
+from tunegate.models import operator_libraries
 from tunegate.models.finder import FoundModel
 from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.given_values import input_readers
-from tunegate.models.operator_libraries import (
-    USUAL_LIBRARY,
-    digest_of_file,
-    files_of,
-    library_files,
-)
 from tunegate.plan.resolve import resolve
 from tunegate.project import Project
 from tunegate.regular_files import opened_inside
@@ -108,7 +103,7 @@ def custom_operators_check(config: Config, models: Sequence[FoundModel]) -> Iter
     run will reject because the configuration names none. The other models are gated all the same.
     """
     try:
-        files = library_files(config.custom_operators)
+        files = operator_libraries.library_files(config.custom_operators)
     except ModelError as error:
         yield HealthCheck(_CUSTOM, ok=True, warns=True, detail=str(error))
         return
@@ -132,8 +127,14 @@ _CUSTOM = "custom operators"
 
 def _how_to_name() -> str:
     """Returns the line of the configuration, with the digest of the usual library where it is."""
-    digest = next((digest_of_file(file) for file in files_of(USUAL_LIBRARY)), "...")
-    return f"custom-operators: [{{library: {USUAL_LIBRARY}, sha256: {digest}}}]"
+    digest = next(
+        (
+            operator_libraries.digest_of_file(file)
+            for file in operator_libraries.files_of(operator_libraries.USUAL_LIBRARY)
+        ),
+        "...",
+    )
+    return f"custom-operators: [{{library: {operator_libraries.USUAL_LIBRARY}, sha256: {digest}}}]"
 
 
 def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[HealthCheck]:

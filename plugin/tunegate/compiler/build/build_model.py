@@ -27,23 +27,9 @@ from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
-from tunegate.compiler.low_precision.lower_kernels import (
-    TileKernels,
-    key_parts,
-    tile_kernels,
-    with_tiles,
-)
+from tunegate.compiler.low_precision import lower_kernels
 from tunegate.compiler.opening import OpenModel
-from tunegate.compiler.schedules import default_schedule
-from tunegate.compiler.schedules.schedule_choice import (
-    ScheduleChoice,
-    as_before,
-    chosen_schedule,
-    record_id,
-    scheduled,
-    source_of,
-    without_schedules,
-)
+from tunegate.compiler.schedules import default_schedule, schedule_choice
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
 from tunegate.compiler.targets import ResolvedTarget, threads_of
 from tunegate.compiler.versions import toolchain
@@ -61,7 +47,7 @@ class ModelBuild(NamedTuple):
     """A linked model, and the schedules that its kernels have."""
 
     built: Built
-    choices: list[ScheduleChoice]
+    choices: list[schedule_choice.ScheduleChoice]
 
 
 def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> ModelBuild:
@@ -71,15 +57,18 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     choices = [_choose_schedule(f, request, opened, target) for f in opened.functions]
     known = known_slower(request, opened, target, choices)
     if request.how is not None:
-        choices = as_before(choices, request.how, target.key)
-    left = without_schedules(choices, known)
+        choices = schedule_choice.as_before(choices, request.how, target.key)
+    left = schedule_choice.without_schedules(choices, known)
     built = link_model(request, opened, target, left, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
-    tried, linking = without_schedules(left, lower), _linking(request, opened, target)
+    tried, linking = (
+        schedule_choice.without_schedules(left, lower),
+        _linking(request, opened, target),
+    )
     dropped = slower_ones(request, opened, tried, inputs, linking)
     if dropped:
         other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
-        without = without_schedules(left, dropped)
+        without = schedule_choice.without_schedules(left, dropped)
         made = link_model(other, opened, target, without, inputs)
         if is_faster_tried(request, Path(other.directory) / LIBRARY, inputs):
             opened.known.forgive(dropped)  # one by one they are slower, together they are not
@@ -96,10 +85,12 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
 
 def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:
     """Returns what links the float32 kernels."""
-    plain = TileKernels({}, target.target)
+    plain = lower_kernels.TileKernels({}, target.target)
 
-    def link(choices: Sequence[ScheduleChoice], directory: Path) -> Path:
-        link_kernels(opened, scheduled(opened.module, choices), plain, directory, request)
+    def link(choices: Sequence[schedule_choice.ScheduleChoice], directory: Path) -> Path:
+        link_kernels(
+            opened, schedule_choice.scheduled(opened.module, choices), plain, directory, request
+        )
         return directory / LIBRARY
 
     return Linking(Path(request.directory) / LIBRARY, link)
@@ -107,13 +98,13 @@ def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> 
 
 def _choose_schedule(
     function: ModelFunction, request: BuildModel, opened: OpenModel, target: ResolvedTarget
-) -> ScheduleChoice:
+) -> schedule_choice.ScheduleChoice:
     records = request.records.get(function.workload.digest, ())
-    source = source_of(function, request)
-    choice: ScheduleChoice = opened.known.chosen(
+    source = schedule_choice.source_of(function, request)
+    choice: schedule_choice.ScheduleChoice = opened.known.chosen(
         function.name,
         (records, source),
-        lambda: chosen_schedule(function, request.records, target, source),
+        lambda: schedule_choice.chosen_schedule(function, request.records, target, source),
     )
     return choice
 
@@ -122,14 +113,14 @@ def link_model(
     request: BuildModel,
     opened: OpenModel,
     target: ResolvedTarget,
-    choices: Sequence[ScheduleChoice],
+    choices: Sequence[schedule_choice.ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
 ) -> Built:
     """Returns the model with exactly these schedules, in the request's directory."""
     started = time.monotonic()
-    lower = tile_kernels(opened.module, choices, target, request.precision)
-    choices = without_schedules(choices, lower.kernels)
-    module = scheduled(opened.module, choices)
+    lower = lower_kernels.tile_kernels(opened.module, choices, target, request.precision)
+    choices = schedule_choice.without_schedules(choices, lower.kernels)
+    module = schedule_choice.scheduled(opened.module, choices)
     outputs = _output_tensors(module, opened.prepared.outputs)
     has_schedules = any(choice.main is not None for choice in choices)
     plain = opened.module if has_schedules else module
@@ -152,12 +143,15 @@ def link_model(
 
 
 def _built_function(
-    choice: ScheduleChoice, target: ResolvedTarget, request: BuildModel, lower: Collection[str]
+    choice: schedule_choice.ScheduleChoice,
+    target: ResolvedTarget,
+    request: BuildModel,
+    lower: Collection[str],
 ) -> BuiltFunction:
     function, record, schedule = choice.function, choice.record, choice.schedule
     is_lower = function.name in lower
     key = WorkloadKey(function.workload.digest, target.key)
-    source = source_of(function, request) if choice.picked is None else "prior"
+    source = schedule_choice.source_of(function, request) if choice.picked is None else "prior"
     is_own = record is not None and record.key == key and source not in UNMEASURED
     return BuiltFunction(
         key=key,
@@ -165,7 +159,7 @@ def _built_function(
         function=str(function.name),
         weight=function.weight,
         source="tiles" if is_lower else source if schedule is not None else "default",
-        rid=record_id(key, schedule) if schedule is not None else "",
+        rid=schedule_choice.record_id(key, schedule) if schedule is not None else "",
         ms=record.median_ms if record is not None and is_own else None,
         verified=is_own or (record is None and schedule is None),
         algorithm=function.algorithm,
@@ -190,7 +184,7 @@ def _build_key(
         **({"cuda-graphs": True} if request.cuda_graphs else {}),
         **({"artifact": artifact} if artifact != RUNTIME_ARTIFACT else {}),
         **({LAUNCH: request.launch} if request.launch else {}),
-        **key_parts(request.precision, built, multiply),
+        **lower_kernels.key_parts(request.precision, built, multiply),
     }
     return digest_of_document(parts)
 
@@ -244,7 +238,7 @@ class Finished(NamedTuple):
     plain: Any
     inputs: tuple[ArtifactTensor, ...]
     outputs: tuple[ArtifactTensor, ...]
-    lower: TileKernels
+    lower: lower_kernels.TileKernels
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
@@ -263,7 +257,11 @@ def link(finished: Finished, request: BuildModel) -> Linked:
 
 
 def link_kernels(
-    opened: OpenModel, module: Any, lower: TileKernels, directory: Path, request: BuildModel
+    opened: OpenModel,
+    module: Any,
+    lower: lower_kernels.TileKernels,
+    directory: Path,
+    request: BuildModel,
 ) -> int:
     """Links the library of a module in which each kernel is a launch. CPU kernels are compiled once
     per open model."""
@@ -281,14 +279,14 @@ def link_kernels(
     return exported(executable, directory)
 
 
-def with_defaults(module: Any, lower: TileKernels, request: BuildModel) -> Any:
+def with_defaults(module: Any, lower: lower_kernels.TileKernels, request: BuildModel) -> Any:
     """Returns the module with a default schedule for each kernel that has no other."""
     vectorize_elementary_functions()
     with lower.target, tvm.transform.PassContext(opt_level=3):
         if not request.keeps_constants:
             module = default_schedule.with_packing_schedules(module, lower.target, lower.kernels)
         return default_schedule.with_default_schedule(
-            with_tiles(folded(module), lower.kernels), lower.target
+            lower_kernels.with_tiles(folded(module), lower.kernels), lower.target
         )
 
 
@@ -311,13 +309,13 @@ class Linking(NamedTuple):
     returns their library."""
 
     library: Path
-    link: Callable[[Sequence[ScheduleChoice], Path], Path]
+    link: Callable[[Sequence[schedule_choice.ScheduleChoice], Path], Path]
 
 
 def slower_ones(
     request: BuildModel,
     opened: OpenModel,
-    choices: Sequence[ScheduleChoice],
+    choices: Sequence[schedule_choice.ScheduleChoice],
     inputs: tuple[ArtifactTensor, ...],
     linking: Linking,
 ) -> frozenset[str]:
@@ -325,7 +323,7 @@ def slower_ones(
     tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
     if request.how is not None or not tried or not device_exists(request.target.kind):
         return frozenset()
-    without = without_schedules(choices, tried)
+    without = schedule_choice.without_schedules(choices, tried)
     beside = linking.link(without, Path(request.scratch) / "without-tried")
     # A path that was loaded once keeps giving the same library, and the model may be linked there
     # again.
@@ -355,7 +353,7 @@ def known_slower(
     request: BuildModel,
     opened: OpenModel,
     target: ResolvedTarget,
-    choices: Sequence[ScheduleChoice],
+    choices: Sequence[schedule_choice.ScheduleChoice],
 ) -> frozenset[str]:
     """Returns the kernels whose schedule an earlier build found slower inside the model, without
     those that tiles replace."""
@@ -363,22 +361,26 @@ def known_slower(
         return frozenset()
     slower = {choice.function.name for choice in choices if _is_slower(choice, opened)}
     if slower and request.precision != FLOAT32:
-        slower -= tile_kernels(opened.module, choices, target, request.precision).kernels.keys()
+        slower -= lower_kernels.tile_kernels(
+            opened.module, choices, target, request.precision
+        ).kernels.keys()
     return frozenset(slower)
 
 
-def _is_slower(choice: ScheduleChoice, opened: OpenModel) -> bool | None:
+def _is_slower(choice: schedule_choice.ScheduleChoice, opened: OpenModel) -> bool | None:
     return opened.known.is_slower(choice.function.name, choice.schedule)
 
 
-def _is_tried(choice: ScheduleChoice, request: BuildModel, opened: OpenModel) -> bool:
+def _is_tried(
+    choice: schedule_choice.ScheduleChoice, request: BuildModel, opened: OpenModel
+) -> bool:
     """Returns whether to time the schedule against the default one. On a GPU a measured schedule is
     not tried: a kernel runs in a model there as it runs alone."""
     if choice.main is None or choice.function.workload.digest in request.settled:
         return False
     if _is_slower(choice, opened) is not None:
         return False
-    is_measured = source_of(choice.function, request) not in UNMEASURED
+    is_measured = schedule_choice.source_of(choice.function, request) not in UNMEASURED
     return request.target.kind == "llvm" or not is_measured
 
 

@@ -8,13 +8,7 @@ from itertools import combinations
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import (
-    GraphView,
-    Replacement,
-    TensorType,
-    attribute,
-    operand,
-)
+from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.inputs.constants import attributes_of
 
@@ -29,7 +23,7 @@ _OF_NOTHING = {
 }
 
 
-def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the reduction over the axes that the result lacks. If several sets of axes leave the
     same extents, the named one is selected at run time."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
@@ -37,18 +31,18 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         return None
     if 0 in data.shape:
         return _reduce_empty(node, result)
-    if attribute(node, "axes") == []:
+    if graph_view.attribute(node, "axes") == []:
         return [_without_axes(node)]
-    axes = operand(node, 1)
+    axes = graph_view.operand(node, 1)
     given = view.type_of(axes) if axes else None
     if given is None or view.constant(axes) is not None:
         return None
     (count,) = given.shape
-    is_noop = not count and bool(attribute(node, "noop_with_empty_axes", 0))
-    sets = _possible(data, result, count, is_kept=bool(attribute(node, "keepdims", 1)))
+    is_noop = not count and bool(graph_view.attribute(node, "noop_with_empty_axes", 0))
+    sets = _possible(data, result, count, is_kept=bool(graph_view.attribute(node, "keepdims", 1)))
     if is_noop or not sets:
         return _as_identity(node) if is_noop else None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     value = _over(new, node, sets[0])
     for other in sets[1:]:
         chosen = _is_chosen(new, axes, data.rank, other)
@@ -57,7 +51,7 @@ def reduced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     return new.nodes
 
 
-def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def extreme(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites ReduceMax and ReduceMin. TVM begins with the largest finite number; if the result is
     compared, that of infinities alone must be infinite."""
     data = view.type_of(node.input[0])
@@ -68,7 +62,7 @@ def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         return instead
     if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     options = attributes_of(node)
     limit = new.constant(-np.inf if node.op_type == "ReduceMax" else np.inf, data.dtype)
     is_limit = new.cast(new.add("Equal", [node.input[0], limit]), onnx.TensorProto.INT32)
@@ -79,14 +73,14 @@ def extreme(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     return new.nodes
 
 
-def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def cumulative(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns CumSum and CumProd along an axis that is an input: computed along each axis, and the
     named one is selected."""
     data = view.type_of(node.input[0])
     if data is None or view.constant(node.input[1]) is not None or not data.rank:
         return None
-    new = Replacement(node)
-    options = {name: attribute(node, name, 0) for name in ("exclusive", "reverse")}
+    new = graph_view.Replacement(node)
+    options = {name: graph_view.attribute(node, name, 0) for name in ("exclusive", "reverse")}
     axis = new.reshaped(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
     value = node.input[0]
     for number in range(data.rank):
@@ -98,7 +92,7 @@ def cumulative(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | 
 
 
 def _possible(
-    data: TensorType, result: TensorType, count: int, *, is_kept: bool
+    data: graph_view.TensorType, result: graph_view.TensorType, count: int, *, is_kept: bool
 ) -> list[tuple[int, ...]]:
     """Returns the sets of axes whose reduction gives the result's extents."""
     every = tuple(range(data.rank))
@@ -128,13 +122,13 @@ def _as_identity(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
     return [onnx.helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
 
 
-def _over(new: Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
+def _over(new: graph_view.Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
     operand = new.constant(axes, np.int64)
-    keepdims = attribute(node, "keepdims", 1)
+    keepdims = graph_view.attribute(node, "keepdims", 1)
     return new.add(node.op_type, [node.input[0], operand], keepdims=keepdims)
 
 
-def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
+def _is_chosen(new: graph_view.Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
     """Returns a boolean graph value: whether the input names these axes, in any order, counted from
     either end."""
     ranked = new.constant(rank, np.int64)
@@ -147,7 +141,7 @@ def _is_chosen(new: Replacement, axes: str, rank: int, chosen: tuple[int, ...]) 
 
 def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     """Reduces booleans as integers: TVM has no minimum or maximum of booleans."""
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     options = attributes_of(node)
     whole = new.cast(node.input[0], onnx.TensorProto.INT32)
     found = new.add(node.op_type, [whole, *node.input[1:]], **options)
@@ -155,7 +149,7 @@ def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     return new.nodes
 
 
-def _reduce_empty(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodeProto]:
+def _reduce_empty(node: onnx.NodeProto, result: graph_view.TensorType) -> list[onnx.NodeProto]:
     """Returns the nodes for a reduction of an empty tensor. Raises UnsupportedModelError if the
     result is empty too: the compiler cannot load such a constant."""
     if 0 in result.shape:
@@ -163,7 +157,7 @@ def _reduce_empty(node: onnx.NodeProto, result: TensorType) -> list[onnx.NodePro
     value = _OF_NOTHING.get(node.op_type, 0.0)
     if node.op_type in {"ReduceMin", "ReduceMax"}:
         value = _farthest(result.dtype, is_largest=node.op_type == "ReduceMin")
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     new.constant(np.full(result.shape, value, result.dtype), to=node.output[0])
     return new.nodes
 
@@ -185,15 +179,15 @@ _MANY = 2**20
 _MASK_IS_BOOL = 12
 
 
-def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def one_hot(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites every OneHot: the importer takes only constants, and returns float64 or int64
     whatever the type of the values."""
     indices, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if indices is None or result is None:
         return None
-    axis = attribute(node, "axis", -1) % result.rank
+    axis = graph_view.attribute(node, "axis", -1) % result.rank
     depth = result.shape[axis]
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     shape = [*indices.shape[:axis], 1, *indices.shape[axis:]]
     place = new.reshaped(new.cast(node.input[0], onnx.TensorProto.INT64), shape)
     from_end = new.add("Less", [place, new.constant(0, np.int64)])
@@ -206,29 +200,31 @@ def one_hot(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     return new.nodes
 
 
-def diagonal_of_ones(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def diagonal_of_ones(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """EyeLike, whose type TVM takes from its input alone: a constant."""
     result = view.type_of(node.output[0])
     if result is None or result.dtype.kind not in "fiub" or math.prod(result.shape) > _MANY:
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     rows, columns = result.shape
-    ones = np.eye(rows, columns, k=attribute(node, "k", 0))
+    ones = np.eye(rows, columns, k=graph_view.attribute(node, "k", 0))
     new.constant(ones, result.dtype, to=node.output[0])
     return new.nodes
 
 
-def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def triangle(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Trilu with a diagonal that is an input."""
     data = view.type_of(node.input[0])
-    diagonal = operand(node, 1)
+    diagonal = graph_view.operand(node, 1)
     if data is None or not diagonal or view.constant(diagonal) is not None:
         return None
     rows, columns = data.shape[-2:]
     offsets = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     least = new.reshaped(diagonal, [1, 1])
-    if attribute(node, "upper", 1):
+    if graph_view.attribute(node, "upper", 1):
         is_outside = new.add("Less", [new.constant(offsets, np.int64), least])
     else:
         is_outside = new.add("Less", [least, new.constant(offsets, np.int64)])
@@ -237,28 +233,32 @@ def triangle(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     return new.nodes
 
 
-def kept_everything(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def kept_everything(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Rewrites Dropout in inference with its (boolean) mask as an output. Raises
     UnsupportedModelError in training, where TVM would keep everything."""
-    data, training = view.type_of(node.input[0]), operand(node, _TRAINING)
+    data, training = view.type_of(node.input[0]), graph_view.operand(node, _TRAINING)
     known = view.constant(training) if training else np.zeros(1)
     if known is not None and known.any():
         raise UnsupportedModelError("it is training, and drops at random")
     if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL or known is None:
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     if node.output[0]:
         new.add("Identity", node.input[:1], to=node.output[0])
     new.constant(np.ones(data.shape), np.bool_, to=node.output[1])
     return new.nodes
 
 
-def picked_features(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def picked_features(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Rewrites ArrayFeatureExtractor: selects positions of the last axis."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     places = new.reshaped(node.input[1], [-1])
     picked = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
     new.reshaped(picked, result.shape, to=node.output[0])

@@ -9,31 +9,25 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 
-from tunegate.compiler.importing.graph_view import (
-    GraphView,
-    Replacement,
-    TensorType,
-    attribute,
-    operand,
-)
+from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
 
 
 class _Window(NamedTuple):
-    data: TensorType
-    result: TensorType
+    data: graph_view.TensorType
+    result: graph_view.TensorType
 
 
-def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def sliced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Slice by inputs."""
     window = _window(node, view, operands=(1, 2, 3, 4))
-    count = _length(operand(node, 1), view)
+    count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None:
         return None
-    new = Replacement(node)
-    spread = _Spread(new, window.data.rank, operand(node, 3), count)
+    new = graph_view.Replacement(node)
+    spread = _Spread(new, window.data.rank, graph_view.operand(node, 3), count)
     starts = spread.over_axes(node.input[1], 0)
-    steps = spread.over_axes(operand(node, 4) or new.constant([1] * count, np.int64), 1)
+    steps = spread.over_axes(graph_view.operand(node, 4) or new.constant([1] * count, np.int64), 1)
     extents = new.constant(window.data.shape, np.int64)
     zero = new.constant(0, np.int64)
     is_back = new.add("Less", [steps, zero])
@@ -50,16 +44,16 @@ def sliced(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
     return new.nodes
 
 
-def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Pad by inputs, or with a number that is an input."""
     window = _window(node, view, operands=(1, 2, 3))
-    count = _length(operand(node, 1), view)
+    count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
         return None
-    new = Replacement(node)
-    spread = _Spread(new, window.data.rank, operand(node, 3), count // 2)
+    new = graph_view.Replacement(node)
+    spread = _Spread(new, window.data.rank, graph_view.operand(node, 3), count // 2)
     begins = spread.over_axes(new.sliced(node.input[1], 0, 0, count // 2), 0)
-    mode = attribute(node, "mode", "constant")
+    mode = graph_view.attribute(node, "mode", "constant")
     value, inside = node.input[0], []
     for axis, extent in enumerate(window.result.shape):
         places = new.add("Sub", [_range(new, extent), _entry(new, begins, axis)])
@@ -70,7 +64,7 @@ def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
             places = _folded_back(new, places, size, is_mirror=mode == "reflect")
         value = _gather_clamped(new, value, places, axis, size)
     if mode == "constant":
-        fill = operand(node, 2) or new.constant(0, window.data.dtype)
+        fill = graph_view.operand(node, 2) or new.constant(0, window.data.dtype)
         for mask in inside:
             value = new.add("Where", [mask, value, fill])
     new.add("Identity", [value], to=node.output[0])
@@ -80,7 +74,7 @@ def padded(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None
 class _Spread:
     """Operands given for some axes, spread over all."""
 
-    def __init__(self, new: Replacement, rank: int, axes: str, count: int) -> None:
+    def __init__(self, new: graph_view.Replacement, rank: int, axes: str, count: int) -> None:
         self._new, self._rank, self._count = new, rank, count
         given = new.cast(axes or new.constant(range(count), np.int64), onnx.TensorProto.INT64)
         ranked = new.constant(rank, np.int64)
@@ -99,35 +93,39 @@ class _Spread:
         return new.reshaped(spread, [self._rank])
 
 
-def _window(node: onnx.NodeProto, view: GraphView, operands: tuple[int, ...]) -> _Window | None:
+def _window(
+    node: onnx.NodeProto, view: graph_view.GraphView, operands: tuple[int, ...]
+) -> _Window | None:
     """Returns the extents before and after; None if all operands are constant, or an extent is
     unknown."""
-    given = [name for name in (operand(node, place) for place in operands) if name]
+    given = [name for name in (graph_view.operand(node, place) for place in operands) if name]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None or all(view.constant(n) is not None for n in given):
         return None
     return _Window(data, result)
 
 
-def _length(name: str, view: GraphView) -> int | None:
+def _length(name: str, view: graph_view.GraphView) -> int | None:
     """Returns the length of a one-dimensional operand, None if unknown."""
     kind = view.type_of(name)
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
 
 
-def _one(new: Replacement) -> str:
+def _one(new: graph_view.Replacement) -> str:
     return new.constant(1, np.int64)
 
 
-def _range(new: Replacement, count: int) -> str:
+def _range(new: graph_view.Replacement, count: int) -> str:
     return new.constant(range(count), np.int64)
 
 
-def _entry(new: Replacement, values: str, axis: int) -> str:
+def _entry(new: graph_view.Replacement, values: str, axis: int) -> str:
     return new.sliced(values, 0, axis, axis + 1)
 
 
-def _gather_clamped(new: Replacement, value: str, places: str, axis: int, extent: int) -> str:
+def _gather_clamped(
+    new: graph_view.Replacement, value: str, places: str, axis: int, extent: int
+) -> str:
     """Returns the elements at these positions of an axis; a position outside reads the nearest
     element."""
     last = new.constant(max(extent - 1, 0), np.int64)
@@ -135,7 +133,7 @@ def _gather_clamped(new: Replacement, value: str, places: str, axis: int, extent
     return new.add("Gather", [value, within], axis=axis)
 
 
-def _is_inside(new: Replacement, places: str, extent: int, behind: int) -> str:
+def _is_inside(new: graph_view.Replacement, places: str, extent: int, behind: int) -> str:
     """Returns a boolean graph value: whether a position is inside the tensor, broadcast over the
     axes behind."""
     low = new.add("Less", [new.constant(-1, np.int64), places])
@@ -143,7 +141,7 @@ def _is_inside(new: Replacement, places: str, extent: int, behind: int) -> str:
     return new.reshaped(new.add("And", [low, high]), [-1] + [1] * behind)
 
 
-def _folded_back(new: Replacement, places: str, extent: int, *, is_mirror: bool) -> str:
+def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mirror: bool) -> str:
     period = new.constant(2 * (extent - 1) if is_mirror else extent, np.int64)
     place = new.add("Mod", [places, period])
     if not is_mirror:
@@ -155,17 +153,17 @@ def _folded_back(new: Replacement, places: str, extent: int, *, is_mirror: bool)
 # Transposed convolutions with given output extents.
 
 
-def transposed(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def transposed(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites ConvTranspose with `output_shape`, which TVM ignores, as one with equivalent pads.
     Raises UnsupportedModelError if no pads give that shape."""
-    wanted = attribute(node, "output_shape")
+    wanted = graph_view.attribute(node, "output_shape")
     if wanted is None:
         return None
     x, weights = view.type_of(node.input[0]), view.type_of(node.input[1])
     if x is None or weights is None:
         raise UnsupportedModelError("ConvTranspose with output_shape and open extents")
     begins, ends, rests = [], [], []
-    is_upper = attribute(node, "auto_pad", "NOTSET") == "SAME_UPPER"
+    is_upper = graph_view.attribute(node, "auto_pad", "NOTSET") == "SAME_UPPER"
     for axis, total in enumerate(_totals(node, x.shape[2:], weights.shape[2:], wanted)):
         half = max(total, 0) // 2
         begins.append(half if is_upper else max(total, 0) - half)
@@ -191,7 +189,7 @@ def _totals(
 
 
 def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
-    values = attribute(node, name)
+    values = graph_view.attribute(node, name)
     return int(values[axis]) if values else default
 
 
@@ -213,18 +211,20 @@ _AXES_ARE_INPUTS = 13
 """From this opset on, the sizes of a Split are an input."""
 
 
-def with_declared_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def with_declared_shape(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Rewrites Reshape, Squeeze and Unsqueeze."""
-    result, given = view.type_of(node.output[0]), view.constant(operand(node, 1))
+    result, given = view.type_of(node.output[0]), view.constant(graph_view.operand(node, 1))
     is_scalar = given is not None and given.ndim == 0  # ONNX Runtime takes one axis so
     if result is None or (_is_known(node, 1, view) and not is_scalar):
         return None
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     new.reshaped(node.input[0], result.shape, to=node.output[0])
     return new.nodes
 
 
-def expanded_to(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def expanded_to(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Expand to known extents."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
@@ -232,7 +232,7 @@ def expanded_to(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     return _replace_operand(node, result.shape)
 
 
-def tiled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def tiled(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns Tile with repeats that follow from the result."""
     result, data = view.type_of(node.output[0]), view.type_of(node.input[0])
     if result is None or data is None or _is_known(node, 1, view) or 0 in data.shape:
@@ -240,40 +240,42 @@ def tiled(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     return _replace_operand(node, [n // of for n, of in zip(result.shape, data.shape, strict=True)])
 
 
-def constant_of_shape(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def constant_of_shape(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Rewrites ConstantOfShape with known extents."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 0, view):
         return None
-    given = attribute(node, "value")
+    given = graph_view.attribute(node, "value")
     value = np.zeros(1, np.float32)
     if isinstance(given, onnx.TensorProto):
         value = onnx.numpy_helper.to_array(given)
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     shape = new.constant(result.shape, np.int64)
     new.add("Expand", [new.constant(value), shape], to=node.output[0])
     return new.nodes
 
 
-def split(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Split by sizes that are an input."""
     if len(node.input) == 1 or _is_known(node, 1, view) or view.opset < _AXES_ARE_INPUTS:
         return None
     parts = [view.type_of(name) for name in node.output]
-    axis = attribute(node, "axis", 0)
+    axis = graph_view.attribute(node, "axis", 0)
     sizes = [part.shape[axis] for part in parts if part is not None]
     return _replace_operand(node, sizes) if len(sizes) == len(parts) else None
 
 
-def top_k(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def top_k(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites TopK with a count that is an input."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None
-    return _replace_operand(node, [result.shape[attribute(node, "axis", -1)]])
+    return _replace_operand(node, [result.shape[graph_view.attribute(node, "axis", -1)]])
 
 
-def affine_grid(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def affine_grid(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites AffineGrid to a size that is an input."""
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
@@ -284,13 +286,13 @@ def affine_grid(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
 
 def _replace_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.NodeProto]:
     """Returns the node with these numbers as its second operand."""
-    new = Replacement(node)
+    new = graph_view.Replacement(node)
     changed = onnx.NodeProto()
     changed.CopyFrom(node)
     changed.input[1] = new.constant(numbers, np.int64)
     return [*new.nodes, changed]
 
 
-def _is_known(node: onnx.NodeProto, place: int, view: GraphView) -> bool:
-    name = operand(node, place)
+def _is_known(node: onnx.NodeProto, place: int, view: graph_view.GraphView) -> bool:
+    name = graph_view.operand(node, place)
     return not name or view.constant(name) is not None

@@ -17,16 +17,8 @@ from tvm.s_tir.schedule import ScheduleError
 from tvm.tirx import IntImm, IterVar, Select, Var
 from tvm_ffi import structural_walk
 
-from tunegate.compiler.schedules import unscheduled
+from tunegate.compiler.schedules import grouped_convolutions, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, asked_algorithm, with_asked_forms
-from tunegate.compiler.schedules.grouped_convolutions import (
-    REGISTER,
-    ChannelVectors,
-    GroupVectors,
-    divisors,
-    group_vectors,
-    vector_block,
-)
 from tunegate.compiler.schedules.product_tiles import with_product_tiles
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
@@ -264,7 +256,7 @@ def _schedule_groups(function: Any, target: Any) -> Any | None:
     if asked_algorithm(function) == DIRECT:
         return None
     try:
-        vectors = group_vectors(function)
+        vectors = grouped_convolutions.group_vectors(function)
         if vectors is None:
             return None
         most_sums = _most_sums(vector_registers(target), vectors)
@@ -281,12 +273,12 @@ def _with_symbol_of(scheduled: Any, function: Any) -> Any:
     return named.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
-def _most_sums(has: VectorRegisters, vectors: GroupVectors) -> int:
+def _most_sums(has: VectorRegisters, vectors: grouped_convolutions.GroupVectors) -> int:
     """Returns how many vectors of sums stay in registers: with too few, every step waits for
     memory."""
-    room = has.count * has.lanes // REGISTER
+    room = has.count * has.lanes // grouped_convolutions.REGISTER
     most = min(_MAX_SPANNING_SUMS, room // 2) if vectors.groups else min(_MAX_SUMS, 3 * room // 4)
-    registers = len(ChannelVectors(vectors.lanes, vectors.groups).pieces)
+    registers = len(grouped_convolutions.ChannelVectors(vectors.lanes, vectors.groups).pieces)
     return max(1, most // registers)
 
 
@@ -299,9 +291,11 @@ class _Tile(NamedTuple):
     rows: int
 
 
-def _schedule_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> Any:
+def _schedule_vectors(
+    vectors: grouped_convolutions.GroupVectors, most_sums: int, threads: int
+) -> Any:
     schedule = Schedule(vectors.module)
-    block = vector_block(schedule)
+    block = grouped_convolutions.vector_block(schedule)
     tile = _tile(schedule, block, vectors, most_sums)
     _, rows, columns, channels, *window = schedule.get_loops(block)
     outer_rows, inner_rows = schedule.split(rows, [None, tile.rows])
@@ -321,7 +315,9 @@ def _schedule_vectors(vectors: GroupVectors, most_sums: int, threads: int) -> An
     return schedule.mod[_MAIN]
 
 
-def _tile(schedule: Any, block: Any, vectors: GroupVectors, most: int) -> _Tile:
+def _tile(
+    schedule: Any, block: Any, vectors: grouped_convolutions.GroupVectors, most: int
+) -> _Tile:
     _, rows, columns, channels, *_ = (int(v.dom.extent) for v in schedule.get(block).iter_vars)
     along = _divisor(columns, most)
     several = 1 if vectors.groups else _divisor(channels, most // along)
@@ -329,7 +325,7 @@ def _tile(schedule: Any, block: Any, vectors: GroupVectors, most: int) -> _Tile:
 
 
 def _divisor(number: int, most: int) -> int:
-    return max(divisors(number, most))
+    return max(grouped_convolutions.divisors(number, most))
 
 
 def _vectorize(schedule: Any, block: Any) -> None:
@@ -341,7 +337,7 @@ def _vectorize(schedule: Any, block: Any) -> None:
 def _vectorize_innermost(schedule: Any, block: Any) -> Any:
     """Vectorizes the innermost loop, and returns the loop over its vectors."""
     channels = schedule.get_loops(block)[-1]
-    lanes = math.gcd(int(schedule.get(channels).extent), REGISTER)
+    lanes = math.gcd(int(schedule.get(channels).extent), grouped_convolutions.REGISTER)
     steps, inner = schedule.split(channels, [None, lanes])
     schedule.vectorize(inner)
     return steps
@@ -357,7 +353,9 @@ def _copy_padded(schedule: Any, images: list[Any], at: Any | None) -> None:
         _vectorize_innermost(schedule, image)
 
 
-def _unroll(schedule: Any, block: Any, tile: _Tile, vectors: GroupVectors) -> None:
+def _unroll(
+    schedule: Any, block: Any, tile: _Tile, vectors: grouped_convolutions.GroupVectors
+) -> None:
     *_, row_of_window, columns, channels = schedule.get_loops(block)
     for loop in (columns, channels):
         schedule.unroll(loop)

@@ -15,13 +15,8 @@ import tvm
 from tvm.s_tir import meta_schedule as ms
 
 from tunegate.artifacts.tasks import ScheduleSource as Origin
+from tunegate.compiler.schedules import schedule_choice
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.compiler.schedules.schedule_choice import (
-    MAX_TRANSFERRED,
-    Expect,
-    expectation,
-    transferred_schedules,
-)
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload
 from tunegate.tune.candidate_filter import Pick, Reason, picks
@@ -103,8 +98,10 @@ class TaskSearch:
         replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
         found = [schedule for origin, schedule in seeds if origin == "transfer"]
-        most = len(found) if all_of_them else MAX_TRANSFERRED
-        fitting, misfits = transferred_schedules(found, self.space, self._expect(), most)
+        most = len(found) if all_of_them else schedule_choice.MAX_TRANSFERRED
+        fitting, misfits = schedule_choice.transferred_schedules(
+            found, self.space, self._expect(), most
+        )
         self._seeds.extend(("transfer", each) for each in fitting)
         return misfits + sum(each is None for _, each in replayed)
 
@@ -117,8 +114,10 @@ class TaskSearch:
         exact = sum(origin != "transfer" for origin, _ in self._seeds)
         return min(count, max(exact, (count + 1) // 2))
 
-    def _expect(self) -> Expect | None:
-        return expectation(self._features, self._surrogate.prior if self._filters else None)
+    def _expect(self) -> schedule_choice.Expect | None:
+        return schedule_choice.expectation(
+            self._features, self._surrogate.prior if self._filters else None
+        )
 
     def _take_seeds(self, most: int | None) -> list[Candidate]:
         found: list[Candidate] = []

@@ -11,15 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tunegate.artifacts.inputs import (
-    ABSENT,
-    Files,
-    GivenFor,
-    GivenRules,
-    InputRule,
-    Integers,
-    Uniform,
-)
+from tunegate.artifacts import inputs
 from tunegate.config import Scalar, ValuesConfig
 from tunegate.errors import ModelError, RevisionError
 from tunegate.models.inputs.value_files import MAX_ARRAY_BYTES, MAX_TENSORS, read_value
@@ -59,23 +51,23 @@ class GivenValues:
 
     def __init__(self, repository: Repository, into: Path) -> None:
         self._repository, self._into = repository, into
-        self._known: dict[tuple[Path, bytes], GivenRules] = {}
+        self._known: dict[tuple[Path, bytes], inputs.GivenRules] = {}
 
-    def rules(self, model: Path, wanted: GivenFor) -> GivenRules:
+    def rules(self, model: Path, wanted: inputs.GivenFor) -> inputs.GivenRules:
         """Returns the rules from the first revision whose file fits. The stages of a run ask the
         same again, so each question is read once."""
         if not wanted.values:
-            return GivenRules({}, ())
+            return inputs.GivenRules({}, ())
         question = (model, msgspec.json.encode(wanted))
         if question not in self._known:
             self._known[question] = self._read_rules(model, wanted)
         return self._known[question]
 
-    def _read_rules(self, model: Path, wanted: GivenFor) -> GivenRules:
+    def _read_rules(self, model: Path, wanted: inputs.GivenFor) -> inputs.GivenRules:
         tensors = _tensors(model, wanted.shapes)
         if tensors is None:
-            return GivenRules({}, ())
-        rules: dict[str, InputRule] = {}
+            return inputs.GivenRules({}, ())
+        rules: dict[str, inputs.InputRule] = {}
         problems: list[str] = []
         for name, values in wanted.values.items():
             where = f"inputs.{name}.values"
@@ -91,9 +83,11 @@ class GivenValues:
                 problems += [f"{where}: {each}." for each in error.problems]
             except ModelError as error:
                 problems.append(f"{where}: {error}.")
-        return GivenRules(rules, (*problems, *_uneven(rules)))
+        return inputs.GivenRules(rules, (*problems, *_uneven(rules)))
 
-    def _rule(self, tensor: Tensor, values: ValuesConfig, wanted: GivenFor) -> InputRule:
+    def _rule(
+        self, tensor: Tensor, values: ValuesConfig, wanted: inputs.GivenFor
+    ) -> inputs.InputRule:
         if values.low is not None and values.high is not None:
             return _range(tensor, values.low, values.high)
         if values.sequence is not None:
@@ -101,9 +95,11 @@ class GivenValues:
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
         files = self._cases(tensor, cases, wanted)
         names = tuple(str(case) for case in cases)
-        return InputRule(Files(files, names), f"given: {', '.join(names[:3])}")
+        return inputs.InputRule(inputs.Files(files, names), f"given: {', '.join(names[:3])}")
 
-    def _sequence(self, tensor: Tensor, files: Sequence[str], wanted: GivenFor) -> InputRule:
+    def _sequence(
+        self, tensor: Tensor, files: Sequence[str], wanted: inputs.GivenFor
+    ) -> inputs.InputRule:
         """Returns a sequence value with one tensor per file."""
         if "sequence" not in tensor.form:
             raise ModelError("the input is no sequence: give a file, or cases")
@@ -116,9 +112,13 @@ class GivenValues:
             if left < 0:
                 raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
         names = ", ".join(files[:3]) or "an empty sequence"
-        return InputRule(Files((str(self._save(arrays)),), (names,)), f"given: {names}")
+        return inputs.InputRule(
+            inputs.Files((str(self._save(arrays)),), (names,)), f"given: {names}"
+        )
 
-    def _cases(self, tensor: Tensor, cases: Sequence[Scalar], wanted: GivenFor) -> tuple[str, ...]:
+    def _cases(
+        self, tensor: Tensor, cases: Sequence[Scalar], wanted: inputs.GivenFor
+    ) -> tuple[str, ...]:
         """Returns the file of each case. Raises with all unfit cases at once."""
         files, problems = list[str](), list[str]()
         for case in cases:
@@ -130,14 +130,14 @@ class GivenValues:
             raise _UnfitCasesError(problems)
         return tuple(files)
 
-    def _case(self, tensor: Tensor, case: Scalar, wanted: GivenFor) -> Path:
+    def _case(self, tensor: Tensor, case: Scalar, wanted: inputs.GivenFor) -> Path:
         if isinstance(case, str):
             return self._save(self._read_case(tensor, case, wanted))
         if tensor.form:
             raise ModelError(f"{case} fills no {tensor.form}: give a file")
         return self._save(_fill(tensor, case))
 
-    def _read_case(self, tensor: Tensor, case: str, wanted: GivenFor) -> Any:
+    def _read_case(self, tensor: Tensor, case: str, wanted: inputs.GivenFor) -> Any:
         """Reads a case from the first revision where it fits. Renaming or retyping an input must
         not make its values easier: the first revision's count if the numbers are the same in the
         new type."""
@@ -153,7 +153,7 @@ class GivenValues:
                 return _first_value([*(_convert_value(each, tensor) for each in misfits), [value]])
             problem = problem or f"{case} has {told}"
             misfits.append(value)
-        absent = "no such file" if Path(case).is_absolute() else f"{ABSENT}: commit it"
+        absent = "no such file" if Path(case).is_absolute() else f"{inputs.ABSENT}: commit it"
         raise ModelError(problem or f"{case}: {absent}")
 
     def _contents(self, file: str, revisions: Sequence[str]) -> Sequence[bytes]:
@@ -267,7 +267,7 @@ def _fill(tensor: Tensor, number: float) -> Any:
     raise ModelError(f"{number} does not fit {dtype} {list(shape)}")
 
 
-def _range(tensor: Tensor, low: float, high: float) -> InputRule:
+def _range(tensor: Tensor, low: float, high: float) -> inputs.InputRule:
     dtype, why = dtype_named(tensor.dtype), f"given: {low} to {high}"
     kind = kind_of(dtype)
     if kind == "O":
@@ -275,13 +275,13 @@ def _range(tensor: Tensor, low: float, high: float) -> InputRule:
     if not _is_finite(low, high):
         raise ModelError(f"{low} to {high} is no range that numbers can be drawn from")
     if kind not in "iub":
-        return InputRule(Uniform(float(low), float(high)), why)
+        return inputs.InputRule(inputs.Uniform(float(low), float(high)), why)
     least, most = limits_of(np.dtype(np.uint8) if kind == "b" else dtype)
     if int(low) != low or int(high) != high:
         raise ModelError(f"{low} to {high} are no integers, and the input is {dtype}")
     if low < least or high > most:
         raise ModelError(f"{low} to {high} does not fit {dtype}")
-    return InputRule(Integers(int(low), int(high)), why)
+    return inputs.InputRule(inputs.Integers(int(low), int(high)), why)
 
 
 def _is_finite(low: float, high: float) -> bool:
@@ -292,13 +292,13 @@ def _is_finite(low: float, high: float) -> bool:
         return False
 
 
-def _uneven(rules: Mapping[str, InputRule]) -> Sequence[str]:
+def _uneven(rules: Mapping[str, inputs.InputRule]) -> Sequence[str]:
     """Returns a problem if inputs have different numbers of cases: all inputs take the same
     case."""
     counts = {
         name: len(rule.values.files)
         for name, rule in rules.items()
-        if isinstance(rule.values, Files) and len(rule.values.files) > 1
+        if isinstance(rule.values, inputs.Files) and len(rule.values.files) > 1
     }
     if len({*counts.values()}) < 2:  # noqa: PLR2004
         return ()

@@ -25,19 +25,7 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
-from tunegate.tune.compiler_protocol import (
-    BuildModel,
-    Built,
-    CheckArtifact,
-    Checked,
-    CheckReply,
-    CompileReply,
-    ExportDatabase,
-    ImportSchedules,
-    ListTasks,
-    MendBuild,
-    Tasks,
-)
+from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
@@ -65,16 +53,18 @@ class CompileRequests:
         self._scratch, self._seed = scratch, seed
         self._count = 0
 
-    def tasks(self, job: ModelJob) -> ListTasks:
-        return ListTasks(model=_file(job), target=job.target, scratch=self._fresh())
+    def tasks(self, job: ModelJob) -> compiler_protocol.ListTasks:
+        return compiler_protocol.ListTasks(
+            model=_file(job), target=job.target, scratch=self._fresh()
+        )
 
     def untuned(self, job: ModelJob) -> BuildJob:
         """Returns the job of a build that is only tried."""
         directory = Path(self._fresh()) / "tried"
         return BuildJob(model=job, records={}, sources={}, directory=directory, is_followed=True)
 
-    def build(self, job: BuildJob, cuda_graphs: bool = False) -> BuildModel:
-        return BuildModel(
+    def build(self, job: BuildJob, cuda_graphs: bool = False) -> compiler_protocol.BuildModel:
+        return compiler_protocol.BuildModel(
             model=_file(job.model),
             target=job.model.target,
             records=_records(job),
@@ -100,8 +90,8 @@ class CompileRequests:
         """Returns the seeds of the inputs that measure the error of a build in lower precision."""
         return error_seeds(job.samples)
 
-    def export(self, job: BuildJob) -> ExportDatabase:
-        return ExportDatabase(
+    def export(self, job: BuildJob) -> compiler_protocol.ExportDatabase:
+        return compiler_protocol.ExportDatabase(
             model=_file(job.model),
             target=job.model.target,
             records=_records(job),
@@ -111,8 +101,8 @@ class CompileRequests:
 
     def import_schedules(
         self, job: ModelJob, foreign: Sequence[ForeignSchedule]
-    ) -> ImportSchedules:
-        return ImportSchedules(
+    ) -> compiler_protocol.ImportSchedules:
+        return compiler_protocol.ImportSchedules(
             model=_file(job), target=job.target, foreign=tuple(foreign), scratch=self._fresh()
         )
 
@@ -138,23 +128,28 @@ MAX_MENDING_SECONDS = 180.0
 
 
 def questions_after_build(
-    build: BuildModel,
+    build: compiler_protocol.BuildModel,
     *,
     seeds: tuple[int, ...],
     samples: tuple[int, ...] = (),
     cases: str = "",
     limit_seconds: float,
-) -> Callable[[CompileReply | CheckReply], CheckArtifact | MendBuild | None]:
+) -> Callable[
+    [compiler_protocol.CompileReply | compiler_protocol.CheckReply],
+    compiler_protocol.CheckArtifact | compiler_protocol.MendBuild | None,
+]:
     """Returns a function that makes the next request from a reply. With `samples` the build runs on
     the inputs of these seeds to measure its error, instead of the check, and its results are saved
     in `cases`. A child has `limit_seconds` per request; one that mends stops early enough to
     reply."""
-    checks: list[CheckArtifact] = []
+    checks: list[compiler_protocol.CheckArtifact] = []
 
-    def ask(reply: CompileReply | CheckReply) -> CheckArtifact | MendBuild | None:
+    def ask(
+        reply: compiler_protocol.CompileReply | compiler_protocol.CheckReply,
+    ) -> compiler_protocol.CheckArtifact | compiler_protocol.MendBuild | None:
         match reply:
-            case Built(reference=reference):
-                check = CheckArtifact(
+            case compiler_protocol.Built(reference=reference):
+                check = compiler_protocol.CheckArtifact(
                     directory=build.directory,
                     reference=reference,
                     kind=build.target.kind,
@@ -164,9 +159,11 @@ def questions_after_build(
                 )
                 checks.append(check)
                 return check
-            case Checked(check=found) if found is not None and not found.passed:
+            case compiler_protocol.Checked(check=found) if found is not None and not found.passed:
                 seconds = min(MAX_MENDING_SECONDS, limit_seconds / 2)
-                return MendBuild(build=build, check=checks[0], limit_seconds=seconds)
+                return compiler_protocol.MendBuild(
+                    build=build, check=checks[0], limit_seconds=seconds
+                )
             case _:
                 return None
 
@@ -254,7 +251,9 @@ class CompileChildren(Generic[_Reply]):
             return
         size = job.file.stat().st_size
         is_room = len(self._kept) < most and self._kept_bytes + size <= _KEPT_BYTES
-        if not is_room or not isinstance(talk.replies[0], Tasks | Built):
+        if not is_room or not isinstance(
+            talk.replies[0], compiler_protocol.Tasks | compiler_protocol.Built
+        ):
             talk.dismiss()
             return
         self._kept_bytes += size
@@ -315,7 +314,7 @@ def ask_each_once(
 
 def _is_listed(talk: Conversation[_Reply]) -> bool:
     """Returns whether a child listed the tasks."""
-    return bool(talk.replies) and isinstance(talk.replies[0], Tasks)
+    return bool(talk.replies) and isinstance(talk.replies[0], compiler_protocol.Tasks)
 
 
 class TakenLists:
