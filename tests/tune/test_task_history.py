@@ -19,7 +19,13 @@ from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tune.task_history import TaskHistory, heaviest_first, schedule_of
-from tunegate_cache.format.records import ExactHit, Lookup, Miss, TuningRecord
+from tunegate_cache.format.records import (
+    CONFIRMED_REPEATS,
+    ExactHit,
+    Lookup,
+    Miss,
+    TuningRecord,
+)
 
 
 def timed(number: int, nanoseconds: int) -> Measured:
@@ -307,15 +313,17 @@ def reelected(
     )
 
 
-def asked(default_nanoseconds: int, *before: TuningRecord, confirmed: bool = True) -> TaskHistory:
+def asked(default_nanoseconds: int, *before: TuningRecord, as_pair: bool = True) -> TaskHistory:
     """The older schedule takes 1000 ns today."""
     task = reelected(before=before)
     task.is_started = True
-    for number, nanoseconds in ((0, default_nanoseconds), (1, 1000)):
-        task.enter(candidate(task, number), timed(number, nanoseconds), 5)
-    task.note_batch(1, 1.0)
-    for each in task.finalists() if confirmed else ():
-        task.confirm(each, timed(each.number, default_nanoseconds if not each.number else 1000), 6)
+    for number, nanoseconds in ((1, 1000), (0, default_nanoseconds))[: 2 if as_pair else 1]:
+        times = (nanoseconds,) * CONFIRMED_REPEATS
+        task.enter(
+            candidate(task, number), Measured(number=number, status="ok", nanoseconds=times), 5
+        )
+    if as_pair:
+        task.note_batch(1, 1.0)
     return task
 
 
@@ -329,8 +337,8 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
     assert asked(690, default).outcome("finished").older == ""  # it was the best before, too
 
 
-def test_one_without_a_second_measurement_is_not_asked_yet_and_costs_what_it_took() -> None:
-    found = asked(2000, confirmed=False).outcome("finished")
+def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_its_time() -> None:
+    found = asked(2000, as_pair=False).outcome("finished")
     assert (found.older, found.source, found.stopped) == ("not-asked", "older", "budget")
     assert (found.trials, found.best_ms) == (1, None)
     left = reelected()

@@ -41,11 +41,19 @@ class CandidateMeasurements:
         self._rng = random.Random(1)  # noqa: S311 -- a sample, not a secret
         self.target_json = ""
 
-    def start(self, history: TaskHistory, candidates: Sequence[Candidate]) -> list[Measure]:
+    def start(
+        self,
+        history: TaskHistory,
+        candidates: Sequence[Candidate],
+        *,
+        is_confirmation: bool = False,
+    ) -> list[Measure]:
         """Returns the requests of a new batch, with as many at once as the device has shown to bear
-        for this task."""
-        at_once = self._parallelism.at_once(history.workload)
+        for this task; a confirmation is alone."""
+        at_once = 1 if is_confirmation else self._parallelism.at_once(history.workload)
         self._batches.start(history, candidates, at_once=at_once)
+        if is_confirmation:
+            return [self.confirm(history, candidate) for candidate in candidates]
         return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
 
     def confirm_in_turn(

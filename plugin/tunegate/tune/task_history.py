@@ -119,6 +119,8 @@ class TaskHistory:
         record = self._record(candidate.schedule, measured, now)
         if measured.status == "ok":
             self._accept(candidate, record)
+            if self.before.is_outdated and record.is_confirmed:
+                self._confirmed.add(candidate.schedule)
             if candidate.expected is not None:
                 self._predictions.append(Prediction(candidate.expected, measured.median_ms))
         improved = self.best_ms is not None and (before is None or self.best_ms < before)
@@ -228,7 +230,8 @@ class TaskHistory:
         """Returns the outcome. A task without time for a measurement keeps the trusted zones'
         answer, and so does one whose claim ran without the record that it had to beat. A schedule
         of an older toolchain counts once it is confirmed."""
-        if self.before.is_outdated and self._confirmed.isdisjoint(self._ok):
+        is_asked = bool(self._history) and not self._confirmed.isdisjoint(self._ok)
+        if self.before.is_outdated and not is_asked:
             return msgspec.structs.replace(
                 self.before.outcome(),
                 trials=self.trials,

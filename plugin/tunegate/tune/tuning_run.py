@@ -33,7 +33,6 @@ from tunegate_cache.format.records import TuningRecord
 _TICK_SECONDS = 0.5
 _UNMEASURED_SHARE = 0.02
 _WORTH_JOINING_SECONDS = 60.0
-_CONFIRMED_OF_EACH = 2
 _BUSY_EVERY_SECONDS = 1.0
 """The longest time that NVML averages over."""
 
@@ -58,6 +57,7 @@ class TuningRun:
         self._directory = Path(request.directory)
         self._histories = [history for history in histories if not history.before.is_served]
         self._served = [history for history in histories if history.before.is_served]
+        self._confirms_at_once = False
         self._batches = OpenBatches([history.workload for history in self._histories])
         self._watch = BrokenMachineWatch(self._directory / WORKERS_LOG)
         self._pool = executor.pool()
@@ -85,12 +85,15 @@ class TuningRun:
 
     def reelections(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring the best schedule of each task, known from an older
-        toolchain, beside the default schedule, largest share of the model first. It ends when what
-        is left of the budget is needed to confirm them: the others wait for the next run."""
+        toolchain, beside the default schedule, largest share of the model first. Both are confirmed
+        at once, as there is nothing to choose from; tasks without a time for both wait for the next
+        run."""
+        self._confirms_at_once = True
+        self._use_confirming_pool()
         asked = heaviest_first(self._histories, self._spending.trials_left(0))
-        yield from self._measure_defaults(asked, confirmed=True)
-        yield from self._give_up_waiting()
-        yield from self._confirm("finished")
+        yield from self._measure_defaults(asked)
+        self._search.close()
+        yield from (history.outcome(history.stopped("finished")) for history in self._histories)
 
     def rechecks(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring what the cache knows of each task beside the default
@@ -104,11 +107,12 @@ class TuningRun:
         return (*self._parallelism.notes(), *(self._throughput.notes() if is_gpu else ()))
 
     def close(self) -> None:
-        """Frees the machine now, and keeps what is measured but not published yet."""
+        """Frees the machine now, and keeps what is measured but not published yet: not half of a
+        pair, which would be an answer without the other."""
         self._search.close()
         self._pool.close()
         unpublished = self._batches.take_unpublished()
-        if unpublished:
+        if unpublished and not self._confirms_at_once:
             self._publish(unpublished)
 
     def _search_until_done(self) -> Generator[TaskOutcome, None, Stopped]:
@@ -170,12 +174,10 @@ class TuningRun:
                 yield self._finish_batch(batch)
 
     def _measure_defaults(
-        self, histories: Sequence[TaskHistory], *, seeded: bool = False, confirmed: bool = False
+        self, histories: Sequence[TaskHistory], *, seeded: bool = False
     ) -> Iterator[TaskOutcome]:
-        """Measures the defaults of these tasks. With `confirmed` it leaves enough time to confirm
-        each winner."""
         waiting = list(histories)
-        while not self._spending.is_out(self._confirming_seconds() if confirmed else 0.0):
+        while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
             if history is not None and self._pool.waiting < self._throughput.look_ahead():
                 waiting.remove(history)
@@ -188,12 +190,6 @@ class TuningRun:
             self._wait([*self._search.children, *self._pool.children])
             self._take_proposal()
             yield from self._take_results()
-
-    def _confirming_seconds(self) -> float:
-        """Returns the time that confirming takes for the tasks begun so far: the default schedule
-        and another one each, in turn."""
-        begun = sum(history.is_started for history in self._histories)
-        return _CONFIRMED_OF_EACH * begun * self._throughput.seconds_each()
 
     def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
         """Returns the tasks whose defaults are measured for the next run: those too small to
@@ -244,7 +240,10 @@ class TuningRun:
 
     def _start_batch(self, history: TaskHistory, proposed: Proposed) -> None:
         self._measuring.target_json = self._search.target_json
-        self._pool.add(self._measuring.start(history, proposed.candidates))
+        confirmed = self._confirms_at_once
+        self._pool.add(
+            self._measuring.start(history, proposed.candidates, is_confirmation=confirmed)
+        )
 
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collected():
@@ -275,7 +274,8 @@ class TuningRun:
         """Measures the best few again, in turn, alone on the machine and with all its threads. Only
         this makes a winner (no winner's curse)."""
         self._search.close()
-        self._leave_one_worker_each()
+        if not self._use_confirming_pool():
+            self._pool.keep_one_each()
         by_share = heaviest_first(self._histories, None)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskHistory.finalists, TaskHistory.ties):
@@ -288,14 +288,15 @@ class TuningRun:
             self._publish(list(records.values()))
         yield from (history.outcome(history.stopped(stopped)) for history in self._histories)
 
-    def _leave_one_worker_each(self) -> None:
+    def _use_confirming_pool(self) -> bool:
+        """Replaces the workers by one with all threads of a winner. Returns False where those of
+        the pool have them."""
         threads = self._request.target.threads or default_threads()
         confirming = self._executor.confirming_pool(threads)
-        if confirming is None:
-            self._pool.keep_one_each()
-        else:
+        if confirming is not None:
             self._pool.close()
             self._pool = confirming
+        return confirming is not None
 
     def _measured_in_turn(
         self, requests: list[Measure]
@@ -387,10 +388,6 @@ class Throughput:
         self._build_seconds += measured.build_seconds
         self._device_seconds += max(0.0, measured.run_seconds - measured.waited_seconds)
         self._waited_for_device += measured.waited_seconds
-
-    def seconds_each(self) -> float:
-        """Returns a worker's seconds for one candidate, 0 before the first."""
-        return (self._build_seconds + self._device_seconds) / max(1, self._measured)
 
     def note_wait(self, seconds: float, *, has_idle_worker: bool) -> None:
         """Books a wait: for candidates if a worker had none, else for the workers."""
