@@ -4,15 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.history import history
+from tests.support.history import entry, history
 from tests.support.reference_page import command_section
 from tests.support.workspace import Workspace
 
+from tunegate.artifacts.measurements import Interval
 from tunegate.cli.main import main
 from tunegate.config import CacheConfig
 from tunegate.system.cache.history_log import write_history
 from tunegate_cache.stores.files import FileStore
 from tunegate_history.commands import BISECT, HISTORY
+from tunegate_history.history import bisect_offers
 
 
 def test_the_page_of_the_extra_lists_every_option() -> None:
@@ -36,3 +38,16 @@ def test_the_latest_runs_are_written_as_a_page_and_as_json(
     assert "NVIDIA H200" in (tmp_path / "out" / "history.html").read_text()
     assert main([*asked, "--runs", "3", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["entries"]) == 3
+
+
+def test_a_model_that_drifted_is_offered_the_search_for_its_commit() -> None:
+    changes = [0.0, -4.0, 3.0, 3.0, 3.0]
+    rows = [
+        entry(at, change_percent=Interval(low=each - 1, center=each, high=each + 1))
+        for at, each in enumerate(changes)
+    ]
+    beside = entry(9, change=7, change_percent=Interval(low=80, center=90, high=99))
+    (line,) = bisect_offers([*rows, beside])
+    assert "got 9.3% slower since its fastest run" in line
+    assert "tunegate bisect 010101010101..040404040404 --model models/squeezenet.onnx" in line
+    assert bisect_offers(rows[:3]) == ()
