@@ -46,6 +46,7 @@ from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
 from tunegate.review.detect import with_working_bases
 from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
+from tunegate.system.clock import SystemClock
 from tunegate.tools import GateTools, Tools
 from tunegate.tune.outcomes import tally
 from tunegate.tune.tune_shard import tune
@@ -206,6 +207,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
         measurements=digest_of(run) if run is not None else "",
         rules=rules_digest(rules),
         machine=judged.machine,
+        judged_at=int(SystemClock().time()),
     )
     verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)

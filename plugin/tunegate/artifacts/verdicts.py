@@ -168,12 +168,13 @@ class NextStep(msgspec.Struct, frozen=True):
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict's origin: digests of the plan, of `measurements.json` and of the rules ('' without
     one), and the machine by a name that lasts until it restarts. If several measured, `machine` has
-    all names."""
+    all names. `judged_at` is in seconds since 1970, 0 if unknown."""
 
     plan: str = ""
     measurements: str = ""
     rules: str = ""
     machine: str = ""
+    judged_at: int = 0
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

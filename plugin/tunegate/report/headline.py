@@ -148,9 +148,12 @@ def _badness(finding: Finding) -> tuple[int, float, str, str]:
 def _nothing_checked(report: Report) -> str:
     if report.changes.models:
         return "the changed models need no check"
-    if report.changes.revisions.pins:
+    revisions = report.changes.revisions
+    if revisions.pins and revisions.base != revisions.head:
+        return "nothing is measured here, as an evidence shows the pass"
+    if revisions.pins:
         return "nothing to compare: production and candidate are the same model"
-    if report.changes.revisions.base == report.changes.revisions.head:
+    if revisions.base == revisions.head:
         return "nothing to compare: base and head are the same"
     unchanged = len(report.changes.unchanged)
     return f"no configured model changed ({plural(unchanged, 'model')}, none measured)"

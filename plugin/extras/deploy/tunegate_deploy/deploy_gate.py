@@ -104,9 +104,7 @@ def _report(
         changes = ChangeSet(revisions=revisions, models=(), unchanged=(head.path.name,))
         return pipeline.nothing_to_do(config, changes, out.path)
     if shown := shown_by_evidence(options, config, base, head):
-        changes = ChangeSet(
-            revisions=revisions, models=(), unchanged=(head.path.name,), notes=(shown,)
-        )
+        changes = ChangeSet(revisions=revisions, models=(), unchanged=(), notes=(shown,))
         return pipeline.nothing_to_do(config, changes, out.path)
     config = require_usable(config, (base, head), trust_compiled=options.trust_compiled)
     both = against(_side(base), _side(head))
@@ -141,7 +139,7 @@ def shown_by_evidence(
         sys.stderr.write(f"{visible(f'evidence refused, so it is measured: {error}', _LONGEST)}\n")
         return ""
     told = "; ".join(f"{each.target}: {each.reason}" for each in cells)
-    return f"not measured: an evidence shows that it passed ({told})"
+    return f"what the evidence shows: {told}"
 
 
 def _tightened(policy: EvidencePolicy, config: Config) -> EvidencePolicy:

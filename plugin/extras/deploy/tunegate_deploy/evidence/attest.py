@@ -46,8 +46,9 @@ def run(options: AttestOptions) -> int:
     if verdict.revisions != changes.revisions:
         raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
     files = dict(_files(GitRepository(options.settings.repository), changes))
-    # A verdict does not become younger by being signed again.
-    seconds = min(SystemClock().time(), (out / "verdict.json").stat().st_mtime)
+    # A verdict does not become younger by being signed again, or copied between jobs.
+    written = verdict.origin.judged_at or (out / "verdict.json").stat().st_mtime
+    seconds = min(SystemClock().time(), written)
     judged_at = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
     statement = make_statement(
         verdict, changes, run_of_gate, files, version=__version__, now=judged_at

@@ -80,9 +80,14 @@ def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
     return _statement(envelope, payload)
 
 
-def _open(evidence: bytes) -> tuple[Envelope, bytes]:
-    if len(evidence) > MAX_EVIDENCE_BYTES:
+def require_moderate(size: int) -> None:
+    """Raises EvidenceError for a size in bytes that no evidence has."""
+    if size > MAX_EVIDENCE_BYTES:
         raise EvidenceError(f"larger than {MAX_EVIDENCE_BYTES >> 20} MiB: no evidence of ours.")
+
+
+def _open(evidence: bytes) -> tuple[Envelope, bytes]:
+    require_moderate(len(evidence))
     try:
         envelope = msgspec.json.decode(evidence, type=Envelope)
     except NOT_JSON as error:

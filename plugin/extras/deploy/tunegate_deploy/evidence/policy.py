@@ -25,13 +25,14 @@ class EvidencePolicy(
 ):
     """The content of a policy file. `keys` are the public keys that may sign. `policy-digests` are
     the accepted rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are.
-    `targets` must have been judged; if empty, any."""
+    `targets` must have been judged, and on one of the `devices`; if empty, any."""
 
     keys: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     max_age_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     max_margin_percent: Annotated[float, msgspec.Meta(gt=0)] | None = None
     policy_digests: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     allow_waived: bool = False
 
 
@@ -43,7 +44,10 @@ def read_policy(path: Path) -> EvidencePolicy:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
     except (YamlProblemError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise ConfigError(f"{path}: {error}. See docs/extras.md for what a policy has.") from error
+        told = str(error).rstrip(".")
+        raise ConfigError(
+            f"{path}: {told}. The page of the extra deploy shows a policy."
+        ) from error
 
 
 def check_statement(
@@ -72,7 +76,10 @@ def check_statement(
             f"judged with a margin of {found.margin_percent:g}%, and the policy allows "
             f"{policy.max_margin_percent:g}%."
         )
-    # It must be about this model.
+    # It must be about this model, whatever the order of its names.
+    names = [each.name for each in statement.subject if each.name.startswith(("head:", "base:"))]
+    if len(set(names)) < len(names):
+        raise EvidenceError("names a file twice: it may be about another model.")
     paths = _paths_with(statement, "head", head)
     if not paths:
         judged = [each.name for each in statement.subject if each.name.startswith("head:")]
@@ -140,5 +147,11 @@ def _check_cells(cells: tuple[JudgedCell, ...], policy: EvidencePolicy) -> None:
     for each in cells:
         if policy.targets and each.target not in policy.targets:
             continue
+        if policy.devices and each.device not in policy.devices:
+            device = each.device or "an unknown device"
+            raise EvidenceError(
+                f"{each.model} on {each.target} was measured on {device}, and the policy asks for "
+                f"{' or '.join(policy.devices)}."
+            )
         if each.status not in accepted:
             raise EvidenceError(f"{each.model} on {each.target} is {each.status}: {each.reason}")

@@ -24,17 +24,17 @@ name."""
 
 class Subject(msgspec.Struct, frozen=True):
     """A file: `head:models/m.onnx` is the judged model, `base:…` what it was compared with,
-    `artifact:models/m.onnx:cpu` the directory that ships on a target. `digest` is by algorithm, in
-    hexadecimal digits."""
+    `artifact:models/m.onnx:cpu` the directory that ships on a target, `configuration` the judging
+    rules. `digest` is by algorithm, in hexadecimal digits."""
 
     name: str
     digest: Mapping[str, str]
 
 
 class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result for one model on one target. `base_path` is where its base was, '' without one. A
-    pass excludes a slowdown over `margin_percent`, and what `excludes` says in words;
-    `interval_percent` is the change of the median latency."""
+    """The result for one model on one target, measured on a `device`. `base_path` is where its base
+    was, '' without one. A pass excludes a slowdown over `margin_percent`, and what `excludes` says
+    in words; `interval_percent` is the change of the median latency."""
 
     model: str
     base_path: str
@@ -46,6 +46,7 @@ class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     interval_percent: Interval | None
     launches: int
     excludes: str = ""
+    device: str = ""
 
 
 class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,12 +94,17 @@ def make_statement(
     bases = {each.path: each.base.path for each in changes.models if each.base is not None}
     return Statement(
         type=STATEMENT_TYPE,
-        subject=(*_file_subjects(files), *_artifact_subjects(run)),
+        subject=(
+            *_file_subjects(files),
+            *_artifact_subjects(run),
+            *_configuration_subject(verdict.origin.rules),
+        ),
         predicate_type=PREDICATE_TYPE,
         predicate=LatencyVerdict(
             status=verdict.status,
             findings=tuple(
-                _judged_cell(each, bases.get(each.model, "")) for each in verdict.findings
+                _judged_cell(each, bases.get(each.model, ""), _device(run, each.target))
+                for each in verdict.findings
             ),
             margin_percent=verdict.margin_percent,
             pairing=_PAIRING,
@@ -137,7 +143,20 @@ def _artifact_subjects(run: MeasurementRun | None) -> Iterator[Subject]:
             yield Subject(name, {"sha256": built.head.digest})
 
 
-def _judged_cell(finding: Finding, base_path: str) -> JudgedCell:
+def _configuration_subject(rules: str) -> Iterator[Subject]:
+    if rules:
+        yield Subject("configuration", {"sha256": rules})
+
+
+def _device(run: MeasurementRun | None, target: str) -> str:
+    """Returns the name of the device that measured a target, all names if several did."""
+    if run is None:
+        return ""
+    names = {each.device.name for each in run.shards if each.target == target}
+    return ", ".join(sorted(names)) or run.device.name
+
+
+def _judged_cell(finding: Finding, base_path: str, device: str) -> JudgedCell:
     return JudgedCell(
         model=finding.model,
         base_path=base_path,
@@ -149,4 +168,5 @@ def _judged_cell(finding: Finding, base_path: str) -> JudgedCell:
         interval_percent=finding.change_percent,
         launches=finding.launches,
         excludes=finding.remarks if finding.status == "pass" else "",
+        device=device,
     )

@@ -14,7 +14,12 @@ from tunegate.report.escape import visible
 from tunegate.system.clock import SystemClock
 from tunegate.system.onnx_scan import data_files
 from tunegate_deploy.command import VerifyOptions
-from tunegate_deploy.evidence.envelope import EvidenceError, read_public_key, verified
+from tunegate_deploy.evidence.envelope import (
+    EvidenceError,
+    read_public_key,
+    require_moderate,
+    verified,
+)
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
 from tunegate_deploy.evidence.statement import JudgedCell
 
@@ -43,6 +48,7 @@ def shown_by(
     that in production. Raises EvidenceError, ModelError."""
     keys = tuple(map(read_public_key, policy.keys))
     try:
+        require_moderate(evidence.stat().st_size)
         content = read_regular(evidence)
     except OSError as error:
         raise EvidenceError(f"{evidence}: cannot be read ({error.strerror}).") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tunegate_cache.format.signing import public_text
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
     MAX_SIGNATURES,
+    PAYLOAD_TYPE,
     EvidenceError,
     encode_for_signing,
     read_private_key,
@@ -30,9 +32,11 @@ from tunegate_deploy.evidence.envelope import (
     verified,
 )
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
-from tunegate_deploy.evidence.statement import JudgedCell, Statement, make_statement
+from tunegate_deploy.evidence.statement import JudgedCell, Statement, Subject, make_statement
+from tunegate_deploy.evidence.verify import shown_by
 
 NOW = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.UTC)
+AGE = datetime.timedelta(days=20)
 KEY, OTHER = Ed25519PrivateKey.from_private_bytes(b"1" * 32), Ed25519PrivateKey.generate()
 REPORT = make_report("measured")
 MODEL = REPORT.verdict.findings[0].model
@@ -70,6 +74,8 @@ def test_what_was_signed_is_read_again_and_shows_what_it_says() -> None:
     found = verified(signed(statement(), KEY), [OTHER.public_key(), KEY.public_key()])
     assert found == statement()
     assert [each.status for each in check(found)] == ["pass"] * len(check(found))
+    rules = found.predicate.policy_digest
+    assert Subject("configuration", {"sha256": rules}) in found.subject
 
 
 def test_the_envelope_is_that_of_dsse() -> None:
@@ -117,17 +123,51 @@ def test_another_key_is_refused_whatever_it_says_it_is() -> None:
         verified(json.dumps(by_other).encode(), [KEY.public_key()])
 
 
-def test_a_signature_on_another_kind_of_payload_does_not_count() -> None:
-    payload = msgspec.json.encode(statement())
-    for kind, told in (("text/plain", "no trusted key"),):
-        signature = KEY.sign(encode_for_signing(kind, payload))
-        envelope = {
-            "payloadType": "application/vnd.in-toto+json",
-            "payload": base64.b64encode(payload).decode(),
-            "signatures": [{"keyid": "", "sig": base64.b64encode(signature).decode()}],
-        }
-        with pytest.raises(EvidenceError, match=told):
-            verified(json.dumps(envelope).encode(), [KEY.public_key()])
+def games() -> dict[str, dict[str, object]]:
+    """An envelope with another one's part in it, or with a part that says something else."""
+    own, older = (json.loads(signed(statement(at), KEY)) for at in (NOW, NOW - AGE))
+    text = KEY.sign(encode_for_signing("text/plain", base64.b64decode(own["payload"])))
+    by_text = [{"keyid": "", "sig": base64.b64encode(text).decode()}]
+    long = base64.b64encode(bytes(2_900_000)).decode()
+    return {
+        "signature of an older one": own | {"signatures": older["signatures"]},
+        "payload of an older one": own | {"payload": older["payload"]},
+        "signed as text": own | {"signatures": by_text},
+        "said to be text": own | {"payloadType": "text/plain"},
+        "a type in capitals": own | {"payloadType": PAYLOAD_TYPE.upper()},
+        "a type with a parameter": own | {"payloadType": f"{PAYLOAD_TYPE};v=1"},
+        "no signature": own | {"signatures": []},
+        "a signature of zeros": own | {"signatures": [{"keyid": "k", "sig": "A" * 86 + "=="}]},
+        "a long payload, often signed": own | {"payload": long, "signatures": by_text * 16},
+    }
+
+
+@pytest.mark.parametrize("game", games())
+def test_parts_of_two_envelopes_make_no_third(game: str) -> None:
+    with pytest.raises(EvidenceError, match="no trusted key"):
+        verified(json.dumps(games()[game]).encode(), [KEY.public_key()])
+
+
+def test_a_key_that_is_given_twice_counts_as_what_was_signed() -> None:
+    older = json.loads(signed(statement(NOW - AGE), KEY))
+    twice = f'{{"payload": "{older["payload"]}", ' + signed(statement(), KEY).decode().strip()[1:]
+    assert verified(twice.encode(), [KEY.public_key()]) == statement()
+
+
+def test_a_file_that_no_evidence_fills_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "evidence.json"
+    file.touch()
+    os.truncate(file, 2**40)
+    with pytest.raises(EvidenceError, match="larger than 4 MiB"):
+        shown_by(file, POLICY, tmp_path / "m.onnx", None)
+
+
+def test_a_file_that_is_named_twice_is_not_the_later_one() -> None:
+    twice = Subject(f"head:{MODEL}", {"sha256": "f" * 64})
+    found = statement()
+    found = msgspec.structs.replace(found, subject=(*found.subject, twice))
+    with pytest.raises(EvidenceError, match="names a file twice"):
+        check(found, head=HEAD | {NAME: "f" * 64})
 
 
 @pytest.mark.parametrize("kind", ["_type", "predicateType"])
@@ -188,6 +228,7 @@ def policy(**changed: object) -> EvidencePolicy:
         (policy(policy_digests=("0" * 64,)), HEAD, None, "other rules"),
         (policy(max_margin_percent=1.0), HEAD, None, "margin of 3%"),
         (policy(targets=("elsewhere",)), HEAD, None, "not judged on elsewhere"),
+        (policy(devices=("NVIDIA H200",)), HEAD, None, "asks for NVIDIA H200"),
     ],
 )
 def test_what_the_evidence_does_not_show_is_refused(
