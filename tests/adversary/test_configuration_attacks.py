@@ -297,7 +297,7 @@ def test_a_model_file_that_no_rule_covers_is_named(tmp_path: Path) -> None:
     save(matmul_model(), pull_request.root / "elsewhere" / "n.ONNX")
     judged = pull_request.judge()
     assert judged.exit_code == 0, judged.err
-    assert "No rule covers 1 model file: `elsewhere/n.ONNX`" in judged.report
+    assert "No rule of this configuration covers 1 model file: `elsewhere/n.ONNX`" in judged.report
 
 
 def detected(pull_request: PullRequest, *arguments: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_a_slow_start_now_and_then_is_no_pass(tmp_path: Path, how: str) -> None:
     found = Compared(tmp_path, IS_NO_PASS[how])
     assert found.exit_code in {1, 3}, found.finding["reason"]
     if found.exit_code == 3:
-        assert "of the head were over" in found.finding["reason"]
+        assert "starts of the head" in found.finding["reason"]
 
 
 def test_without_a_change_it_passes_and_says_what_is_excluded(tmp_path: Path) -> None:

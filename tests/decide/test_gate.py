@@ -86,7 +86,8 @@ def test_a_base_that_does_not_build_is_no_baseline() -> None:
     builds = make_builds(make_build(error="m.onnx: operator Odd"), make_build())
     verdict = gated(make_measurement(stopped="single", head_ms=3.0), builds)
     assert (verdict.status, verdict.exit_code) == ("no-baseline", 5)
-    assert "operator Odd" in verdict.findings[0].reason
+    said = "the base of this model cannot be measured: m.onnx: operator Odd"
+    assert verdict.findings[0].reason == said
 
 
 def test_a_wrong_head_is_an_error_whatever_was_measured() -> None:

@@ -26,6 +26,14 @@ def test_many_passing_models_are_counted() -> None:
     assert headline(report) == "Pass: 3 of 3 checks passed, none is slower than allowed"
 
 
+def test_what_else_blocks_is_counted() -> None:
+    found = [parts.finding(status, "", model=status) for status in ("error", "fail", "new", "fail")]
+    report = msgspec.structs.replace(
+        make_report("measured"), verdict=parts.verdict("error", 2, *found)
+    )
+    assert headline(report).startswith("Error: 1 of 4 checks in error, 2 failed; error on cpu: ")
+
+
 def test_the_numbers_speak_where_the_gate_gave_no_reason() -> None:
     change = Interval(low=10.9, center=12.4, high=13.9)
     finding = parts.finding("fail", "", change_percent=change)
@@ -60,7 +68,9 @@ def test_the_headline_counts_what_weakens_the_gate() -> None:
 
 def test_uncovered_files_are_named_and_the_rest_is_counted() -> None:
     assert uncovered_line(()) == ""
-    assert uncovered_line(("a.onnx",)) == "No rule covers 1 model file: a.onnx."
+    assert (
+        uncovered_line(("a.onnx",)) == "No rule of this configuration covers 1 model file: a.onnx."
+    )
     many = tuple(f"{number}.onnx" for number in range(60))
     assert uncovered_line(many).endswith("49.onnx and 10 more, all in changes.json.")
 

@@ -9,7 +9,13 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Finding, Status
-from tunegate.report.comment import comment_tasks_table, narrowed, rest_counted, shown_findings
+from tunegate.report.comment import (
+    comment_tasks_table,
+    merge_alike,
+    narrowed,
+    rest_counted,
+    shown_findings,
+)
 from tunegate.report.cost_table import SpendingRow
 from tunegate.report.markdown import markdown_table
 from tunegate.report.operators import tuned_rows
@@ -73,6 +79,16 @@ def test_a_task_that_got_faster_tells_both_times_of_a_call() -> None:
 def test_a_task_that_was_never_timed_has_no_time() -> None:
     row = msgspec.structs.replace(tuned_rows(REPORT)[0], before_ms=None, best_ms=None)
     assert comment_tasks_table([row]).cells()[0][3] == "–"
+
+
+def test_tasks_of_which_the_same_is_told_are_one_row() -> None:
+    row = msgspec.structs.replace(tuned_rows(REPORT)[0], side=None, stopped="shared")
+    rows = [msgspec.structs.replace(row, name=f"conv{n}") for n in (0, 0, *range(1, 10))]
+    other = msgspec.structs.replace(row, name="conv1", trials=row.trials + 1)
+    first, second = merge_alike([*rows[:3], other, *rows[3:]])
+    names = ", ".join(f"conv{n}" for n in range(8))
+    assert first.label == f"{names} and 2 more (11 tasks)"
+    assert second == other
 
 
 def test_energy_takes_the_place_of_shares() -> None:

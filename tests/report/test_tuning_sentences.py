@@ -90,7 +90,7 @@ def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:
     told = cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}))
     assert told == (
         "16 of 31 tasks were known before; of the other 15: 2 begun by an earlier run, "
-        "11 with schedules of other shapes, 2 unknown (2 absent)."
+        "11 with schedules of other shapes, 2 unknown."
     )
 
 

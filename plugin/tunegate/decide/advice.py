@@ -157,7 +157,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
         return on_cell(
             finding,
             ": do what its reasons ask for, export it differently, or take it out of models: in "
-            "tunegate.yaml.",
+            "tunegate.yaml, which counts once it is merged.",
             before="No runtime runs ",
         )
     return NextStep(("What is in error was not checked: repair it, then run again.",))

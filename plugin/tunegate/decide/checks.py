@@ -204,7 +204,8 @@ def _alone(change: ModelChange, base: Build | None) -> CheckResult:
     if change.kind == "upgraded" and base is not None and not base.crashed:
         # A change that repairs a broken lock file must not be blocked by it.
         return CheckResult("new", f"nothing to compare with: {reason}")
-    return CheckResult("no-baseline", reason or "the base of this model could not be built")
+    told = f": {reason}" if reason else ""
+    return CheckResult("no-baseline", f"the base of this model cannot be measured{told}")
 
 
 def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> CheckResult:
@@ -351,7 +352,8 @@ def _stalls_of_head(seen: measurements.Stalls) -> str:
 
 def _slow(found: measurements.Excluded) -> str:
     cut_off = f"{found.cut_off_percent:+.0f}%"
-    said = f"{found.slow} of {found.starts} starts of the head were over {cut_off}"
+    were = "was" if found.slow == 1 else "were"
+    said = f"{found.slow} of {found.starts} starts of the head {were} over {cut_off}"
     return f"{said}, {_case_words(found.slow_cases)}" if found.slow_cases else said
 
 

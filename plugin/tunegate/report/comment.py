@@ -39,6 +39,7 @@ from tunegate.wording import milliseconds, plural
 SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
 SHOWN_TASKS = 150
+_MAX_NAMES = 8
 SILENT = frozenset({"pass", "new"})
 """Statuses that need no reason when there are many."""
 
@@ -219,9 +220,10 @@ def _tasks(report: Report) -> str:
     rows = tuned_rows(report)
     if not rows:
         return ""
-    shown = rows[:SHOWN_TASKS]
-    rest = len(rows) - len(shown)
-    more = f"\n\n… and {plural(rest, 'more task')}." if rest > 0 else ""
+    merged = merge_alike(rows)
+    shown = merged[:SHOWN_TASKS]
+    rest = len(merged) - len(shown)
+    more = f"\n\n… and {plural(rest, 'more row')}." if rest > 0 else ""
     return fold(plural(len(rows), "task"), markdown_table(comment_tasks_table(shown)) + more)
 
 
@@ -361,6 +363,23 @@ def comment_tasks_table(rows: Sequence[TunedRow]) -> ReportTable:
         text_column("Ended", lambda row: stopped_words(row.stopped)),
     )
     return ReportTable(columns, rows)
+
+
+def merge_alike(rows: Sequence[TunedRow]) -> list[TunedRow]:
+    """Returns one row for all tasks of which the table says the same, with some of their names."""
+    groups: dict[object, list[TunedRow]] = {}
+    for row in rows:
+        told = (row.source, row.trials, _one_call(row), row.stopped)
+        groups.setdefault(told, []).append(row)
+    return [_merge(each) if len(each) > 1 else each[0] for each in groups.values()]
+
+
+def _merge(rows: Sequence[TunedRow]) -> TunedRow:
+    names = list(dict.fromkeys(row.label for row in rows))
+    rest = len(names) - _MAX_NAMES
+    more = f" and {rest} more" if rest > 0 else ""
+    label = f"{', '.join(names[:_MAX_NAMES])}{more} ({len(rows)} tasks)"
+    return msgspec.structs.replace(rows[0], name=label, side=None)
 
 
 def narrowed(table: ReportTable, *titles: str) -> ReportTable:

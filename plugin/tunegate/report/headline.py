@@ -79,7 +79,15 @@ def headline(
     counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
     if verdict.status in ("pass", "new"):
         return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
-    return f"{word}: {counted} {COUNTED[verdict.status]}; {said}{policy}"
+    rest = _count_blocking(verdict)
+    return f"{word}: {counted} {COUNTED[verdict.status]}{rest}; {said}{policy}"
+
+
+def _count_blocking(verdict: Verdict) -> str:
+    """Returns how many checks block besides those of the verdict's own status."""
+    counted = Counter(each.status for each in verdict.findings if each.status != verdict.status)
+    blocking = WORST_FIRST[: WORST_FIRST.index("waived")]
+    return "".join(f", {counted[each]} {COUNTED[each]}" for each in blocking if counted[each])
 
 
 def _describe_finding(
@@ -199,7 +207,9 @@ def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> 
     shown = ", ".join(name(path) for path in paths[:SHOWN_FILES])
     rest = len(paths) - SHOWN_FILES
     more = f" and {rest} more, all in changes.json" if rest > 0 else ""
-    return f"No rule covers {plural(len(paths), 'model file')}: {shown}{more}."
+    return (
+        f"No rule of this configuration covers {plural(len(paths), 'model file')}: {shown}{more}."
+    )
 
 
 def _counts(change: PolicyChange) -> str:

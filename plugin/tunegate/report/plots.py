@@ -66,7 +66,7 @@ def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
     if not known:
         return ""
     longest = max(max((value, *dots)) for _, value, _, dots in known)
-    x = svg.Scale(0, longest * 1.24)
+    x = svg.Scale(0, longest * 1.32)
     plot = svg.Plot(
         (WIDTH_INCHES, 0.75 + 0.42 * len(known)),
         svg.Axis(x, svg.numbered(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),

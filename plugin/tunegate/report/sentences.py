@@ -143,7 +143,8 @@ def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
     if older := _of_older(tuning):
         known += f", {older} of them to an older toolchain only"
     if not tuning.exact:
-        return f"None of {plural(tuning.tasks, 'task')} was known before: {others}."
+        why = "" if others == f"{tuning.tasks} unknown" else f": {others}"
+        return f"None of {plural(tuning.tasks, 'task')} was known before{why}."
     return f"{known}{rest}."
 
 
@@ -158,8 +159,9 @@ def _other_answers(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
 
 
 def _reasons(cache: CacheUse) -> str:
+    """Returns the reasons of misses, '' if the tasks are just not there."""
     told = [f"{number} {why}" for why, number in sorted(cache.misses.items())]
-    return f" ({', '.join(told)})" if told else ""
+    return f" ({', '.join(told)})" if set(cache.misses) - {"absent"} else ""
 
 
 # Sentences on the runtime that each model ships with, what that saved, and what nobody measured.
