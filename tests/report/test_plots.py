@@ -113,3 +113,11 @@ def test_what_is_written_is_escaped() -> None:
     assert "<title>&lt;b&gt; &amp; &quot;c&quot;</title>" in text
     assert re.findall(r"&lt;(\w)&gt;</text>", text) == ["i", "x", "l", "t", "e"]
     assert not re.search(r"<(b|i|x|l|t|e)>", text)
+
+
+def test_a_text_that_would_leave_the_drawing_stands_before_its_point() -> None:
+    plot = Plot((2, 1), UNIT, UNIT)
+    for at in (0.1, 1.0):
+        plot.text((at, 0.5), "margin 100%", anchor="start", shift=(4, 0))
+    anchors = re.findall(r'text-anchor="(\w+)"[^>]*>margin', plot.svg(""))
+    assert anchors == ["start", "end"]

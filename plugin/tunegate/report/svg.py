@@ -186,8 +186,11 @@ class Plot:
         """Writes a text at a point, shifted by these points to the right and up."""
         x, y = self._across(at[0]) + shift[0], self._up(at[1]) - shift[1] + 3.5
         half = len(text) * _CHARACTER / 2
-        if anchor == "middle":  # a text never leaves the drawing
+        # A text never leaves the drawing.
+        if anchor == "middle":
             x = min(max(x, half + 2), self._width - half - 2)
+        elif anchor == "start" and x + 2 * half > self._width:
+            anchor, x = "end", x - 2 * shift[0]
         self._text((x, y), text, colour, anchor, ' font-weight="bold"' if is_bold else "")
 
     def edge_text(self, side: Literal["left", "right"], y: float, text: str) -> None:
