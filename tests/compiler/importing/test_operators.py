@@ -404,3 +404,36 @@ def test_a_resize_that_smooths_before_it_shrinks_is_refused() -> None:
     constants = {"scales": np.array([1, 1, 0.5, 0.5], np.float32)}
     with pytest.raises(UnsupportedModelError, match="it has antialiasing"):
         rewritten(operator_model(node, feed, constants), feed)
+
+
+@pytest.mark.parametrize(
+    ("shape", "image", "block", "options"),
+    [
+        ((2, 12, 4), (4, 4), (2, 2), {"strides": [2, 2]}),
+        ((1, 6, 6), (4, 6), (2, 3), {"pads": [1, 0, 0, 1], "strides": [2, 1], "dilations": [2, 2]}),
+        ((1, 3, 5), (11,), (3,), {"strides": [2]}),
+    ],
+)
+def test_columns_become_an_image(
+    shape: tuple[int, ...], image: tuple[int, ...], block: tuple[int, ...], options: dict[str, Any]
+) -> None:
+    feed = {"x": drawn(*shape)}
+    node = helper.make_node("Col2Im", ["x", "image", "block"], ["y"], **options)
+    model = operator_model(node, feed, {"image": np.array(image), "block": np.array(block)})
+    assert "Col2Im" not in rewritten(model, feed)
+
+
+@pytest.mark.parametrize(("start", "end", "step"), [(0, 4, -1), (3, 1, 1), (-1, -3, 1)])
+def test_a_slice_that_ends_before_it_begins_is_refused(start: int, end: int, step: int) -> None:
+    feed = {"x": drawn(3, 4)}
+    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"], name="cut")
+    numbers = zip("seat", (start, end, -1, step), strict=True)
+    model = operator_model(node, feed, {name: np.array([value]) for name, value in numbers})
+    with pytest.raises(UnsupportedModelError, match=r'Slice \(node "cut"\) .*its result is empty'):
+        importable(model)
+
+
+def test_random_numbers_are_refused_as_such() -> None:
+    node = helper.make_node("RandomUniformLike", ["x"], ["y"])
+    with pytest.raises(UnsupportedModelError, match="its numbers are random"):
+        importable(operator_model(node, {"x": drawn(2)}))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tests.support.operator_models import operator_model, rewritten
 from tunegate.compiler.importing.rewriting import importable
@@ -81,6 +82,87 @@ def test_several_that_are_too_long_together_are_refused_before_any_is_unrolled()
             continue
         with pytest.raises(UnsupportedModelError, match="17 steps, 34 with the model's others"):
             importable(model)
+
+
+def body(nodes: list[onnx.NodeProto], inputs: str, outputs: str) -> onnx.GraphProto:
+    """A step, with a weight of its own, and the outer value `o` within reach."""
+    kinds: dict[str, tuple[int, list[int]]] = {
+        "i": (TensorProto.INT64, []),
+        **dict.fromkeys(("k_in", "k_out", "true", "odd"), (TensorProto.BOOL, [])),
+    }
+    given, made = (
+        [
+            helper.make_tensor_value_info(name, *kinds.get(name, (TensorProto.FLOAT, [3])))
+            for name in names.split()
+        ]
+        for names in (inputs, outputs)
+    )
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [3], [1, 2, 3])
+    return helper.make_graph(nodes, "body", given, made, [weight])
+
+
+STEP = [
+    helper.make_node("Add", ["s", "e"], ["sum"]),
+    helper.make_node("Mul", ["sum", "w"], ["s_out"]),
+    helper.make_node("Sub", ["s_out", "o"], ["e_out"]),
+]
+TURNED = {
+    "scan_input_axes": [1],
+    "scan_input_directions": [1],
+    "scan_output_axes": [-1],
+    "scan_output_directions": [1],
+}
+
+
+@pytest.mark.parametrize("options", [{}, TURNED])
+def test_a_scan_is_unrolled(options: dict[str, Any]) -> None:
+    graph = body(STEP, "s e", "s_out e_out")
+    node = helper.make_node(
+        "Scan", ["s", "x"], ["last", "y"], body=graph, num_scan_inputs=1, **options
+    )
+    x = np.arange(12, dtype=np.float32).reshape((3, 4) if options else (4, 3))
+    assert "Scan" not in rewritten(*with_outer(node, {"s": np.ones(3, np.float32), "x": x}))
+
+
+@pytest.mark.parametrize(("condition", "last"), [("k", "k_in"), ("", "true")])
+def test_a_loop_of_a_constant_number_of_trips_is_unrolled(condition: str, last: str) -> None:
+    true = helper.make_node("Constant", [], ["true"], value=helper.make_tensor("", 9, [], [True]))
+    cast = helper.make_node("Cast", ["i"], ["e"], to=TensorProto.FLOAT)
+    goes_on = helper.make_node("Identity", [last], ["k_out"])
+    graph = body([true, cast, *STEP, goes_on], "i k_in s", "k_out s_out e_out")
+    node = helper.make_node("Loop", ["n", condition, "s"], ["last", "y"], body=graph)
+    constants = {"n": np.array(4), **({"k": np.array(True)} if condition else {})}
+    assert "Loop" not in rewritten(*with_outer(node, {"s": np.ones(3, np.float32)}, constants))
+
+
+@pytest.mark.parametrize(
+    ("trips", "last", "said"),
+    [
+        (None, "k_in", "how often it runs is no constant of the model"),
+        (4, "odd", "how often it runs is no constant of the model"),
+        (10**9, "k_in", "its 1,000,000,000 steps of 4 operators are too many to unroll"),
+    ],
+)
+def test_a_loop_that_is_not_unrolled_says_why(trips: int | None, last: str, said: str) -> None:
+    odd = helper.make_node("Less", ["i", "i"], ["odd"])
+    cast = helper.make_node("Cast", ["i"], ["e"], to=TensorProto.FLOAT)
+    graph = body([odd, cast, *STEP[:2]], "i k_in s", f"{last} s_out")
+    node = helper.make_node("Loop", ["n", "", "s"], ["last"], body=graph)
+    feed: dict[str, Any] = {"s": np.ones(3, np.float32), "n": np.array(1, np.int64)}
+    model, _ = with_outer(node, feed)
+    if trips is not None:
+        del model.graph.input[1]
+        model.graph.initializer.add(name="n", data_type=7, int64_data=[trips])
+    with pytest.raises(UnsupportedModelError, match=rf"Loop \(.*: {said}"):
+        importable(model)
+
+
+def with_outer(
+    node: onnx.NodeProto, feed: dict[str, Any], constants: Any = None
+) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The model of a node whose body reads `o`, a value of the graph, and its inputs."""
+    constants = {"o": np.full(3, 0.5, np.float32), **(constants or {})}
+    return operator_model(node, feed, constants), feed
 
 
 def made(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:

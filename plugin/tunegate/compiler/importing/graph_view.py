@@ -186,6 +186,18 @@ class Replacement:
         )
         return output
 
+    def copy(self, node: onnx.NodeProto, names: dict[str, str]) -> None:
+        """Adds a copy of a node. `names` has the new names of what it reads, and gets those of what
+        it makes."""
+        copied = onnx.NodeProto()
+        copied.CopyFrom(node)
+        place = len(self.nodes)
+        names.update({name: f"{self._unique}/{place}/{name}" for name in node.output if name})
+        copied.name = f"{self._prefix}/{place}"
+        copied.input[:] = [names.get(name, name) for name in node.input]
+        copied.output[:] = [names.get(name, "") for name in node.output]
+        self.nodes.append(copied)
+
     def constant(self, value: Any, dtype: Any = None, *, to: str | None = None) -> str:
         """Adds a constant and returns its name."""
         tensor = numpy_helper.from_array(np.array(value, dtype))

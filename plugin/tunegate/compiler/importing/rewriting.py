@@ -199,6 +199,10 @@ def _are_bytes(types: Sequence[graph_view.TensorType]) -> bool:
     )
 
 
+_RANDOM = (
+    *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
+    *("Bernoulli", "Multinomial"),
+)
 _RULES_OPSET = 13
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
@@ -278,6 +282,13 @@ def refused(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     raise UnsupportedModelError
 
 
+def drawn_at_random(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
+    """Raises UnsupportedModelError: no build can be held against another."""
+    raise UnsupportedModelError("its numbers are random")
+
+
 def inserted(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for a place that is counted from the end of a sequence: TVM puts
     the tensor one place further."""
@@ -304,8 +315,12 @@ RewritingRule = Callable[[onnx.NodeProto, graph_view.GraphView], list[onnx.NodeP
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
+    "Scan": recurrent.scanned,
+    "Loop": recurrent.looped,
     "ConvTranspose": convolutions.transposed,
+    "Col2Im": convolutions.image_of_columns,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
+    **dict.fromkeys(_RANDOM, drawn_at_random),
     "Dropout": selections.kept_everything,
     "Expand": declared_shapes.expanded_to,
     "Tile": declared_shapes.tiled,

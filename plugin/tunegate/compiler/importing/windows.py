@@ -3,6 +3,7 @@ source positions are computed at run time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,10 @@ class _Window(NamedTuple):
 
 
 def sliced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Slice by inputs."""
+    """Rewrites Slice by inputs. Raises UnsupportedModelError for constant bounds that cross: TVM
+    rejects them."""
+    if _is_crossed(node, view):
+        raise UnsupportedModelError("its result is empty")
     window = _window(node, view, operands=(1, 2, 3, 4))
     count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None:
@@ -42,6 +46,23 @@ def sliced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
         value = _gather_clamped(new, value, places, axis, window.data.shape[axis])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
+
+
+def _is_crossed(node: onnx.NodeProto, view: graph_view.GraphView) -> bool:
+    """Returns whether an axis ends before it begins, as its steps go."""
+    data = view.type_of(node.input[0])
+    starts, ends, axes, steps = (
+        view.constant(graph_view.operand(node, place)) for place in (1, 2, 3, 4)
+    )
+    if data is None or starts is None or ends is None:
+        return False
+    axes = np.arange(starts.size) if axes is None else axes.ravel()
+    steps = np.ones(starts.size, int) if steps is None else steps.ravel()
+    for start, end, axis, step in zip(starts.ravel(), ends.ravel(), axes, steps, strict=False):
+        first, last, _ = slice(int(start), int(end), int(step)).indices(data.shape[int(axis)])
+        if (last - first) * int(step) < 0:
+            return True
+    return False
 
 
 def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -172,6 +193,33 @@ def transposed(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.No
     if any(rest >= _at(node, "strides", axis, 1) for axis, rest in enumerate(rests)):
         raise UnsupportedModelError("ConvTranspose to output_shape beyond its stride")
     return [_replace_pads(node, [*begins, *ends], rests)]
+
+
+def image_of_columns(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
+    """Rewrites Col2Im: a transposed convolution whose kernel puts each row of the columns in its
+    place of the block."""
+    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+    given = view.constant(graph_view.operand(node, 2))
+    if data is None or result is None or given is None or data.dtype.kind != "f":
+        return None
+    block, image = [int(each) for each in given], result.shape[2:]
+    pads = graph_view.attribute(node, "pads", [0] * 2 * len(block))
+    counts, rests = [], []
+    for axis, extent in enumerate(image):
+        stride, dilation = _at(node, "strides", axis, 1), _at(node, "dilations", axis, 1)
+        room = extent + pads[axis] + pads[axis + len(block)] - dilation * (block[axis] - 1) - 1
+        counts.append(room // stride + 1)
+        rests.append(room % stride)
+    new, size = graph_view.Replacement(node), math.prod(block)
+    columns = new.reshaped(node.input[0], [-1, size, *counts])
+    kernel = new.constant(np.eye(size).reshape(size, 1, *block), data.dtype)
+    options = {name: graph_view.attribute(node, name) for name in ("strides", "dilations")}
+    options = {name: value for name, value in options.items() if value}
+    images = new.add("ConvTranspose", [columns, kernel], pads=pads, output_padding=rests, **options)
+    new.reshaped(images, result.shape, to=node.output[0])
+    return new.nodes
 
 
 def _totals(
