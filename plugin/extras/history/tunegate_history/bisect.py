@@ -60,6 +60,7 @@ from tunegate_history.commands import BisectOptions
 
 _LONGEST = 400
 _SHORT_ID = 12
+_NO_TAIL_PERCENT = 1000.0
 _SHOWN = 3
 
 
@@ -204,8 +205,12 @@ class _Measuring:
         config = comparison_config(settings, name, shapes, [place])
         gate = config.gate
         if self._margin_percent:
+            # The median alone tells fast from slow, so nothing else is worth a launch.
             gate = msgspec.structs.replace(
-                gate, margin_percent=self._margin_percent, rare_launches=0.0
+                gate,
+                margin_percent=self._margin_percent,
+                tail_margin_percent=_NO_TAIL_PERCENT,
+                rare_launches=0.0,
             )
         targets = [each for each in config.targets if self._target in ("", each.name)]
         if not targets:
