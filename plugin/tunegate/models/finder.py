@@ -68,9 +68,10 @@ def find_models(
     those in `listed`. With a configuration only the models that it gates are read. Raises
     RevisionError."""
     git = GitProcess(repository)
-    models = model_paths(repository) if listed is None else listed
-    committed = {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
-    in_dvc = _kept_by_dvc(git, committed)
+    committed = _committed(git)
+    outputs = _outputs_of_stages(git, committed)
+    models = _model_paths(git, outputs) if listed is None else listed
+    in_dvc = {*_of_dvc_files(committed), *outputs}
     found = (
         _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
         for path in (models if config is None else selected(config, models))
@@ -81,19 +82,28 @@ def find_models(
 def model_paths(repository: Path) -> tuple[str, ...]:
     """Returns the paths of all models, sorted. Raises RevisionError."""
     git = GitProcess(repository)
+    return _model_paths(git, _outputs_of_stages(git, _committed(git)))
+
+
+def _model_paths(git: GitProcess, outputs: Collection[str]) -> tuple[str, ...]:
     listed = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    found = {*listed, *_kept_by_dvc(git, listed)}
+    found = {*listed, *_of_dvc_files(listed), *outputs}
     return tuple(sorted(path for path in found if path.casefold().endswith(_ENDING)))
 
 
-def _kept_by_dvc(git: GitProcess, listed: Collection[str]) -> set[str]:
-    """Returns the models with a DVC file of their own among these files, and what DVC keeps of the
-    commit here in other ways."""
-    found = {path.removesuffix(_DVC) for path in listed if path.endswith(_DVC)}
-    has_more = any(may_keep_directory(path) or is_lock(path) for path in listed)
-    if has_more and git.text("rev-parse", "--verify", "-q", "HEAD"):
-        found |= GitRepository(git.root).stage_outputs("HEAD").files.keys()
-    return found
+def _committed(git: GitProcess) -> set[str]:
+    return {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
+
+
+def _of_dvc_files(listed: Collection[str]) -> set[str]:
+    """Returns the models with a DVC file of their own among these files."""
+    return {path.removesuffix(_DVC) for path in listed if path.endswith(_DVC)}
+
+
+def _outputs_of_stages(git: GitProcess, committed: Collection[str]) -> Collection[str]:
+    """Returns what DVC keeps of the commit here in other ways."""
+    has_any = any(may_keep_directory(path) or is_lock(path) for path in committed)
+    return GitRepository(git.root).stage_outputs("HEAD").files.keys() if has_any else ()
 
 
 def _as_kept(model: FoundModel) -> FoundModel:

@@ -28,7 +28,7 @@ from tunegate.system.git import process as git_process
 from tunegate.system.git.checkout import changes_bytes, conversions, is_safe
 from tunegate.system.git.repository import GitRepository
 
-PATH = "models/big é.onnx"
+PATH = "models/big $é {0}.onnx"
 BODY = b"the real model" * 1000
 
 
@@ -84,7 +84,7 @@ def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
         content_at_head(project)
     assert str(raised.value) == (
         f"{PATH} at HEAD: only its Git LFS pointer is here, and git-lfs is not installed. "
-        f'Run: git lfs fetch origin HEAD --include="{PATH}"'
+        f"Run: git lfs fetch origin HEAD --include='{PATH}'"
     )
 
 
@@ -134,7 +134,7 @@ def test_a_checked_out_file_of_another_content_is_not_taken(project: Checkout) -
         content_at_head(project)
     assert str(raised.value) == (
         f"{PATH}: the working tree has 14 bytes, where the pointer says {len(BODY)}. "
-        f'Run: dvc pull --force "{PATH}.dvc"'
+        f"Run: dvc pull --force '{PATH}.dvc'"
     )
 
 
@@ -180,7 +180,7 @@ def test_other_bytes_from_git_lfs_are_an_error(
         content_at_head(project)
     assert str(raised.value) == (
         f"{PATH}: git lfs smudge has 10 bytes, where the pointer says {len(BODY)}. "
-        f'Run: git lfs fetch origin HEAD --include="{PATH}"'
+        f"Run: git lfs fetch origin HEAD --include='{PATH}'"
     )
 
 
@@ -209,7 +209,7 @@ def test_a_broken_dvc_file_is_said_to_be_one(project: Checkout) -> None:
     project.commit({f"{PATH}.dvc": b"outs: []"})
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
-    assert str(raised.value) == f'{PATH}.dvc: not a DVC file of this name. Run: dvc add "{PATH}"'
+    assert str(raised.value) == f"{PATH}.dvc: not a DVC file of this name. Run: dvc add '{PATH}'"
 
 
 def test_data_files_come_from_lfs_and_dvc_too(project: Checkout, tmp_path: Path) -> None:

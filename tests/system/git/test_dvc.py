@@ -91,7 +91,7 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
     project.commit({"dvc.lock": lock_of("models/enc.onnx", NEW)})
     repository = GitRepository(project.path)
     version = GitModelReader(repository).models("HEAD")["models/enc.onnx"]
-    with pytest.raises(ModelError, match=r'only its entry in dvc\.lock.*: dvc pull "models/enc'):
+    with pytest.raises(ModelError, match=r"only its entry in dvc\.lock.*: dvc pull models/enc"):
         repository.content(version)
 
 
@@ -262,7 +262,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
     }
     side = changes.models[0].base if missing == "base" else changes.models[0].head
     assert side is not None
-    ask = 'dvc pull "models"' if missing == "head" else f'checkout {side.revision} && dvc fetch "'
+    ask = "dvc pull models" if missing == "head" else f"checkout {side.revision} && dvc fetch "
     with pytest.raises(ModelError, match=f"its listing is not in the cache.*{ask}"):
         GitRepository(project.path).content(side)
 
@@ -292,7 +292,7 @@ def test_what_the_base_lacks_is_not_told_as_another_file_of_the_head(project: Ch
         repository.content(GitModelReader(repository).models(base)["models/enc.onnx"])
     assert str(raised.value) == (
         f"models/enc.onnx at {base[:12]}: only its .dvc file is here. Run: git checkout {base} "
-        '&& dvc fetch "models/enc.onnx.dvc" && git checkout -'
+        "&& dvc fetch models/enc.onnx.dvc && git checkout -"
     )
 
 

@@ -126,7 +126,7 @@ ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in ra
 def test_what_dvc_would_not_write_for_one_file_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ModelError) as raised:
         dvc_pointer(text.encode(), "m.onnx")
-    assert str(raised.value) == f'm.onnx.dvc: {problem}. Run: dvc add "m.onnx"'
+    assert str(raised.value) == f"m.onnx.dvc: {problem}. Run: dvc add m.onnx"
 
 
 # Which server git-lfs is sent to, by a git-lfs that writes down what git's settings say, and what
@@ -283,7 +283,7 @@ def test_the_command_of_the_message_fetches_what_the_base_lacks(
     base = job.git("rev-parse", "HEAD~1")
     said, _, command = str(raised.value).partition("Run: ")
     assert said.startswith(f"m.onnx at {base[:12]}: ")
-    assert command == f'git lfs fetch origin {base} --include="m.onnx"'
+    assert command == f"git lfs fetch origin {base} --include=m.onnx"
     (tmp_path / "out of reach").rename(of_lfs.path)
     job.git("lfs", "fetch", "origin", base, "--include=m.onnx")
     of_lfs.path.rename(tmp_path / "out of reach")

@@ -6,6 +6,7 @@ import hashlib
 import os
 import posixpath
 import re
+import shlex
 import shutil
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -72,20 +73,20 @@ def _copy_from_lfs(
     """Copies an LFS file. The advice names the revision: `git lfs pull` fetches the head's files,
     not the base's."""
     path, oid = version.path, pointer.digest
-    fetch = f'git lfs fetch {{}}origin {version.revision} --include="{path}"'
+    what = f"origin {version.revision} --include={shlex.quote(path)}"
     checked = _Checked(into, pointer)
     stored = opened_inside(_common_dir(git), f"lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}")
     if stored is not None:
         checked.copy(stored)
-        checked.require(f"{path}: the Git LFS store", fetch.format("--refetch "))
+        checked.require(f"{path}: the Git LFS store", f"git lfs fetch --refetch {what}")
         return
     problem = lfs_download(git, content, path, into=checked)
     if not problem and not _is_pointer(into):
-        checked.require(f"{path}: git lfs smudge", fetch.format(""))
+        checked.require(f"{path}: git lfs smudge", f"git lfs fetch {what}")
         return
     message = (
         f"{path} at {version.revision[:12]}: only its Git LFS pointer is here, and "
-        f"{problem or _NOT_HAD}. Run: {fetch.format('')}"
+        f"{problem or _NOT_HAD}. Run: git lfs fetch {what}"
     )
     raise ModelError(message)
 
@@ -130,11 +131,11 @@ def dvc_command(git: GitProcess, version: ModelVersion, tracked: str, pull: str 
     ask = ("rev-parse", "--verify", "-q")
     above = [str(each) for each in PurePosixPath(version.path).parents]
     place = next((d for d in above if git.text(*ask, f"{version.revision}:./{d}/.dvc")), ".")
-    dvc = "dvc" if place == "." else f'dvc --cd "{place}"'
-    named = posixpath.relpath(tracked, place)
+    dvc = "dvc" if place == "." else f"dvc --cd {shlex.quote(place)}"
+    named = shlex.quote(posixpath.relpath(tracked, place))
     if _is_checked_out(git, version):
-        return f'{dvc} {pull} "{named}"'
-    return f'git checkout {version.revision} && {dvc} fetch "{named}" && git checkout -'
+        return f"{dvc} {pull} {named}"
+    return f"git checkout {version.revision} && {dvc} fetch {named} && git checkout -"
 
 
 def _is_checked_out(git: GitProcess, version: ModelVersion) -> bool:
@@ -266,12 +267,12 @@ def dvc_pointer(content: bytes, path: str) -> ContentPointer:
     out = _output(content, path)
     md5 = out.get("md5")
     if isinstance(md5, str) and md5.endswith(".dir"):
-        message = f'{path}.dvc: of a directory, which is not read. Run: dvc add "{path}"'
+        message = f"{path}.dvc: of a directory, which is not read. Run: dvc add {shlex.quote(path)}"
         raise ModelError(message)
     kind, size = out.get("hash", "md5-text"), out.get("size")
     is_known = kind in {"md5", "md5-text"} and (size is None or isinstance(size, int))
     if not is_known or not isinstance(md5, str) or not _MD5.fullmatch(md5):
-        message = f'{path}.dvc: names no md5 of the file. Run: dvc add "{path}"'
+        message = f"{path}.dvc: names no md5 of the file. Run: dvc add {shlex.quote(path)}"
         raise ModelError(message)
     return ContentPointer(md5, size, "md5" if kind == "md5" else "md5-text")
 
@@ -283,7 +284,9 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError):
         parsed = None
     if isinstance(parsed, dict) and parsed.get("wdir", ".") not in _HERE:
-        message = f'{path}.dvc: its `wdir` leads to a file elsewhere. Run: dvc add "{path}"'
+        message = (
+            f"{path}.dvc: its `wdir` leads to a file elsewhere. Run: dvc add {shlex.quote(path)}"
+        )
         raise ModelError(message)
     outs = parsed.get("outs") if isinstance(parsed, dict) else None
     named = [
@@ -292,7 +295,7 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
         if isinstance(out, dict) and out.get("path") == PurePosixPath(path).name
     ]
     if len(named) != 1 or len(content) > MAX_DVC_BYTES:
-        message = f'{path}.dvc: not a DVC file of this name. Run: dvc add "{path}"'
+        message = f"{path}.dvc: not a DVC file of this name. Run: dvc add {shlex.quote(path)}"
         raise ModelError(message)
     return named[0]
 
