@@ -66,6 +66,11 @@ class NoOnnxError(ModelError):
     """A file is no ONNX file, or is cut short: no runtime reads it."""
 
 
+class UnreadModelError(ModelError):
+    """A model that may be valid and is not read: its text says what to change. To export it again
+    would help nobody."""
+
+
 class NotOfferedError(ModelError):
     """A model has no build in the numbers of a candidate, on this machine or at all: its text goes
     on after "does not offer" and the numbers."""

@@ -83,7 +83,8 @@ def test_a_readable_file_that_is_refused_says_why(workspace: Workspace) -> None:
     content = model_with_data("../outside.bin")
     (workspace.root / "models" / "odd.onnx").write_bytes(content)
     (_, odd) = find_models(workspace.root)
-    assert odd.note == "its external data file '../outside.bin' lies outside the model's directory"
+    why = "its external data file '../outside.bin' lies outside the model's directory"
+    assert odd.note == f"{why}: export it again"
     assert odd.is_broken
 
 

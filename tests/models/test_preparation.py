@@ -53,6 +53,20 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
         prepare(file, shapes={}, into=tmp_path / "p", path="models/m.onnx")
 
 
+def test_a_valid_model_that_is_not_read_says_what_to_change(tmp_path: Path) -> None:
+    """An export of it would have as many values, or lack the same data."""
+    wide, lone = one_node_model("Sum"), matmul_model()
+    wide.graph.node[0].input[:] = ["x"] * 20_001
+    onnx.external_data_helper.set_external_data(lone.graph.initializer[0], "w.bin")
+    lone.graph.initializer[0].ClearField("raw_data")
+    advice = {"split it into several nodes.": wide, "commit it, or pull it with Git LFS.": lone}
+    for end, made in advice.items():
+        with pytest.raises(ModelError) as caught:
+            prepare(save(made, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx")
+        assert str(caught.value).startswith("m.onnx: ")
+        assert str(caught.value).endswith(end)
+
+
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"models/m\.onnx: its file m\.onnx is missing"):
         prepare(tmp_path / "m.onnx", shapes={}, into=tmp_path / "p", path="models/m.onnx")

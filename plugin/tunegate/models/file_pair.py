@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from tunegate.artifacts.changes import ExternalFile, ModelVersion, Revisions
-from tunegate.errors import ModelError, RevisionError
+from tunegate.errors import ModelError, RevisionError, UnreadModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.regular_files import opened_inside
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
@@ -103,6 +103,8 @@ class FilePair:
     def _data_files(self, file: Path) -> tuple[str, ...]:
         try:
             return data_files(file.read_bytes())
+        except UnreadModelError as error:
+            raise ModelError(f"{file}: {error}.") from error
         except ModelError as error:
             message = f"{file}: {error}. Export it again."
             raise ModelError(message) from error

@@ -13,7 +13,7 @@ import onnx
 from tunegate.artifacts.changes import ModelInput
 from tunegate.artifacts.inputs import DrawnInput, InputRule
 from tunegate.config import Config
-from tunegate.errors import ModelError, NoOnnxError
+from tunegate.errors import ModelError, NoOnnxError, UnreadModelError
 from tunegate.models.graph import custom_operators
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, evidence_of
@@ -123,6 +123,7 @@ def _read_model(root: Path, path: str, *, is_committed: bool, with_guesses: bool
         model = parsed_model(body)
     except ModelError as error:
         note = "not a readable ONNX file" if isinstance(error, NoOnnxError) else str(error)
+        note += "" if isinstance(error, UnreadModelError) else ": export it again"
         return FoundModel(path=path, note=note, is_broken=True, is_committed=is_committed)
     return FoundModel(
         path=path,

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import onnx
 
-from tunegate.errors import ModelError, UnsupportedModelError
+from tunegate.errors import ModelError, UnreadModelError, UnsupportedModelError
 from tunegate.models.compilable import compilable
 from tunegate.models.graph import custom_operators
 from tunegate.models.model_inputs import made_of, model_input, real_inputs, stated_size
@@ -59,6 +59,8 @@ def _naming_model(model: Path, path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         message = f"{path}: its file {model.name} is missing. Commit it, or pull it with Git LFS."
         raise ModelError(message) from error
+    except UnreadModelError as error:
+        raise ModelError(f"{path}: {error}.") from error
     except Exception as error:
         problem = memory_problem(error)
         if problem:
@@ -192,7 +194,7 @@ def opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _D
         file = opened_inside(directory, name) if name else None
         if file is None:
             message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
-            raise ModelError(message)
+            raise UnreadModelError(message)
         found[name] = stack.enter_context(file)
     return found
 

@@ -17,7 +17,7 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 
-from tunegate.errors import ModelError, NoOnnxError
+from tunegate.errors import ModelError, NoOnnxError, UnreadModelError
 
 MAX_MODEL_BYTES = 2**31 - 1
 """The largest protobuf file in bytes. Larger tensors are in data files."""
@@ -86,7 +86,7 @@ def data_files(model: bytes) -> tuple[str, ...]:
     for a data file outside the model's directory.
     """
     if len(model) > MAX_MODEL_BYTES:
-        raise ModelError(too_large(len(model)))
+        raise UnreadModelError(too_large(len(model)))
     if not model:
         message = "an ONNX file without a graph"
         raise ModelError(message)
@@ -154,9 +154,9 @@ def _require_few_values(node: onnx.NodeProto) -> None:
     if values > _MAX_VALUES_OF_NODE:
         message = (
             f"a node {node.op_type[:100]} has {values:,} inputs or outputs, more than "
-            f"{_MAX_VALUES_OF_NODE:,}"
+            f"{_MAX_VALUES_OF_NODE:,}: split it into several nodes"
         )
-        raise ModelError(message)
+        raise UnreadModelError(message)
 
 
 def _require_few_nodes(model: onnx.ModelProto) -> None:
@@ -188,9 +188,9 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
     if nodes > _MAX_CALLED_NODES:
         message = (
             f"its functions call each other, and become more than {_MAX_CALLED_NODES:,} nodes "
-            "where each call is replaced by its function"
+            "where each call is replaced by its function: repeat them by a Loop, or call fewer"
         )
-        raise ModelError(message)
+        raise UnreadModelError(message)
 
 
 def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
@@ -274,7 +274,7 @@ def _has_external_data(data: bytes) -> bool:
     while inside:
         end, fields = inside[-1]
         if memory_bytes > most:
-            raise ModelError(_too_much(most, len(data)))
+            raise UnreadModelError(_too_much(most, len(data)))
         if position >= end:
             _require(position == end)
             inside.pop()
@@ -346,7 +346,7 @@ def _require(is_so: bool) -> None:
 def _require_short(length: int) -> None:
     if length > _MAX_NAME_BYTES:
         message = f"it has a name of {length:,} bytes; the longest may have {_MAX_NAME_BYTES:,}"
-        raise ModelError(message)
+        raise UnreadModelError(message)
 
 
 def _too_much(most: int, size_bytes: int) -> str:

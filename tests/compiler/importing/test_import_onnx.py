@@ -397,6 +397,16 @@ def test_nodes_that_are_out_of_order_are_sorted() -> None:
     assert list(graph.node) == nodes
 
 
+def test_a_body_may_call_its_own_values_as_the_graph_calls_others() -> None:
+    """A Scan whose state has the name of the Scan's own output reads itself no more than others."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
+    body = helper.make_graph([helper.make_node("Add", ["y", "late"], ["x"])], "b", [y], [x])
+    scan = helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)
+    graph = onnx.GraphProto(node=[scan, helper.make_node("Neg", ["x"], ["late"])])
+    sort_nodes(graph)
+    assert [node.op_type for node in graph.node] == ["Neg", "Scan"]
+
+
 def test_one_axis_may_be_a_scalar() -> None:
     feed = {"x": DATA}
     node = helper.make_node("Unsqueeze", ["x", "axis"], ["y"])

@@ -318,7 +318,7 @@ def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
 
 def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
     broken = tuple(
-        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}. Export it again.")
+        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}.")
         for model in models
         if model.is_broken
     )

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 
 from tunegate.models.graph import STANDARD_DOMAINS, operator_of
 from tunegate.models.kernel_digest import without_weights
+from tunegate.system.onnx_scan import bodies_of
 
 _MANY = 4096
 """A constant with more elements is a weight: no shape depends on it."""
@@ -90,10 +91,14 @@ def sort_nodes(graph: onnx.GraphProto) -> None:
 
 
 def _reads(node: onnx.NodeProto) -> Iterable[str]:
-    """Yields what a node and its branches read."""
+    """Yields what a node and its bodies read of the graph around it. A body may call its own values
+    by names of that graph, and ONNX Runtime goes by the nearest."""
     yield from node.input
-    for inner in (inner for each in node.attribute for inner in each.g.node):
-        yield from _reads(inner)
+    for body in bodies_of(node):
+        made = (name for inner in body.node for name in inner.output)
+        own = {each.name for each in (*body.input, *body.initializer)}.union(made)
+        read = {name for inner in body.node for name in _reads(inner)}
+        yield from read.union(value.name for value in body.output) - own
 
 
 def operand(node: onnx.NodeProto, place: int) -> str:

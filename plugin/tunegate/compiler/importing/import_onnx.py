@@ -58,8 +58,8 @@ def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
     """Returns the imported model. Raises UnsupportedModelError, which names the operator and its
     node where an operator is the reason."""
     proto = onnx.load(prepared.optimized)
-    sort_nodes(proto.graph)
     with _naming_model(proto, path):
+        sort_nodes(proto.graph)
         rewritten = importable(proto)
         return ImportedModel(proto, imported(rewritten), path, _names_of(rewritten, proto))
 

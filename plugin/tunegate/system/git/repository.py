@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal
 
 from tunegate.artifacts.changes import ModelVersion
-from tunegate.errors import ConfigError, ModelError, RevisionError
+from tunegate.errors import ConfigError, ModelError, RevisionError, UnreadModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git import checkout, dvc
 from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command
@@ -261,6 +261,8 @@ class GitRepository(GitEvents):
     def _data_files(self, version: ModelVersion, body: bytes) -> tuple[str, ...]:
         try:
             return data_files(body)
+        except UnreadModelError as error:
+            raise ModelError(f"{version.path}: {error}.") from error
         except ModelError as error:
             message = f"{version.path}: {error}. Export it again."
             raise ModelError(message) from error
