@@ -426,3 +426,14 @@ class NoCounter:
 
 
 NO_COUNTER = NoCounter()
+
+
+class Programs(NamedTuple):
+    """The modules of a compiler that run as child processes: the engine knows their protocol, never
+    their insides. `searcher` answers the requests of a search in `tune/protocol.py`, `worker`
+    builds and times a `Measure`. `gpu_variables` returns the variables of children that choose
+    kernels for the first visible GPU."""
+
+    searcher: str
+    worker: str
+    gpu_variables: Callable[[], Mapping[str, str]]

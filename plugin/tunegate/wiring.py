@@ -36,7 +36,6 @@ from tunegate.system.output.artifact_file import BuildDirectories
 from tunegate.system.output.directory import OutputDirectory
 from tunegate.system.progress.shown_progress import paced_progress
 from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, RunContext, Tools
-from tunegate.tune.programs import Programs
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Provenance
 
@@ -274,7 +273,7 @@ def _origin(installed: registry.Installed, subject: Subject, context: RunContext
 
 
 def _tuner(
-    programs: Programs,
+    programs: ports.Programs,
     origin: RecordOrigin,
     subject: Subject,
     context: RunContext,

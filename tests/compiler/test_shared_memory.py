@@ -30,7 +30,7 @@ from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.tune.programs import SHARED_MEMORY
+from tunegate.tune.gpu_analysis import SHARED_MEMORY
 SIZE = 256
 a, b = (te.placeholder((SIZE, SIZE), name=name) for name in "ab")
 k = te.reduce_axis((0, SIZE), name="k")

@@ -37,7 +37,7 @@ from tunegate.runtimes.tvm.runtime import PROGRAMS, gpu_variables
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.nvidia.nvml import state_of
-from tunegate.tune.programs import SHARED_MEMORY
+from tunegate.tune.gpu_analysis import SHARED_MEMORY
 from tunegate.tune.protocol import Measure, Placement
 from tunegate.tune.tuner import EngineTuner
 from tunegate_cache.format.records import Miss, Provenance, TuningRecord

@@ -23,7 +23,7 @@ from tvm.s_tir import SBlock, Schedule
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.cuda_text import compile_texts_briefly
-from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY
+from tunegate.tune.gpu_analysis import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 _SPARE_BYTES = 1024
 """Bytes left free: TVM aligns arrays, and its sums over threads have small static ones."""
@@ -32,12 +32,15 @@ _SHARED, _DYNAMIC = "shared", "shared.dyn"
 _THREADS = 256
 
 
+def shared_bytes(target: Any) -> int:
+    """Returns what a block may use on this target."""
+    return int(target.attrs.get(_LIMIT, USUAL_SHARED_MEMORY))
+
+
 def with_more_memory(target: Any) -> Any | None:
     """Returns the target with what a block may use here, where that is more than it says."""
     usable = int(os.environ.get(SHARED_MEMORY, "0"))
-    if str(target.kind.name) != "cuda" or usable <= int(
-        target.attrs.get(_LIMIT, USUAL_SHARED_MEMORY)
-    ):
+    if str(target.kind.name) != "cuda" or usable <= shared_bytes(target):
         return None
     return tvm.target.Target({**dict(target.export()), _LIMIT: usable})
 

@@ -36,6 +36,14 @@ def tvm_target(config: TargetConfig) -> ResolvedTarget:
     return ResolvedTarget(target, attributes, target_key(attributes).digest)
 
 
+def multiprocessors(arch: str) -> int:
+    """Returns those of the first device, 0 where there is none of this architecture."""
+    device = tvm.cuda()
+    if not device.exist or arch != "sm_" + str(device.compute_version).replace(".", ""):
+        return 0
+    return int(device.multi_processor_count)
+
+
 def threads_of(target: Any) -> int:
     """Returns the threads of code for TVM's target."""
     return int(target.attrs.get("num-cores", 1))

@@ -13,10 +13,9 @@ from typing import Any, Literal, Protocol
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
-from tunegate.ports import Compiler
+from tunegate.ports import Compiler, Programs
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.programs import Programs
 from tunegate_cache.format.records import Toolchain
 
 Feed = Mapping[str, Any]

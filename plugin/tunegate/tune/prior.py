@@ -11,11 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
+from tunegate.tune.gpu_analysis import GpuKernel
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate_cache.format.decompression import decompress
 
@@ -31,12 +32,13 @@ class VectorRegisters(msgspec.Struct, frozen=True):
 class Sketch(msgspec.Struct, frozen=True):
     """The part of a template that is the same for any task; `variant` is that of the workload.
     Without a loop nest it predicts nothing. A step of the innermost loop computes `lanes` numbers,
-    in the target's `registers`."""
+    in the target's `registers`. `kernel` is known of sums that a GPU computes."""
 
     variant: str
     nest: LoopNest | None
     lanes: int = 1
     registers: VectorRegisters = VectorRegisters()
+    kernel: GpuKernel | None = None
 
 
 class TaskExperience(msgspec.Struct, frozen=True):
@@ -163,6 +165,14 @@ class _Fitted(NamedTuple):
     mean: float
     least: np.ndarray
     most: np.ndarray
+
+
+class Expectation(Protocol):
+    """What is expected of samples before a task has results of its own."""
+
+    def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        """Returns the expected ratios, best time / time, up to a factor: (n,) floats."""
+        ...
 
 
 class Prior:

@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from tunegate.tune.gpu_analysis import Analysis, analysis_of
 from tunegate.tune.loop_nest import Decided, LoopNest
-from tunegate.tune.prior import Sketch, innermost, nest_columns
+from tunegate.tune.prior import NEST_COLUMNS, Sketch, innermost, nest_columns
 from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
 
@@ -166,8 +167,9 @@ _LEVELS = 4
 
 class SampleFeatures:
     """First the columns that mean the same for every task (the loop nest that the decisions make),
-    then those of one task: its template, the logarithm of every tile factor, the other decisions by
-    rank, and for loops of each depth the volume of all tiles at each level."""
+    on a GPU the share of its peak by analysis, then those of one task: its template, the logarithm
+    of every tile factor, the other decisions by rank, and for loops of each depth the volume of all
+    tiles at each level."""
 
     def __init__(
         self,
@@ -178,9 +180,25 @@ class SampleFeatures:
         self._numbers = {digest: number for number, digest in enumerate(sorted(templates))}
         widths = [sum(s.n for s in sampling) for sampling in templates.values()]
         self._width = max(widths, default=0)
+        self._is_of_gpu = any(each.kernel is not None for each in sketches.values())
+        self._analyses = {d: analysis_of(each.nest, each.kernel) for d, each in sketches.items()}
+
+    @property
+    def analysis(self) -> Analysis | None:
+        """The expectation of candidates by analysis, None where a template has no tiles that it can
+        tell of, or has tensor cores, which it does not know."""
+        nests = [each.nest for each in self._sketches.values()]
+        if any(nest is not None and nest.is_of_warps for nest in nests):
+            return None
+        return Analysis(NEST_COLUMNS) if any(self._analyses.values()) else None
 
     def of(self, sample: ScheduleSample) -> list[float]:
-        return nest_columns(self._sketches[sample.template], _decided(sample)) + self._own(sample)
+        sketch, decided = self._sketches[sample.template], _decided(sample)
+        columns = nest_columns(sketch, decided)
+        if self._is_of_gpu:
+            analysis = self._analyses[sample.template]
+            columns.append(math.nan if analysis is None else analysis.share(decided))
+        return columns + self._own(sample)
 
     def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
         """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
@@ -188,8 +206,13 @@ class SampleFeatures:
 
     def is_hopeless(self, sample: ScheduleSample, kind: str) -> bool:
         """Returns whether a sample is not worth compiling for a target of this kind."""
-        rejects = exceeds_a_gpu if kind == "cuda" else is_bloated
-        return rejects(self._sketches[sample.template].nest, _decided(sample))
+        decided, nest = _decided(sample), self._sketches[sample.template].nest
+        if kind != "cuda":
+            return is_bloated(nest, decided)
+        analysis = self._analyses[sample.template]
+        return exceeds_a_gpu(nest, decided) or (
+            analysis is not None and analysis.share(decided) == 0.0
+        )
 
     def _own(self, sample: ScheduleSample) -> list[float]:
         sampling = self._templates[sample.template]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunegate.tune.candidate_filter import MIN_CORRELATION, MIN_EVIDENCE, rank_correlation
-from tunegate.tune.prior import BoostedTrees, Prior
+from tunegate.tune.prior import BoostedTrees, Expectation
 from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 
 _ENOUGH_TO_DOUBT = 2 * MIN_EVIDENCE
@@ -54,7 +54,7 @@ class Surrogate:
     contradict it.
     """
 
-    def __init__(self, prior: Prior | None = None) -> None:
+    def __init__(self, prior: Expectation | None = None) -> None:
         self.prior = prior
         self._rows: list[list[float]] = []
         self._milliseconds: list[float | None] = []
@@ -86,7 +86,7 @@ class Surrogate:
         correct = _correction(known)
         return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
-    def _is_credible(self, prior: Prior, labels: np.ndarray) -> bool:
+    def _is_credible(self, prior: Expectation, labels: np.ndarray) -> bool:
         """Returns whether the prior may go on where the task's own trees know nothing. Its picks
         are alike, so a few of them tell little about its ranks; more of them include some that it
         would have rejected."""
@@ -139,6 +139,8 @@ POOL = 512
 save in time (docs/benchmarks, "How many samples a batch is chosen from")."""
 GOOD = 12
 """The number of schedules that are changed and crossed."""
+_MORE_DRAWS = 3
+"""Pools drawn besides for a GPU: of a product's random tiles one in fifty fits its limits."""
 _GENERATIONS = 2
 """The number of pools bred from the best of the pool before."""
 
@@ -155,7 +157,13 @@ class SamplePools:
     ) -> tuple[list[ScheduleSample], bool]:
         """Returns a pool without seen samples, and whether the space is exhausted."""
         pool = self._samples.pool(good, POOL)
-        return self._worth_compiling(pool, seen), len(pool) < POOL
+        found = dict.fromkeys(self._worth_compiling(pool, seen))
+        for _ in range(_MORE_DRAWS if self._kind == "cuda" else 0):
+            if len(pool) < POOL or len(found) >= POOL:
+                break
+            pool = self._samples.pool(good, POOL)
+            found |= dict.fromkeys(self._worth_compiling(pool, seen))
+        return list(found), len(pool) < POOL
 
     def bred(
         self,

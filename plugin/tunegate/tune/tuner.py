@@ -18,12 +18,11 @@ from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.known_extras import GROUPS
-from tunegate.ports import Clock, Publish, Tuner
+from tunegate.ports import Clock, Programs, Publish, Tuner
 from tunegate.system.clock import derived
 from tunegate.system.nvidia.nvml import busy_meter
 from tunegate.system.nvidia.session import gpus_of, held_together, prepared
 from tunegate.tune.batches import BudgetMeter
-from tunegate.tune.programs import Programs
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, ignore
 from tunegate.tune.task_history import TaskHistory

@@ -139,7 +139,10 @@ def test_samples_that_a_gpu_cannot_run_are_never_proposed_and_learned_from() -> 
         }
     )
     mine = search(gpu, 512)
-    mine.learn(results(mine.propose(8, ()).candidates))
+    first = mine.propose(8, ()).candidates
+    assert sum(candidate.reason == "predicted" for candidate in first) >= 6, "by analysis"
+    assert all(0 < each.expected < 1 for each in first if each.expected is not None)
+    mine.learn(results(first))
     later = mine.propose(8, ()).candidates
     mine.learn(results(later))
     assert len(later) >= 4

@@ -19,7 +19,7 @@ from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.tune.compiler_protocol import BuildModel
-from tunegate.tune.prior import Prior, prior_of
+from tunegate.tune.prior import Expectation, Prior, prior_of
 from tunegate.tune.protocol import Schedule
 from tunegate.tune.samples import SampleFeatures, SampleSpace, ScheduleSample
 from tunegate.tune.surrogate import SamplePools
@@ -308,7 +308,7 @@ def _replay_variants(
     return found
 
 
-def expectation(features: SampleFeatures, prior: Prior | None) -> Expect | None:
+def expectation(features: SampleFeatures, prior: Expectation | None) -> Expect | None:
     if prior is None:
         return None
 

@@ -62,7 +62,7 @@ class TaskSearch:
         sketches = self.space.sketches()
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
-        self._surrogate = Surrogate(prior if is_known else None)
+        self._surrogate = Surrogate((self._features.analysis or prior) if is_known else None)
         self._pools = SamplePools(samples, self._features, str(target.kind.name))
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}

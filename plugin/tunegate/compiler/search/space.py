@@ -15,14 +15,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 import tvm
+from tvm import sym
+from tvm.ir.expr import TensorLoad
+from tvm.s_tir import SBlockRealize
 from tvm.s_tir import meta_schedule as ms
+from tvm.tirx import IntImm
+from tvm_ffi import structural_walk
 
 from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, AlgorithmVariant, variants_of
 from tunegate.compiler.schedules.grouped_convolutions import keep_vectors
 from tunegate.compiler.search.workload import Workload
-from tunegate.compiler.shared_memory import use_dynamic_arrays, with_more_memory
-from tunegate.compiler.targets import vector_registers
+from tunegate.compiler.shared_memory import shared_bytes, use_dynamic_arrays, with_more_memory
+from tunegate.compiler.targets import multiprocessors, vector_registers
+from tunegate.tune.gpu_analysis import Card, GpuKernel, Operand, card_of
 from tunegate.tune.loop_nest import nest_of
 from tunegate.tune.prior import Sketch
 from tunegate.tune.protocol import Schedule
@@ -56,6 +62,10 @@ class DesignSpace:
 
     def __init__(self, workload: Workload, target: Any, seed: int = 1) -> None:
         self._registers = vector_registers(target)
+        is_gpu = str(target.kind.name) == "cuda"
+        arch = str(target.attrs.get("arch", ""))
+        self._card = card_of(arch, multiprocessors(arch)) if is_gpu else None
+        self._shared_bytes = shared_bytes(with_more_memory(target) or target)
         self.templates: dict[str, Template] = {}
         self.pure_kinds: set[str] = set()
         self._examples: dict[str, Any] = {}
@@ -131,7 +141,11 @@ class DesignSpace:
         """Returns the sketch of each template: what it shares with those of other tasks."""
         return {
             digest: Sketch(
-                each.variant.name, nest_of(each.signature), each.variant.lanes, self._registers
+                each.variant.name,
+                nest_of(each.signature),
+                each.variant.lanes,
+                self._registers,
+                None if self._card is None else _kernel(each, self._card, self._shared_bytes),
             )
             for digest, each in self.templates.items()
         }
@@ -350,3 +364,54 @@ def _rename(value: Any, variables: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {name: _rename(part, variables) for name, part in value.items()}
     return value
+
+
+# What the tiled sum of a sketch reads, as the analysis of a GPU needs it.
+
+_TILED = "meta_schedule.tiling_structure"
+
+
+def _kernel(template: Template, card: Card, shared: int) -> GpuKernel | None:
+    """Returns the operands of the block that the sketch tiles, None if there is none, or if an
+    index is not a sum of the block's loops."""
+    name = _tiled_block(template.instructions)
+    realized: list[Any] = []
+    structural_walk(template.variant.module["main"].body, [(SBlockRealize, realized.append)])
+    found = [each for each in realized if each.block.name_hint == name]
+    if len(found) != 1:
+        return None
+    block = found[0].block
+    loads: list[Any] = []
+    structural_walk(block.body, [(TensorLoad, loads.append)])
+    operands = []
+    for read in block.reads:
+        own = [load for load in loads if load.source.same_as(read.source)]
+        operand = _operand(own[0], block) if len(own) == 1 else None
+        if operand is None:
+            return None
+        operands.append(operand)
+    return GpuKernel(tuple(operands), card, shared)
+
+
+def _tiled_block(instructions: Sequence[Any]) -> str:
+    names = {}
+    for instruction in instructions:
+        kind = str(instruction.kind.name)
+        if kind == _NAMES_A_BLOCK:
+            names[instruction.outputs[0]] = str(instruction.attrs[0])
+        if kind == "Annotate" and str(instruction.attrs[0]) == _TILED:
+            return names.get(instruction.inputs[0], "")
+    return ""
+
+
+def _operand(load: Any, block: Any) -> Operand | None:
+    variables = [each.var for each in block.iter_vars]
+    dimensions = []
+    for index in load.indices:
+        # The multiples of each variable, then the rest; nothing where the index is not linear.
+        multiples = list(sym.detect_linear_equation(index, variables))
+        if not multiples or not all(isinstance(each, IntImm) for each in multiples[:-1]):
+            return None
+        strides = [abs(int(each)) for each in multiples[:-1]]
+        dimensions.append(tuple((axis, s) for axis, s in enumerate(strides) if s))
+    return Operand(tvm.runtime.DataType(str(load.source.dtype)).itemsize, tuple(dimensions))

@@ -17,7 +17,7 @@ from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.processes import interpreter
-from tunegate.tune.programs import SHARED_MEMORY, USUAL_SHARED_MEMORY
+from tunegate.tune.gpu_analysis import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 
 def compiler_checks() -> Iterator[HealthCheck]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tunegate.artifacts.candidates import PRECISION, RuntimeName
 from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
+from tunegate.ports import Programs
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import installed_version
@@ -16,7 +17,7 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import variables_for, visible_gpus
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.processes import interpreter
-from tunegate.tune.programs import SHARED_MEMORY, Programs
+from tunegate.tune.gpu_analysis import SHARED_MEMORY
 from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.
