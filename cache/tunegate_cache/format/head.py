@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -15,6 +16,9 @@ from tunegate_cache.format.signing import Signature, Signer, TrustedKeys
 _VERSION = 1
 _DAY_SECONDS = 24 * 3600
 _KEPT_DAYS = 30
+_Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Whoever may write a zone chooses its numbers; a larger one could not be written again."""
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class CorruptHeadError(Exception):
@@ -28,10 +32,10 @@ class LaterHeadError(CorruptHeadError):
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The snapshot that a pinned build reads: an index and the packs it points into."""
 
-    version: int
-    index: str
-    packs: tuple[str, ...]
-    at: int
+    version: _Number
+    index: _Digest
+    packs: tuple[_Digest, ...]
+    at: _Number
 
 
 class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
@@ -39,7 +43,7 @@ class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
     died, lost its race, or was followed by others."""
 
     name: str
-    since: int
+    since: _Number
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +55,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     v: int = _VERSION
-    version: int
+    version: _Number
     parent: str
     snapshot: Snapshot
-    archives: tuple[str, ...]
+    archives: tuple[_Digest, ...]
     covers: tuple[str, ...]
     revoked: tuple[Revocation, ...] = ()
     kept: tuple[Snapshot, ...] = ()
@@ -66,6 +70,12 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
             yield group.content("idx", snapshot.index)
             yield from (group.content("pack", pack) for pack in snapshot.packs)
         yield from (group.content("cold", archive) for archive in self.archives)
+
+
+class _Versioned(msgspec.Struct, frozen=True):
+    """All that is read of a HEAD before its version is known."""
+
+    v: int = _VERSION
 
 
 class _Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -89,12 +99,13 @@ def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
     try:
         envelope = msgspec.json.decode(body, type=_Signed)
         text = bytes(envelope.head)
-        head = msgspec.json.decode(text, type=Head)
+        is_later = msgspec.json.decode(text, type=_Versioned).v > _VERSION
+        head = None if is_later else msgspec.json.decode(text, type=Head)
         signature = Signature(envelope.key, bytes.fromhex(envelope.signature))
     except (*NOT_JSON, ValueError) as error:
         message = "HEAD cannot be read"
         raise CorruptHeadError(message) from error
-    if head.v > _VERSION:
+    if head is None:
         message = "HEAD is of a later version: update tunegate"
         raise LaterHeadError(message)
     if not keys.accepts(group.zone, group.head, hashlib.sha256(text).hexdigest(), signature):

@@ -17,6 +17,8 @@ from tunegate_cache.format.records import WorkloadShape
 _LEVEL = 9
 _VERSION = 1
 _MAX_BYTES = 256 * 1024 * 1024
+_MAX_PLACE = 2**40
+"""The most bytes of a pack before a block, and of a block: a file system takes no larger place."""
 
 
 class CorruptIndexError(Exception):
@@ -95,10 +97,12 @@ def skeletons(
 def _is_consistent(index: SnapshotIndex) -> bool:
     return (
         all(0 <= block.pack < len(index.packs) for block in index.blocks)
-        and all(block.start >= 0 and block.size >= 0 for block in index.blocks)
+        and all(
+            0 <= each <= _MAX_PLACE for block in index.blocks for each in (block.start, block.size)
+        )
         and all(0 <= row.block < len(index.blocks) for row in index.rows)
         and all(
-            0 <= member.row < len(index.rows)
+            0 <= member.row < len(index.rows) and all(extent > 0 for extent in member.extents)
             for members in index.skeletons.values()
             for member in members
         )

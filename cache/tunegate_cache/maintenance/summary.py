@@ -37,10 +37,10 @@ class GroupSummary(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-def summary(store: ObjectStore) -> tuple[GroupSummary, ...]:
-    """Reads snapshots, archive directories, and the segments beside them, whatever their
+def summary(store: ObjectStore, group: Group) -> GroupSummary:
+    """Reads the snapshot, archive directories, and the segments beside them, whatever their
     signatures. Raises StoreUnavailableError."""
-    return tuple(_Count(store, group).summary() for group in group_state.groups(store))
+    return _Count(store, group).summary()
 
 
 class _Count:

@@ -25,10 +25,11 @@ from tunegate_cache.maintenance.history import (
     write_lines,
 )
 from tunegate_cache.maintenance.summary import GroupSummary, summary
+from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3, S3Store
-from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
+from tunegate_cache.stores.store import ObjectStore
 
 
 @pytest.fixture
@@ -261,7 +262,7 @@ def test_records_are_counted_by_zone_and_target() -> None:
     size += put(store, "main", make_record("a"), make_record("a"), named=hexdigest("x"))
     put(store, "dev/me", make_record("a"))
     store.write("ms1/z/main/g/other/HEAD", b"{}")
-    dev, main = summary(store)
+    dev, main = (summary(store, group) for group in group_state.groups(store))
     assert (dev.zone, dev.records) == ("dev/me", 1)
     assert main == GroupSummary(
         zone="main",
@@ -277,20 +278,6 @@ def test_records_are_counted_by_zone_and_target() -> None:
         corrupt=1,
         size_bytes=size,
     )
-
-
-def test_an_empty_store_holds_nothing() -> None:
-    assert summary(MemoryStore()) == ()
-
-
-class SilentStore(MemoryStore):
-    def names(self, prefix: str) -> list[str]:
-        raise StoreUnavailableError("s3://b: ConnectTimeoutError")
-
-
-def test_a_store_that_does_not_answer_is_an_error() -> None:
-    with pytest.raises(StoreUnavailableError):
-        summary(SilentStore())
 
 
 PRICES = S3.usd_per_1000_requests or {}

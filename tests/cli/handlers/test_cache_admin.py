@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.handlers.cache_shell import Shell
 from tests.support.compacted_place import MAIN
-from tests.support.tuning_records import make_key, make_shape
+from tests.support.tuning_records import TARGET, make_key, make_shape
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
 from tunegate.system.cache.shared_cache import VARIABLE, SharedCache
+from tunegate_cache.format.names import group_of
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.store import StoreUnavailableError
+from tunegate_cache.stores.store import MAX_OBJECT_BYTES, StoreUnavailableError
 
 
 @pytest.fixture
@@ -81,6 +84,42 @@ def test_a_zone_that_is_named_is_the_only_one_compacted(shell: Shell) -> None:
     shell.publish("a", zone="dev/me")
     groups = shell.cache("compact", "--zone", "dev/me")["groups"]
     assert [group["group"]["zone"] for group in groups] == ["dev/me"]
+
+
+SNAPSHOT = {"version": 1, "index": "0" * 64, "packs": [], "at": 1}
+HEAD = {"version": 1, "parent": "", "snapshot": SNAPSHOT, "archives": [], "covers": []}
+
+
+@pytest.mark.parametrize(
+    ("hostile", "codes"),
+    [
+        (None, (4, 4, 4, 0)),  # a segment that is too large to be read
+        ({"version": 2**64 - 1}, (0, 0, 0, 0)),
+        ({"snapshot": {**SNAPSHOT, "at": 2**70}}, (0, 0, 0, 0)),
+        ({"archives": ["../../../../../main/g/x"]}, (0, 0, 0, 0)),
+        ({"snapshot": {**SNAPSHOT, "index": "../../x"}}, (0, 0, 0, 0)),
+    ],
+)
+def test_the_zone_of_a_pull_request_stops_no_work_on_the_others(
+    shell: Shell, hostile: dict[str, object] | None, codes: tuple[int, ...]
+) -> None:
+    for zone in ("main", "pr/o/r/7", "rel"):
+        shell.publish("a", zone=zone)
+    theirs, rel = (Path(shell.url) / group_of(z, TARGET).prefix for z in ("pr/o/r/7", "rel"))
+    if hostile is None:
+        os.truncate(next((theirs / "seg").iterdir()), MAX_OBJECT_BYTES + 1)
+    else:
+        (theirs / "HEAD").write_text(json.dumps({"head": {**HEAD, **hostile}}))
+    stats, revoked, compacted, collected = codes
+    zones = [each["zone"] for each in shell.cache("stats", code=stats)["contents"]]
+    assert {"main", "rel"} <= set(zones)
+    shell.cache("revoke", "--of-repository", "o/r", code=revoked)
+    assert (rel / "HEAD").exists()
+    shell.publish("b", zone="rel")
+    done = shell.cache("compact", code=compacted)["groups"]
+    assert [each["segments"] for each in done if each["group"]["zone"] == "rel"] == [1]
+    assert len(shell.cache("gc", code=collected)["groups"]) == 3
+    assert bool(shell.cache("fsck", code=compacted)["unread"]) == (hostile is None)
 
 
 def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path: Path) -> None:

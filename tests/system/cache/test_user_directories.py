@@ -7,7 +7,12 @@ import pytest
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
-from tunegate.system.cache.shared_cache import cache_directory, cache_home, state_home
+from tunegate.system.cache.shared_cache import (
+    cache_directory,
+    cache_home,
+    open_shared_store,
+    state_home,
+)
 
 
 def test_without_variables_everything_is_where_it_was() -> None:
@@ -75,3 +80,20 @@ def test_a_link_of_the_checkout_is_refused(project: Checkout, tmp_path: Path, ur
     (project.path / "cache").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="cache is a symbolic link"):
         cache_directory(url, project.path)
+
+
+@pytest.mark.parametrize(
+    "name", ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH"]
+)
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_settings_of_s3_that_were_committed_are_refused(
+    project: Checkout, monkeypatch: pytest.MonkeyPatch, name: str, is_relative: bool
+) -> None:
+    """They name a program to run and a server that gets the job's credentials."""
+    config = CacheConfig(url="s3://bucket/prefix")
+    monkeypatch.chdir(project.path)
+    monkeypatch.setenv(name, "aws/config" if is_relative else str(project.path / "aws" / "config"))
+    open_shared_store(config, root=project.path)
+    project.commit({"aws/config": b"[default]\ncredential_process = ./evil\n"})
+    with pytest.raises(ConfigError, match=f"{name}: .*aws/config: git tracks it"):
+        open_shared_store(config, root=project.path)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -21,6 +22,8 @@ from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
 
+_T = TypeVar("_T")
+
 
 class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
     """`root` is the repository's, or the working directory without a repository."""
@@ -33,6 +36,24 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
 
     def groups(self, zone: str | None) -> tuple[Group, ...]:
         return group_state.groups(self.store, zone)
+
+    def of_each_group(
+        self, zone: str | None, work: Callable[[Group], _T]
+    ) -> tuple[tuple[_T, ...], tuple[str, ...]]:
+        """Returns the results for the groups, and a line for each group that cannot be read: a pull
+        request may write its zone, and must not stop the work on others. Raises
+        StoreUnavailableError if no group can be read."""
+        done: list[_T] = []
+        unread: dict[Group, StoreUnavailableError] = {}
+        for group in self.groups(zone):
+            try:
+                done.append(work(group))
+            except StoreUnavailableError as error:
+                unread[group] = error
+        if unread and not done:
+            raise next(iter(unread.values()))
+        lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
+        return tuple(done), tuple(lines)
 
     def compactor(self, group: Group) -> Compactor:
         return Compactor(

@@ -54,7 +54,7 @@ def run_doctor(options: CacheDoctorOptions) -> int:
 def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     config = admin.config
     try:
-        held = summary(admin.store)
+        held, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
     except StoreUnavailableError as error:
         return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin, error))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
@@ -64,6 +64,7 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
             "reads", ok=True, detail=f"{plural(records, 'record')} in {plural(len(held), 'group')}"
         )
     ]
+    checks += [HealthCheck("group", ok=False, detail=line) for line in unread]
     checks.append(HealthCheck("zones", ok=True, detail=f"writes {config.zone}, reads {zones}"))
     steps: list[str] = []
     if config.mode == "rw":

@@ -13,7 +13,7 @@ from tunegate.cli.commands.cache import StatsOptions
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
-from tunegate.errors import PASS
+from tunegate.errors import PASS, UNFIT
 from tunegate.report.escape import visible
 from tunegate.report.history import cost_sum
 from tunegate.report.units import duration, money, share
@@ -37,6 +37,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     location: str
     contents: tuple[GroupSummary, ...]
+    unread: tuple[str, ...] = ()
     targets: dict[str, str]
     used: CostSum
 
@@ -47,11 +48,12 @@ def run(options: StatsOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        contents = summary(admin.store)
+        contents, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
         entries = read_history(admin.store, admin.config.zone, _RUNS).entries
     found = Statistics(
         location=admin.config.url,
         contents=contents,
+        unread=unread,
         targets=target_names(contents, entries),
         used=cost_sum("", entries),
     )
@@ -59,7 +61,7 @@ def run(options: StatsOptions) -> int:
         write_json(found)
     else:
         _show(found, admin.config.zone)
-    return PASS
+    return UNFIT if unread else PASS
 
 
 def target_names(
@@ -121,7 +123,8 @@ def _show(found: Statistics, zone: str) -> None:
             for row in found.contents
         ),
     )
-    show_lines([*(_COLUMNS if found.contents else ()), _use_line(found.used, zone)])
+    columns = _COLUMNS if found.contents else ()
+    show_lines([*columns, *found.unread, _use_line(found.used, zone)])
 
 
 def _use_line(used: CostSum, zone: str) -> str:

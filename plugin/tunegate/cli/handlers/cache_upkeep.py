@@ -23,6 +23,7 @@ from tunegate_cache.protocol import group_state
 class Compactions(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     groups: tuple[Compaction, ...]
+    unread: tuple[str, ...] = ()
 
 
 def compact(options: cache.CompactOptions) -> int:
@@ -30,16 +31,19 @@ def compact(options: cache.CompactOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        groups = admin.groups(settings.overrides.get("cache.zone"))
-        done = tuple(admin.compactor(group).run() for group in groups)
-    show_compactions(settings, admin.config.url, done)
-    return PASS
+        done, unread = admin.of_each_group(
+            settings.overrides.get("cache.zone"), lambda group: admin.compactor(group).run()
+        )
+    return show_compactions(settings, admin.config.url, done, unread)
 
 
-def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...]) -> None:
+def show_compactions(
+    settings: Settings, url: str, done: tuple[Compaction, ...], unread: tuple[str, ...]
+) -> int:
+    """Returns the exit code: 4 if a group could not be read."""
     if settings.as_json:
-        write_json(Compactions(groups=done))
-        return
+        write_json(Compactions(groups=done, unread=unread))
+        return UNFIT if unread else PASS
     show_table(
         url,
         ("zone", "target", "", "version", "segments", "records", "tasks", "recovered"),
@@ -57,7 +61,8 @@ def show_compactions(settings: Settings, url: str, done: tuple[Compaction, ...])
             for c in done
         ),
     )
-    show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
+    show_lines((*(f"{c.group.zone}: {problem}" for c in done for problem in c.problems), *unread))
+    return UNFIT if unread else PASS
 
 
 # `tunegate cache gc`: deletes what the last compaction holds elsewhere.
@@ -67,6 +72,7 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = 1
     dry_run: bool
     groups: tuple[Collection, ...]
+    unread: tuple[str, ...] = ()
 
 
 def collect_garbage(options: cache.GcOptions) -> int:
@@ -74,28 +80,29 @@ def collect_garbage(options: cache.GcOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        done = tuple(
-            collect(
+        done, unread = admin.of_each_group(
+            settings.overrides.get("cache.zone"),
+            lambda group: collect(
                 admin.store,
                 group,
                 keys=admin.keys,
                 now=int(time.time()),
                 grace_seconds=int(options.grace_hours * 3600),
                 dry_run=options.dry_run,
-            )
-            for group in admin.groups(settings.overrides.get("cache.zone"))
+            ),
         )
+    code = UNFIT if unread else PASS
     if settings.as_json:
-        write_json(Collections(dry_run=options.dry_run, groups=done))
-        return PASS
+        write_json(Collections(dry_run=options.dry_run, groups=done, unread=unread))
+        return code
     verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
         f"{admin.config.url}: {verb}",
         ("zone", "target", "segments", "packs, indexes, archives"),
         ((c.group.zone, c.group.target, c.segments, c.others) for c in done),
     )
-    show_lines(f"{c.group.zone}: {problem}" for c in done for problem in c.problems)
-    return PASS
+    show_lines((*(f"{c.group.zone}: {problem}" for c in done for problem in c.problems), *unread))
+    return code
 
 
 # `tunegate cache fsck`: reads everything, reports what is broken, mends what can be mended.
@@ -108,6 +115,7 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[Flaw, ...]
     repairs: tuple[Compaction, ...]
     left: tuple[Flaw, ...]
+    unread: tuple[str, ...] = ()
 
 
 def check(options: cache.FsckOptions) -> int:
@@ -115,20 +123,23 @@ def check(options: cache.FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        found = _flaws(admin, settings.overrides.get("cache.zone"))
+        found, unread = _flaws(admin, settings.overrides.get("cache.zone"))
         repairs = _repair(admin, found) if options.repair else ()
-        left = _flaws(admin, settings.overrides.get("cache.zone")) if options.repair else found
+        left = _flaws(admin, settings.overrides.get("cache.zone"))[0] if options.repair else found
     if settings.as_json:
-        write_json(Inspection(found=found, repairs=repairs, left=left))
+        write_json(Inspection(found=found, repairs=repairs, left=left, unread=unread))
     else:
-        _show(admin.config.url, left, repaired=len(found) - len(left), repair=options.repair)
-    return UNFIT if left else PASS
+        show_lines(unread)
+        if left or not unread:
+            _show(admin.config.url, left, repaired=len(found) - len(left), repair=options.repair)
+    return UNFIT if left or unread else PASS
 
 
-def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[Flaw, ...]:
-    return tuple(
-        flaw for group in admin.groups(zone) for flaw in flaws(admin.store, group, admin.keys)
+def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...]]:
+    found, unread = admin.of_each_group(
+        zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
     )
+    return tuple(flaw for group in found for flaw in group), unread
 
 
 def _repair(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
@@ -171,10 +182,11 @@ def revoke(options: cache.RevokeOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        groups = admin.groups(settings.overrides.get("cache.zone"))
-        done = tuple(admin.compactor(group).run(revoke=[revocation]) for group in groups)
-    show_compactions(settings, admin.config.url, done)
-    return PASS
+        done, unread = admin.of_each_group(
+            settings.overrides.get("cache.zone"),
+            lambda group: admin.compactor(group).run(revoke=[revocation]),
+        )
+    return show_compactions(settings, admin.config.url, done, unread)
 
 
 def _revocation(options: cache.RevokeOptions) -> Revocation:

@@ -164,7 +164,9 @@ def _refusal(count: int, reason: str) -> str:
 
 
 def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
-    """Opens the store without a request to it. Raises ConfigError for an invalid address."""
+    """Opens the store without a request to it. Raises ConfigError for an invalid address, and for
+    committed settings of the SDK."""
+    refuse_committed_settings(root)
     with _bad_address_is_config_error():
         return stores.open_store(_address(config, root))
 
@@ -249,6 +251,28 @@ def cache_directory(url: str, root: Path) -> Path:
         )
         raise ConfigError(message)
     return directory
+
+
+_SETTINGS = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH")
+"""Variables of the SDK of S3 that name files, or directories of files."""
+
+
+def refuse_committed_settings(root: Path) -> None:
+    """Raises ConfigError if the SDK's settings are content of the checkout: they name programs that
+    give credentials, and servers that get them."""
+    top = working_tree(root)
+    if top is None:
+        return
+    for name in _SETTINGS:
+        for each in filter(None, os.environ.get(name, "").split(os.pathsep)):
+            file = Path(os.path.normpath(Path(each).expanduser().absolute()))
+            is_ours = file.is_relative_to(top) and file != top
+            if is_ours and first_tracked(top, file) != "":
+                message = (
+                    f"{name}: {each}: git tracks it, so whoever changes the checkout would choose "
+                    "the program and the server of the credentials. Use a file outside of it."
+                )
+                raise ConfigError(message)
 
 
 # The private key that signs a run's records: from the environment, and never shown.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.system.cache.shared_cache import refuse_committed_settings
 from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_cache.stores.s3_client import ClientLimits, is_signed, make_client
 from tunegate_cache.stores.s3_errors import GIVE_CREDENTIALS, tls_error
@@ -157,6 +158,7 @@ class S3Object:
 
     @cached_property
     def _client(self) -> _Client:
+        refuse_committed_settings(Path.cwd())
         return make_client(
             endpoint_url=self._settings.endpoint_url,
             region=self._settings.region,
