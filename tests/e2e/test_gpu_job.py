@@ -135,6 +135,10 @@ def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) ->
     first, second = launches(variables)
     assert first > 0
     assert second > 0
+    outcome = json.loads((tmp_path / "w" / ".tunegate" / "outcome-0.json").read_text())
+    picks = [cost["pick"] for cost in outcome["tasks"][0]["costs"] if cost["origin"] == "search"]
+    assert picks.count("predicted") > picks.count("audit"), "first picks are made by analysis"
+    assert "random" not in picks
 
 
 def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
