@@ -106,12 +106,11 @@ def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
 
 
 def test_a_side_that_is_right_in_the_other_layout_alone_is_told() -> None:
-    head = msgspec.structs.replace(make_build("b"), without_channels_last="m: other numbers.")
+    head = msgspec.structs.replace(make_build("b"), without_channels_last="models/m.onnx: off.")
     run = make_run(make_measurement(), make_builds(make_build("a"), head))
     (warning,) = report_of(run).warnings
-    assert warning.endswith(
-        "(head): built with channels first, with channels last: m: other numbers."
-    )
+    assert warning.startswith("models/m.onnx on cpu (head): built with channels first, ")
+    assert warning.endswith("with channels last: off.")
 
 
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:

@@ -101,10 +101,16 @@ def build_notes(run: MeasurementRun | None) -> Iterator[str]:
     for built in run.builds if run else ():
         if built.head is not None:
             for note in _notes(built.head):
-                yield f"{built.cell.model} on {built.cell.target}: {note}"
+                yield _line(built.cell, "", note)
         for side, build in (("base", built.base), ("head", built.head)):
             for note in _given_up(build) if build is not None else ():
-                yield f"{built.cell.model} on {built.cell.target} ({side}): {note}"
+                yield _line(built.cell, f" ({side})", note)
+
+
+def _line(cell: Cell, side: str, note: str) -> str:
+    """Returns the note behind its model, whose path an error of a build begins with, too."""
+    said = note.replace(f": {cell.model}: ", ": ")
+    return f"{cell.model} on {cell.target}{side}: {said}"
 
 
 def _notes(head: Build) -> Iterator[str]:

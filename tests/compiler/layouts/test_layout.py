@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import tvm
 from onnx import TensorProto, helper, numpy_helper
@@ -105,6 +106,45 @@ def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: 
     assert build.check is not None
     assert build.check.passed
     assert {"a", "c", "i"} <= {task.name for task in build.tasks}
+
+
+@pytest.mark.parametrize(
+    ("weights", "attributes", "is_product"),
+    [
+        ((3, 5, 2, 3), {"strides": [2, 3]}, True),
+        ((3, 1, 2, 2), {"strides": [2, 2]}, True),
+        ((3, 5, 3, 3), {"strides": [2, 2]}, False),
+        ((3, 5, 2, 2), {"strides": [2, 2], "pads": [1, 1, 0, 0]}, False),
+        ((3, 5, 2, 2), {"strides": [2, 2], "output_padding": [1, 0]}, False),
+        ((3, 5, 1, 1), {"strides": [1, 1], "group": 3}, False),
+        ((4, 3, 4), {"pads": [1, 2]}, None),
+        ((6, 1, 3), {"group": 3, "strides": [2], "dilations": [2]}, None),
+    ],
+)
+def test_convolutions_of_every_form_compute_what_they_did(
+    weights: tuple[int, ...], attributes: dict[str, Any], is_product: bool | None
+) -> None:
+    """`is_product` is None for a convolution of one dimension."""
+    random = np.random.default_rng(1)
+    pixels = (3, 9) if is_product is not None else (14,)
+    x, w = (random.standard_normal(s).astype("float32") for s in ((2, 3, *pixels), weights))
+    kind = "Conv" if is_product is None else "ConvTranspose"
+    graph = helper.make_graph(
+        [helper.make_node(kind, ["x", "w"], ["y"], **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w")],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    changed = channels_last(imported(model))
+    assert ("conv2d_transpose" in str(changed)) == (is_product is False)
+    assert ("NWC" in str(changed)) == (is_product is None)
+    machine = relax.VirtualMachine(tvm.compile(changed, "llvm"), tvm.cpu())
+    found = machine["main"](tvm.runtime.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
@@ -222,6 +262,9 @@ LAST, FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
 OF_A_CHANNEL = relax.const(np.arange(3, dtype="float32").reshape(1, 1, 1, 3))
 OF_A_CHANNEL_TOO = relax.const(np.arange(3, dtype="float32"))
 HALF = relax.const(np.full((1,), 0.5, "float32"))
+STEPS = relax.const(np.array([0.1, 0.2, 0.3], "float32"))
+ZEROS = relax.const(np.array([0, 5, -9], "int8"))
+
 
 Body = Callable[[Any], Any]
 
@@ -260,6 +303,7 @@ def between(middle: Body) -> Body:
         lambda x: op.multiply(x, op.add(x, HALF)),
         lambda x: op.sigmoid(op.add(x, OF_A_CHANNEL)),
         lambda x: op.nn.relu(op.subtract(OF_A_CHANNEL_TOO, x)),
+        lambda x: op.dequantize(op.quantize(x, STEPS, ZEROS, 3, "int8"), STEPS, ZEROS, -1),
     ],
 )
 def test_two_that_undo_each_other_go_and_the_numbers_stay(middle: Body) -> None:

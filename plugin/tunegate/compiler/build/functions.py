@@ -24,8 +24,8 @@ from tunegate.compiler.search.workload import Workload, canonical_workload
 
 _FEW = 2
 _OF_A_LAYOUT = "transpose"
-_OF_A_CONVOLUTION = 4
-"""Dimensions of a convolution's weights: OIHW, or HWIO where channels are last."""
+_OF_A_CONVOLUTION = (3, 4)
+"""Dimensions of a convolution's weights: OIW and OIHW, or WIO and HWIO where channels are last."""
 
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,10 +72,9 @@ def layer_names(model: Path) -> dict[bytes, str]:
         if tensor.name in users:
             array = numpy_helper.to_array(tensor)
             names[_digest(array)] = users[tensor.name]
-            if array.ndim == _OF_A_CONVOLUTION:
-                names[_digest(np.ascontiguousarray(array.transpose(2, 3, 1, 0)))] = users[
-                    tensor.name
-                ]
+            if array.ndim in _OF_A_CONVOLUTION:
+                turned = array.transpose(*range(2, array.ndim), 1, 0)
+                names[_digest(np.ascontiguousarray(turned))] = users[tensor.name]
     return names
 
 

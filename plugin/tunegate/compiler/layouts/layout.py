@@ -17,8 +17,11 @@ _logger = logging.getLogger(__name__)
 
 Layout = Literal["nhwc", "nchw"]
 """The position of an image's channels: last or first."""
-_CONVOLUTION, _TRANSPOSED = "relax.nn.conv2d", "relax.nn.conv2d_transpose"
-_CHANNELS_LAST = ["NHWC", "HWIO", "NHWC"]
+_TRANSPOSED = "relax.nn.conv2d_transpose"
+_CHANNELS_LAST = {
+    "relax.nn.conv1d": ["NWC", "WIO", "NWC"],
+    "relax.nn.conv2d": ["NHWC", "HWIO", "NHWC"],
+}
 _TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
 
 
@@ -32,10 +35,10 @@ def layouts(target: TargetConfig) -> tuple[Layout, ...]:
 
 def channels_last(module: Any) -> Any:
     """Returns a Relax module, not yet legalized, with channels last in its convolutions and between
-    them. Transposed convolutions stay as they are: the compiler has no other code for them. If the
-    module has an operator that the compiler cannot convert (as a stack of tensors), each
-    convolution is converted alone. A module without convolutions stays as it is: the compiler
-    divides by zero on scalars."""
+    them. Transposed convolutions whose windows overlap stay as they are: the compiler has no other
+    code for them. If the module has an operator that the compiler cannot convert (as a stack of
+    tensors), each convolution is converted alone. A module without convolutions stays as it is: the
+    compiler divides by zero on scalars."""
     if not _has_convolution(module):
         return _try_converting(module, lambda plain: plain) or module
     together = _try_converting(module, _convert_together)
@@ -49,7 +52,8 @@ def _convert_together(module: Any) -> Any:
 def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
     """Returns the converted module, or None if the compiler cannot convert it."""
     try:
-        return without_inverse_transposes(turn(with_plain_clips(module)))
+        plain = with_products_for_transposed(with_plain_clips(module))
+        return without_inverse_transposes(turn(plain))
     except Exception:
         _logger.info("the layout of convolutions stays as it is", exc_info=True)
         return None
@@ -58,15 +62,14 @@ def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
 def _has_convolution(module: Any) -> bool:
     values = (binding.value for block in module["main"].body.blocks for binding in block.bindings)
     names = {getattr(getattr(value, "op", None), "name", "") for value in values}
-    return _CONVOLUTION in names
+    return not names.isdisjoint(_CHANNELS_LAST)
 
 
 def _wanted_layouts(call: Any) -> dict[str, list[str]]:
     if call.op.name == _TRANSPOSED:
         return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
-    if call.op.name != _CONVOLUTION:
-        return {}
-    return {_CONVOLUTION: _CHANNELS_LAST}
+    last = _CHANNELS_LAST.get(call.op.name)
+    return {call.op.name: last} if last else {}
 
 
 # Replaces ONNX's Clip by two operators that the compiler's passes know. TVM imports it as kernels
@@ -119,6 +122,49 @@ class _Plain(relax.PyExprMutator):  # type: ignore[misc]
         return self.lookup_binding(value) if isinstance(value, relax.Var) else value
 
 
+# Transposed convolutions whose windows do not overlap, as decoders use them to double an image.
+# Each pixel becomes a patch, by a product with the weights. TVM's code for them inserts zeros
+# between the pixels and multiplies those, too.
+
+
+def with_products_for_transposed(module: Any) -> Any:
+    """Returns the Relax module with a 1x1 convolution for each such transposed one."""
+    return _replace_main(module, _Patches(module).visit_expr(module["main"]))
+
+
+@relax.expr_functor.mutator
+class _Patches(relax.PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: Any) -> Any:
+        call = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") != _TRANSPOSED or not _makes_patches(call):
+            return call
+        image, weights = call.args
+        batch, _, height, width = image.ty.shape
+        inside, outside, rows, columns = (int(each) for each in weights.ty.shape)
+        kernel = relax.op.permute_dims(weights, [0, 2, 3, 1])
+        products = relax.op.nn.conv2d(
+            self.builder_.emit(relax.op.permute_dims(image, [0, 2, 3, 1])),
+            self.builder_.emit(relax.op.reshape(kernel, [1, 1, inside, rows * columns * outside])),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            out_dtype=call.attrs.out_dtype,
+        )
+        patches = relax.op.reshape(products, [batch, height, width, rows, columns, outside])
+        together = relax.op.permute_dims(patches, [0, 1, 3, 2, 4, 5])
+        whole = relax.op.reshape(together, [batch, height * rows, width * columns, outside])
+        return relax.op.permute_dims(self.builder_.emit(whole), [0, 3, 1, 2])
+
+
+def _makes_patches(call: Any) -> bool:
+    attributes, kernel = call.attrs, [int(each) for each in call.args[1].ty.shape][2:]
+    return (
+        [int(each) for each in attributes.strides] == kernel
+        and not any(int(each) for each in (*attributes.padding, *attributes.output_padding))
+        and all(int(each) == 1 for each in (*attributes.dilation, attributes.groups))
+        and (attributes.data_layout, attributes.kernel_layout) == ("NCHW", "IOHW")
+    )
+
+
 # Removes transposes that undo each other, with element-wise operators between them. TVM's layout
 # pass cannot convert `clip`, nor a product with a one-element constant: it turns the image back for
 # them, so that a convolution cannot fuse with what follows. Convolutions that are converted one by
@@ -133,6 +179,11 @@ _ELEMENTWISE = frozenset(
         *("sigmoid", "tanh", "exp", "log", "erf", "sqrt", "rsqrt", "abs", "negative", "square"),
     )
 )
+_QUANTIZING = {
+    "relax.quantize": relax.op.quantize,
+    "relax.dequantize": relax.op.dequantize,
+}
+"""Element-wise too, but for scales along an axis."""
 
 
 def without_inverse_transposes(module: Any) -> Any:
@@ -174,9 +225,21 @@ class _Moved(relax.PyExprMutator):  # type: ignore[misc]
             if before is not None and _axes(call) == _inverse(_axes(before)):
                 return before.args[0]
             return call
-        if name in _ELEMENTWISE:
-            return self._behind(call)
-        return call
+        if name in _QUANTIZING:
+            return self._quantized(call, _QUANTIZING[name])
+        return self._behind(call) if name in _ELEMENTWISE else call
+
+    def _quantized(self, call: Any, operator: Callable[..., Any]) -> Any:
+        """Returns `call` with the transpose of its numbers behind it."""
+        numbers, scale, zero = call.args
+        before = self._transposed(numbers)
+        if before is None:
+            return call
+        order, attributes = _axes(before), call.attrs
+        result = operator(
+            before.args[0], scale, zero, order[int(attributes.axis)], str(attributes.out_dtype)
+        )
+        return relax.op.permute_dims(self.builder_.emit(result), list(order))
 
     def _behind(self, call: Any) -> Any:
         """Returns `call` with its transposes behind it, if all operands are transposed alike."""
@@ -232,9 +295,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 # follow. These transposes meet their inverses afterwards, or become part of the kernel before or
 # behind.
 
-_CONVOLUTION_OPERATOR = "relax.nn.conv2d"
-_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-_TO_HWIO = (2, 3, 1, 0)
+_OPERATORS_TO_TURN = {"relax.nn.conv1d": relax.op.nn.conv1d, "relax.nn.conv2d": relax.op.nn.conv2d}
 
 
 def with_turned_convolutions(module: Any) -> Any:
@@ -249,25 +310,28 @@ def with_turned_convolutions(module: Any) -> Any:
 class _Turned(relax.PyExprMutator):  # type: ignore[misc]
     def visit_call_(self, call: Any) -> Any:
         call = self.visit_expr_post_order(call)
-        if getattr(call.op, "name", "") != _CONVOLUTION_OPERATOR or not _is_turnable(call.attrs):
+        name, attributes = getattr(call.op, "name", ""), call.attrs
+        if name not in _OPERATORS_TO_TURN or not _is_turnable(attributes):
             return call
         image, weights = call.args
-        attributes = call.attrs
-        convolution = relax.op.nn.conv2d(
-            self.builder_.emit(relax.op.permute_dims(image, _TO_LAST)),
-            self.builder_.emit(relax.op.permute_dims(weights, _TO_HWIO)),
+        of_image, of_weights, of_output = _CHANNELS_LAST[name]
+        pixels = range(2, len(of_image))
+        convolution = _OPERATORS_TO_TURN[name](
+            self.builder_.emit(relax.op.permute_dims(image, [0, *pixels, 1])),
+            self.builder_.emit(relax.op.permute_dims(weights, [*pixels, 1, 0])),
             strides=list(attributes.strides),
             padding=list(attributes.padding),
             dilation=list(attributes.dilation),
             groups=int(attributes.groups),
-            data_layout="NHWC",
-            kernel_layout="HWIO",
-            out_layout="NHWC",
+            data_layout=of_image,
+            kernel_layout=of_weights,
+            out_layout=of_output,
             out_dtype=attributes.out_dtype,
         )
-        return relax.op.permute_dims(self.builder_.emit(convolution), _TO_FIRST)
+        to_first = [0, len(pixels) + 1, *range(1, len(pixels) + 1)]
+        return relax.op.permute_dims(self.builder_.emit(convolution), to_first)
 
 
 def _is_turnable(attributes: Any) -> bool:
     layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout)
-    return tuple(map(str, layouts)) == ("NCHW", "OIHW", "NCHW")
+    return tuple(map(str, layouts)) in {("NCW", "OIW", "NCW"), ("NCHW", "OIHW", "NCHW")}
