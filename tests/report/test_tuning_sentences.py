@@ -70,10 +70,11 @@ from tunegate.report.waiver_text import waiver_text
             ),
         ),
         (
-            {"tasks": 2, "exact": 2, "kept": 2, "trials": 2},
+            {"tasks": 3, "exact": 3, "kept": 2, "still_lost": 1, "trials": 3},
             (
-                "2 trials in 0 s, ended early: nothing more to try. All 2 tasks were known before. "
-                "Schedules of an older toolchain: kept 2, lost to defaults 0, not yet asked 0"
+                "3 trials in 0 s, ended early: nothing more to try. All 3 tasks were known before. "
+                "Schedules of an older toolchain: kept 2, lost to defaults 0, not yet asked 0, "
+                "slower than defaults as before 1"
             ),
         ),
         ({"tasks": 0, "exact": 0}, "nothing here is compiled"),

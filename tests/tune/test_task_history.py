@@ -334,7 +334,7 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
     for record in (*kept.records, *lost.records):
         assert record.toolchain.schedules == "2"
     default = msgspec.structs.replace(make_record("a"), template="", decisions=())
-    assert asked(690, default).outcome("finished").older == ""  # it was the best before, too
+    assert asked(690, default).outcome("finished").older == "still-lost"
 
 
 def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_its_time() -> None:

@@ -26,9 +26,9 @@ Stopped = Literal[
 "behind" because its models stay far behind another runtime."""
 
 
-Older = Literal["", "kept", "lost", "not-asked"]
+Older = Literal["", "kept", "lost", "still-lost", "not-asked"]
 """The result for the schedules of an older toolchain: `kept` won again, `lost` to the default
-schedule, '' without any."""
+schedule, `still-lost` where the default was faster before, '' without any."""
 
 
 class CandidateCost(msgspec.Struct, frozen=True, kw_only=True):

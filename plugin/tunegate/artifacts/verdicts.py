@@ -125,7 +125,8 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     known before, `tuned` in this run, `measured` had only the default schedule timed because no
     trial paid, `begun` have trials and no answer, `waiting` are shared by both sides and left to
     `tunegate warm`, the rest is not tuned. Of the `exact`, an older toolchain's schedules were
-    `kept`, `lost` to the default schedules, or are `not_asked` yet, and no answer until then.
+    `kept`, `lost` to the default schedules, are slower than these as before (`still_lost`), or are
+    `not_asked` yet, and no answer until then.
     `joules` are set if counters exist."""
 
     tasks: int
@@ -143,6 +144,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: int = 0
     kept: int = 0
     lost: int = 0
+    still_lost: int = 0
     not_asked: int = 0
     joules: float | None = None
     energy_source: EnergySource | None = None

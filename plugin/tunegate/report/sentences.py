@@ -55,7 +55,7 @@ def _parts(tuning: TuningSummary) -> str:
 
 def _of_older(tuning: TuningSummary) -> int:
     """Returns the number of tasks that an older toolchain had schedules for."""
-    return tuning.kept + tuning.lost + tuning.not_asked
+    return tuning.kept + tuning.lost + tuning.still_lost + tuning.not_asked
 
 
 def _older(tuning: TuningSummary) -> Iterator[str]:
@@ -65,6 +65,8 @@ def _older(tuning: TuningSummary) -> Iterator[str]:
         "lost to defaults": tuning.lost,
         "not yet asked": tuning.not_asked,
     }
+    if tuning.still_lost:
+        parts["slower than defaults as before"] = tuning.still_lost
     if _of_older(tuning):
         told = ", ".join(f"{part} {number}" for part, number in parts.items())
         yield f"Schedules of an older toolchain: {told}"

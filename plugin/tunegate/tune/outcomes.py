@@ -112,6 +112,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
         unfinished=sum(is_resumed(t.task.key, t.lookup) for t in plan.resolution.tasks),
         kept=older["kept"],
         lost=older["lost"],
+        still_lost=older["still-lost"],
         not_asked=older["not-asked"],
         joules=energy.joules,
         energy_source=energy.source,

@@ -515,12 +515,12 @@ class PriorResults:
 
     def result(self, best: Sequence[TuningRecord]) -> Older:
         """Returns the result for schedules of an older toolchain, where `best` are this run's
-        records. Where the default schedule was the best before and is today, none was at stake."""
+        records."""
         if not self.is_outdated or not isinstance(self._lookup, ExactHit):
             return ""
         if best[0].template:
             return "kept"
-        return "lost" if self._lookup.records[0].template else ""
+        return "lost" if self._lookup.records[0].template else "still-lost"
 
     @property
     def _is_foreign(self) -> bool:

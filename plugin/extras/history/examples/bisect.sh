@@ -65,4 +65,4 @@ done
 echo "== 32 commits: which one made it slow?"
 tunegate bisect v1.0.0..HEAD
 echo "== and where nothing got slower"
-tunegate bisect v1.0.0..HEAD~12 --margin-percent 25
+tunegate bisect v1.0.0..HEAD~13 --margin-percent 25
