@@ -16,13 +16,13 @@ from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
 from tunegate.compiler import loader as kernel_profile
 from tunegate.compiler.build import build_model
-from tunegate.compiler.build import build_model as linked_build
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.build.single_kernel import built_kernel, sample, sample_inputs
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import is_faster_whole, slower_in_model
 from tunegate.compiler.opening import KernelObjects, import_in_layout
+from tunegate.compiler.schedules import default_schedule
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
@@ -114,7 +114,7 @@ def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
 def naive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops as they are written take tens of times as long as any schedule."""
     for each in ("with_default_schedule", "with_packing_schedules"):
-        monkeypatch.setattr(linked_build, each, lambda module, *_: module)
+        monkeypatch.setattr(default_schedule, each, lambda module, *_: module)
 
 
 def source_of(built: Built) -> str:
@@ -354,7 +354,7 @@ def test_of_two_builds_the_faster_one_is_told(
 ) -> None:
     """Loops as they are written take tens of times as long as any schedule."""
     for each in ("with_default_schedule", "with_packing_schedules"):
-        monkeypatch.setattr(linked_build, each, lambda module, *_: module)
+        monkeypatch.setattr(default_schedule, each, lambda module, *_: module)
     single_kernel_workshop.build("plain")
     single_kernel_workshop.build("fast", single_kernel_workshop.record())
     fast, plain = (
