@@ -321,7 +321,8 @@ def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundM
     if outcome.dull:
         note = f"on drawn inputs {outcome.dull}: give values under inputs:"
     elif outcome.is_late:
-        note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference: give smaller sizes"
+        note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference"
+        note += ": give smaller sizes" if run.guesses else ""
     trial = ModelTrial(
         tried=_shorten(tried, sizes_in_words(run.guesses)),
         inputs=run.reply.inputs,
