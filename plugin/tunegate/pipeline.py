@@ -40,7 +40,7 @@ from tunegate.models.export_models import export_models
 from tunegate.plan.extract import Lists, extract
 from tunegate.plan.far_behind import KnownStandings, publish_standings
 from tunegate.plan.resolve import resolve
-from tunegate.plan.run_forecast import run_forecast
+from tunegate.plan.run_forecast import reelected_tasks, run_forecast
 from tunegate.plan.shards import compared_elsewhere, of_shard, plan_measuring
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
@@ -62,7 +62,8 @@ def run(
 ) -> Report:
     """Runs every stage after the plan in one process. Raises CancelledError if the tuning was
     cancelled."""
-    tools.context.progress.expect(run_forecast(planned, tools.config, tools.source.candidates))
+    steps = run_forecast(planned, tools.config, tools.source.candidates, tools.origin)
+    tools.context.progress.expect(steps)
     outcomes = [tune_shard(tools, planned, shard) for shard in planned.shards]
     return gate(tools, planned, outcomes, fixed, upgrades)
 
@@ -106,7 +107,7 @@ def extracted(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> T
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
     """Writes outcome-<shard>.json, also if cancelled: then it raises CancelledError afterwards."""
     context = tools.context
-    if any(task.trials for task in shard.tasks):
+    if any(task.trials for task in shard.tasks) or reelected_tasks(shard, tools.origin):
         context.progress.step(f"tune: shard {shard.index} on {shard.target}", "tune")
     models = export_models(planned.changes, tools.source).files
     outcome = tune(shard, models, tuner=tools.tuner, index=tools.index, context=context)

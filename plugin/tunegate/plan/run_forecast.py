@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -10,13 +11,14 @@ from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES, ModelChange, ModelPath, Side
 from tunegate.artifacts.plans import ExpectedStep, Shard, TuningPlan
-from tunegate.artifacts.tasks import ResolvedTask, TuningTask
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, Config, GateConfig, TargetConfig
 from tunegate.measure.build_sides import built_together
 from tunegate.measure.election import side_seconds
 from tunegate.measure.error_budgets import is_tried
 from tunegate.tune.expected_time import TargetKind, known_ms, prior_ms
 from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.tune.task_history import PriorResults
 from tunegate.wording import plural
 from tunegate_cache.format.records import Miss
 
@@ -25,6 +27,9 @@ _CANDIDATE_LAUNCHES = 2
 _LATER = 0.25
 """The share of float32's time that a later build in other numbers takes: most kernels are compiled
 by then."""
+_ASKING_SECONDS, _REELECTION_SECONDS = 10.0, 5.0
+"""The seconds that a search and its worker take to start, and those of a schedule and the default
+beside it, built and timed."""
 _STARTS_SECONDS, _INFERENCES = 30.0, 500
 """The seconds that processes of a usual gate take to start, and their inferences."""
 
@@ -49,10 +54,10 @@ class _Cell(msgspec.Struct, frozen=True):
 
 
 def run_forecast(
-    planned: TuningPlan, config: Config, candidates: Candidates
+    planned: TuningPlan, config: Config, candidates: Candidates, origin: RecordOrigin
 ) -> tuple[ExpectedStep, ...]:
-    """Returns the steps of a run on this machine, in order. The seconds are a guess for people; the
-    caps are the budget's and the gate's."""
+    """Returns the steps of a run on this machine, the `origin` of its records, in order. The
+    seconds are a guess for people; the caps are the budget's and the gate's."""
     cells = _cells(planned, config)
     winners = {
         (each.model, each.target): each.winner
@@ -62,7 +67,7 @@ def run_forecast(
     unknown = [each for each in cells if each.place not in winners]
     compared = [each for each in cells if each.change.base is not None]
     steps = (
-        _tuning(planned.shards),
+        _tuning(planned.shards, origin),
         _building(cells, config, candidates, winners),
         _choosing(unknown, config, candidates),
         _measuring(compared, config.gate),
@@ -74,6 +79,7 @@ def warm_forecast(
     planned: TuningPlan,
     config: Config,
     candidates: Candidates,
+    origin: RecordOrigin,
     elected: Collection[ModelOnTarget],
 ) -> tuple[ExpectedStep, ...]:
     """Returns the steps of `warm`, which builds what it tunes and what is not elected. None if the
@@ -91,7 +97,8 @@ def warm_forecast(
         if change.path in tuned or {(change.path, name) for name in change.targets} - {*elected}
     )
     changes = msgspec.structs.replace(planned.changes, models=models)
-    return run_forecast(msgspec.structs.replace(planned, changes=changes), config, candidates)
+    planned = msgspec.structs.replace(planned, changes=changes)
+    return run_forecast(planned, config, candidates, origin)
 
 
 def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
@@ -104,22 +111,46 @@ def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
     ]
 
 
-def _tuning(shards: Iterable[Shard]) -> ExpectedStep | None:
-    paid = [shard for shard in shards if any(task.trials for task in shard.tasks)]
+def _tuning(shards: Sequence[Shard], origin: RecordOrigin) -> ExpectedStep | None:
+    """Returns a step for the schedules of an older toolchain that are measured again, and for the
+    search."""
+    asked = {shard.index: reelected_tasks(shard, origin) for shard in shards}
+    paid = [s for s in shards if asked[s.index] or any(task.trials for task in s.tasks)]
     if not paid:
         return None
-    seconds = sum(_tuning_seconds(shard) for shard in paid)
-    usd = sum(_tuning_seconds(each) / 3600 * (each.budget.usd_per_hour or 0.0) for each in paid)
-    tasks = sum(task.trials > 0 for shard in paid for task in shard.tasks)
+    seconds = [_tuning_seconds(shard, asked[shard.index]) for shard in paid]
+    usd = sum(
+        part / 3600 * (shard.budget.usd_per_hour or 0.0)
+        for part, shard in zip(seconds, paid, strict=True)
+    )
+    work = []
+    if older := sum(asked.values()):
+        work.append(f"measure {plural(older, 'schedule')} of an older toolchain again")
+    if tasks := sum(task.trials > 0 for shard in paid for task in shard.tasks):
+        work.append(f"tune {plural(tasks, 'task')}")
     price = f" ({usd:.2g} USD)" if usd else ""
-    has_cap = all(shard.budget.seconds is not None for shard in paid)
+    has_cap = [shard.budget.seconds for shard in paid] == seconds
     within = "at most" if has_cap else "about"
-    text = f"tune {plural(tasks, 'task')} in {within} {seconds:.0f} s{price}"
-    return ExpectedStep("tune", (seconds,), text, has_cap=has_cap)
+    text = f"{' and '.join(work)} in {within} {sum(seconds):.0f} s{price}"
+    return ExpectedStep("tune", (sum(seconds),), text, has_cap=has_cap)
 
 
-def _tuning_seconds(shard: Shard) -> float:
-    return shard.predicted_seconds if shard.budget.seconds is None else shard.budget.seconds
+def reelected_tasks(shard: Shard, origin: RecordOrigin) -> int:
+    """Returns the number of tasks that the shard re-elects on this machine."""
+    if shard.budget.pays_nothing:
+        return 0
+    known = (PriorResults(task, origin.device, origin.toolchain) for task in shard.tasks)
+    count = sum(each.is_outdated for each in known)
+    return count if shard.budget.trials is None else min(count, shard.budget.trials)
+
+
+def _tuning_seconds(shard: Shard, reelected: int) -> float:
+    """Returns the cap of a search, which takes all of it; a re-election alone ends earlier."""
+    cap = math.inf if shard.budget.seconds is None else shard.budget.seconds
+    asking = _ASKING_SECONDS + reelected * _REELECTION_SECONDS if reelected else 0.0
+    if any(task.trials for task in shard.tasks):
+        return shard.predicted_seconds + asking if math.isinf(cap) else cap
+    return min(asking, cap)
 
 
 def _building(

@@ -89,7 +89,7 @@ def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -
     lines = PlainLog(stream, clock)
     lines.expect(
         [
-            ExpectedStep("tune", (60.0,), "tune 4 tasks"),
+            ExpectedStep("tune", (60.0,), "tune 4 tasks", has_cap=True),
             ExpectedStep("measure", (30.0,), "measure 1 model"),
         ]
     )
@@ -104,7 +104,10 @@ def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -
             "about 1.5 min in all"
         ),
         "tunegate     0.0 s  [1/2] tune: shard 0",
-        "tunegate    15.0 s    conv: 1 ms; about 1 min left in all",
+        (
+            "tunegate    15.0 s    conv: 1 ms; at most 1 min left in all, "
+            "less once tuning stops paying"
+        ),
         "tunegate    60.0 s  [2/2] measure: m.onnx",
     ]
 

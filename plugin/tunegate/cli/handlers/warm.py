@@ -123,7 +123,8 @@ def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, Tu
 def _tell_plan(tools: Tools, planned: TuningPlan, *, again: bool) -> None:
     """Announces the steps to come and their expected time, if there are any."""
     elected = _known_winners(tools, planned, () if again else KnownElections(tools)(planned, ()))
-    steps = warm_forecast(planned, tools.config, tools.source.candidates, elected)
+    candidates, origin = tools.source.candidates, tools.origin
+    steps = warm_forecast(planned, tools.config, candidates, origin, elected)
     if steps:
         tools.context.progress.expect(steps)
 

@@ -159,11 +159,12 @@ _SECONDS_UP_TO, _HALF_MINUTES_UP_TO = 57.5, 570
 def plan_line(steps: Sequence[ExpectedStep]) -> str:
     """Returns the steps to come, and which of them a cap on tuning does not include."""
     tuning = [step.text for step in steps if step.kind == "tune"]
+    beyond = ", beyond that cap," if any(step.has_cap for step in steps) else ""
     others = ", ".join(step.text for step in steps if step.kind != "tune")
     total = f"about {rounded(sum(step.seconds for step in steps))} in all"
     if not tuning:
         return f"plan: {others}; {total}"
-    then = f", then, beyond that cap, {others}" if others else ""
+    then = f", then{beyond} {others}" if others else ""
     return f"plan: {', '.join(tuning)}{then}; {total}"
 
 
