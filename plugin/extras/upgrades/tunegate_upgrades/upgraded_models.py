@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion, upgraded_name
 from tunegate.config import AUTO, Config
 from tunegate.review.model_settings import profiles_for, targets_for
-from tunegate_upgrades.lock_files.lock import LockFile, LockFileError, PinnedPackage
+from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 from tunegate_upgrades.locked_runtimes import LockedRuntime
 from tunegate_upgrades.upgraded_locks import UpgradedLock
 
@@ -32,33 +33,58 @@ def upgraded_models(
                 yield from _change(config, name, version, lock, runtime)
 
 
+_TOOLCHAIN = re.compile(r"apache-tvm.*|onnxruntime.*|openvino.*|tensorrt.*|nvidia-.+|cuda-.+")
+"""Packages that decide what runs, whether or not their runtime is installed here."""
+_MOST_TOLD, _OPEN = 6, "not pinned"
+
+
 def unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
-    """Yields a line for each runtime whose upgrade is not measured, and for a file that pins
-    none."""
+    """Yields a line for each runtime whose upgrade is not measured, for other packages of a
+    toolchain, and for a file that pins none."""
     for lock in locks:
-        if not any(is_named(lock.head, each) for each in runtimes):
+        told = [*_unmeasured(lock, runtimes)]
+        if not told and not any(is_named(lock.head, each) for each in runtimes):
             names = ", ".join(name for each in runtimes for name in each.packages)
-            yield f"{lock.head.path} changed, and pins none of {names}: nothing to measure"
-    for lock, runtime in product(locks, runtimes):
-        if note := _unmeasured_runtime(lock, runtime):
-            yield f"{lock.head.path} {note}"
+            told = [f"changed, and pins none of {names}: nothing to measure"]
+        yield from (f"{lock.head.path} {each}" for each in told)
 
 
-def _unmeasured_runtime(lock: UpgradedLock, runtime: LockedRuntime) -> str:
-    if not is_named(lock.head, runtime):
+def _unmeasured(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
+    for runtime in runtimes:
         was_named = lock.base is not None and is_named(lock.base, runtime)
-        return f"pins no {runtime.packages[0]} any more: not measured" if was_named else ""
-    if not runtime.compiles or _roots(lock.base, runtime) == _roots(lock.head, runtime):
-        return ""
-    return (
-        f"has {_versions(lock, runtime)}: {runtime.title} compiles models, so its upgrade is not "
-        "measured; compare two builds with tunegate compare"
-    )
+        if was_named and not is_named(lock.head, runtime):
+            yield f"pins no {runtime.packages[0]} any more: not measured"
+        elif runtime.compiles and (changed := _changed(lock, runtime.packages)):
+            yield (
+                f"has {', '.join(changed)}: {runtime.title} compiles models, so its upgrade is not "
+                "measured; compare two builds with tunegate compare"
+            )
+    if lock.base is None:
+        return
+    sides = (lock.base, lock.head)
+    gated = {
+        name
+        for runtime in runtimes
+        if runtime.compiles or any(is_named(side, runtime) for side in sides)
+        for name in runtime.packages
+    }
+    names = {name for side in sides for name in (*side.pins, *side.refused)} - gated
+    known = {name for runtime in runtimes for name in runtime.packages}
+    others = sorted(name for name in names if name in known or _TOOLCHAIN.fullmatch(name))
+    if changed := _changed(lock, others):
+        more = [f"{len(changed) - _MOST_TOLD} more"] if len(changed) > _MOST_TOLD else []
+        yield (
+            f"has {', '.join([*changed[:_MOST_TOLD], *more])}: no runtime here is gated by that, "
+            "so it is measured only where a gated one requires it; compare two environments with "
+            "tunegate compare --env"
+        )
 
 
 def is_named(lock: LockFile, runtime: LockedRuntime) -> bool:
-    """Returns whether the file names the runtime's packages, pinned or not."""
-    return all(name in lock.pins or name in lock.refused for name in runtime.packages)
+    """Returns whether the file names the runtime's packages, pinned or not. A compiler is installed
+    from nowhere, so one of its packages is enough."""
+    wanted = any if runtime.compiles else all
+    return wanted(name in lock.pins or name in lock.refused for name in runtime.packages)
 
 
 def _rejection(lock: LockFile, runtime: LockedRuntime) -> str:
@@ -104,20 +130,21 @@ def _no_base(lock: UpgradedLock, runtime: LockedRuntime) -> str:
 def _versions(lock: UpgradedLock, runtime: LockedRuntime) -> str:
     """Returns both versions, like `onnxruntime 1.19.2 -> 1.20.1`, or how many other pins
     changed."""
-    old, new = _roots(lock.base, runtime), _roots(lock.head, runtime)
-    if old != new:
-        return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in old)
+    if changed := _changed(lock, runtime.packages):
+        return ", ".join(changed)
     base = lock.base.pins if lock.base is not None else {}
     names = {*base, *lock.head.pins}
-    others = sum(_version(base, name) != _version(lock.head.pins, name) for name in names)
-    return f"{', '.join(old)} as before, other pins that changed: {others}"
+    others = sum(_version(lock.base, name) != _version(lock.head, name) for name in names)
+    return f"{', '.join(runtime.packages)} as before, other pins that changed: {others}"
 
 
-def _roots(lock: LockFile | None, runtime: LockedRuntime) -> dict[str, str]:
-    pins = lock.pins if lock is not None else {}
-    return {name: _version(pins, name) for name in runtime.packages}
+def _changed(lock: UpgradedLock, names: Iterable[str]) -> list[str]:
+    """Returns both versions of each package that differs, or is in any version at the head."""
+    both = ((name, _version(lock.base, name), _version(lock.head, name)) for name in names)
+    return [f"{name} {old} -> {new}" for name, old, new in both if old != new or new == _OPEN]
 
 
-def _version(pins: Mapping[str, PinnedPackage], name: str) -> str:
-    found = pins.get(name)
-    return found.version if found is not None else "none"
+def _version(lock: LockFile | None, name: str) -> str:
+    if lock is None or name not in {*lock.pins, *lock.refused}:
+        return "none"
+    return lock.pins[name].version if name in lock.pins else _OPEN

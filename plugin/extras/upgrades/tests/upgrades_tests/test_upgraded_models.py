@@ -16,8 +16,9 @@ FAST = LockedRuntime(
     name="fast", title="Fast", packages=("fast",), runs=lambda target: target.kind == "llvm"
 )
 COMPILER = LockedRuntime(
-    name="slow", title="Slow", packages=("slow",), runs=lambda _: True, compiles=True
+    name="slow", title="Slow", packages=("slow", "slow-ffi"), runs=lambda _: True, compiles=True
 )
+PAIR = LockedRuntime(name="pair", title="Pair", packages=("openvino", "nncf"), runs=lambda _: True)
 MODEL = ModelVersion(
     revision="h", path="m.onnx", content_digest="1", graph_digest=None, storage="git", size_bytes=1
 )
@@ -25,7 +26,8 @@ CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 
 
 def lock(refused: str = "", **versions: str) -> LockFile:
-    pins = {name: PinnedPackage(name=name, version=version) for name, version in versions.items()}
+    named = {name.replace("_", "-"): version for name, version in versions.items()}
+    pins = {name: PinnedPackage(name=name, version=version) for name, version in named.items()}
     return LockFile(path="r.txt", pins=pins, refused={"fast": refused} if refused else {})
 
 
@@ -93,13 +95,24 @@ def test_a_head_that_takes_the_runtime_from_elsewhere_is_refused_by_name() -> No
 @pytest.mark.parametrize(
     ("base", "head", "note"),
     [
-        (lock(x="1"), lock(x="2"), "r.txt changed, and pins none of fast, slow"),
+        (lock(x="1"), lock(x="2"), "r.txt changed, and pins none of fast, slow, slow-ffi"),
         (lock(slow="1"), lock(slow="2"), "slow 1 -> 2: Slow compiles models"),
+        (
+            lock(fast="1", slow="1", slow_ffi="3"),
+            lock(fast="1", slow="1", slow_ffi="4"),
+            "r.txt has slow-ffi 3 -> 4: Slow compiles models",
+        ),
+        (
+            lock(fast="1", nvidia_cublas="1", onnxruntime_gpu="1"),
+            lock(fast="2", nvidia_cublas="2", onnxruntime_gpu="2"),
+            "nvidia-cublas 1 -> 2, onnxruntime-gpu 1 -> 2: no runtime here is gated by that",
+        ),
+        (lock(openvino="1"), lock(openvino="2"), "openvino 1 -> 2: no runtime here is gated"),
         (lock(fast="1", slow="1"), lock(slow="1"), "r.txt pins no fast any more"),
     ],
 )
 def test_what_is_not_measured_is_told(base: LockFile, head: LockFile, note: str) -> None:
     changes = WatchedChanges(locks=(UpgradedLock(base=base, head=head),), notes=("first",))
-    first, told = Watched(changes=changes, runtimes=(FAST, COMPILER)).notes
+    first, told = Watched(changes=changes, runtimes=(FAST, COMPILER, PAIR)).notes
     assert first == "first"
     assert note in told
