@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def plural(number: int, singular: str, plural: str | None = None) -> str:
@@ -70,3 +70,22 @@ def raise_key(key: str, name: str, *, to: int | None = None) -> str:
     judged by the base's file, so the remedy that works at once comes first."""
     value = "" if to is None else f" to {to}"
     return f"raise --{name}{value}, or the Action's input {name} ({key} counts once it is merged)"
+
+
+# The check whether something else kept the machine busy.
+
+_OWN_LOAD = 1.0
+"""Measuring itself adds this much load: the two sides take turns."""
+
+
+def busy_load(environment: Mapping[str, str]) -> str:
+    """Returns `the load was 13.7 on 2 cores` if the load was too high, else ''. Missing or
+    non-numeric facts give ''."""
+    try:
+        load = float(environment["load average"].split()[0])
+        cores = int(environment["cores"])
+    except (KeyError, IndexError, ValueError):
+        return ""
+    if load < cores + _OWN_LOAD:
+        return ""
+    return f"the load was {load:.1f} on {plural(cores, 'core')}"

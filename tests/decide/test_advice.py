@@ -156,6 +156,13 @@ def test_an_undecided_check_says_how_long_a_decision_would_take() -> None:
     )
 
 
+def test_a_measurement_that_broke_may_get_more_time() -> None:
+    compared = parts.comparison(Interval(low=0, center=0, high=0), 4.8, stopped="invalid")
+    finding = parts.finding("invalid-env", "3 of 12 probes took longer than gate.seconds allows")
+    (said,) = next_steps(parts.verdict("invalid-env", 4, finding), [], None, [compared], None)
+    assert "a runner with nothing else on it, or raise --gate-seconds, or the Action's" in said
+
+
 def test_a_hopeless_check_is_not_told_to_wait_longer() -> None:
     change = Interval(low=1.4, center=2.9, high=4.6)
     compared = parts.comparison(change, 4.8, stopped="hopeless", projected_launches=900)
@@ -222,7 +229,9 @@ def test_a_task_without_a_working_candidate_is_named_with_the_causes() -> None:
 def test_a_cache_that_is_off_is_pointed_out() -> None:
     off = CacheUse(location="", zone="main", mode="off")
     (said,) = next_steps(parts.verdict("pass", 0), [], None, [], planned(off))
-    assert "set cache.mode to rw" in said
+    assert said.endswith(
+        "give --cache-mode rw, or set cache.mode to rw, which counts once it is merged."
+    )
 
 
 CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not-started")

@@ -132,6 +132,7 @@ def test_a_margin_of_energy_that_no_counter_can_tell_is_no_pass() -> None:
     judged = verdict(make_measurement(SAME), Policies(), gate)
     assert judged.status == "invalid-env"
     assert "no counter of it can be read here" in judged.findings[0].reason
+    assert "remove gate.energy-margin-percent, which counts once it is" in judged.findings[0].reason
     assert judged.findings[0].energy is None
 
 

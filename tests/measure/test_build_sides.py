@@ -131,6 +131,28 @@ ELECTION = RememberedElection(
 )
 
 
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("h", "h is not a valid ONNX model"),
+        ("bh", f"h is not a valid ONNX model; and {MODEL}: b is not a valid ONNX model"),
+    ],
+)
+def test_a_head_that_cannot_be_read_tells_of_its_base_too(
+    broken: str, said: str, tmp_path: Path
+) -> None:
+    source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"),))
+    (cell,) = build(
+        plan_with(Miss("absent")),
+        (),
+        source=dataclasses.replace(source, repository=Versions(broken=broken)),
+        builders={"any": Batches()},
+        context=make_context(tmp_path, PlainLog(io.StringIO())),
+        origin=ORIGIN,
+    )
+    assert [each.error for each in cell.head] == [said]
+
+
 def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path: Path) -> None:
     static = CandidateBuild(
         runtime="any",

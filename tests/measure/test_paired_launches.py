@@ -160,6 +160,7 @@ def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
     assert found.analyses == (4, 6, 9)
     assert 4 < bench.done <= 9
     assert [each.most for each in said][2:4] == [4, 9]
+    assert min(each.seconds_left for each in said) >= 1  # a further launch, whatever is likely
     once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
     assert (once.analyses, len(once.launches), once.stopped) == ((4,), 4, "budget")
 
@@ -201,7 +202,7 @@ def test_probes_that_take_too_long_are_no_pass() -> None:
             for probe in super().probes(count, far):
                 yield msgspec.structs.replace(probe, seconds=40.0)
 
-    with pytest.raises(MeasurementError, match=r"Raise --gate-seconds, or gate\.rare"):
+    with pytest.raises(MeasurementError, match=r"slow launch could not be excluded$"):
         measured(Slow(SAME), seconds=10.0)
 
 

@@ -32,14 +32,14 @@ CONFIG = Config(
 
 
 class Versions:
-    """Writes the content of a version; one without content is no model."""
+    """Writes the content of a version; those in `broken` are no models."""
 
     def __init__(self, *, broken: str = "") -> None:
         self.broken, self.written = broken, list[str]()
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
-        if version.content_digest == self.broken:
-            message = f"{version.path}: not a valid ONNX model"
+        if version.content_digest in self.broken:
+            message = f"{version.path}: {version.content_digest} is not a valid ONNX model"
             raise ModelError(message)
         self.written.append(version.content_digest)
         into.mkdir()

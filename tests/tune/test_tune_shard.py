@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.plan.shelf import Shelf
-from tests.support.measured_cells import make_context
+from tests.support.measured_cells import StillMachine, make_context
 from tests.support.plans import plan_of
 from tests.support.simulated.hand_clock import HandClock
 from tests.support.tuning_tasks import (
@@ -173,6 +173,18 @@ def test_a_run_at_its_limit_says_which() -> None:
     assert tuned(*steps, budget=money)[0].stopped == "usd"
     assert tuned(*steps, budget=Budget(seconds=15, trials=None))[0].stopped == "seconds"
     assert tuned(*steps, budget=Budget(seconds=None, trials=16))[0].stopped == "trials"
+
+
+@pytest.mark.parametrize(("trials", "told"), [(0, True), (3, False)])
+def test_a_machine_that_was_too_busy_for_a_trial_is_told(
+    trials: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = {"load average": "13.70 8.00 4.00", "cores": "2"}
+    monkeypatch.setattr(StillMachine, "environment", lambda _: busy)
+    steps = [make_outcome(name, trials=trials, stopped="budget") for name in "ab"]
+    found, _ = tuned(*steps, budget=Budget(seconds=15, trials=None))
+    said = "no trial fitted into the time: the load was 13.7 on 2 cores. Tune on a quieter runner"
+    assert (said in found.notes) is told
 
 
 def test_progress_is_one_line_for_each_batch() -> None:

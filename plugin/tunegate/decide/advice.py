@@ -20,7 +20,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.wording import plural, raise_key
+from tunegate.wording import busy_load, plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 
 _UNSTEADY = ("invalid", "disturbed")
@@ -93,15 +93,18 @@ def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
     """Returns the step for an unfit machine. If the machine was steady, only the missing energy
     counter is left."""
     if compared is None or compared.decision is None or compared.stopped in _UNSTEADY:
+        longer = ""
+        if compared is not None and compared.stopped == "invalid":
+            longer = f", or {raise_key('gate.seconds', 'gate-seconds')}"
         return on_cell(
             finding,
             " could not be measured on this machine: run it again on a runner with nothing else "
-            "on it.",
+            f"on it{longer}.",
         )
     return on_cell(
         finding,
         " cannot be counted on this machine: run it on one whose RAPL or NVML counters can be "
-        "read, or remove gate.energy-margin-percent.",
+        "read, or remove gate.energy-margin-percent, which counts once it is merged.",
         before="The energy of ",
     )
 
@@ -177,7 +180,8 @@ def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
         check = "Check cache.url and the runner's credentials."
         yield NextStep(("The cache at ", Named(cache.location), said + check))
     if cache.mode == "off":
-        yield NextStep(("The cache is off, so nothing is reused or shared: set cache.mode to rw.",))
+        off = "The cache is off, so nothing is reused or shared: give --cache-mode rw, or set "
+        yield NextStep((f"{off}cache.mode to rw, which counts once it is merged.",))
 
 
 # Steps for what tuning lacked: budget for the rest, or a candidate that works.
@@ -249,21 +253,8 @@ def _detail(task: TaskOutcome) -> str:
     return f" ({causes})" if causes else ""
 
 
-# The check whether something else kept the machine busy while it measured.
-
-_OWN_LOAD = 1.0
-"""Measuring itself adds this much load: the two sides take turns."""
-
-
 def busy_words(environment: Mapping[str, str]) -> str:
     """Returns words such as `a quieter runner (the load was 13.7 on 2 cores)` if the load was too
-    high, else ''. Missing or non-numeric facts give ''."""
-    quieter = "a quieter runner"
-    try:
-        load = float(environment["load average"].split()[0])
-        cores = int(environment["cores"])
-    except (KeyError, IndexError, ValueError):
-        return quieter
-    if load < cores + _OWN_LOAD:
-        return quieter
-    return f"{quieter} (the load was {load:.1f} on {plural(cores, 'core')})"
+    high."""
+    load = busy_load(environment)
+    return f"a quieter runner ({load})" if load else "a quieter runner"

@@ -53,7 +53,8 @@ def check_energy(comparison: Comparison | None, margin_percent: float | None) ->
         reason = (
             "the energy of an inference is not known: no counter of it can be read here. "
             "Make RAPL or NVML readable "
-            f"({page_address('how-the-gate-decides')}), or remove gate.energy-margin-percent"
+            f"({page_address('how-the-gate-decides')}), or remove gate.energy-margin-percent, "
+            "which counts once it is merged"
         )
         return CheckResult("invalid-env", reason)
     change = energy.change_percent

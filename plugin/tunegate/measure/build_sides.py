@@ -158,12 +158,14 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
 def _with_unreadable(
     cell: CellCandidates, unreadable: Mapping[tuple[ModelPath, Side], str]
 ) -> CellCandidates:
-    """Returns the cell, with a failed build in place of a side that is not a model."""
+    """Returns the cell, with a failed build in place of a side that is not a model. A head's error
+    has the base's reason too, which nothing else of the verdict tells: one round mends both."""
     model = cell.cell.model
+    why = {s: unreadable[model, s] for s in SIDES if (model, s) in unreadable}
+    if len(set(why.values())) == len(SIDES):
+        why["head"] = f"{why['head'].removesuffix('.')}; and {why['base']}"
     base, head = (
-        (unbuilt(unreadable[model, side].removeprefix(f"{model}: ")),)
-        if (model, side) in unreadable
-        else builds
+        (unbuilt(why[side].removeprefix(f"{model}: ")),) if side in why else builds
         for side, builds in zip(SIDES, (cell.base, cell.head), strict=True)
     )
     return msgspec.structs.replace(cell, base=base, head=head)

@@ -18,7 +18,7 @@ from tunegate.tools import RunContext
 from tunegate.tune.budget import EnergyUse, Limit, Spending, clock_limit
 from tunegate.tune.expected_time import TargetKind, known_ms
 from tunegate.tune.headroom import CurvePoint, extended
-from tunegate.wording import milliseconds, plural
+from tunegate.wording import busy_load, milliseconds, plural
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
 _FLUSH_SECONDS = 3.0
@@ -51,15 +51,17 @@ def tune(
     unpublished = (f"records not published to the cache: {missing}",) if missing else ()
     spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
+    stopped = "cancelled" if is_cancelled else why_ended(tasks, spending)
+    untried = _untried(context) if stopped == "seconds" and not spending.trials else ()
     return TuningOutcome(
         shard=shard.index,
         target=shard.target,
         tasks=tasks,
         spent=spending.cost,
         device=fingerprint,
-        stopped="cancelled" if is_cancelled else why_ended(tasks, spending),
+        stopped=stopped,
         curve=run.curve,
-        notes=(*unpublished, *tuner.notes),
+        notes=(*unpublished, *untried, *tuner.notes),
         unpublished=missing,
     )
 
@@ -141,6 +143,12 @@ class _Publisher:
         with suppress(KeyboardInterrupt, CancelledError):
             waiting = self._index.flush(_FLUSH_SECONDS)
         return len(self._refused) + waiting
+
+
+def _untried(context: RunContext) -> tuple[str, ...]:
+    """Returns the note on a machine that was too busy for a trial."""
+    load = busy_load(context.device.environment())
+    return (f"no trial fitted into the time: {load}. Tune on a quieter runner",) if load else ()
 
 
 def _side_of(shard: Shard) -> Side:

@@ -80,7 +80,10 @@ def test_files_of_no_revision_are_refused(origin: Checkout) -> None:
 
 def test_a_name_that_is_not_text_is_shown_with_its_bytes(origin: Checkout) -> None:
     origin.commit({os.fsdecode(b"\xff.onnx"): b"odd"})
-    assert "\\xff.onnx" in {entry.path for entry in GitRepository(origin.path).files("HEAD")}
+    repository = GitRepository(origin.path)
+    assert "\\xff.onnx" in {entry.path for entry in repository.files("HEAD")}
+    with pytest.raises(RevisionError, match=r"xff.onnx: its name is not UTF-8"):
+        repository.read("HEAD", "\\xff.onnx")
 
 
 def test_a_submodule_is_a_repository_of_its_own(origin: Checkout, tmp_path: Path) -> None:

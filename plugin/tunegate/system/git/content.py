@@ -24,6 +24,7 @@ from tunegate.system.strict_yaml import read_yaml
 
 _PIECE_BYTES = 2**20
 """The size of pieces that are copied at once, the same in which DVC converts line ends."""
+_ESCAPED = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 def copy_content(
@@ -59,8 +60,14 @@ def copy_content(
 
 def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> None:
     if not git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
-        message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
-        raise RevisionError(message)
+        raise RevisionError(missing(revision, path))
+
+
+def missing(revision: str, path: str) -> str:
+    """Returns why git shows no such file. A name of other bytes than UTF-8 comes escaped."""
+    if _ESCAPED.search(path):
+        return f"{path}: its name is not UTF-8. Rename it."
+    return f"{path}: not in {revision[:12]}, or its content cannot be fetched."
 
 
 def _copy_from_lfs(

@@ -13,7 +13,7 @@ from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ConfigError, ModelError, RevisionError, UnreadModelError
 from tunegate.ports import Repository, Trailer, TreeEntry
 from tunegate.system.git import checkout, dvc
-from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command
+from tunegate.system.git.content import MAX_DVC_BYTES, copy_content, dvc_command, missing
 from tunegate.system.git.events import GitEvents
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, data_files, too_large
 from tunegate.system.processes.memory_limit import available_bytes
@@ -127,8 +127,7 @@ class GitRepository(GitEvents):
         """Returns a text file, such as a configuration or a pointer; never a model."""
         short = _Short(path)
         if not self._git.copy("cat-file", "blob", f"{revision}:{path}", into=short):
-            message = f"{path}: not in {revision[:12]}, or its content cannot be fetched."
-            raise RevisionError(message)
+            raise RevisionError(missing(revision, path))
         return bytes(short.content)
 
     def data(self, revision: str, path: str, most_bytes: int) -> bytes:

@@ -134,7 +134,8 @@ def _refusal(claim: Claim) -> str:
         who += f" of {holder.run[:200]}"
     return (
         f"{claim.uuid}: {who} has had this device for more than {claim.wait_seconds:g} s. "
-        f"Run fewer jobs beside each other on this machine, or raise targets[].device-wait-seconds."
+        "Run fewer jobs beside each other on this machine, or raise targets[].device-wait-seconds, "
+        "which counts once it is merged."
     )
 
 
