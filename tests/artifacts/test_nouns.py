@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
-from tests.support.measured_cells import make_build
+from tests.support.measured_cells import make_build, make_measurement
 from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice
 from tunegate.artifacts.changes import (
     Effect,
@@ -13,7 +15,7 @@ from tunegate.artifacts.changes import (
     path_of,
     profile_of,
 )
-from tunegate.artifacts.measurements import TaskDifference, UnmeasuredShard
+from tunegate.artifacts.measurements import CellMeasurement, TaskDifference, UnmeasuredShard
 from tunegate.artifacts.tasks import ForeignSchedule
 
 
@@ -103,3 +105,24 @@ def test_it_has_its_own_models_on_its_own_target() -> None:
     assert LOST.has(Cell(model="a.onnx", target="cpu"))
     assert not LOST.has(Cell(model="a.onnx", target="gpu"))
     assert not LOST.has(Cell(model="b.onnx", target="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("key", "odd"),
+    [
+        *(("effect", odd) for odd in (101, -1e308, None)),
+        *(("mean_effect", odd) for odd in (710.0, float("nan"))),
+        *(("base_ms", odd) for odd in (0, -1.0, 1e308)),
+        ("head_ms", 1e308),
+        ("first_ms", [0.0, 1.0]),
+        ("head_times", {"first": 10**9, "counts": [1]}),
+        ("head_times", {"first": 0, "counts": [-1, 2]}),
+        ("clocks", {"base_mhz": -1, "head_mhz": 900, "dropped": 0, "is_mediated": True}),
+    ],
+)
+def test_a_file_with_numbers_that_no_clock_gives_is_refused(key: str, odd: object) -> None:
+    found = json.loads(msgspec.json.encode(make_measurement((0.1,) * 4)))
+    assert len(msgspec.json.decode(json.dumps(found), type=CellMeasurement).launches) == 4
+    found["launches"][1][key] = odd
+    with pytest.raises(msgspec.DecodeError):
+        msgspec.json.decode(json.dumps(found), type=CellMeasurement)

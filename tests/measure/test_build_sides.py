@@ -343,9 +343,17 @@ def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "is_alike"), [("g", "g", True), ("g", "h", False), ("", "", False)]
+    ("base", "head", "more", "is_alike"),
+    [
+        ("g", "g", {}, True),
+        ("g", "h", {}, False),
+        ("", "", {}, False),
+        ("g", "g", {"b": ("head",)}, False),
+    ],
 )
-def test_sides_of_one_graph_are_built_alike(base: str, head: str, is_alike: bool) -> None:
+def test_sides_of_one_graph_and_the_same_tasks_are_built_alike(
+    base: str, head: str, more: dict[str, Sequence[Side]], is_alike: bool
+) -> None:
     change = ModelChange(
         path="m.onnx",
         kind="modified",
@@ -355,7 +363,7 @@ def test_sides_of_one_graph_are_built_alike(base: str, head: str, is_alike: bool
         targets=("cpu",),
     )
     changes = msgspec.structs.replace(CHANGES, models=(change,))
-    plan = msgspec.structs.replace(plan_of(a=BOTH), changes=changes)
+    plan = msgspec.structs.replace(plan_of(a=BOTH, **more), changes=changes)
     assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
 
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
 STEP = math.log(1.01)
+_MOST_BINS = 10_000
+"""Bins on either side of a millisecond. A file with more of them is refused."""
 
 
 class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     """Latencies in bins of one percent. The first of `counts` is bin number `first`, which begins
     at 1.01**first milliseconds."""
 
-    first: int
-    counts: tuple[int, ...]
+    first: Annotated[int, msgspec.Meta(ge=-_MOST_BINS, le=_MOST_BINS)]
+    counts: Annotated[
+        tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=2 * _MOST_BINS)
+    ]
 
     @property
     def total(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -46,7 +46,11 @@ class GpuState(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[int, ...] = ()
 
 
-# Measured launches, and their comparison.
+# Measured launches, and their comparison. A file with numbers that no clock gives is refused.
+
+LogRatio = Annotated[float, msgspec.Meta(ge=-100, le=100)]
+Milliseconds = Annotated[float, msgspec.Meta(ge=1e-9, le=1e12)]
+Megahertz = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
 
 class Clocks(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +59,8 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
     because the clock moved otherwise, or something outside held the device back. A MIG slice may
     not report its clock."""
 
-    base_mhz: float | None
-    head_mhz: float | None
+    base_mhz: Megahertz | None
+    head_mhz: Megahertz | None
     dropped: int
     is_mediated: bool
     throttled: tuple[str, ...] = ()
@@ -88,13 +92,13 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     number of the given input case, from 1, or 0 if there are not several.
     """
 
-    effect: float
-    base_ms: float
-    head_ms: float
+    effect: LogRatio
+    base_ms: Milliseconds
+    head_ms: Milliseconds
     pairs: int
     seconds: float
     noise: float = 0.0
-    mean_effect: float | None = None
+    mean_effect: LogRatio | None = None
     base_times: Histogram | None = None
     head_times: Histogram | None = None
     base_peak_bytes: int = 0
@@ -106,7 +110,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     head_joules: float | None = None
     energy_source: EnergySource | None = None
     stalls: tuple[Stalls, ...] = ()
-    first_ms: tuple[float, float] | None = None
+    first_ms: tuple[Milliseconds, Milliseconds] | None = None
     case: int = 0
 
 
@@ -141,11 +145,11 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
         "error",
     ]
     seconds: float
-    head_ms: float | None = None
-    reference_ms: float | None = None
+    head_ms: Milliseconds | None = None
+    reference_ms: Milliseconds | None = None
     task_ms: dict[Side, dict[str, float]] = {}
     notes: tuple[str, ...] = ()
-    controls: tuple[float, ...] = ()
+    controls: tuple[LogRatio, ...] = ()
     alone: Histogram | None = None
     metric: Metric | None = None
     probes: tuple[Launch, ...] = ()

@@ -118,6 +118,8 @@ def decided_by_base(
     alike = {change.path for change in plan.changes.models if _is_alike(change)}
     keys_of_model: dict[ModelPath, set[WorkloadKey]] = {}
     for resolved in plan.resolution.tasks:
+        # Weights may decide a shape, such as how many of them are not zero.
+        alike -= {use.model for use in resolved.task.uses} - {*_shared_by(resolved.task)}
         source = sources.get(resolved.task.key)
         is_on_cpu = resolved.task.target in cpus
         is_tried = source is not None and (is_on_cpu or source in UNMEASURED)
