@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import tomllib
 from pathlib import Path
@@ -25,6 +26,19 @@ def test_no_page_or_program_names_the_machine_it_was_written_on() -> None:
 def test_the_version_is_said_once_and_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == tunegate.__version__
+
+
+def test_no_folder_of_tests_has_a_name_that_pytest_skips(request: pytest.FixtureRequest) -> None:
+    """By default pytest skips each folder that is called build or dist."""
+    skipped = request.config.getini("norecursedirs")
+    folders = {
+        folder
+        for tests in request.config.getini("testpaths")
+        for file in (ROOT / tests).rglob("test_*.py")
+        for folder in file.relative_to(ROOT).parts[:-1]
+    }
+    assert "build" in folders
+    assert not [each for each in folders for name in skipped if fnmatch.fnmatch(each, name)]
 
 
 def test_whatever_names_the_action_pins_it_and_means_our_repository() -> None:

@@ -14,7 +14,7 @@ from tvm import relax, te
 from tests.support.small_onnx import chain_model, conv_model, save
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
-from tunegate.compiler import loader as kernel_profile
+from tunegate.compiler import loader, runtime
 from tunegate.compiler.build import build_model
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.build.single_kernel import built_kernel, sample, sample_inputs
@@ -214,18 +214,18 @@ def test_what_makes_the_model_ten_times_as_slow_is_run_once(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here whatever takes time at all is too slow."""
-    monkeypatch.setattr(kernel_profile, "_FAR_SLOWER", 0.0)
+    monkeypatch.setattr(loader, "_FAR_SLOWER", 0.0)
     for name in ("one", "two"):
         workshop.build(name)
     libraries = [workshop.directory / name / "model.so" for name in ("one", "two")]
     runs: list[Any] = []
-    run = kernel_profile._Watched.run
+    run = loader._Watched.run
 
     def counted(watched: Any, given: list[Any]) -> None:
         runs.append(watched)
         run(watched, given)
 
-    monkeypatch.setattr(kernel_profile._Watched, "run", counted)
+    monkeypatch.setattr(loader._Watched, "run", counted)
     inputs = ArtifactFile.read(workshop.directory / "one").inputs
     slower_in_model(*libraries, inputs=inputs, kernels=(), kind="llvm", seed=1)
     assert len(runs) == len(libraries)
@@ -239,15 +239,15 @@ def test_a_kernel_that_only_a_neighbour_on_the_machine_slows_down_stays(
     libraries = [workshop.directory / name / "model.so" for name in ("quiet", "beside")]
     for library in libraries:
         workshop.build(library.parent.name)
-    monkeypatch.setattr(kernel_profile, "_MOST_ROUNDS", 5)
+    monkeypatch.setattr(loader, "_MOST_ROUNDS", 5)
     disturbed = iter([9.0, 9.0, 2.0, 9.0, 9.0])
-    monkeypatch.setattr(kernel_profile, "machine_of", lambda library, _: Disturbed(library))
+    monkeypatch.setattr(runtime, "machine_of", lambda library, _: Disturbed(library))
 
     def run(watched: Any, _: list[Any]) -> None:
         is_ours = watched._machine.library == libraries[0]
         watched._runs.append({"conv": next(disturbed) if is_ours else 2.0})
 
-    monkeypatch.setattr(kernel_profile._Watched, "run", run)
+    monkeypatch.setattr(loader._Watched, "run", run)
     inputs = ArtifactFile.read(workshop.directory / "quiet").inputs
     found = slower_in_model(*libraries, inputs=inputs, kernels={"conv"}, kind="llvm", seed=1)
     assert found == frozenset()
