@@ -14,6 +14,8 @@ from tunegate.runtimes.openvino import runtime
 from tunegate.runtimes.registry import Installed, installed_runtimes, offered
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
+from tunegate.runtimes.tvm import health as tvm_health
+from tunegate.runtimes.tvm import runtime as tvm_runtime
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -58,6 +60,16 @@ def test_packages_that_are_not_installed_have_no_version(
     packages.install("fast", text)
     (check,) = [check for check in runtime_checks() if check.name == "fast"]
     assert (check.ok, check.detail, check.is_absent) == (ok, detail, ok)
+
+
+def test_a_compiler_that_is_missing_is_called_fine_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (tvm_runtime, tvm_health):
+        monkeypatch.setattr(module, "installed_version", lambda _: "")
+    monkeypatch.setattr(tvm_health, "compiler_failure", lambda: "No module named 'tvm'")
+    found = runtime_checks([TargetConfig(name="cpu")])
+    told = {check.name: check for check in found if "tvm" in check.name or "compiler" in check.name}
+    assert {name for name, check in told.items() if check.ok} <= {"C compiler"}
+    assert "pip install 'tunegate[tvm]'" in told["apache-tvm"].detail
 
 
 def test_what_cannot_be_used_is_told(packages: RuntimePackages) -> None:

@@ -193,7 +193,7 @@ def spending_table(rows: Sequence[SpendingRow]) -> table.ReportTable:
 
 
 _SAVED_BY = {
-    "cache": "exact hits of the cache, by the candidates in their records",
+    "cache": "exact hits of the cache, at least: by the candidates in their records",
     "filter": "the filter: for as much at the rate of what it rejects, audited",
 }
 

@@ -74,7 +74,9 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
         if missing:
             yield HealthCheck(runtime.name, ok=False, detail=missing)
             continue
-        yield _versions(runtime)
+        told = _versions(runtime)
+        if not (told.is_absent and tunes(runtime)):  # its own checks name what is missing
+            yield told
         if tunes(runtime):
             yield from runtime.checks()
     for problem in installed.problems:

@@ -215,6 +215,16 @@ def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize(("runtime", "fills"), [("auto", True), ("onnxruntime", False)])
+def test_only_what_is_compiled_fills_an_empty_one(
+    runtime: str, fills: bool, tmp_path: Path
+) -> None:
+    targets = (TargetConfig(name="cpu", runtime=runtime),)
+    config = Config(models=(), cache=CacheConfig(url="cache"), targets=targets)
+    said = "the cache has nothing yet: tunegate warm tunes what the 2 models here need"
+    assert what_to_do(config, UNCHANGED, tmp_path).notes == ((said,) if fills else ())
+
+
 @pytest.mark.parametrize("cache", [CacheConfig(mode="off"), CacheConfig(url="gopher://b/p")])
 def test_a_cache_that_is_off_or_no_cache_is_no_trouble(cache: CacheConfig, tmp_path: Path) -> None:
     assert told(cache, tmp_path) == ()
