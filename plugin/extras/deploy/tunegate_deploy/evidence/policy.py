@@ -114,7 +114,7 @@ def _check_age(finished_at: str, max_days: float, now: datetime.datetime) -> Non
     age_days = (now - finished) / datetime.timedelta(days=1)
     if age_days > max_days:
         raise EvidenceError(
-            f"made {age_days:.1f} days ago, and the policy allows {max_days:g}. Gate it again."
+            f"made {age_days:.4g} days ago, and the policy allows {max_days:g} days. Gate it again."
         )
 
 
