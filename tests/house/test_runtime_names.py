@@ -36,6 +36,8 @@ OTHER_MEANINGS = {
     "plugin/extras/whole_model": {"tvm"},
     # The meaning of a key names the runtimes that it may have.
     "plugin/tunegate/config.py": {*NAMES},
+    # Packages in a lock file, of runtimes that are perhaps not installed here.
+    "plugin/extras/upgrades/tunegate_upgrades/upgraded_models.py": {*NAMES},
     # An example of a command line.
     "plugin/tunegate/cli/commands/comparing.py": {"tvm", "onnxruntime"},
 }
