@@ -45,6 +45,8 @@ FUNCTIONS = (
     ["Softplus"],
     ["Mish"],
     ["HardSwish"],
+    ["Tan"],
+    ["Atanh"],
 )
 MIXED = ["Sigmoid", "Erf", "Relu", "SiLU", "Softplus", "Tanh", "HardSwish", "Exp", "Neg", "Gelu"]
 SHAPE = 8, 64
@@ -121,7 +123,9 @@ def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("operators", "length"), [(["Sigmoid"], 30), (MIXED, 300)])
+@pytest.mark.parametrize(
+    ("operators", "length"), [(["Sigmoid"], 30), (["Sin", "Tan"], 30), (MIXED, 300)]
+)
 def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
     operators: list[str], length: int, tmp_path: Path
 ) -> None:

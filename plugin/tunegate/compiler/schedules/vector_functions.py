@@ -39,6 +39,11 @@ def _formulas() -> dict[str, Callable[[Any], Any]]:
     return {"exp": exp, "log": log, "tanh": tanh, "erf": erf}
 
 
+_OTHERS = {"tirx.tan": 40, "tirx.atanh": 400, "tirx.pow": 3}
+"""Operators whose other formulas name their argument twice and more: with these, as many are in one
+expression as compile in a second."""
+
+
 @cache
 def copies_of_argument(operator: str) -> int:
     """Returns how often an operator's formula contains its argument once every `let` is expanded,
@@ -46,7 +51,7 @@ def copies_of_argument(operator: str) -> int:
     name = "exp" if operator == _SIGMOID else operator.removeprefix("tirx.")
     formula = _formulas().get(name)
     if formula is None:
-        return 1
+        return _OTHERS.get(operator, 1)
     argument = tirx.Var("x", "float32")
     return _uses(formula(argument), {argument: 1})
 
