@@ -106,13 +106,18 @@ def test_a_linked_marker_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHARED_WITH_THE_ACTION)
 def test_what_the_action_shares_runs_on_the_python_of_any_runner(name: str) -> None:
-    text = (Path(tunegate.__file__).parent / name).read_text()
+    core = Path(tunegate.__file__).parent
+    text = (core / name).read_text()
     imported = {
-        node.module
+        (node.module.removeprefix("tunegate.").replace(".", "/"), each.name)
         for node in ast.walk(ast.parse(text, feature_version=(3, 8)))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tunegate")
+        for each in node.names
     }
-    files = {f"{module.removeprefix('tunegate.').replace('.', '/')}.py" for module in imported}
+    files = {
+        f"{module}/{each}.py" if (core / module).is_dir() else f"{module}.py"
+        for module, each in imported
+    }
     assert files <= set(SHARED_WITH_THE_ACTION)
     assert "msgspec" not in text
 
