@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tests.support import report_parts as parts
 from tests.support.outcome_parts import outcome
+from tunegate import handover
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.changes import Ancestor, ChangeSet, ModelChange
@@ -15,22 +16,13 @@ from tunegate.artifacts.plans import PlanOrigin, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig, ModelConfig, TargetConfig
 from tunegate.errors import USAGE, ArtifactError
-from tunegate.handover import (
-    check_changes,
-    check_config_digest,
-    check_release,
-    check_revisions,
-    origin_of,
-    read_outcomes,
-    read_plan,
-)
 
 CONFIG = Config(models=(ModelConfig(path="*.onnx"),))
 CHANGES = parts.changes(parts.change())
 TASKS = TaskSet(changes=CHANGES, tasks=())
 OTHER = "c" * 40
 BASE, HEAD = parts.REVISIONS.base, parts.REVISIONS.head
-ORIGIN = origin_of(CHANGES, TASKS, CONFIG)
+ORIGIN = handover.origin_of(CHANGES, TASKS, CONFIG)
 PLAN = replace(parts.plan(CHANGES, parts.cache()), origin=ORIGIN)
 OUTCOME = outcome(plan=digest_of(PLAN))
 
@@ -46,17 +38,17 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_what_belongs_together_is_taken(out: Path) -> None:
-    plan = read_plan(out)
-    check_revisions(plan, out, head=HEAD, base=BASE, policy="")
-    check_config_digest(plan, out, CONFIG)
+    plan = handover.read_plan(out)
+    handover.check_revisions(plan, out, head=HEAD, base=BASE, policy="")
+    handover.check_config_digest(plan, out, CONFIG)
     assert plan == PLAN
-    assert read_outcomes(out, plan) == [OUTCOME]
+    assert handover.read_outcomes(out, plan) == [OUTCOME]
 
 
 def test_a_job_may_have_been_handed_the_plan_alone(out: Path) -> None:
     for name in ("changes.json", "tasks.json", "outcome-0.json"):
         (out / name).unlink()
-    assert read_outcomes(out, read_plan(out)) == []
+    assert handover.read_outcomes(out, handover.read_plan(out)) == []
 
 
 @pytest.mark.parametrize("name", ["changes.json", "tasks.json"])
@@ -65,14 +57,14 @@ def test_files_of_another_plan_are_refused(name: str, out: Path) -> None:
     other = replace(artifact_io.read(out / name, kind), notes=("of another run",))
     artifact_io.write(out / name, other)
     with pytest.raises(ArtifactError, match=rf"{name}: not the one that .*plan\.json was made of"):
-        read_plan(out)
+        handover.read_plan(out)
 
 
 @pytest.mark.parametrize("origin", [None, replace(ORIGIN, version="0.0.1")])
 def test_a_plan_of_another_version_is_refused(origin: PlanOrigin | None, out: Path) -> None:
     artifact_io.write(out / "plan.json", replace(PLAN, origin=origin))
     with pytest.raises(ArtifactError, match=r"made by tunegate .* Run tunegate plan again"):
-        read_plan(out)
+        handover.read_plan(out)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +77,7 @@ def test_a_plan_of_another_version_is_refused(origin: PlanOrigin | None, out: Pa
 )
 def test_a_plan_of_other_revisions_is_refused(named: dict[str, str], said: str, out: Path) -> None:
     with pytest.raises(ArtifactError, match=said) as refused:
-        check_revisions(PLAN, out, **{"head": HEAD, "base": None, "policy": None, **named})
+        handover.check_revisions(PLAN, out, **{"head": HEAD, "base": None, "policy": None, **named})
     assert refused.value.exit_code == USAGE
 
 
@@ -100,7 +92,7 @@ def test_a_plan_of_other_revisions_is_refused(named: dict[str, str], said: str, 
 )
 def test_a_plan_of_another_configuration_is_refused(config: Config, out: Path) -> None:
     with pytest.raises(ArtifactError, match="made with another configuration"):
-        check_config_digest(PLAN, out, config)
+        handover.check_config_digest(PLAN, out, config)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +104,7 @@ def test_a_plan_of_another_configuration_is_refused(config: Config, out: Path) -
     ],
 )
 def test_each_step_may_have_options_of_its_own(config: Config, out: Path) -> None:
-    check_config_digest(PLAN, out, config)
+    handover.check_config_digest(PLAN, out, config)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +113,7 @@ def test_each_step_may_have_options_of_its_own(config: Config, out: Path) -> Non
 def test_an_outcome_of_another_plan_is_refused(fields: dict[str, Any], out: Path) -> None:
     artifact_io.write(out / "outcome-0.json", replace(OUTCOME, **fields))
     with pytest.raises(ArtifactError, match=r"outcome-0\.json: not of a shard of .*plan\.json"):
-        read_outcomes(out, PLAN)
+        handover.read_outcomes(out, PLAN)
 
 
 CHANGE = parts.change()
@@ -141,7 +133,7 @@ CHANGE = parts.change()
 )
 def test_a_plan_of_other_models_than_git_has_is_refused(planned: ChangeSet) -> None:
     with pytest.raises(ArtifactError, match="not of the models that differ"):
-        check_changes(planned, parts.changes(CHANGE))
+        handover.check_changes(planned, parts.changes(CHANGE))
 
 
 SINCE = replace(parts.REVISIONS, release="v1.0", policy="d" * 40)
@@ -149,9 +141,9 @@ SINCE = replace(parts.REVISIONS, release="v1.0", policy="d" * 40)
 
 @pytest.mark.parametrize("fields", [{"release": "v0.9"}, {"policy": "e" * 40}, {"base": "f" * 40}])
 def test_a_plan_since_another_release_than_the_tags_have_is_refused(fields: dict[str, str]) -> None:
-    check_release(SINCE, SINCE)
+    handover.check_release(SINCE, SINCE)
     with pytest.raises(ArtifactError, match=r"and the release before is v1\.0"):
-        check_release(replace(SINCE, **fields), SINCE)
+        handover.check_release(replace(SINCE, **fields), SINCE)
 
 
 def older(change: ModelChange) -> ModelChange:
@@ -160,11 +152,11 @@ def older(change: ModelChange) -> ModelChange:
 
 
 def test_a_base_that_could_not_be_compiled_is_older_in_the_plan() -> None:
-    check_changes(parts.changes(older(CHANGE)), parts.changes(CHANGE))
+    handover.check_changes(parts.changes(older(CHANGE)), parts.changes(CHANGE))
 
 
 def test_what_says_only_how_a_model_differs_may_be_known_here_and_not_there() -> None:
-    check_changes(parts.changes(parts.change(change="unknown")), parts.changes(CHANGE))
+    handover.check_changes(parts.changes(parts.change(change="unknown")), parts.changes(CHANGE))
 
 
 def test_a_plan_has_one_digest_in_memory_and_in_its_file(out: Path) -> None:

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from tests.ci.gitlab.test_event import BRANCH, REQUEST
 from tests.support.host_events import require_sound_events
 from tunegate.artifacts.changes import Revisions
-from tunegate.ci.events import (
-    EventTable,
-    JobVariables,
-    JudgedEvent,
-    RefusedEvent,
-    event_refusal,
-    of_branch,
-)
+from tunegate.ci import events
 from tunegate.ci.gitlab.event import gitlab_event
 from tunegate.ci.job import event_words
 from tunegate.ci.protocol import AskedRevisions, JobEvent, JobRequest, StepName, Usual
@@ -40,21 +33,21 @@ def test_whatever_the_variables_say_a_job_is_refused_or_one_of_its_kind(dump: st
 
 def test_a_head_that_somebody_names_does_not_teach_main() -> None:
     asked = AskedRevisions(head=HEAD)
-    assert of_branch(asked, HEAD, Usual(), "main").zone is None
-    assert of_branch(asked, HEAD, Usual(), "pr/a/branch_x").zone == "pr/a/branch_x"
-    assert of_branch(AskedRevisions(), HEAD, Usual(), "main").zone == "main"
+    assert events.of_branch(asked, HEAD, Usual(), "main").zone is None
+    assert events.of_branch(asked, HEAD, Usual(), "pr/a/branch_x").zone == "pr/a/branch_x"
+    assert events.of_branch(AskedRevisions(), HEAD, Usual(), "main").zone == "main"
 
 
-NOTHING = RefusedEvent("it changes nothing", "Use push.")
-TABLE: EventTable = {
-    "push": JudgedEvent(base="before", head="after", writes="main"),
+NOTHING = events.RefusedEvent("it changes nothing", "Use push.")
+TABLE: events.EventTable = {
+    "push": events.JudgedEvent(base="before", head="after", writes="main"),
     "star": NOTHING,
     "watch": NOTHING,
 }
 
 
 def test_an_unknown_event_is_not_guessed_at() -> None:
-    said = event_refusal(TABLE, "moon", "Use push.")
+    said = events.event_refusal(TABLE, "moon", "Use push.")
     assert said == "event moon: it is not one that tunegate knows. Use push."
 
 
@@ -135,7 +128,7 @@ def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -
 
 @pytest.mark.parametrize("text", ["0", "007", "-1", "1.5", "٣", "1 2", "true", "9" * 20])
 def test_what_is_no_number_is_none(text: str) -> None:
-    job = JobVariables({"A": text})
+    job = events.JobVariables({"A": text})
     assert job.number("A") is None
     with pytest.raises(ConfigError, match="A is no number"):
         job.required_number("A")
@@ -143,10 +136,10 @@ def test_what_is_no_number_is_none(text: str) -> None:
 
 @given(st.text(max_size=70))
 def test_a_commit_is_whole_or_refused(text: str) -> None:
-    found = JobVariables({"A": text}).commit_or_none("A")
+    found = events.JobVariables({"A": text}).commit_or_none("A")
     assert found is None or (len(found) in {40, 64} and set(found) <= set("0123456789abcdef"))
 
 
 def test_a_branch_has_its_short_name() -> None:
-    job = JobVariables({"A": "refs/heads/release/2", "TUNEGATE_DEFAULT_BRANCH": "trunk"})
+    job = events.JobVariables({"A": "refs/heads/release/2", "TUNEGATE_DEFAULT_BRANCH": "trunk"})
     assert (job.branch("A"), job.default_branch()) == ("release/2", "trunk")

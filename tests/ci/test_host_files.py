@@ -8,23 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunegate.ci import protocol
 from tunegate.ci.conformance import HOST_RULES, SECRET, HostRule
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.gitlab.host import GitLabHost
 from tunegate.ci.host_files import dotenv, write_host_file
 from tunegate.ci.job_results import told_by_agent
 from tunegate.ci.none_host import NoCiHost
-from tunegate.ci.protocol import (
-    AgentCommand,
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobReport,
-    Links,
-    Push,
-    Usual,
-)
 from tunegate.errors import OutputError
 
 
@@ -57,7 +47,7 @@ TOKENS = {"TUNEGATE_GITHUB_TOKEN": SECRET, "TUNEGATE_GITLAB_TOKEN": SECRET}
 
 @pytest.mark.parametrize("host", [GitHubHost, GitLabHost, NoCiHost])
 @pytest.mark.parametrize("rule", HOST_RULES, ids=lambda rule: rule.name)
-def test_every_host_of_the_core_keeps_the_rule(rule: HostRule, host: type[CiHost]) -> None:
+def test_every_host_of_the_core_keeps_the_rule(rule: HostRule, host: type[protocol.CiHost]) -> None:
     assert rule.problem(host, TOKENS) == ""
 
 
@@ -68,28 +58,28 @@ class Everywhere(NoCiHost):
 
 
 class KnowsAnAddress(NoCiHost):
-    def links(self, out: Path) -> Links:
-        return Links(run="https://ci/1")
+    def links(self, out: Path) -> protocol.Links:
+        return protocol.Links(run="https://ci/1")
 
 
 class Guesses(NoCiHost):
-    def event(self, asked: AskedRevisions) -> JobEvent:
-        return JobEvent(revisions=Push(before="a" * 40, after="b" * 40))
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
+        return protocol.JobEvent(revisions=protocol.Push(before="a" * 40, after="b" * 40))
 
 
 class TeachesMain(NoCiHost):
-    def event(self, asked: AskedRevisions) -> JobEvent:
-        return JobEvent(revisions=Usual(), zone="main")
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
+        return protocol.JobEvent(revisions=protocol.Usual(), zone="main")
 
 
 class RepeatsWhatItIsTold(NoCiHost):
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         for annotation in report.annotations:
             sys.stderr.write(f"{annotation.text}\n")
 
 
 class WritesAnywhere(NoCiHost):
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         if report.directory is not None:
             (report.directory / "report.md").write_text(report.summary)
         for _ in report.annotations:
@@ -98,9 +88,9 @@ class WritesAnywhere(NoCiHost):
 
 class ShowsItsToken(NoCiHost):
     def comment(
-        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
-        raise HostRefusedError(f"{self._environment}")
+        raise protocol.HostRefusedError(f"{self._environment}")
 
 
 @pytest.mark.parametrize(
@@ -116,14 +106,14 @@ class ShowsItsToken(NoCiHost):
         (object, "comment does not take self, event, name, markdown, updates_only"),
     ],
 )
-def test_a_host_that_breaks_a_rule_is_told(host: type[CiHost], said: str) -> None:
+def test_a_host_that_breaks_a_rule_is_told(host: type[protocol.CiHost], said: str) -> None:
     problems = []
     for rule in HOST_RULES if host is not object else HOST_RULES[:1]:
         problems += [found] if (found := rule.problem(host, TOKENS)) else []
     assert problems == [said]
 
 
-COMMAND = AgentCommand(
+COMMAND = protocol.AgentCommand(
     program="some-agent", arguments=("annotate", "a b"), text="# é", variables=("AGENT_TOKEN",)
 )
 
@@ -161,7 +151,7 @@ def test_no_agent_is_found_in_a_place_that_is_relative(
     monkeypatch.chdir(agent.parent)
     for searched in ("", ".", ":", "../bin"):
         assert told_by_agent(COMMAND, {"PATH": searched}) == "some-agent was not found"
-    here = AgentCommand(program="some-agent", arguments=(), text="", directory=".")
+    here = protocol.AgentCommand(program="some-agent", arguments=(), text="", directory=".")
     assert told_by_agent(here, {"PATH": ""}) == "some-agent was not found"
 
 

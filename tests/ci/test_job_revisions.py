@@ -7,19 +7,8 @@ import pytest
 
 from tests.support.git_repository import Checkout, clone, commit_of, two_branches
 from tunegate.artifacts.changes import Revisions
+from tunegate.ci import protocol
 from tunegate.ci.job import is_of_pull_request, job_revisions, reported_commit
-from tunegate.ci.protocol import (
-    AskedRevisions,
-    JobEvent,
-    JobRequest,
-    MergeBase,
-    MergeCommit,
-    Push,
-    Range,
-    RevisionChoice,
-    StepName,
-    Usual,
-)
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 
 
@@ -38,26 +27,28 @@ def here(origin: Checkout, tmp_path: Path) -> Checkout:
 
 def found(
     here: Checkout,
-    revisions: RevisionChoice,
+    revisions: protocol.RevisionChoice,
     *,
-    step: StepName = "run",
+    step: protocol.StepName = "run",
     checked_out: str = "",
     **asked: str,
 ) -> Revisions | None:
-    request = JobRequest(
+    request = protocol.JobRequest(
         words=(step,),
         step=step,
         out=Path(),
         repository=here.path,
-        asked=AskedRevisions(base=asked.get("base", ""), head=asked.get("head", "")),
+        asked=protocol.AskedRevisions(base=asked.get("base", ""), head=asked.get("head", "")),
     )
-    event = JobEvent(revisions=revisions, checked_out=checked_out, tip=commit_of(here, "HEAD"))
+    event = protocol.JobEvent(
+        revisions=revisions, checked_out=checked_out, tip=commit_of(here, "HEAD")
+    )
     return job_revisions(request, event)
 
 
 def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
     tip = commit_of(origin, "main~1")
-    revisions = found(here, MergeBase(target=tip))
+    revisions = found(here, protocol.MergeBase(target=tip))
     assert revisions is not None
     assert (revisions.base, revisions.policy) == (tip, "")
 
@@ -65,7 +56,7 @@ def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
 @pytest.mark.parametrize("name", ["gone", "-x", "a b", "x:refs/heads/main", "*", "x..y", "@{-1}"])
 def test_what_is_no_branch_of_the_remote_is_no_target(here: Checkout, name: str) -> None:
     with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
-        found(here, MergeBase(target=name))
+        found(here, protocol.MergeBase(target=name))
 
 
 @pytest.mark.parametrize("of_push", [True, False])
@@ -74,9 +65,9 @@ def test_a_default_branch_that_is_named_is_the_one_of_today(
 ) -> None:
     origin.git("branch", "-q", "trunk", "main~1")
     choice = (
-        Push(before="0" * 40, after=commit_of(here, "HEAD"), default_branch="trunk")
+        protocol.Push(before="0" * 40, after=commit_of(here, "HEAD"), default_branch="trunk")
         if of_push
-        else Usual(default_branch="trunk")
+        else protocol.Usual(default_branch="trunk")
     )
     revisions = found(here, choice)
     assert revisions is not None
@@ -85,7 +76,7 @@ def test_a_default_branch_that_is_named_is_the_one_of_today(
 
 def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Checkout) -> None:
     here.git("checkout", "-q", "--detach", commit_of(origin, "main"))
-    revisions = found(here, Usual(default_branch="main"))
+    revisions = found(here, protocol.Usual(default_branch="main"))
     assert revisions is not None
     assert revisions.base == commit_of(origin, "main~1")
 
@@ -94,7 +85,7 @@ def test_a_default_branch_that_cannot_be_fetched_is_no_reason_to_take_another(
     here: Checkout,
 ) -> None:
     with pytest.raises(EnvironmentUnfitError, match="the branch gone could not be fetched"):
-        found(here, Usual(default_branch="gone"))
+        found(here, protocol.Usual(default_branch="gone"))
 
 
 def test_another_checkout_than_the_events_is_refused_but_for_a_head_that_is_named(
@@ -102,17 +93,21 @@ def test_another_checkout_than_the_events_is_refused_but_for_a_head_that_is_name
 ) -> None:
     main, topic = commit_of(origin, "main"), commit_of(here, "HEAD")
     with pytest.raises(RevisionError, match="the event is about"):
-        found(here, Usual(), checked_out=main)
-    assert found(here, Usual(), checked_out=main, base=main, head=topic) is not None
+        found(here, protocol.Usual(), checked_out=main)
+    assert found(here, protocol.Usual(), checked_out=main, base=main, head=topic) is not None
 
 
 def test_a_later_step_looks_again_only_where_the_event_says_both_commits(
     origin: Checkout, here: Checkout
 ) -> None:
     base, head = commit_of(origin, "main"), commit_of(here, "HEAD")
-    assert found(here, Range(base=base, head=head), step="tune") is not None
-    assert found(here, MergeCommit(base_tip=base, head_tip=head), step="gate") is not None
-    for choice in (Usual(), MergeBase(target="main"), Push(before=base, after=head)):
+    assert found(here, protocol.Range(base=base, head=head), step="tune") is not None
+    assert found(here, protocol.MergeCommit(base_tip=base, head_tip=head), step="gate") is not None
+    for choice in (
+        protocol.Usual(),
+        protocol.MergeBase(target="main"),
+        protocol.Push(before=base, after=head),
+    ):
         assert found(here, choice, step="gate") is None
 
 
@@ -122,13 +117,15 @@ def test_a_checkout_may_have_its_target_merged_into_the_pull_request(
     """Bitbucket does that. The base is then what was merged, and no commit of others is judged."""
     tip, main = commit_of(here, "HEAD"), commit_of(origin, "main")
     merged = here.merge("origin/main")
-    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
-    event = JobEvent(revisions=MergeBase(target="main"), tip=tip)
+    request = protocol.JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
+    event = protocol.JobEvent(revisions=protocol.MergeBase(target="main"), tip=tip)
     revisions = job_revisions(request, event)
     assert revisions is not None
     assert (revisions.base, revisions.head) == (main, merged)
     with pytest.raises(RevisionError, match="neither the pull request's head"):
-        job_revisions(request, JobEvent(revisions=MergeBase(target="main"), tip="f" * 40))
+        job_revisions(
+            request, protocol.JobEvent(revisions=protocol.MergeBase(target="main"), tip="f" * 40)
+        )
 
 
 def test_a_merge_into_a_pull_request_is_not_the_merge_commit_of_one(here: Checkout) -> None:
@@ -136,10 +133,10 @@ def test_a_merge_into_a_pull_request_is_not_the_merge_commit_of_one(here: Checko
     nothing but what was merged into it."""
     tip = commit_of(here, "HEAD")
     here.merge("origin/main")
-    request = JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
-    choice = MergeCommit(base_tip=commit_of(here, "origin/main"), head_tip=tip)
+    request = protocol.JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
+    choice = protocol.MergeCommit(base_tip=commit_of(here, "origin/main"), head_tip=tip)
     with pytest.raises(RevisionError, match="is not of the base"):
-        job_revisions(request, JobEvent(revisions=choice, tip=tip))
+        job_revisions(request, protocol.JobEvent(revisions=choice, tip=tip))
 
 
 def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> None:
@@ -157,9 +154,9 @@ def test_people_look_at_the_head_of_a_pull_request_and_at_no_other_commit(
     origin: Checkout, here: Checkout
 ) -> None:
     tip, main = commit_of(origin, "topic"), commit_of(origin, "main")
-    of_request = JobEvent(revisions=Usual(), pull_request=7, tip=tip)
-    of_push = JobEvent(revisions=Usual(), checked_out=main)
-    request = JobRequest(words=("run",), step="run", out=Path("out"), repository=here.path)
+    of_request = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=tip)
+    of_push = protocol.JobEvent(revisions=protocol.Usual(), checked_out=main)
+    request = protocol.JobRequest(words=("run",), step="run", out=Path("out"), repository=here.path)
     at_tip, at_main = Revisions(base=None, head=tip), Revisions(base=None, head=main)
     assert reported_commit(request, of_request, at_tip) == tip
     assert reported_commit(request, of_request, None) == tip
@@ -167,5 +164,5 @@ def test_people_look_at_the_head_of_a_pull_request_and_at_no_other_commit(
     assert reported_commit(request, of_push, at_main) == main
     assert reported_commit(request, of_push, None) == main
     assert reported_commit(request, of_push, at_tip) == ""
-    named = msgspec.structs.replace(request, asked=AskedRevisions(base=main, head=main))
+    named = msgspec.structs.replace(request, asked=protocol.AskedRevisions(base=main, head=main))
     assert reported_commit(named, of_request, None) == ""

@@ -8,74 +8,66 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunegate.decide.slow_modes import (
-    FIRST_ERROR,
-    MAX_SHARE,
-    SECOND_ERROR,
-    Seen,
-    cut_off,
-    excluded_share,
-    is_clean,
-    is_excluded,
-    second_look,
-    slow_starts,
-    starts_needed,
-)
+from tunegate.decide import slow_modes
 
 WORST = math.log(1.05)
 RARE = 0.2
 
 
-def seen(quiet: int, *slow: float, spread: float = 0.003) -> Seen:
+def seen(quiet: int, *slow: float, spread: float = 0.003) -> slow_modes.Seen:
     """A number of starts without a change, and slow ones that only probes saw."""
     rng = random.Random(3)
     usual = tuple(rng.gauss(0.0, spread) for _ in range(quiet))
-    return Seen(effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow))
+    return slow_modes.Seen(
+        effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow)
+    )
 
 
 @pytest.mark.parametrize(("share", "starts"), [(0.2, 16), (0.1, 34), (0.05, 69), (0.3, 10)])
 def test_the_price_of_a_share_is_known_before(share: float, starts: int) -> None:
-    assert starts_needed(share) == starts
-    assert (1 - share) ** starts <= FIRST_ERROR < (1 - share) ** (starts - 1)
+    assert slow_modes.starts_needed(share) == starts
+    assert (1 - share) ** starts <= slow_modes.FIRST_ERROR < (1 - share) ** (starts - 1)
 
 
 def test_sixteen_clean_starts_exclude_a_fifth_and_fifteen_do_not() -> None:
-    assert is_clean(RARE, seen(16))
-    assert not is_clean(RARE, seen(15))
+    assert slow_modes.is_clean(RARE, seen(16))
+    assert not slow_modes.is_clean(RARE, seen(15))
 
 
 def test_one_slow_start_wants_more_of_them_and_a_second_answer() -> None:
     found = seen(15, 0.25)
-    assert not is_clean(RARE, found)
-    wanted = second_look(RARE, found, 60)
+    assert not slow_modes.is_clean(RARE, found)
+    wanted = slow_modes.second_look(RARE, found, 60)
     assert wanted is not None
-    assert is_clean(RARE, msgspec.structs.replace(seen(wanted - 1, 0.25), second=wanted))
-    assert not is_clean(RARE, msgspec.structs.replace(seen(wanted - 2, 0.25), second=wanted))
-    assert second_look(RARE, found, wanted - 1) is None
+    assert slow_modes.is_clean(RARE, msgspec.structs.replace(seen(wanted - 1, 0.25), second=wanted))
+    assert not slow_modes.is_clean(
+        RARE, msgspec.structs.replace(seen(wanted - 2, 0.25), second=wanted)
+    )
+    assert slow_modes.second_look(RARE, found, wanted - 1) is None
 
 
 def test_who_goes_on_after_the_second_answer_does_not_ask_again() -> None:
     found = msgspec.structs.replace(seen(60, 0.25), second=30)
-    assert not is_clean(RARE, found)
+    assert not slow_modes.is_clean(RARE, found)
 
 
 def test_a_slow_start_in_the_probes_is_not_covered_by_the_bounds_over_launches() -> None:
     found = msgspec.structs.replace(seen(30, 0.25, 0.25, 0.25), bounded=19)
-    assert not is_clean(RARE, found)
-    assert is_clean(RARE, msgspec.structs.replace(found, probed=()))
+    assert not slow_modes.is_clean(RARE, found)
+    assert slow_modes.is_clean(RARE, msgspec.structs.replace(found, probed=()))
 
 
 def test_after_the_second_answer_many_launches_cover_it_but_not_what_was_left_out() -> None:
     found = msgspec.structs.replace(seen(40, 0.25, 0.25, 0.25), bounded=28, second=30)
-    assert is_clean(RARE, found)
-    assert not is_clean(RARE, msgspec.structs.replace(found, left_out=(0.25,)))
-    assert not is_clean(RARE, msgspec.structs.replace(found, bounded=19))
+    assert slow_modes.is_clean(RARE, found)
+    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, left_out=(0.25,)))
+    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, bounded=19))
 
 
 def test_a_mode_that_the_noise_hides_is_not_excluded() -> None:
-    assert is_excluded(0.3, seen(20, spread=0.003))
-    assert not is_excluded(0.5, seen(10, spread=0.3))
-    assert excluded_share(seen(8, spread=0.3)) is None
+    assert slow_modes.is_excluded(0.3, seen(20, spread=0.003))
+    assert not slow_modes.is_excluded(0.5, seen(10, spread=0.3))
+    assert slow_modes.excluded_share(seen(8, spread=0.3)) is None
 
 
 def test_a_machine_that_slows_either_side_does_not_blame_the_head() -> None:
@@ -83,29 +75,29 @@ def test_a_machine_that_slows_either_side_does_not_blame_the_head() -> None:
     blamed = seen(40, *slow)
     paired = (*blamed.effects, *(-effect for effect in slow))
     alike = msgspec.structs.replace(blamed, effects=paired, paired=paired, second=60)
-    assert not is_clean(RARE, msgspec.structs.replace(blamed, second=60))
-    assert is_clean(RARE, alike)
+    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(blamed, second=60))
+    assert slow_modes.is_clean(RARE, alike)
 
 
 def test_the_cut_off_is_half_way_to_the_mode_that_matters() -> None:
-    assert math.exp(2 * cut_off(0.2, 0.0, WORST)) == pytest.approx(1.25)
-    assert cut_off(1.0, 0.01, WORST) == pytest.approx((0.01 + WORST) / 2)
+    assert math.exp(2 * slow_modes.cut_off(0.2, 0.0, WORST)) == pytest.approx(1.25)
+    assert slow_modes.cut_off(1.0, 0.01, WORST) == pytest.approx((0.01 + WORST) / 2)
 
 
 @given(st.floats(0.02, 1.0), st.floats(-0.3, 0.04))
 def test_a_rarer_mode_must_be_slower_to_matter(share: float, usual: float) -> None:
-    assert cut_off(share, usual, WORST) >= cut_off(1.0, usual, WORST) - 1e-12
-    assert cut_off(share, usual, WORST) >= usual
+    assert slow_modes.cut_off(share, usual, WORST) >= slow_modes.cut_off(1.0, usual, WORST) - 1e-12
+    assert slow_modes.cut_off(share, usual, WORST) >= usual
 
 
 @given(st.integers(1, 60), st.integers(0, 10))
 def test_another_slow_start_never_excludes_more(quiet: int, slow: int) -> None:
     fewer, more = seen(quiet, *[0.5] * slow), seen(quiet, *[0.5] * (slow + 1))
-    assert (excluded_share(fewer) or 1.0) <= (excluded_share(more) or 1.0)
-    assert slow_starts(RARE, more) == (slow + 1 if more.usual < WORST else 0)
+    assert (slow_modes.excluded_share(fewer) or 1.0) <= (slow_modes.excluded_share(more) or 1.0)
+    assert slow_modes.slow_starts(RARE, more) == (slow + 1 if more.usual < WORST else 0)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.3, 0.45, MAX_SHARE])
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.45, slow_modes.MAX_SHARE])
 def test_both_answers_together_hardly_ever_miss_a_mode(share: float) -> None:
     """The promise, for modes that are just as slow as matters."""
     rng = random.Random(5)
@@ -117,21 +109,23 @@ def test_both_answers_together_hardly_ever_miss_a_mode(share: float) -> None:
     missed = 0
     runs = 400
     for _ in range(runs):
-        starts = drawn(starts_needed(RARE))
-        found = Seen(effects=tuple(starts), paired=tuple(starts[:4]), worst=WORST)
-        if is_clean(RARE, found):
+        starts = drawn(slow_modes.starts_needed(RARE))
+        found = slow_modes.Seen(effects=tuple(starts), paired=tuple(starts[:4]), worst=WORST)
+        if slow_modes.is_clean(RARE, found):
             missed += 1
             continue
-        wanted = second_look(RARE, found, 60)
+        wanted = slow_modes.second_look(RARE, found, 60)
         if wanted is not None:
             more = (*starts, *drawn(wanted - len(starts)))
-            again = Seen(effects=more, paired=more, worst=WORST, second=wanted)
-            missed += is_clean(RARE, again)
-    assert missed / runs <= FIRST_ERROR + SECOND_ERROR + 0.012
+            again = slow_modes.Seen(effects=more, paired=more, worst=WORST, second=wanted)
+            missed += slow_modes.is_clean(RARE, again)
+    assert missed / runs <= slow_modes.FIRST_ERROR + slow_modes.SECOND_ERROR + 0.012
 
 
 def test_a_slow_start_that_noise_may_hide_counts_for_less() -> None:
     """No start is over the cut-off, but one in ten of a mode would be under it as well."""
     noisy = tuple(0.06 if n % 2 else -0.06 for n in range(16))
-    assert not is_excluded(0.2, Seen(effects=noisy, paired=noisy[:4], worst=WORST))
-    assert is_excluded(0.2, seen(16))
+    assert not slow_modes.is_excluded(
+        0.2, slow_modes.Seen(effects=noisy, paired=noisy[:4], worst=WORST)
+    )
+    assert slow_modes.is_excluded(0.2, seen(16))

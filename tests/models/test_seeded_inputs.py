@@ -10,19 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.measured_cells import make_changes
+from tunegate.artifacts import inputs as rules
 from tunegate.artifacts.changes import ModelChange, ModelInput
-from tunegate.artifacts.inputs import (
-    Columns,
-    Constant,
-    Drawn,
-    Files,
-    InputForm,
-    InputRule,
-    Integers,
-    Normal,
-    OneOf,
-    Uniform,
-)
 from tunegate.config import Config, InputConfig, Inputs, ModelConfig, ProfileConfig, ValuesConfig
 from tunegate.models.model_inputs import model_input
 from tunegate.models.seeded_inputs import cases_of, seeded_inputs
@@ -34,8 +23,8 @@ class Tensor(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: str
-    rule: InputRule | None = None
-    form: InputForm = ""
+    rule: rules.InputRule | None = None
+    form: rules.InputForm = ""
 
 
 TENSORS = (Tensor("x", (50, 40), "float32"), Tensor("ids", (200,), "int64"))
@@ -55,15 +44,17 @@ def test_integers_are_valid_indices_of_any_table(dtype: str) -> None:
     assert set(values.tolist()) == {0, 1}
 
 
-def _drawn(values: Drawn, shape: tuple[int, ...] = (400,), dtype: str = "int64") -> np.ndarray:
-    (array,) = seeded_inputs([Tensor("x", shape, dtype, InputRule(values))], 3).values()
+def _drawn(
+    values: rules.Drawn, shape: tuple[int, ...] = (400,), dtype: str = "int64"
+) -> np.ndarray:
+    (array,) = seeded_inputs([Tensor("x", shape, dtype, rules.InputRule(values))], 3).values()
     assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
     return np.asarray(array)
 
 
 def test_a_rule_of_standard_floats_draws_what_no_rule_does() -> None:
     (plain,) = seeded_inputs([Tensor("x", (50,), "float32")], 3).values()
-    assert np.array_equal(plain, _drawn(Normal(), (50,), "float32"))
+    assert np.array_equal(plain, _drawn(rules.Normal(), (50,), "float32"))
 
 
 def test_the_bytes_of_plain_floats_are_those_of_numpys_generator() -> None:
@@ -73,20 +64,20 @@ def test_the_bytes_of_plain_floats_are_those_of_numpys_generator() -> None:
 
 
 def test_floats_lie_within_their_range_and_around_their_mean() -> None:
-    uniform = _drawn(Uniform(2.0, 5.0), dtype="float32")
+    uniform = _drawn(rules.Uniform(2.0, 5.0), dtype="float32")
     assert (uniform.min() >= 2.0, uniform.max() <= 5.0) == (True, True)
-    assert abs(_drawn(Normal(100.0, 2.0), dtype="float64").mean() - 100.0) < 0.5
+    assert abs(_drawn(rules.Normal(100.0, 2.0), dtype="float64").mean() - 100.0) < 0.5
 
 
 def test_texts_are_chosen_and_joined() -> None:
-    assert {*_drawn(OneOf(("a", "b")), dtype="object").tolist()} == {"a", "b"}
-    text = _drawn(OneOf(("a", "b"), words=3), (1,), "object")[0]
+    assert {*_drawn(rules.OneOf(("a", "b")), dtype="object").tolist()} == {"a", "b"}
+    text = _drawn(rules.OneOf(("a", "b"), words=3), (1,), "object")[0]
     assert [len(word) for word in text.split(" ")] == [1, 1, 1]
 
 
 def test_each_column_has_its_own_values() -> None:
-    parts = (Constant(7), Integers(0, 1), OneOf((100, 200)))
-    columns = _drawn(Columns(1, parts), (50, 3))
+    parts = (rules.Constant(7), rules.Integers(0, 1), rules.OneOf((100, 200)))
+    columns = _drawn(rules.Columns(1, parts), (50, 3))
     assert {*columns[:, 0].tolist()} == {7}
     assert {*columns[:, 1].tolist()} == {0, 1}
     assert {*columns[:, 2].tolist()} == {100, 200}
@@ -98,7 +89,7 @@ def test_all_inputs_take_the_same_case(tmp_path: Path) -> None:
         files = tuple(str(tmp_path / f"{name}{case}.npy") for case in range(3))
         for case, file in enumerate(files):
             np.save(file, np.full(2, case))
-        tensors.append(Tensor(name, (2,), "int64", InputRule(Files(files))))
+        tensors.append(Tensor(name, (2,), "int64", rules.InputRule(rules.Files(files))))
     assert cases_of(tensors) == 3
     drawn = [seeded_inputs(tensors, seed) for seed in range(6)]
     assert [each["x"].tolist() for each in drawn] == [each["z"].tolist() for each in drawn]

@@ -11,13 +11,7 @@ from tests.support.runtime_packages import WHOLE, RuntimePackages
 from tunegate.artifacts.candidates import cuda_variants
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.runtimes.registry import (
-    installed_runtimes,
-    may_compile,
-    runtime_named,
-    saves,
-    tunes,
-)
+from tunegate.runtimes import registry
 
 OURS = ["tvm", "onnxruntime", "onnxruntime_cuda", "openvino", "tensorrt"]
 
@@ -28,7 +22,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePacka
 
 
 def names() -> list[str]:
-    return [each.name for each in installed_runtimes().runtimes]
+    return [each.name for each in registry.installed_runtimes().runtimes]
 
 
 def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
@@ -38,16 +32,16 @@ def test_the_one_that_tunes_comes_first_and_others_come_after_ours_by_name(
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
     environment.install("aged", WHOLE.format(name="aged"), "b-1.0")
     assert names() == [*OURS, "aged", "fast"]
-    assert installed_runtimes().problems == ()
-    assert runtime_named("fast").title == "Example"
+    assert registry.installed_runtimes().problems == ()
+    assert registry.runtime_named("fast").title == "Example"
 
 
 def test_each_one_tunes_or_saves() -> None:
-    tuning, *others = installed_runtimes().runtimes
-    assert (tunes(tuning), saves(tuning)) == (True, False)
+    tuning, *others = registry.installed_runtimes().runtimes
+    assert (registry.tunes(tuning), registry.saves(tuning)) == (True, False)
     for each in others:
-        assert (tunes(each), saves(each)) == (False, True)
-    assert installed_runtimes().tuning is tuning
+        assert (registry.tunes(each), registry.saves(each)) == (False, True)
+    assert registry.installed_runtimes().tuning is tuning
 
 
 @pytest.mark.parametrize(
@@ -67,26 +61,26 @@ def test_one_that_is_broken_is_left_out_with_a_line(
 ) -> None:
     environment.install("fast", WHOLE.format(name="fast").replace(before, after))
     assert names() == OURS
-    (problem,) = installed_runtimes().problems
+    (problem,) = registry.installed_runtimes().problems
     assert problem.startswith("example 1.0: ")
     assert problem.endswith(said)
     with pytest.raises(ConfigError, match="runtimes: example 1"):
-        runtime_named("fast")
+        registry.runtime_named("fast")
 
 
 def test_a_name_that_two_packages_register_is_neithers(environment: RuntimePackages) -> None:
     environment.install("fast", WHOLE.format(name="fast"), "a-1.0")
     environment.install("fast", WHOLE.format(name="fast"), "b-2.0")
     assert names() == OURS
-    (problem,) = installed_runtimes().problems
+    (problem,) = registry.installed_runtimes().problems
     assert problem == 'a 1.0 and b 2.0 both register "fast". Uninstall one of them.'
 
 
 def test_a_name_of_ours_is_taken(environment: RuntimePackages) -> None:
     environment.install("tvm", WHOLE.format(name="tvm"))
     assert names() == OURS
-    assert installed_runtimes().runtimes[0].title == "TVM"
-    assert installed_runtimes().problems == (
+    assert registry.installed_runtimes().runtimes[0].title == "TVM"
+    assert registry.installed_runtimes().problems == (
         'example 1.0: the name "tvm" is taken, and it is left out',
     )
 
@@ -97,7 +91,7 @@ def test_a_name_that_files_and_commands_cannot_take_is_refused(
 ) -> None:
     (tmp_path / "named_oddly.py").write_text(WHOLE.format(name=name))
     register(tmp_path, "example-1.0", "tunegate.runtimes", name, "named_oddly:RUNTIME")
-    (problem,) = installed_runtimes().problems
+    (problem,) = registry.installed_runtimes().problems
     assert f"has the name {name!r}" in problem
 
 
@@ -105,7 +99,7 @@ def test_one_that_is_not_installed_is_told_with_those_that_are() -> None:
     with pytest.raises(
         ConfigError, match=r"^runtime fast is not installed\. Installed: .*onnxruntime, .*tvm"
     ):
-        runtime_named("fast")
+        registry.runtime_named("fast")
 
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
@@ -135,4 +129,4 @@ def test_only_targets_that_may_be_compiled_have_something_to_tune(
     runtimes: list[str], compiles: bool
 ) -> None:
     targets = [TargetConfig(name=name, runtime=name) for name in runtimes]
-    assert may_compile(targets) is compiles
+    assert registry.may_compile(targets) is compiles

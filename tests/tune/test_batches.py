@@ -15,19 +15,13 @@ from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import BudgetConfig
+from tunegate.tune import task_history
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_filter import picks, rank_correlation
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.protocol import Candidate, Measured, Schedule
 from tunegate.tune.samples import copied_statements, exceeds_a_gpu, is_bloated
-from tunegate.tune.task_history import (
-    Prediction,
-    TaskHistory,
-    disagrees,
-    is_enough,
-    patience_seconds,
-)
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,
@@ -40,8 +34,8 @@ from tunegate_cache.format.records import (
 DEVICE = DeviceFingerprint(name="here", kind="cpu", units=1, memory_bytes=1)
 
 
-def history() -> TaskHistory:
-    return TaskHistory(
+def history() -> task_history.TaskHistory:
+    return task_history.TaskHistory(
         make_planned(make_task("a")),
         device=DEVICE,
         toolchain=Toolchain(tvm="1", ffi="1"),
@@ -49,7 +43,7 @@ def history() -> TaskHistory:
     )
 
 
-def candidate(task: TaskHistory, number: int) -> Candidate:
+def candidate(task: task_history.TaskHistory, number: int) -> Candidate:
     decision: Decision = (1, (number,))
     return Candidate(
         number=number,
@@ -138,29 +132,29 @@ def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
 
 # A task of few trials ends with them, unless they contradict what was expected.
 
-AS_EXPECTED = [Prediction(expected, 1 / expected) for expected in (0.2, 0.4, 0.6, 0.8)]
-CONTRADICTED = [Prediction(1 - expected, ms) for expected, ms in AS_EXPECTED]
+AS_EXPECTED = [task_history.Prediction(expected, 1 / expected) for expected in (0.2, 0.4, 0.6, 0.8)]
+CONTRADICTED = [task_history.Prediction(1 - expected, ms) for expected, ms in AS_EXPECTED]
 
 
 def test_one_batch_is_enough_where_it_bears_out_what_was_expected() -> None:
-    assert is_enough(8, 8, AS_EXPECTED)
+    assert task_history.is_enough(8, 8, AS_EXPECTED)
 
 
 def test_a_search_goes_on_where_the_model_was_wrong() -> None:
-    assert not is_enough(8, 8, CONTRADICTED)
+    assert not task_history.is_enough(8, 8, CONTRADICTED)
 
 
 def test_of_few_candidates_ranks_say_nothing() -> None:
-    assert not disagrees(CONTRADICTED[:3])
+    assert not task_history.disagrees(CONTRADICTED[:3])
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 100)), min_size=4, max_size=20))
 def test_what_is_contradicted_is_borne_out_the_other_way_round(
     pairs: list[tuple[float, float]],
 ) -> None:
-    predictions = [Prediction(*pair) for pair in pairs]
-    mirrored = [Prediction(-expected, ms) for expected, ms in predictions]
-    assert not (disagrees(predictions) and disagrees(mirrored))
+    predictions = [task_history.Prediction(*pair) for pair in pairs]
+    mirrored = [task_history.Prediction(-expected, ms) for expected, ms in predictions]
+    assert not (task_history.disagrees(predictions) and task_history.disagrees(mirrored))
 
 
 def test_no_task_is_planned_more_than_its_own_limit() -> None:
@@ -229,18 +223,18 @@ def cost(
 
 
 def test_before_a_few_have_finished_a_candidate_may_take_what_its_place_allows() -> None:
-    assert patience_seconds([]) is None
-    assert patience_seconds([cost(0.5)] * 3) is None
+    assert task_history.patience_seconds([]) is None
+    assert task_history.patience_seconds([cost(0.5)] * 3) is None
 
 
 def test_it_is_three_times_the_slowest_and_never_less_than_five_seconds() -> None:
-    assert patience_seconds([cost(0.5)] * 4) == 5.0
-    assert patience_seconds([*[cost(0.5)] * 3, cost(4.0)]) == 12.0
+    assert task_history.patience_seconds([cost(0.5)] * 4) == 5.0
+    assert task_history.patience_seconds([*[cost(0.5)] * 3, cost(4.0)]) == 12.0
 
 
 def test_neither_failures_nor_the_default_schedule_make_it_longer() -> None:
     others = [cost(19.0, status="timeout"), cost(19.0, origin="default")]
-    assert patience_seconds([*[cost(0.5)] * 4, *others]) == 5.0
+    assert task_history.patience_seconds([*[cost(0.5)] * 4, *others]) == 5.0
 
 
 # A copy that is unrolled into hundreds of statements is told before anything is lowered.

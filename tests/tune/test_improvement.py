@@ -15,18 +15,8 @@ from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_t
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.tune import headroom
+from tunegate.tune import headroom, improvement
 from tunegate.tune.expected_time import is_shared, paying_sides
-from tunegate.tune.improvement import (
-    FROM_NOTHING,
-    INFORMED,
-    MeasuredBatch,
-    Pace,
-    expected_gain,
-    is_plateaued,
-    seconds_of_a_default,
-    seconds_per_candidate,
-)
 from tunegate.tune.next_task import Work, roofline_gaps
 from tunegate.tune.revalidation import Challenge, challenges, results_of
 from tunegate.tune.task_history import (
@@ -41,18 +31,22 @@ from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, Tun
 
 def history(
     *best_ms: float | None, trials: int = 16, seconds: float = 8.0
-) -> tuple[MeasuredBatch, ...]:
-    return tuple(MeasuredBatch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms)
+) -> tuple[improvement.MeasuredBatch, ...]:
+    return tuple(
+        improvement.MeasuredBatch(trials=trials, seconds=seconds, best_ms=ms) for ms in best_ms
+    )
 
 
 def gain(
-    past: tuple[MeasuredBatch, ...],
+    past: tuple[improvement.MeasuredBatch, ...],
     candidates: int = 16,
     headroom: float = 0.9,
-    pace: Pace = FROM_NOTHING,
+    pace: improvement.Pace = improvement.FROM_NOTHING,
     behind: float = 0.0,
 ) -> float:
-    return expected_gain(past, candidates, headroom=headroom, noise=0.01, pace=pace, behind=behind)
+    return improvement.expected_gain(
+        past, candidates, headroom=headroom, noise=0.01, pace=pace, behind=behind
+    )
 
 
 def test_the_first_batch_is_expected_to_gain_all_the_room() -> None:
@@ -65,8 +59,10 @@ def test_a_task_that_keeps_improving_promises_more_than_one_that_stopped() -> No
 
 def test_a_search_that_knows_where_to_begin_promises_little_more_unless_far_behind() -> None:
     past = history(10, 8)
-    assert gain(past, pace=INFORMED) < 0.5 * gain(past)
-    assert gain(past, pace=INFORMED, behind=1.5) > 2 * gain(past, pace=INFORMED)
+    assert gain(past, pace=improvement.INFORMED) < 0.5 * gain(past)
+    assert gain(past, pace=improvement.INFORMED, behind=1.5) > 2 * gain(
+        past, pace=improvement.INFORMED
+    )
 
 
 def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
@@ -92,7 +88,7 @@ def test_more_candidates_never_promise_less(times: list[float], candidates: int)
 
 
 def plateaued(*best_ms: float | None) -> bool:
-    return is_plateaued(history(*best_ms), noise=0.01, warm_up=2, patience=3)
+    return improvement.is_plateaued(history(*best_ms), noise=0.01, warm_up=2, patience=3)
 
 
 def test_three_batches_without_improvement_are_a_plateau() -> None:
@@ -107,14 +103,14 @@ def test_an_improvement_within_the_noise_does_not_end_a_plateau() -> None:
 def test_batches_without_candidates_do_not_stop_the_arithmetic() -> None:
     empty = history(None, trials=0)
     assert gain(empty) == pytest.approx(0.9)
-    assert seconds_per_candidate([empty]) == 0.5
+    assert improvement.seconds_per_candidate([empty]) == 0.5
 
 
 def test_default_schedules_come_once_for_each_task() -> None:
-    one = MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=3.0)
-    other = MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=1.0)
-    assert seconds_of_a_default([(one, *history(1.0)), (), (other,)]) == 2.0
-    assert seconds_of_a_default([(), ()]) == 0.0
+    one = improvement.MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=3.0)
+    other = improvement.MeasuredBatch(trials=2, seconds=1.0, best_ms=1.0, default_seconds=1.0)
+    assert improvement.seconds_of_a_default([(one, *history(1.0)), (), (other,)]) == 2.0
+    assert improvement.seconds_of_a_default([(), ()]) == 0.0
 
 
 TASK = make_task()

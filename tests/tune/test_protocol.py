@@ -13,6 +13,7 @@ from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.config import TargetConfig
 from tunegate.system.machine.device_lock import Claim
+from tunegate.tune import protocol
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_requests import CandidateMeasurements, ResultEffect
 from tunegate.tune.compiler_protocol import (
@@ -21,28 +22,18 @@ from tunegate.tune.compiler_protocol import (
     running_kernel,
 )
 from tunegate.tune.parallel_measurement import Parallelism, checked, correction, error, outliers
-from tunegate.tune.protocol import (
-    Candidate,
-    Measure,
-    Measured,
-    ModelFile,
-    Placement,
-    Proposed,
-    Schedule,
-    Slot,
-)
 from tunegate.tune.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
-CANDIDATE = Candidate(
+CANDIDATE = protocol.Candidate(
     number=1,
     workload="w",
     origin="search",
-    schedule=Schedule(template="", decisions=()),
+    schedule=protocol.Schedule(template="", decisions=()),
     module="",
     arguments=(),
 )
-SLOT = Slot(claim=Claim(uuid="cpu", directory="/d", wait_seconds=1.0))
+SLOT = protocol.Slot(claim=Claim(uuid="cpu", directory="/d", wait_seconds=1.0))
 
 
 @pytest.mark.parametrize(
@@ -50,21 +41,21 @@ SLOT = Slot(claim=Claim(uuid="cpu", directory="/d", wait_seconds=1.0))
     [(None, None, None), (3.0, None, 3.0), (None, 5.0, 5.0), (3.0, 5.0, 3.0), (7.0, 5.0, 5.0)],
 )
 def test_a_worker_ends_itself_after_the_shorter_patience(
-    request_of: Measure, patience: float | None, place: float | None, watched: float | None
+    request_of: protocol.Measure, patience: float | None, place: float | None, watched: float | None
 ) -> None:
-    placement = Placement(slots=(SLOT,), limit_seconds=99.0, measuring_seconds=place)
+    placement = protocol.Placement(slots=(SLOT,), limit_seconds=99.0, measuring_seconds=place)
     request = msgspec.structs.replace(request_of, patience_seconds=patience, place=placement)
     assert request.watched_seconds == watched
 
 
-def test_a_request_survives_the_pipe(request_of: Measure) -> None:
+def test_a_request_survives_the_pipe(request_of: protocol.Measure) -> None:
     sent = msgspec.msgpack.encode(request_of)
-    assert msgspec.msgpack.decode(sent, type=Measure) == request_of
+    assert msgspec.msgpack.decode(sent, type=protocol.Measure) == request_of
 
 
 @pytest.fixture
-def request_of() -> Measure:
-    return Measure(
+def request_of() -> protocol.Measure:
+    return protocol.Measure(
         candidate=CANDIDATE,
         target_json="{}",
         reference="/r",
@@ -76,8 +67,10 @@ def request_of() -> Measure:
 
 
 def test_the_sketches_of_a_proposal_cross_to_another_process() -> None:
-    proposed = Proposed("w", (CANDIDATE,), exhausted=False, sketches={"template": SKETCH})
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(proposed), type=Proposed) == proposed
+    proposed = protocol.Proposed("w", (CANDIDATE,), exhausted=False, sketches={"template": SKETCH})
+    assert (
+        msgspec.msgpack.decode(msgspec.msgpack.encode(proposed), type=protocol.Proposed) == proposed
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +90,7 @@ def test_settings_are_what_differs_from_the_usual_build(
 
 def build_request(directory: Path, precision: str, *, launch: str = "") -> BuildModel:
     return BuildModel(
-        model=ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
+        model=protocol.ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
         target=TargetConfig(name="cpu", threads=1),
         records={},
         sources={},
@@ -173,20 +166,20 @@ class Run:
         self.batches = OpenBatches([self.task.workload])
         self.measuring = CandidateMeasurements(self.batches, directory, self.parallelism, 1)
 
-    def start(self, count: int) -> list[Measure]:
+    def start(self, count: int) -> list[protocol.Measure]:
         return self.measuring.start(self.task, [candidate(self.task, n) for n in range(count)])
 
-    def take(self, requests: list[Measure], nanoseconds: int) -> ResultEffect:
+    def take(self, requests: list[protocol.Measure], nanoseconds: int) -> ResultEffect:
         taken = ResultEffect([], None)
         for request in requests:
             taken = self.measuring.take(request, result(request, nanoseconds), 5)
         return taken
 
 
-def result(request: Measure, nanoseconds: int) -> Measured:
+def result(request: protocol.Measure, nanoseconds: int) -> protocol.Measured:
     number = request.candidate.number
     times = (nanoseconds + 1000 * number,)
-    return Measured(number=number, status="ok", nanoseconds=times, run_seconds=0.1)
+    return protocol.Measured(number=number, status="ok", nanoseconds=times, run_seconds=0.1)
 
 
 def test_beside_each_other_a_batch_is_finished_by_its_check(tmp_path: Path) -> None:

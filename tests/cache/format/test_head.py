@@ -13,17 +13,7 @@ from tests.support.compacted_place import MAIN, NOBODY, Place
 from tests.support.tuning_records import TARGET
 from tests.support.tuning_records import make_record as tuning_records_make_record
 from tests.support.tuning_tasks import make_record
-from tunegate_cache.format.head import (
-    CorruptHeadError,
-    Head,
-    LaterHeadError,
-    Snapshot,
-    Unreferenced,
-    decode_head,
-    encode_head,
-    head_digest,
-    kept_for_pins,
-)
+from tunegate_cache.format import head as heads
 from tunegate_cache.format.how_built import (
     MOST_DECISIONS,
     MOST_NODES,
@@ -43,51 +33,53 @@ DAY = 24 * 3600
 NOW = 1000 * DAY + DAY // 2
 
 
-def snapshot(version: int, at: int = 0) -> Snapshot:
-    return Snapshot(version=version, index=f"{version:064x}", packs=("a" * 64, "b" * 64), at=at)
+def snapshot(version: int, at: int = 0) -> heads.Snapshot:
+    return heads.Snapshot(
+        version=version, index=f"{version:064x}", packs=("a" * 64, "b" * 64), at=at
+    )
 
 
-HEAD = Head(
+HEAD = heads.Head(
     version=3,
     parent="p",
     snapshot=snapshot(3),
     archives=("c" * 64,),
     covers=("a segment",),
     kept=(snapshot(2),),
-    unreferenced=(Unreferenced("gone", 7),),
+    unreferenced=(heads.Unreferenced("gone", 7),),
 )
 
 
 def test_a_head_is_what_was_written_with_and_without_a_signature() -> None:
-    assert decode_head(encode_head(HEAD, MAIN, None), MAIN, NOBODY) == HEAD
-    assert decode_head(encode_head(HEAD, MAIN, OURS), MAIN, KEYS) == HEAD
+    assert heads.decode_head(heads.encode_head(HEAD, MAIN, None), MAIN, NOBODY) == HEAD
+    assert heads.decode_head(heads.encode_head(HEAD, MAIN, OURS), MAIN, KEYS) == HEAD
 
 
 @pytest.mark.parametrize("signer", [None, THEIRS])
 def test_a_head_that_nobody_trusted_has_signed_is_refused(signer: object) -> None:
-    body = encode_head(HEAD, MAIN, signer)  # type: ignore[arg-type]
-    with pytest.raises(CorruptHeadError, match="not signed by a trusted key"):
-        decode_head(body, MAIN, KEYS)
+    body = heads.encode_head(HEAD, MAIN, signer)  # type: ignore[arg-type]
+    with pytest.raises(heads.CorruptHeadError, match="not signed by a trusted key"):
+        heads.decode_head(body, MAIN, KEYS)
 
 
 def test_a_head_of_another_group_is_refused_though_its_signature_is_ours() -> None:
-    body = encode_head(HEAD, group_of("team", TARGET), OURS)
-    with pytest.raises(CorruptHeadError, match="not signed by a trusted key"):
-        decode_head(body, MAIN, KEYS)
+    body = heads.encode_head(HEAD, group_of("team", TARGET), OURS)
+    with pytest.raises(heads.CorruptHeadError, match="not signed by a trusted key"):
+        heads.decode_head(body, MAIN, KEYS)
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"[" * 5000, b"\xff", b'{"head":{},"signature":"zz"}', b"null"]
 )
 def test_what_is_no_head_is_refused(body: bytes) -> None:
-    with pytest.raises(CorruptHeadError, match="cannot be read"):
-        decode_head(body, MAIN, NOBODY)
+    with pytest.raises(heads.CorruptHeadError, match="cannot be read"):
+        heads.decode_head(body, MAIN, NOBODY)
 
 
 def test_a_later_version_is_told_apart_because_it_must_be_left_alone() -> None:
-    later = encode_head(msgspec.structs.replace(HEAD, v=2), MAIN, None)
-    with pytest.raises(LaterHeadError, match="update tunegate"):
-        decode_head(later, MAIN, NOBODY)
+    later = heads.encode_head(msgspec.structs.replace(HEAD, v=2), MAIN, None)
+    with pytest.raises(heads.LaterHeadError, match="update tunegate"):
+        heads.decode_head(later, MAIN, NOBODY)
 
 
 def test_everything_that_a_head_names_is_referenced() -> None:
@@ -100,20 +92,20 @@ def test_everything_that_a_head_names_is_referenced() -> None:
 
 
 def test_digests_of_heads_tell_them_apart() -> None:
-    assert head_digest(b"a") == head_digest(b"a") != head_digest(b"b")
-    assert len(head_digest(b"a")) == 64
+    assert heads.head_digest(b"a") == heads.head_digest(b"a") != heads.head_digest(b"b")
+    assert len(heads.head_digest(b"a")) == 64
 
 
 def test_of_a_day_that_is_over_the_last_snapshot_is_kept() -> None:
     ages = {1: 40 * DAY, 2: 5 * DAY + 60, 3: 5 * DAY, 4: 60, 5: 30}
     every = tuple(snapshot(version, NOW - age) for version, age in ages.items())
-    assert [kept.version for kept in kept_for_pins(every, NOW)] == [3, 4, 5]
+    assert [kept.version for kept in heads.kept_for_pins(every, NOW)] == [3, 4, 5]
 
 
 @given(st.lists(st.integers(0, 60 * DAY), max_size=40))
 def test_what_is_kept_for_pins_is_recent_ordered_and_little(ages: list[int]) -> None:
     every = tuple(snapshot(n, NOW - age) for n, age in enumerate(sorted(ages, reverse=True)))
-    kept = kept_for_pins(every, NOW)
+    kept = heads.kept_for_pins(every, NOW)
     versions = [each.version for each in kept]
     assert versions == sorted(set(versions))
     assert all(NOW - each.at <= 30 * DAY for each in kept)

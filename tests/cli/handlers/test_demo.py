@@ -10,21 +10,13 @@ from tests.support.report_parts import finding, summary, verdict
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.measurements import TaskDifference
 from tunegate.artifacts.verdicts import CandidateOutcome, Status, Verdict
+from tunegate.cli.handlers import demo
 from tunegate.cli.handlers import demo as demo_repository
-from tunegate.cli.handlers.demo import (
-    SLOWED_LAYER,
-    Problem,
-    election_lines,
-    exit_code,
-    first_problem,
-    second_problem,
-    third_problem,
-)
 from tunegate.config import AccuracyConfig
 from tunegate.models.graph import graph_digest
 from tunegate.review.config_file import load_config
 
-WANTED = {first_problem: "new", second_problem: "pass", third_problem: "fail"}
+WANTED = {demo.first_problem: "new", demo.second_problem: "pass", demo.third_problem: "fail"}
 
 
 def ended(status: Status, *slower: str, exact: int = 4, trials: int = 0) -> Verdict:
@@ -40,12 +32,12 @@ def ended(status: Status, *slower: str, exact: int = 4, trials: int = 0) -> Verd
 
 def test_three_acts_that_go_as_expected_are_a_pass() -> None:
     problems = [
-        first_problem(ended("new")),
-        second_problem(ended("pass")),
-        third_problem(ended("fail", f"conv of {SLOWED_LAYER}", "another")),
+        demo.first_problem(ended("new")),
+        demo.second_problem(ended("pass")),
+        demo.third_problem(ended("fail", f"conv of {demo.SLOWED_LAYER}", "another")),
     ]
     assert problems == [None, None, None]
-    assert exit_code([]) == 0
+    assert demo.exit_code([]) == 0
 
 
 @pytest.mark.parametrize("judge", WANTED)
@@ -55,25 +47,25 @@ def test_three_acts_that_go_as_expected_are_a_pass() -> None:
 )
 def test_a_machine_that_is_too_noisy_is_no_bug(judge: type, status: Status, code: int) -> None:
     problem = judge(ended(status))
-    assert problem.exit_code == exit_code([problem]) == code
+    assert problem.exit_code == demo.exit_code([problem]) == code
     assert ("while nothing else runs" in problem.text) == (code != 70)
 
 
 @pytest.mark.parametrize(
-    ("slower", "code"), [((), 4), (("another", SLOWED_LAYER), 4), (("another",), 70)]
+    ("slower", "code"), [((), 4), (("another", demo.SLOWED_LAYER), 4), (("another",), 70)]
 )
 def test_a_slow_layer_that_is_not_named_first_was_disturbed(
     slower: tuple[str, ...], code: int
 ) -> None:
-    problem = third_problem(ended("fail", *slower))
+    problem = demo.third_problem(ended("fail", *slower))
     assert problem is not None
     assert problem.exit_code == code
 
 
 def test_what_the_machine_explains_comes_before_a_bug() -> None:
-    assert exit_code([Problem("", 70), Problem("", 3), Problem("", 4)]) == 4
-    assert exit_code([Problem("", 70), Problem("", 3)]) == 3
-    assert exit_code([Problem("", 70)]) == 70
+    assert demo.exit_code([demo.Problem("", 70), demo.Problem("", 3), demo.Problem("", 4)]) == 4
+    assert demo.exit_code([demo.Problem("", 70), demo.Problem("", 3)]) == 3
+    assert demo.exit_code([demo.Problem("", 70)]) == 70
 
 
 def outcome(title: str, ms: float | None = None, **fields: object) -> CandidateOutcome:
@@ -83,7 +75,7 @@ def outcome(title: str, ms: float | None = None, **fields: object) -> CandidateO
 def test_each_candidate_of_an_election_is_a_line() -> None:
     off = ErrorEstimate(what="max-error", center=1.5, low=1.2, high=2.0, samples=74)
     lines = list(
-        election_lines(
+        demo.election_lines(
             [
                 outcome("TVM", 4.0),
                 outcome("OpenVINO (float16)", reason="it has no avx512_fp16"),
@@ -98,7 +90,7 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
         "      TVM: float32; what ships is 75% faster",
         "      OpenVINO (float16): it has no avx512_fp16",
     ]
-    assert list(election_lines([outcome("TVM", 4.0)])) == []
+    assert list(demo.election_lines([outcome("TVM", 4.0)])) == []
 
 
 def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:

@@ -28,18 +28,9 @@ from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
 from tests.support.small_onnx import conv_model, save
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.layouts import packing
 from tunegate.compiler.layouts import packing as prepacking
 from tunegate.compiler.layouts.layout import channels_last
-from tunegate.compiler.layouts.packing import (
-    ATTRIBUTE,
-    MAIN,
-    PREPACK,
-    folded,
-    marked,
-    moves_of,
-    split_kernel,
-    with_moved_constants,
-)
 from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
@@ -101,7 +92,7 @@ def layouts(draw: st.DrawFn) -> tuple[tuple[int, ...], list[Split]]:
 @settings(deadline=None)
 def test_a_layout_is_what_its_indices_say(layout: tuple[tuple[int, ...], list[Split]]) -> None:
     extents, splits = layout
-    moves = moves_of(laid_out(extents, splits))
+    moves = packing.moves_of(laid_out(extents, splits))
     assert moves is not None
     (move,) = moves
     value = np.arange(math.prod(extents), dtype="int32").reshape(extents)
@@ -115,12 +106,12 @@ def test_it_is_what_the_compiler_makes_of_it() -> None:
     value = np.random.default_rng(1).uniform(size=(3, 32)).astype("float32")
     output = tensor(np.empty([extent for _, _, extent in splits], "float32"))
     build(function, target="llvm")(tensor(value), output)
-    (move,) = moves_of(function) or ()
+    (move,) = packing.moves_of(function) or ()
     assert np.array_equal(move.of(value), output.numpy())
 
 
 def test_what_computes_is_no_packing() -> None:
-    assert moves_of(copied((4, 3), lambda x: x + 1.0).mod["main"]) is None
+    assert packing.moves_of(copied((4, 3), lambda x: x + 1.0).mod["main"]) is None
 
 
 def test_what_leaves_something_out_is_no_packing() -> None:
@@ -128,7 +119,7 @@ def test_what_leaves_something_out_is_no_packing() -> None:
     first = te.create_prim_func([a, te.compute((4,), lambda i: a[i, 0], name="b")])
     twice = te.create_prim_func([a, te.compute((4, 8), lambda i, j: a[i, i], name="b")])
     padded = te.create_prim_func([a, te.compute((4, 4), lambda i, j: a[i, j * 2 % 8], name="b")])
-    assert [moves_of(function) for function in (first, twice, padded)] == [None] * 3
+    assert [packing.moves_of(function) for function in (first, twice, padded)] == [None] * 3
 
 
 # Weights are packed once: not while a candidate is timed, and not while a model runs.
@@ -153,7 +144,7 @@ def packed_schedule(function: ModelFunction) -> Any:
     """A schedule that lays the weights out in another shape than they have."""
     space = DesignSpace(function.workload, TARGET)
     for schedule in space.sample(12, random.Random(1)):
-        kernel = split_kernel(schedule.mod)
+        kernel = packing.split_kernel(schedule.mod)
         if any(len(kind.shape.values) > 4 for kind in kernel.packed):
             return schedule
     raise AssertionError
@@ -161,7 +152,7 @@ def packed_schedule(function: ModelFunction) -> Any:
 
 def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
     function = convolution(module)
-    plain = canonical_workload(module[function.name].without_attr(ATTRIBUTE))
+    plain = canonical_workload(module[function.name].without_attr(packing.ATTRIBUTE))
     assert plain.digest != function.workload.digest
     templates = DesignSpace(plain, TARGET).templates
     assert set(templates) == set(DesignSpace(function.workload, TARGET).templates)
@@ -169,7 +160,7 @@ def test_constants_are_part_of_what_a_task_is(module: Any) -> None:
 
 def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:
     function = convolution(module)
-    kernel = split_kernel(packed_schedule(function).mod)
+    kernel = packing.split_kernel(packed_schedule(function).mod)
     assert kernel.moves is not None
     library = build(kernel.module, target=TARGET)
     plain = build(function.workload.module, target=TARGET)
@@ -179,7 +170,7 @@ def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:
     plain["main"](*given)
     expected = given[-1].numpy().copy()
     found = {"argument": given, "packed": packed}
-    library[MAIN](*(found[source.kind][source.place] for source in kernel.sources))
+    library[packing.MAIN](*(found[source.kind][source.place] for source in kernel.sources))
     np.testing.assert_allclose(given[-1].numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -188,9 +179,9 @@ def test_a_packing_that_is_not_understood_is_compiled(
 ) -> None:
     function = convolution(module)
     schedule = packed_schedule(function)
-    understood = split_kernel(schedule.mod)
+    understood = packing.split_kernel(schedule.mod)
     monkeypatch.setattr(prepacking, "moves_of", lambda _: None)
-    compiled = split_kernel(schedule.mod)
+    compiled = packing.split_kernel(schedule.mod)
     assert compiled.moves is None
     library = build(compiled.module, target=TARGET)
     given = arguments(function, np.random.default_rng(1))
@@ -198,7 +189,7 @@ def test_a_packing_that_is_not_understood_is_compiled(
     packed = [
         tvm.runtime.empty([int(n) for n in t.shape.values], "float32") for t in compiled.packed
     ]
-    library[PREPACK](*constants, *packed)
+    library[packing.PREPACK](*constants, *packed)
     for move, by_kernel in zip(understood.moves or (), packed, strict=True):
         assert np.array_equal(move.of(constants[move.argument].numpy()), by_kernel.numpy())
 
@@ -212,8 +203,8 @@ def arguments(function: ModelFunction, rng: np.random.Generator) -> list[Any]:
 
 
 def test_a_kernel_without_constants_is_left_as_it_is(module: Any) -> None:
-    workload = canonical_workload(module[convolution(module).name].without_attr(ATTRIBUTE))
-    kernel = split_kernel(workload.module)
+    workload = canonical_workload(module[convolution(module).name].without_attr(packing.ATTRIBUTE))
+    kernel = packing.split_kernel(workload.module)
     assert (kernel.packs, kernel.packed) == ((), ())
     assert kernel.module is workload.module
     assert [source.place for source in kernel.sources] == [0, 1, 2, 3]
@@ -224,7 +215,7 @@ def test_a_build_packs_nothing_at_run_time(module: Any) -> None:
     scheduled = packed_schedule(function).mod["main"].without_attr("global_symbol")
     changed = module.clone()
     changed.update_func(changed.get_global_var(function.name), scheduled)
-    built = folded(changed)
+    built = packing.folded(changed)
     names = [variable.name_hint for variable in built.functions]
     assert not any("prepack" in name and "prepacked" not in name for name in names)
     assert any("prepacked" in name for name in names)
@@ -236,7 +227,7 @@ def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
     model = save(scatter_model(), tmp_path / "m.onnx")
     prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
     imported = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
-    built = folded(imported)
+    built = packing.folded(imported)
     assert not any("prepack" in variable.name_hint for variable in built.functions)
 
 
@@ -294,14 +285,14 @@ def result(module: Any) -> np.ndarray:
 @given(st.permutations(range(4)))
 def test_a_transposed_constant_is_a_constant(axes: list[int]) -> None:
     weight = np.arange(2 * 3 * 4 * 5, dtype="float32").reshape(2, 3, 4, 5)
-    moved = with_moved_constants(one_call(relax.op.permute_dims(relax.const(weight), axes)))
+    moved = packing.with_moved_constants(one_call(relax.op.permute_dims(relax.const(weight), axes)))
     assert not calls(moved)
     assert np.array_equal(result(moved), weight.transpose(axes))
 
 
 def test_a_kind_of_number_that_numpy_does_not_have_is_left_to_the_compiler() -> None:
     weight = relax.const(np.ones((2, 3)), "bfloat16")
-    moved = with_moved_constants(one_call(relax.op.permute_dims(weight)))
+    moved = packing.with_moved_constants(one_call(relax.op.permute_dims(weight)))
     assert calls(moved) == {"relax.permute_dims": 1}
 
 
@@ -311,20 +302,20 @@ def test_the_tasks_of_a_model_are_the_same(last: bool) -> None:
     compiler folds what is left here."""
     module = from_onnx(all_kinds_of_convolutions())
     module = channels_last(module) if last else module
-    assert tasks(with_moved_constants(module)) == tasks(module)
+    assert tasks(packing.with_moved_constants(module)) == tasks(module)
 
 
 def tasks(module: Any) -> dict[str, int]:
     with TARGET:
         fused = relax.get_pipeline("zero")(module)
-    return {f.workload.digest: f.weight for f in functions_of(marked(fused))}
+    return {f.workload.digest: f.weight for f in functions_of(packing.marked(fused))}
 
 
 def test_the_weights_of_a_model_are_the_same() -> None:
     module = channels_last(from_onnx(all_kinds_of_convolutions()))
     with TARGET:
         folded, moved = (
-            relax.get_pipeline("zero")(m) for m in (module, with_moved_constants(module))
+            relax.get_pipeline("zero")(m) for m in (module, packing.with_moved_constants(module))
         )
     assert constants(moved) == constants(folded)
 

@@ -13,17 +13,8 @@ from tests.support.git_repository import (
     two_branches,
 )
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
+from tunegate.system.git import fetch
 from tunegate.system.git.events import GitEvents
-from tunegate.system.git.fetch import (
-    deepen,
-    ensure_here,
-    fetch_tags,
-    is_ancestor,
-    is_commit_id,
-    is_here,
-    is_shallow,
-    merge_base,
-)
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
 
@@ -62,40 +53,40 @@ def shallow(origin: Checkout, tmp_path: Path) -> GitProcess:
     ],
 )
 def test_only_a_full_id_is_an_id(text: str, is_id: bool) -> None:
-    assert is_commit_id(text) == is_id
+    assert fetch.is_commit_id(text) == is_id
 
 
 def test_a_commit_that_a_shallow_clone_lacks_is_fetched_and_it_stays_shallow(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     first = commit_of(origin, "v1")
-    assert not is_here(shallow, first)
-    assert ensure_here(shallow, first)
-    assert is_here(shallow, first)
-    assert is_shallow(shallow)
+    assert not fetch.is_here(shallow, first)
+    assert fetch.ensure_here(shallow, first)
+    assert fetch.is_here(shallow, first)
+    assert fetch.is_shallow(shallow)
 
 
 def test_a_commit_that_nobody_has_and_a_name_are_not_here(shallow: GitProcess) -> None:
-    assert not ensure_here(shallow, "1" * 40)
-    assert not ensure_here(shallow, "main")
+    assert not fetch.ensure_here(shallow, "1" * 40)
+    assert not fetch.ensure_here(shallow, "main")
 
 
 def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     origin: Checkout, shallow: GitProcess
 ) -> None:
     assert shallow.text("rev-list", "--count", "HEAD") == "1"
-    deepen(shallow, 1, commit_of(origin, "main"))
+    fetch.deepen(shallow, 1, commit_of(origin, "main"))
     assert shallow.text("rev-list", "--count", "HEAD") == "2"
-    deepen(shallow, 1, "1" * 40)
+    fetch.deepen(shallow, 1, "1" * 40)
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
 
 
 def test_tags_come_with_the_history_that_leads_to_them(
     origin: Checkout, shallow: GitProcess
 ) -> None:
-    fetch_tags(shallow, "v*")
+    fetch.fetch_tags(shallow, "v*")
     assert shallow.text("rev-parse", "v1") == commit_of(origin, "v1")
-    assert not is_shallow(shallow)
+    assert not fetch.is_shallow(shallow)
 
 
 # The commit at which histories parted, in real repositories and in shallow clones.
@@ -107,7 +98,7 @@ def merge_base_origin(tmp_path: Path) -> Checkout:
 
 
 def base_of(checkout: Checkout, tip: str = "origin/main", head: str = "HEAD") -> tuple[str, str]:
-    found = merge_base(GitProcess(checkout.path), tip, head)
+    found = fetch.merge_base(GitProcess(checkout.path), tip, head)
     assert found is not None
     return found.commit, found.doubt
 
@@ -197,9 +188,9 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
     many(merge_base_origin, 60)
     git = GitProcess(clone(merge_base_origin, tmp_path / "clone", "--depth=1").path)
     head = commit_of(merge_base_origin, "main")
-    assert is_ancestor(git, head, head)
-    assert is_ancestor(git, start, head)
-    assert not is_ancestor(git, other, head)
+    assert fetch.is_ancestor(git, head, head)
+    assert fetch.is_ancestor(git, start, head)
+    assert not fetch.is_ancestor(git, other, head)
 
 
 # Base and head of every event, in real repositories and real shallow clones of them.

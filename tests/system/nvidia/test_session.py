@@ -12,13 +12,7 @@ from tests.support.simulated.simulated_gpus import CUPTI, gpu, simulated
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import held_device
-from tunegate.system.nvidia.session import (
-    gpus_of,
-    held_together,
-    is_expected,
-    prepared,
-    require_present,
-)
+from tunegate.system.nvidia import session
 
 WAITS = """
 import sys
@@ -55,12 +49,12 @@ def lock_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ],
 )
 def test_a_device_is_expected_by_whole_words(name: str, expected: str, is_it: bool) -> None:
-    assert is_expected(name, expected) is is_it
+    assert session.is_expected(name, expected) is is_it
 
 
 def test_a_machine_without_a_device_is_unfit() -> None:
     with pytest.raises(EnvironmentUnfitError, match="target gpu: no CUDA device is visible"):
-        gpus_of(target())
+        session.gpus_of(target())
 
 
 def test_another_device_than_the_expected_one_is_refused(
@@ -68,19 +62,19 @@ def test_another_device_than_the_expected_one_is_refused(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a", name="NVIDIA L40S"))
     with pytest.raises(EnvironmentUnfitError, match=r"expect-gpu is L4, .* NVIDIA L40S \(GPU-a\)"):
-        gpus_of(target(expect_gpu="L4"))
-    assert gpus_of(target(expect_gpu="L40S"))[0].gpu.uuid == "GPU-a"
+        session.gpus_of(target(expect_gpu="L4"))
+    assert session.gpus_of(target(expect_gpu="L40S"))[0].gpu.uuid == "GPU-a"
 
 
 def test_clocks_are_locked_only_where_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
-    with prepared(gpus_of(target()), target()) as found:
+    with session.prepared(session.gpus_of(target()), target()) as found:
         assert "locked" not in machine[0]
         assert found == ("floating", ())
     asked = target(lock_clocks_mhz=1400)
-    with prepared(gpus_of(asked), asked) as found:
+    with session.prepared(session.gpus_of(asked), asked) as found:
         assert machine[0]["locked"] == [1400, 1400]
         assert found == ("locked", ())
     assert "locked" not in machine[0]
@@ -91,7 +85,7 @@ def test_where_clocks_may_not_be_locked_the_report_says_so(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a", may_lock=False))
     asked = target(lock_clocks_mhz=1400)
-    with prepared(gpus_of(asked), asked) as found:
+    with session.prepared(session.gpus_of(asked), asked) as found:
         assert found.clocks == "floating"
         assert found.notes == ("NVIDIA L4: its clocks may not be locked here; they float",)
 
@@ -100,7 +94,7 @@ def test_a_busy_device_is_not_measured_on(monkeypatch: pytest.MonkeyPatch, tmp_p
     simulated(monkeypatch, tmp_path, gpu("GPU-a", processes=[7], busy=40))
     with (
         pytest.raises(EnvironmentUnfitError, match="something else still runs"),
-        prepared(gpus_of(target()), target()),
+        session.prepared(session.gpus_of(target()), target()),
     ):
         pass
 
@@ -109,7 +103,7 @@ def test_a_run_waits_while_another_measures_and_then_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"))
-    with held_device(gpus_of(target())[0].claim):
+    with held_device(session.gpus_of(target())[0].claim):
         patient, hasty = (
             subprocess.Popen(
                 [sys.executable, "-c", WAITS, seconds],
@@ -129,11 +123,11 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
-    gpus = gpus_of(target())
-    with held_together(gpus) as are_held, held_device(gpus[0].claim):
+    gpus = session.gpus_of(target())
+    with session.held_together(gpus) as are_held, held_device(gpus[0].claim):
         assert not are_held  # the real library finds no driver here
     monkeypatch.syspath_prepend(str(CUPTI))
-    with held_together(gpus) as are_held:
+    with session.held_together(gpus) as are_held:
         assert are_held
         for each in gpus:
             with pytest.raises(EnvironmentUnfitError, match=each.gpu.uuid), held_device(each.claim):
@@ -146,9 +140,9 @@ def test_a_device_that_the_driver_no_longer_knows_is_named_with_its_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     machine = simulated(monkeypatch, tmp_path, gpu("GPU-one"), gpu("GPU-two"))
-    gpus = [each.gpu for each in gpus_of(target())]
-    require_present(gpus, "while candidates ran", "a worker died")
+    gpus = [each.gpu for each in session.gpus_of(target())]
+    session.require_present(gpus, "while candidates ran", "a worker died")
     machine.change(1, is_lost=True)
     lost = r"^NVIDIA L4 \(GPU-two\) was lost while candidates ran, .* Seen first: a worker died\."
     with pytest.raises(EnvironmentUnfitError, match=lost):
-        require_present(gpus, "while candidates ran", "a worker died.")
+        session.require_present(gpus, "while candidates ran", "a worker died.")

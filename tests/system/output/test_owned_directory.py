@@ -12,18 +12,9 @@ import pytest
 
 import tunegate
 from tunegate.errors import UNFIT, OutputError, OutputInUseError
+from tunegate.system.output import owned_directory
 from tunegate.system.output.abandoned_work import remove_abandoned_work
 from tunegate.system.output.directory import opened_output
-from tunegate.system.output.owned_directory import (
-    LOCK,
-    MARKER,
-    held_directory,
-    is_marked,
-    is_marked_here,
-    mark,
-    refuse_links,
-    writer_at_work,
-)
 
 SHARED_WITH_THE_ACTION = (
     "errors.py",
@@ -50,7 +41,7 @@ def test_no_link_of_a_checkout_is_followed(out: str, checkout: Path, tmp_path: P
         (checkout / name).symlink_to(tmp_path / "precious")
     for named in (Path(out), checkout / out):
         with pytest.raises(OutputError, match="is a link, and none is followed"):
-            refuse_links(named)
+            owned_directory.refuse_links(named)
 
 
 def test_below_the_current_directory_every_link_counts(
@@ -61,7 +52,7 @@ def test_below_the_current_directory_every_link_counts(
     (tmp_path / "precious").mkdir()
     (tmp_path / "linked").symlink_to(tmp_path / "precious")
     with pytest.raises(OutputError, match="is a link"):
-        refuse_links(Path("linked/out"))
+        owned_directory.refuse_links(Path("linked/out"))
 
 
 def test_a_link_into_a_checkout_does_not_hide_the_links_in_it(
@@ -70,38 +61,38 @@ def test_a_link_into_a_checkout_does_not_hide_the_links_in_it(
     (tmp_path / "precious").mkdir()
     (tmp_path / "way").symlink_to(checkout)
     (checkout / "linked").symlink_to(tmp_path / "precious")
-    refuse_links(tmp_path / "way" / ".tunegate")
+    owned_directory.refuse_links(tmp_path / "way" / ".tunegate")
     with pytest.raises(OutputError, match="is a link"):
-        refuse_links(tmp_path / "way" / "linked" / ".tunegate")
+        owned_directory.refuse_links(tmp_path / "way" / "linked" / ".tunegate")
 
 
 def test_links_outside_of_checkouts_are_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "tmp").symlink_to(tmp_path / "scratch")
-    refuse_links(tmp_path / "tmp" / "out")
+    owned_directory.refuse_links(tmp_path / "tmp" / "out")
     with pytest.raises(OutputError, match="is a link"):
-        refuse_links(tmp_path / "tmp")
+        owned_directory.refuse_links(tmp_path / "tmp")
 
 
 def test_a_marker_holds_for_the_directory_it_was_made_in(tmp_path: Path) -> None:
     out, copy = tmp_path / "out", tmp_path / "copy"
     out.mkdir()
-    assert not is_marked(out)
-    mark(out)
+    assert not owned_directory.is_marked(out)
+    owned_directory.mark(out)
     shutil.copytree(out, copy)
-    assert is_marked(out)
-    assert is_marked_here(out)
-    assert is_marked(copy)
-    assert not is_marked_here(copy)
+    assert owned_directory.is_marked(out)
+    assert owned_directory.is_marked_here(out)
+    assert owned_directory.is_marked(copy)
+    assert not owned_directory.is_marked_here(copy)
 
 
 def test_a_linked_marker_is_none(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    mark(out)
-    (out / MARKER).rename(tmp_path / "elsewhere")
-    (out / MARKER).symlink_to(tmp_path / "elsewhere")
-    assert not is_marked(out)
+    owned_directory.mark(out)
+    (out / owned_directory.MARKER).rename(tmp_path / "elsewhere")
+    (out / owned_directory.MARKER).symlink_to(tmp_path / "elsewhere")
+    assert not owned_directory.is_marked(out)
 
 
 @pytest.mark.parametrize("name", SHARED_WITH_THE_ACTION)
@@ -180,9 +171,9 @@ with held_directory(Path(sys.argv[1]), "run"):
 
 def test_a_second_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     with (
-        held_directory(tmp_path, "run"),
+        owned_directory.held_directory(tmp_path, "run"),
         pytest.raises(OutputInUseError) as refused,
-        held_directory(tmp_path, "gate"),
+        owned_directory.held_directory(tmp_path, "gate"),
     ):
         pass
     assert refused.value.exit_code == UNFIT
@@ -191,10 +182,12 @@ def test_a_second_run_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
 
 
 def test_a_reader_is_told_who_writes_and_takes_no_lock(tmp_path: Path) -> None:
-    assert writer_at_work(tmp_path) == ""
-    with held_directory(tmp_path, "run"):
-        assert f"process {os.getpid()} (tunegate run, since 2" in writer_at_work(tmp_path)
-    assert writer_at_work(tmp_path) == ""
+    assert owned_directory.writer_at_work(tmp_path) == ""
+    with owned_directory.held_directory(tmp_path, "run"):
+        assert f"process {os.getpid()} (tunegate run, since 2" in owned_directory.writer_at_work(
+            tmp_path
+        )
+    assert owned_directory.writer_at_work(tmp_path) == ""
 
 
 def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
@@ -204,19 +197,19 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
         process.stdout.readline()
         with (
             pytest.raises(OutputInUseError, match=f"process {process.pid} "),
-            held_directory(tmp_path, "x"),
+            owned_directory.held_directory(tmp_path, "x"),
         ):
             pass
         process.send_signal(signal.SIGKILL)
-    with held_directory(tmp_path, "x"):
+    with owned_directory.held_directory(tmp_path, "x"):
         pass
 
 
 def test_a_child_does_not_inherit_it(tmp_path: Path) -> None:
-    with held_directory(tmp_path, "run"):
+    with owned_directory.held_directory(tmp_path, "run"):
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
-        with held_directory(tmp_path, "run"):
+        with owned_directory.held_directory(tmp_path, "run"):
             pass
     finally:
         child.kill()
@@ -225,11 +218,11 @@ def test_a_child_does_not_inherit_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
 def test_a_file_that_names_nobody_locks_all_the_same(text: str, tmp_path: Path) -> None:
-    with held_directory(tmp_path, "run"):
-        (tmp_path / LOCK).write_text(text)
+    with owned_directory.held_directory(tmp_path, "run"):
+        (tmp_path / owned_directory.LOCK).write_text(text)
         with (
             pytest.raises(OutputInUseError, match="another run writes there"),
-            held_directory(tmp_path, "x"),
+            owned_directory.held_directory(tmp_path, "x"),
         ):
             pass
 
@@ -240,11 +233,14 @@ def test_what_is_no_plain_file_is_no_lock(kind: str, tmp_path: Path) -> None:
     precious.write_text("precious")
     match kind:
         case "link":
-            (tmp_path / LOCK).symlink_to(precious)
+            (tmp_path / owned_directory.LOCK).symlink_to(precious)
         case "pipe":
-            os.mkfifo(tmp_path / LOCK)
+            os.mkfifo(tmp_path / owned_directory.LOCK)
         case _:
-            (tmp_path / LOCK).mkdir()
-    with pytest.raises(OutputError, match="cannot be locked"), held_directory(tmp_path, "run"):
+            (tmp_path / owned_directory.LOCK).mkdir()
+    with (
+        pytest.raises(OutputError, match="cannot be locked"),
+        owned_directory.held_directory(tmp_path, "run"),
+    ):
         pass
     assert precious.read_text() == "precious"
