@@ -135,6 +135,10 @@ class KernelAnalysis:
         self._reads = [(operand, fetched[number]) for number, operand in enumerate(kernel.operands)]
         self._widths = nest.widths
 
+    def fits(self, decided: Decided) -> bool:
+        """Returns whether a block needs no more shared memory than it may have."""
+        return self._block(decided).shared_bytes <= self._limit
+
     def share(self, decided: Decided) -> float:
         """Returns the share of the card's peak that a candidate may reach, 0 to 1; 0 if a block
         needs more shared memory than it may have."""

@@ -210,9 +210,7 @@ class SampleFeatures:
         if kind != "cuda":
             return is_bloated(nest, decided)
         analysis = self._analyses[sample.template]
-        return exceeds_a_gpu(nest, decided) or (
-            analysis is not None and analysis.share(decided) == 0.0
-        )
+        return exceeds_a_gpu(nest, decided) or (analysis is not None and not analysis.fits(decided))
 
     def _own(self, sample: ScheduleSample) -> list[float]:
         sampling = self._templates[sample.template]
