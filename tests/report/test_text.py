@@ -36,15 +36,17 @@ def test_a_terminal_gets_colours_and_only_ours() -> None:
 
 def test_every_error_says_its_reason_not_only_the_first() -> None:
     report = make_report("slowed")
+    commands = [f"git lfs fetch origin {side * 40} --include=models/m.onnx" for side in "ab"]
+    lacks = "; and ".join(f"m.onnx: only its Git LFS pointer is here. Run: {c}" for c in commands)
     findings = tuple(
         msgspec.structs.replace(
             report.verdict.findings[0], model=f"models/{name}.onnx", status="error", reason=reason
         )
-        for name, reason in (("cut", "not an ONNX file"), ("open", "dimension 0 is dynamic"))
+        for name, reason in (("lacking", lacks), ("open", "dimension 0 is dynamic"))
     )
     verdict = msgspec.structs.replace(report.verdict, status="error", findings=findings)
-    text = render(msgspec.structs.replace(report, verdict=verdict))
-    assert "  models/cut.onnx on cpu: not an ONNX file\n" in text
+    text = render(msgspec.structs.replace(report, verdict=verdict), width=500)
+    assert [text.count(command) for command in commands] == [2, 2]  # the headline has them, too
     assert "  models/open.onnx on cpu: dimension 0 is dynamic\n" in text
 
 

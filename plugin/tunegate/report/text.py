@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import assert_never
 
 from rich import box
@@ -50,6 +51,8 @@ TERMINAL_CHECKS = 30
 TERMINAL_OPERATORS = 5
 TERMINAL_UNTOUCHED = 5
 TERMINAL_WAIVERS = 3
+_prose = partial(visible, limit=600)
+"""A reason has room for two commands to paste: a head and its base may each lack an object."""
 
 
 def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
@@ -65,7 +68,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
         emoji=False,
     )
     status = report.verdict.status
-    console.print(Text(headline(report, visible, visible), style=f"bold {COLOURS[status]}"))
+    console.print(Text(headline(report, visible, _prose), style=f"bold {COLOURS[status]}"))
     for line in policy_lines(report.verdict, visible):
         console.print(_indent(f"→ {line}"))
     if report.verdict.findings:
@@ -78,7 +81,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
     if report.verdict.findings or report.verdict.tuning.tasks:
         console.print(_indent(f"Tuning: {tuning_words(report.verdict.tuning)}."))
     if report.changes.unchanged:
-        untouched = visible(unchanged_names(report, TERMINAL_UNTOUCHED), 600)
+        untouched = _prose(unchanged_names(report, TERMINAL_UNTOUCHED))
         console.print(_indent(f"Not touched: {untouched}."))
     uncovered = uncovered_line(report.changes.uncovered, visible)
     if uncovered:
@@ -96,7 +99,7 @@ def _print_change_said(console: Console, report: Report) -> None:
 
 def _print_what_to_do(console: Console, report: Report) -> None:
     for line in (*report.warnings, *(each.text for each in report.next_steps)):
-        console.print(_indent(f"→ {visible(line, 600)}"))
+        console.print(_indent(f"→ {_prose(line)}"))
     if report.waiver_offer:
         _print_waiver(console, report.waiver_offer)
 
@@ -121,9 +124,9 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
     for error in errors_in_words(finding):
         console.print(_indent(f"{where}: {visible(error, 200)}"))
     if finding.status in UNDECIDABLE:
-        console.print(_indent(f"{where}: {visible(reason(finding, report.verdict), 600)}"))
+        console.print(_indent(f"{where}: {_prose(reason(finding, report.verdict))}"))
     elif finding.status in QUALIFIED and finding.remarks:
-        console.print(_indent(f"{where}: {visible(finding.remarks, 600)}"))
+        console.print(_indent(f"{where}: {_prose(finding.remarks)}"))
 
 
 def _checks(report: Report) -> RichTable:
