@@ -1,7 +1,5 @@
 """The policies of docs/aws say who may do what: every principal on every part of every zone."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 from collections.abc import Iterable, Mapping

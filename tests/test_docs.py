@@ -1,7 +1,5 @@
 """The documentation says what is so: configurations load, commands parse, links resolve."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What a process looks at after `isolate`, asked of processes that were really started so."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

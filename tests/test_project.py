@@ -1,7 +1,5 @@
 """Which rules judge a change, in real repositories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

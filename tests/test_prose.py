@@ -1,7 +1,5 @@
 """Sentences of the documentation are short enough to be read once."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation as a site: every page is in its navigation, and quotes what is said."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Watched lock files, where nothing that reads them is installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tunegate.redaction import redacted, secrets_of
 from tunegate.wording import did_you_mean, plural
 

@@ -1,7 +1,5 @@
 """The bootstrap makes a real environment, offline, from a wheelhouse and a lock with hashes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

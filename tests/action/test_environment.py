@@ -1,7 +1,5 @@
 """The command that makes the developers' environment, with a real uv and a real index."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

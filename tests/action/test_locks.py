@@ -1,7 +1,5 @@
 """Which lock a job's environment is made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

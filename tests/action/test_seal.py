@@ -1,7 +1,5 @@
 """What an environment lost, or got, since it was complete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

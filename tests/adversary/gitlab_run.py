@@ -1,7 +1,5 @@
 """The command line in a checkout and an environment that a job of GitLab would have."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

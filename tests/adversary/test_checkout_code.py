@@ -1,8 +1,6 @@
 """Code in the checkout: modules, programs, libraries and settings that a pull request puts beside
 its model, where Python, the loader or a library would look for them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

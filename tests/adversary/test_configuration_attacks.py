@@ -1,7 +1,5 @@
 """Attacks by an edited `tunegate.yaml`, each as base and head of the configuration."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Events that mean no two commits, that contradict the checkout, or that have rights which a fork's
 code must not get: none of them ends in a verdict."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

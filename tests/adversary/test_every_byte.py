@@ -1,8 +1,6 @@
 """Attacks on what counts as a model: weights where nobody looks, and bytes that
 are not those that were named."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A checkout that brings its own `.tunegate`: links that lead
 elsewhere, results that are not ours."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

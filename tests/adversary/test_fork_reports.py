@@ -1,8 +1,6 @@
 """Files of a fork's run, read with the rights of the default branch: nothing of them is run, none
 of their words is trusted, and they do not say where the comment goes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

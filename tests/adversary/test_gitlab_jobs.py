@@ -1,8 +1,6 @@
 """Jobs of GitLab: which two commits each compares, what is refused, and what a merge request
 must not reach by its names, its variables and its checkout."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

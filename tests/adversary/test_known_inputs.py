@@ -1,7 +1,5 @@
 """A model that knows the numbers which the gate used to feed, and is fast on these only."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -1,7 +1,5 @@
 """A few cells of benchmarks/gate/operating_table.py, on made-up noise with known seeds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

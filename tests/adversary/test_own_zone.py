@@ -5,8 +5,6 @@ zone claims a slow one to be a fifth faster: a base that believed it would be sl
 the second layer of the head.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Attacks on the machine that runs the gate: models that ask for more than there is, children that
 never answer. The run ends, in time, and says why."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The attack that every other one hides: a model that is twice as slow."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

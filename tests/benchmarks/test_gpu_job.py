@@ -1,7 +1,5 @@
 """A dry run of the job of a lease, on a stand-in for the device: a real one is lent for minutes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What benchmarks print becomes results, and the results the page of figures."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The place where plugins are looked for, and what becomes of one that cannot be loaded."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

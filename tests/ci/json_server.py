@@ -1,7 +1,5 @@
 """A server on loopback that answers JSON with JSON, for the API of a CI that a test plays."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

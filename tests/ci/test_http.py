@@ -1,7 +1,5 @@
 """Answers of an API over real HTTP: none of them is trusted."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.support.golden import Golden
 from tests.support.reference_page import reference_page
 

@@ -1,7 +1,5 @@
 """Forms of a build come with extras, and are missed by name where there are none."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is built runs, and is taken apart, in processes that have no compiler."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 """A schedule uses more than 48 KB of shared memory where a card has it, and the trial there showed
 that it works. The cards are stand-ins."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

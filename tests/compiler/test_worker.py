@@ -1,7 +1,5 @@
 """What is the machine's fault, and what the candidate's."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Such a program runs in a process of its own, because some errors stay for the life of a process.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from typing import Any

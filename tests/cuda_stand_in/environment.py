@@ -4,8 +4,6 @@ A process reads them when it begins (`LD_LIBRARY_PATH`), so what is tested must 
 pass through the product's own door for processes, so that its children have the device too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

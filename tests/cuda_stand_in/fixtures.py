@@ -1,7 +1,5 @@
 """The stand-in for tests: `pytest_plugins` of tests/conftest.py names this module."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

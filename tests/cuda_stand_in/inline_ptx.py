@@ -3,8 +3,6 @@
 Any other instruction stays, and g++ refuses it by its name.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Turns the text of CUDA kernels into C++ for a CPU, and tells what the assembler would say."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

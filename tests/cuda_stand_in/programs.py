@@ -1,7 +1,5 @@
 """Small programs that ask the stand-in for its rules, each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

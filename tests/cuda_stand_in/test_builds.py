@@ -1,8 +1,6 @@
 """A model is built for a device, checked there and looked into: both faults that ended each run on
 the first GPU are found here without one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

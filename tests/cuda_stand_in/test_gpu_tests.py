@@ -1,7 +1,5 @@
 """Tests for a real GPU that say nothing of speed run on the stand-in, too."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

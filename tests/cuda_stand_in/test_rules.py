@@ -3,8 +3,6 @@
 Each program runs in a process of its own: it assigns what it has seen to `seen`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

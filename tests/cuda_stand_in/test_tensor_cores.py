@@ -1,7 +1,5 @@
 """Tensor cores of the stand-in: what a warp multiplies is what numpy multiplies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

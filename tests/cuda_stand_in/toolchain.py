@@ -1,8 +1,6 @@
 """Compiles with g++: the two libraries once, and each text of kernels to a shared object, which
 stands where a cubin would. nvcc and NVRTC of the stand-in are fronts of this."""
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import hashlib

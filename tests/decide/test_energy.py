@@ -1,7 +1,5 @@
 """The energy of an inference is a test of its own, by counters alone."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

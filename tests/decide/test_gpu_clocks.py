@@ -1,7 +1,5 @@
 """Which pairs of blocks count on a GPU whose clock moves."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some

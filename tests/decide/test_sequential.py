@@ -1,7 +1,5 @@
 """The whole rule on recorded launches of one model against itself, with changes added to them."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

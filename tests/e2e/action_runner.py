@@ -1,8 +1,6 @@
 """The real action.yml in one step of a job, with the event, the files and the variables that
 GitHub's runner gives it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

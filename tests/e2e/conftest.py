@@ -1,7 +1,5 @@
 """What the tests share that run files for GitHub."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

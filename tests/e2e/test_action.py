@@ -1,7 +1,5 @@
 """The real action.yml, run as a runner would run it, from another repository's checkout."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

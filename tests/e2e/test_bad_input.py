@@ -1,8 +1,6 @@
 """Each mistake is one clear line that names the file and the fix, exit
 code 2, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A job of GitHub that is cancelled: its check ends as cancelled, whenever the signal comes."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

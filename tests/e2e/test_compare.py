@@ -1,7 +1,5 @@
 """One ONNX file against another, as a user runs it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

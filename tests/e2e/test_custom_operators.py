@@ -1,7 +1,5 @@
 """Operators of a real library, onnxruntime-extensions, gated as a user does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models that the DVC of the package index keeps, in every way that it has, as a job meets them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

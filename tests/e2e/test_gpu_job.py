@@ -4,8 +4,6 @@ The device has compute capability 7.5, for which one launch of a whole model is 
 kernels are timed by tens of thousands of launches.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

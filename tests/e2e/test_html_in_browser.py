@@ -1,7 +1,5 @@
 """The page as a reader's browser shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

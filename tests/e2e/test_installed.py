@@ -1,8 +1,6 @@
 """The wheel, installed in an environment that lies in a checkout: its
 children find it there, too."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A pull request that writes the "fastest" record under main's own key, and main's next build."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Mapping, Sequence

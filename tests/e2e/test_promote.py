@@ -1,7 +1,5 @@
 """A pull request's records on their way to `main`, as a user runs it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

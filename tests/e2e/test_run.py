@@ -1,7 +1,5 @@
 """Whole commands on a real model, a real repository, a real store: as a user runs them."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A model ships with the runtime that is faster, and a team may use the gate without a compiler."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

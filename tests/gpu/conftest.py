@@ -1,7 +1,5 @@
 """Skipped where there is no CUDA device."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The main job's parts on a real GPU: tuned, built, checked, measured."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Runtimes of other makers on a real GPU: built, checked, measured, taken apart into layers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

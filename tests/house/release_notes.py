@@ -3,8 +3,6 @@
 `python -m tests.house.release_notes v1.2.3` prints them, or says why the tag is no release.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

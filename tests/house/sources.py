@@ -1,7 +1,5 @@
 """Our own Python files, and the functions in them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

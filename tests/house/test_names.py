@@ -1,7 +1,5 @@
 """Files are where a reader looks for them, and say what they are for."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

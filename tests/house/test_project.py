@@ -1,7 +1,5 @@
 """The project says the same everywhere, and nothing of the machine it was written on."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """What a comment, a docstring, a page or a setting names is there."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

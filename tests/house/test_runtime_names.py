@@ -1,7 +1,5 @@
 """A runtime is known by name in its own folder: whoever adds one edits nothing else."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

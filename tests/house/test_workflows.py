@@ -1,7 +1,5 @@
 """Our own workflows: who may write what, and that they pass the linters."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Keys that were ever written must be found again by every later version: `--update-golden` is for
 a new digest with a new prefix, and for a compiler whose search space has changed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Two artifacts that differ in their work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Artifacts of small models for ONNX Runtime, to be measured against each other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import onnx

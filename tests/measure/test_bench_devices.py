@@ -1,7 +1,5 @@
 """A build for a GPU is measured on the right one, held against all others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """What is asked of fresh processes: operators, the reference, and errors that say why."""
 
-from __future__ import annotations
-
 import math
 import sys
 import venv

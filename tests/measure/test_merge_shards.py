@@ -1,7 +1,5 @@
 """Merging what several runners measured: all of it once, or no pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

@@ -1,7 +1,5 @@
 """Real processes: two small models in ONNX Runtime, measured against each other."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import statistics

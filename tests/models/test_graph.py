@@ -1,7 +1,5 @@
 """What makes two models the same graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real commands over files that a test wrote: what they print, see, and are kept from."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Libraries of custom operators: the very file that the configuration names, or none."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a revision says of its models, read from names and pointers first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Small models that refuse most sizes, as others' do, and what `init` chooses for them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Draws `examples/comment/comment.md` as GitHub does, at the width of a comment:
 `python -m tests.pictures.comment_picture`, after that file has changed."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import struct

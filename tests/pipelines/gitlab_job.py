@@ -1,7 +1,5 @@
 """A job of GitLab's: the checkout that a runner makes, and gitlab-ci-local in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

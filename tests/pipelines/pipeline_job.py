@@ -1,8 +1,6 @@
 """A job of a pipeline in a checkout of one commit: the environment that its CI gives, the scripts
 of our files, and the real command."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

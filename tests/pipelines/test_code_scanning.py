@@ -1,7 +1,5 @@
 """The log for code scanning, by Microsoft's validator with the rules of GitHub, too."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections import Counter

@@ -1,7 +1,5 @@
 """The component of GitLab by GitLab's own schema, and by its page."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The hook, by pre-commit itself, in a repository that is pushed for real."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The documentation as a site, and its tutorial as a reader goes through it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A task index in memory, for stages that ask the cache or hand records in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tunegate.artifacts.tasks import CacheUse

@@ -1,7 +1,5 @@
 """What shards are expected to cost together."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """A model's tasks come from the cache only where that can lean no comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The plan: every task in one shard, all shards within the budget."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Resolve against a real cache in a directory."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An environment in which a package of tests/plugins/ is installed beside the product."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

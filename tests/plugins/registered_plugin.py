@@ -1,7 +1,5 @@
 """A package that registers an entry point, as an installer leaves it in an environment."""
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from pathlib import Path

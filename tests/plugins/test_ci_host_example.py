@@ -1,8 +1,6 @@
 """A CI host in a package of its own: installed, found by its variables, held by the contract, and
 used by a real command, with no edit outside of that package."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 """A runtime in a package of its own: installed, found, chosen, measured, profiled, reported and
 loaded, with no edit outside of that package."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

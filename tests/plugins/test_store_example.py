@@ -1,8 +1,6 @@
 """A store in a package of its own: installed, found by its scheme, checked by the rules, and used
 by real commands, with no edit outside of that package."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

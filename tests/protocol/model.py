@@ -4,8 +4,6 @@ A process takes one step for each call of the store. A crash needs no step of it
 process that is never given another turn, and what must hold is checked after every step.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple

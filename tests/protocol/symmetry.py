@@ -5,8 +5,6 @@ outside, either order is taken: that may keep two equal worlds apart, but never 
 ones for one.
 """
 
-from __future__ import annotations
-
 from tests.protocol.model import Archives, Head, Process, Set, World
 
 

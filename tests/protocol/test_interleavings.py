@@ -1,8 +1,6 @@
 """Writers, compactors, collectors and readers, interleaved at every call of the store, killed at
 any of them: what was acknowledged is never lost, and what stood when a read began is read."""
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator

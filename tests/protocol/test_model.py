@@ -1,8 +1,6 @@
 """Every interleaving of the protocol's model keeps the promises; without one of its rules, some
 interleaving breaks them, and the checker finds it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.protocol.model import Bounds, Variant, explore

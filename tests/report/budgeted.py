@@ -1,7 +1,5 @@
 """Candidates and errors of one model under a budget of accuracy, as a finding has them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tests.support.reports import make_report

@@ -1,7 +1,5 @@
 """What candidates cost, by what they were tried for."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

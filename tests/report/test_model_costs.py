@@ -1,7 +1,5 @@
 """What a run spent is shared out, and nothing of it is lost or counted twice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 
 from tests.report.test_model_costs import task as model_costs_task

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 from typing import Any

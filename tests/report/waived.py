@@ -1,7 +1,5 @@
 """A report of a slowdown that is waived."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tests.support.reports import make_report

@@ -1,7 +1,5 @@
 """Reading `tunegate.yaml`: every mistake is one line that says where and what to do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

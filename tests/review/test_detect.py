@@ -1,7 +1,5 @@
 """What a change does to the configured models, in real repositories."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Globs: what they match, and that looking is cheap whatever they are."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """No command of a head is ever in what judges, whatever base and head write."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

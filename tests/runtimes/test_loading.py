@@ -1,7 +1,5 @@
 """What a measuring process runs, and what it does not need for that."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

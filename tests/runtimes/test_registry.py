@@ -1,7 +1,5 @@
 """Which runtimes are used, in which order, and what becomes of those that cannot be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ What a key of `tunegate.yaml` means is said once, where it is declared (`config.
 docs/configuration.md is made from it, too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Lines that are no usable record: what is known to crash, hang, corrupt or deceive a compiler that
 replays foreign traces, and what deceives readers of JSON. Each with the reason that counts it."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec

@@ -1,7 +1,5 @@
 """Whole objects of a store that are not what they seem: bodies, and names."""
 
-from __future__ import annotations
-
 import msgspec
 import zstandard
 

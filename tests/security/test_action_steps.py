@@ -1,8 +1,6 @@
 """What the Action's steps and their first Python hand on: no place
 that depends on the workspace."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Nothing malformed gets past the cache: each case is refused with a counted reason, by code that
 has no compiler near."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

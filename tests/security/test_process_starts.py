@@ -1,8 +1,6 @@
 """Every place in the product that starts a process or loads a library, found in the
 syntax tree: none is forgotten."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

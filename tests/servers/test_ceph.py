@@ -1,7 +1,5 @@
 """The bucket store against a gateway of Ceph, where one is installed."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 """One run of the cache for every fault of every kind of request: it loses no time, no record and
 no truth."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The example examples/two_teams.sh: two repositories and a bucket of a real S3 server."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

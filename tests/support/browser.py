@@ -1,7 +1,5 @@
 """A headless Chromium without network, for looking at pages as readers do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A store in memory and what teams do with it: publish, compact, collect, look up."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

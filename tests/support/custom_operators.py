@@ -1,7 +1,5 @@
 """Models with operators of onnxruntime-extensions."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """The commands with their declarations, those of groups in their places."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from tunegate.cli.command import Command, CommandGroup

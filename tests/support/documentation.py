@@ -1,7 +1,5 @@
 """Parts of the pages in Markdown."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -4,8 +4,6 @@ tests/durations.json has the seconds of the slow ones and the few that `make tes
 they are slow, with the reason. tests/support/record_durations.py writes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

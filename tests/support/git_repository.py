@@ -1,8 +1,6 @@
 """Real git repositories for tests: a fixed author, fixed dates,
 nothing of the machine's settings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping

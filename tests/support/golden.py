@@ -1,7 +1,5 @@
 """Golden files: what a renderer wrote when it was last reviewed."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small ONNX graphs, written down in a few lines, and the inputs that they have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Lines of a history: months of one model, with two releases, a failure and a name that lies."""
 
-from __future__ import annotations
-
 from tunegate.artifacts.history import HistoryEntry, ModelCost
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Status

@@ -1,7 +1,5 @@
 """What the event of any CI host must be, whatever the variables of the job are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from hypothesis import given

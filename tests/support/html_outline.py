@@ -1,7 +1,5 @@
 """What a page says, without how it looks."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

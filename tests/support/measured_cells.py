@@ -1,7 +1,5 @@
 """Builders of builds, launches and runs for the stages of the gate."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Models of one operator on given numbers, and whether rewriting changes what they give."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What tuning did to the tasks of the reports in the tests."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tests.support.models.squeezenet import TASKS, TaskRow

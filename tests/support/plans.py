@@ -1,7 +1,5 @@
 """Builders of configurations and plans of a few tasks."""
 
-from __future__ import annotations
-
 from tests.support.tuning_tasks import make_resolution, make_task_set
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import TuningTask

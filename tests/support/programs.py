@@ -1,7 +1,5 @@
 """Programs of other people that some tests need. Where one is missing these are skipped."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ The longest tests are slow, as many as it takes for the rest to fit into `--rest
 process.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable
 from pathlib import Path

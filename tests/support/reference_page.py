@@ -1,8 +1,6 @@
 """Renders `docs/commands.md`: every core command with its options and examples, from the
 declarations. An extra's page has the sections of its own commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from tests.support.declared_commands import core_commands

@@ -1,7 +1,5 @@
 """The verdicts of our own rule on recorded launches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """Small builders of what a report is made of: every one has a sensible default."""
 
-from __future__ import annotations
-
 import math
 
 from tests.support.models.squeezenet import TASKS, TaskRow

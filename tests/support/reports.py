@@ -1,7 +1,5 @@
 """One report for each thing a run can come to; the renderers are tested with these."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Callable, Sequence
 

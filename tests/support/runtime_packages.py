@@ -1,7 +1,5 @@
 """Packages with runtimes, as an installer leaves them where this interpreter installs."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import shutil

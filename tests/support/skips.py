@@ -1,7 +1,5 @@
 """The end of a run says what was skipped, why, and which command installs what was missing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Generator, Iterable
 

@@ -1,7 +1,5 @@
 """Small ONNX models with seeded weights, for tests that compile."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

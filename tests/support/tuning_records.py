@@ -1,7 +1,5 @@
 """Builders of tuning records."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import get_args
 

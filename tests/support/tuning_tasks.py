@@ -1,7 +1,5 @@
 """Builders of tuning tasks, records and resolutions, each with a sensible default."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 """One run of the cache over a store in trouble, another over the healthy store, and all that is
 true in between."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

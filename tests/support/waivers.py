@@ -1,7 +1,5 @@
 """Waivers as a file would have them."""
 
-from __future__ import annotations
-
 import datetime
 
 from tunegate.artifacts.measurements import Interval

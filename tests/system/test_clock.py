@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import datetime
 
 from tests.support.simulated.hand_clock import HandClock

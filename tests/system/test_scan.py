@@ -1,7 +1,5 @@
 """Which data files a model names, wherever in it; and how much a model may be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import onnx

@@ -1,7 +1,5 @@
 """YAML as people expect it."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from hypothesis import given

@@ -1,7 +1,5 @@
 """How trials are shared: never more than there are, and nobody who matters is left out."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import assume, example, given

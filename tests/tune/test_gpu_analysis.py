@@ -1,7 +1,5 @@
 """The analysis of a product on a GPU ranks what a card cannot do well behind what it can."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """The improvement curve, its noise and its plateaus."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.support.tuning_tasks import make_task
 from tunegate.tune.model_keys import model_keys
 

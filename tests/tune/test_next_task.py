@@ -1,7 +1,5 @@
 """Who gets the next batch: breadth first, then by gain per second, then nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """How a shard's tuning ended."""
 
-from __future__ import annotations
-
 from random import Random
 
 import msgspec

@@ -1,7 +1,5 @@
 """What is known before the first trial, and what it is worth for operators that it has not seen."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

@@ -1,7 +1,5 @@
 """Pools of samples: none that was seen, none that keeps the compiler busy, better ones bred."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

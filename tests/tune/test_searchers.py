@@ -1,7 +1,5 @@
 """Several children search, each for tasks of its own."""
 
-from __future__ import annotations
-
 import os
 import selectors
 import signal

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 
 from tests.support.tuning_tasks import (

@@ -1,7 +1,5 @@
 """The search keeps up with the workers: as many children as both costs, measured, ask for."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

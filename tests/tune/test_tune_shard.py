@@ -1,7 +1,5 @@
 """Driving a tuner: what is kept, counted and said, also when it is cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 

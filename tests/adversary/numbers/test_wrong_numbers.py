@@ -1,7 +1,5 @@
 """Attempts to ship a build in other numbers whose error nobody has seen."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Decisions against a template: what fits, and every way not to."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

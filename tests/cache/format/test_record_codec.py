@@ -1,7 +1,5 @@
 """Records as lines of JSON, and every line that is none."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

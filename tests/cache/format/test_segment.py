@@ -1,7 +1,5 @@
 """Batches of records as bytes, whole and damaged."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which target attributes make another target."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every rule of a usable record, broken one at a time."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

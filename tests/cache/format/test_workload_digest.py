@@ -1,8 +1,6 @@
 """The digest of graphs as the compiler wrote them: `save_json` of
 te.create_prim_func, TVM 0.27.0.post1."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """Compaction and collection on the real code: what was acknowledged stays readable, always."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

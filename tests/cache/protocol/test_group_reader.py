@@ -1,7 +1,5 @@
 """What is read of a zone, and what is counted instead."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Callable, Sequence

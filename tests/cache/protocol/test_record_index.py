@@ -1,7 +1,5 @@
 """Which records answer for a task, and in which order."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

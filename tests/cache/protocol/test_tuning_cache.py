@@ -1,7 +1,5 @@
 """Look-up and publication over every kind of store and trouble."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

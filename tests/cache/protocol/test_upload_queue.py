@@ -1,7 +1,5 @@
 """Segments are delivered beside the run, whatever the store is doing."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

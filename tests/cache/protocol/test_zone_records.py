@@ -1,7 +1,5 @@
 """What zones that are not believed claim, beside what others answer."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """The rules of an object store. Subclass a contract, supply `store`, and every rule is checked."""
 
-from __future__ import annotations
-
 import pytest
 
 from tunegate_cache.stores.conformance import OBJECT_RULES, POINTER_RULES, Rule

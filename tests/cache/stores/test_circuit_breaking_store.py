@@ -1,7 +1,5 @@
 """Rules that leave a store alone, and ask it again."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

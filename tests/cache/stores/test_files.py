@@ -1,7 +1,5 @@
 """The directory store: its contract, and what happens when the disk or the writer dies."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

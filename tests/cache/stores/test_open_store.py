@@ -1,7 +1,5 @@
 """Addresses and the stores they name."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

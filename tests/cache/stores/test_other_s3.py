@@ -1,7 +1,5 @@
 """The bucket store against servers that answer as those of others do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import boto3

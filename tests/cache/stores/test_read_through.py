@@ -1,7 +1,5 @@
 """Local copies of immutable segments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

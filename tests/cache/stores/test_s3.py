@@ -1,7 +1,5 @@
 """The bucket store against a real server, and against servers in trouble."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A server that answers as GitHub's API does, on loopback."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The check run over real HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

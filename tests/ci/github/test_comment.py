@@ -1,7 +1,5 @@
 """The comment over real HTTP, against a server that answers as GitHub does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The note over real HTTP, against a server that answers as GitLab does."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`tunegate cache ...` over a directory or a bucket, as a person types it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The cache that the commands of this folder are typed at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A schedule proves itself inside the model, or goes."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

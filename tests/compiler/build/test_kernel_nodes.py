@@ -1,7 +1,5 @@
 """A kernel is called like the nodes that it computes, whatever the compiler calls it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A kernel that computes other numbers gets its default schedule, and the others keep theirs."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A model that is opened whole has its kernels; shapes that depend on data are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Long chains of element-wise operators cost linear time, and compute what they did."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path

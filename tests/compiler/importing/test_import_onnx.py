@@ -1,7 +1,5 @@
 """The importer names what neither TVM nor we know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Activations with the arguments of the node, or their defaults."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

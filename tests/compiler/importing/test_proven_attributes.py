@@ -1,8 +1,6 @@
 """Whatever the attributes of a node say, what takes its place gives the same numbers, without
 optimizations on either side. Operators whose inputs change instead have tests of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """LSTM, GRU and RNN, unrolled, beside ONNX Runtime's own."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

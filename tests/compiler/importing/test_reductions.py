@@ -1,7 +1,5 @@
 """Reductions and sums so far along axes that are inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Channels last inside a model changes nothing but its speed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

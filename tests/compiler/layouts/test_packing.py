@@ -1,7 +1,5 @@
 """What lays a constant out anew is read as splits and transpositions, or left to the compiler."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

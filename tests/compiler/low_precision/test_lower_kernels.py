@@ -1,7 +1,5 @@
 """A model in bfloat16, and what is refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Kernels beside the compiler's own in float32, on processors that have the tiles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

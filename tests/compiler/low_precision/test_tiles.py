@@ -1,7 +1,5 @@
 """Permission is asked for by the kernel itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

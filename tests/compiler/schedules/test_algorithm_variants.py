@@ -1,7 +1,5 @@
 """Which forms a function has, and which of them are searched first."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

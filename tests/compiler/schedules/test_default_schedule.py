@@ -1,7 +1,5 @@
 """What has no schedule must run on a GPU, too."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from typing import Any

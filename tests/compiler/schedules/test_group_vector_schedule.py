@@ -1,7 +1,5 @@
 """A grouped convolution in steps of vectors computes what numpy does, whatever its schedule."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

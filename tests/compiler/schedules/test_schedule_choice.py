@@ -1,7 +1,5 @@
 """The schedule of each kernel of a build."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

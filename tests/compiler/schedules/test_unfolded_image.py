@@ -1,7 +1,5 @@
 """The product of an unfolded image computes what the convolution does, whatever its schedule."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any

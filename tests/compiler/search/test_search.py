@@ -1,7 +1,5 @@
 """What is proposed next: new, legal, and better than chance once something is known."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from typing import Any

@@ -1,8 +1,6 @@
 """The types of the action's inputs and outputs, which `action-types.yml` tells generators of
 workflows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 

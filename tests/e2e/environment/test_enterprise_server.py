@@ -1,7 +1,5 @@
 """The action on a GitHub Enterprise Server: everything goes to the API that the job names."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """The action with no package of these tests: its own environment, from the package index."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

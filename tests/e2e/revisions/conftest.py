@@ -1,7 +1,5 @@
 """The repository that every test here begins with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines of the table in docs/revisions.md that are jobs of a CI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.e2e.revisions.server import ZEROS, World, pull_request

@@ -1,7 +1,5 @@
 """A repository as a server has it, and the checkouts that jobs and people make of it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Lines of the table in docs/revisions.md, as real git: where a run is, what happened there, and
 what it must compare with. These are at a shell, and in any CI that has no host."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Mapping

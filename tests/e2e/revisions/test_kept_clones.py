@@ -1,7 +1,5 @@
 """Old clones and kept workspaces: the command follows the remote of today, or says what is old."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

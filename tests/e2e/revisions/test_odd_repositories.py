@@ -1,8 +1,6 @@
 """Odd repositories: a run compares the right two commits, or it ends with one clear line. It never
 says in green that nothing changed where something did."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The table in docs/revisions.md is what real runs compare, and what they say of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A pull request to a repository with models, and the run of a workflow on its merge commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

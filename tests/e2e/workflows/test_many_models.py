@@ -1,7 +1,5 @@
 """The example examples/many-models.yml as GitHub runs it: three models, measured by two runners."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

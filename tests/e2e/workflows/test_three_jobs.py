@@ -1,7 +1,5 @@
 """The example examples/three-jobs.yml as GitHub runs it, on the merge commit of a pull request."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Protocol

@@ -1,7 +1,5 @@
 """The events and the concurrency of the workflows that users copy."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

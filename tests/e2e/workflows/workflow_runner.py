@@ -1,8 +1,6 @@
 """A workflow file as GitHub runs it: a fresh checkout of depth 1 in each job, and nothing between
 the jobs but outputs and the artifacts that its steps upload and download."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

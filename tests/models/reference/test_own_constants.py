@@ -1,8 +1,6 @@
 """Quantized models whose nodes share int8 constants. On a CPU with VNNI ONNX Runtime does not
 rewrite them, so there the last resort alone is tried by hand."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Detections are compared as sets, and a build that detects something else is still refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models quantized with the ranges of inputs, written by the child that builds them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

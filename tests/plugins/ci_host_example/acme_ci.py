@@ -1,7 +1,5 @@
 """Acme CI, as tunegate sees it: changes with a target branch, and builds of branches."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext

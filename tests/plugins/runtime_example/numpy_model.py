@@ -1,7 +1,5 @@
 """What the runtime writes and loads: an ONNX file of few operators, and calls of NumPy."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A runtime for tunegate that computes small models with NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cache in one SQLite file: `cache: {url: "sqlite:///srv/tuning/cache.db"}`."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing

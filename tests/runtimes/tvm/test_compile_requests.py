@@ -1,7 +1,5 @@
 """What the compiler's children are asked: each request has a directory of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

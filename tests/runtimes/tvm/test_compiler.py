@@ -1,7 +1,5 @@
 """A build for a GPU launches its kernels as one, where the device can."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

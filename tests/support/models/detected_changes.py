@@ -1,7 +1,5 @@
 """Real repositories with two models, and what a commit changes there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A model whose weight lies in another file."""
 
-from __future__ import annotations
-
 from onnx import TensorProto
 
 from tests.support.small_onnx import matmul_model

@@ -1,8 +1,6 @@
 """Grouped convolutions with channels last, with a bias and an activation behind them, and what they
 compute by numpy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

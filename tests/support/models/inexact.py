@@ -1,7 +1,5 @@
 """Models that ONNX Runtime itself computes with an error that can be seen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

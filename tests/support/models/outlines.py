@@ -1,7 +1,5 @@
 """A reader that knows of models what can be seen without running them, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tunegate.artifacts.changes import ModelInput, ModelOutline, ModelPath, ModelVersion

@@ -1,7 +1,5 @@
 """What Git LFS and DVC commit in place of a file."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path, PurePosixPath
 

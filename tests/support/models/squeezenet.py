@@ -1,7 +1,5 @@
 """The tasks of squeezenet as one tuning run left them, for reports that look like real ones."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

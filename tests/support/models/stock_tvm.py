@@ -1,8 +1,6 @@
 """Plain TVM, in a process of its own: writes a stock database of random schedules of a model, with
 times made up. Run as `python stock_tvm.py MODEL DIRECTORY`."""
 
-from __future__ import annotations
-
 import sys
 import types
 import warnings

@@ -1,7 +1,5 @@
 """A transformer's encoder as ONNX, with seeded weights: what exporters write for a small BERT."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper

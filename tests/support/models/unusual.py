@@ -1,7 +1,5 @@
 """Small models of the kinds that ONNX Runtime runs and compilers seldom do."""
 
-from __future__ import annotations
-
 import onnx
 from onnx import helper, parser
 

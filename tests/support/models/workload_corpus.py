@@ -1,8 +1,6 @@
 """Workloads of many kinds, as a model's kernels are: named, small to read, made by tensor
 expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,8 +1,6 @@
 """A server: moto's with writes that are atomic, as S3's are. Moto looks at a condition and then
 writes, and another thread can come between. Run as `python atomic_moto.py -H HOST -p PORT`."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable

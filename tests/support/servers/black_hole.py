@@ -1,7 +1,5 @@
 """A server that takes every connection and never answers."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

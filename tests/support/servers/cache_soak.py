@@ -1,8 +1,6 @@
 """Real processes at work on one bucket, killed at random: writers, a compactor, a collector, a
 reader. What a writer was told is stored is noted in a file and looked for at the end."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

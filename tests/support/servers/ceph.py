@@ -3,8 +3,6 @@ that people run. One monitor, one storage daemon in memory, one gateway; all of 
 
 The programs are those of Debian (requirements/programs.txt)."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What servers, gateways and networks do to the answers of an object store, by name."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re

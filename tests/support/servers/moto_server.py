@@ -1,7 +1,5 @@
 """A real S3 API over HTTP on loopback, in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

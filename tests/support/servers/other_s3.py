@@ -1,7 +1,5 @@
 """What servers that speak S3, and are not Amazon's, refuse: faults for the proxy."""
 
-from __future__ import annotations
-
 import time
 from email.utils import formatdate
 

@@ -1,7 +1,5 @@
 """A server with a certificate that no authority of this machine signed."""
 
-from __future__ import annotations
-
 import ssl
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Small wheels, the real uv as a wheel, and a package index on loopback."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import sys

@@ -1,8 +1,6 @@
 """CUDA's intrinsics in this process. Parsed by a process of its own, which takes 10 s and leaves
 them for all others; under a test runner it would take 60."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A clock that goes on when a test says so."""
 
-from __future__ import annotations
-
 
 class HandClock:
     """`ports.Clock`; add to `now`."""

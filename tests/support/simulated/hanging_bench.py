@@ -1,7 +1,5 @@
 """A bench worker that never answers."""
 
-from __future__ import annotations
-
 import time
 
 from tunegate.measure.bench_messages import BenchReply, BenchRequest, Broken

@@ -1,8 +1,6 @@
 """A build worker that misbehaves as the candidate's module text says;
 stands in for TVM's crashes."""
 
-from __future__ import annotations
-
 import gc
 import os
 import time

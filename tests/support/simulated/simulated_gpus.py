@@ -1,7 +1,5 @@
 """A machine with GPUs that are only said to be there; see simulated_nvml/pynvml.py."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

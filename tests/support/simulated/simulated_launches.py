@@ -1,7 +1,5 @@
 """Benches whose launches are recorded or made up, with a truth put in that is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator, Sequence
 

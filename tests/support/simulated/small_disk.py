@@ -1,7 +1,5 @@
 """A disk that is soon full, mounted for one test."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The configured cache, over a directory and over a bucket of a real server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Environments that the user named: what is read of them, and which are refused."""
 
-from __future__ import annotations
-
 import json
 import sysconfig
 import venv

@@ -1,7 +1,5 @@
 """Trees of which a checkout writes one file, and git reads another by its path."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from pathlib import Path

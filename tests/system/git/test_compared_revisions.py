@@ -1,7 +1,5 @@
 """Base and head without an event, in real repositories and real shallow clones of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

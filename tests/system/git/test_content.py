@@ -1,7 +1,5 @@
 """A model's real bytes, from where Git LFS and DVC keep them."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

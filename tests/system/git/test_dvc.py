@@ -1,7 +1,5 @@
 """Outputs of DVC's pipelines, and its caches, in real repositories."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

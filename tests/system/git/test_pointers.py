@@ -1,7 +1,5 @@
 """What is a pointer, and what only looks like one."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable

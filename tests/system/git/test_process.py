@@ -1,7 +1,5 @@
 """Git, really started, in repositories whose settings would start something else."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

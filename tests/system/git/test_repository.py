@@ -1,7 +1,5 @@
 """Reading real repositories: odd names, odd places, and nothing left behind."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

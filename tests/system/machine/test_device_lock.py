@@ -1,7 +1,5 @@
 """One user of a device at a time, and no lock left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 """A compiler for CUDA is found, and what it makes is code for the GPU that
 was asked for: without one."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which devices a CUDA program started here would see."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """The right device, idle, and ours."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 """A child that takes too much, is stopped, does not read or answers
 nonsense is ended and said to be."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

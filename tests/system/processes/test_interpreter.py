@@ -1,7 +1,5 @@
 """Every Python of ours, really started: what it imports from, what it knows, and where it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

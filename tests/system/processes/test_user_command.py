@@ -1,7 +1,5 @@
 """Real commands: small Python programs that print, fail, hang, or leave something behind."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The host keeps every rule that tunegate has for one."""
 
-from __future__ import annotations
-
 import pytest
 from acme_ci import AcmeHost
 

@@ -1,7 +1,5 @@
 """The store keeps every rule that tunegate's cache leans on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

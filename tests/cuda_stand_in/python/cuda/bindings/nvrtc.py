@@ -1,7 +1,5 @@
 """As much of cuda.bindings.nvrtc as TVM and the product ask for; the compiler is g++."""
 
-from __future__ import annotations
-
 import ctypes
 import enum
 import sys

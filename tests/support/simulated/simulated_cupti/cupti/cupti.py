@@ -1,7 +1,5 @@
 """The few functions that are asked, as in cupti-python."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable
 from types import SimpleNamespace
