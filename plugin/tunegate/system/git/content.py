@@ -50,7 +50,8 @@ def copy_content(
     content = into.read()
     pointer = lfs_pointer(content)
     if is_odd_lfs_pointer(content):
-        message = f"{path}: nearly a Git LFS pointer. Write it anew: git add --renormalize {path}"
+        what = "nearly a Git LFS pointer, or one with an extension, whose program is not run"
+        message = f"{path}: {what}. Write it anew: git add --renormalize {shlex.quote(path)}"
         raise ModelError(message)
     if pointer is not None:
         into.seek(0)
@@ -250,19 +251,19 @@ def lfs_pointer(content: bytes) -> ContentPointer | None:
     version, *lines = content.split(b"\n")
     if version != _LFS_VERSION or len(lines) < _MIN_LINES or lines[-1]:
         return None
-    *extensions, oid_line, size_line, _ = lines
-    oid, size = _OID.fullmatch(oid_line), _SIZE.fullmatch(size_line)
-    if not oid or not size or not all(line.startswith(b"ext-") for line in extensions):
+    oid, size = _OID.fullmatch(lines[0]), _SIZE.fullmatch(lines[1])
+    if not oid or not size or len(lines) > _MIN_LINES:
         return None
     return ContentPointer(oid[1].decode(), int(size[1]), "sha256")
 
 
 def is_odd_lfs_pointer(content: bytes) -> bool:
-    """Returns whether Git LFS would accept a pointer that we do not: it allows extra white space
-    and knows older versions."""
+    """Returns whether Git LFS would accept a pointer that we do not: it allows extra white space,
+    knows older versions, and runs extensions, which make other bytes of the object."""
     if len(content) > MAX_POINTER_BYTES or lfs_pointer(content) is not None:
         return False
-    lines = [line.strip() for line in content.split(b"\n") if line.strip()]
+    stripped = map(bytes.strip, content.split(b"\n"))
+    lines = [line for line in stripped if line and not line.startswith(b"ext-")]
     if lines and lines[0] in _OLDER_VERSIONS:
         lines[0] = _LFS_VERSION
     return lfs_pointer(b"\n".join([*lines, b""])) is not None
