@@ -10,12 +10,13 @@ import pytest
 
 from tests.support.measured_cells import make_changes, make_version
 from tests.support.models.external_data import lay_out
-from tests.support.small_onnx import matmul_model
+from tests.support.small_onnx import matmul_model, save
 from tunegate.artifacts.changes import ChangeSet, ExternalFile, ModelInput, ModelVersion, Revisions
 from tunegate.artifacts.inputs import GivenFor, GivenRules
 from tunegate.config import Config, InputConfig, ModelConfig, TargetConfig, ValuesConfig
 from tunegate.errors import ModelError
 from tunegate.models.export_models import ExportedModels, export_models
+from tunegate.models.model_inputs import inputs_of_file
 from tunegate.models.preparation import prepare
 from tunegate.models.saved_model import file_digests
 from tunegate.ports import Trailer, TreeEntry
@@ -235,6 +236,33 @@ def test_a_base_is_run_at_the_only_sizes_of_a_head_that_became_static(tmp_path: 
     assert found.files[CHANGE.path, "base"].shapes == {"x": (64, 8)}
     assert found.files[CHANGE.path, "head"].shapes == {}
     assert found.resized == {(CHANGE.path, "base"): {"x": (64, 8)}}
+
+
+class WithDefault(Versions):
+    """The head's input `w` has a default; the base's callers have to give it."""
+
+    def export_model(self, version: ModelVersion, into: Path) -> Path:
+        model = matmul_model()
+        given = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [16, 16])
+        model.graph.input.append(given)
+        if version.content_digest == "b":
+            del model.graph.initializer[:]
+        return save(model, into / "model.onnx")
+
+
+def test_a_head_that_gives_an_input_of_the_base_a_default_is_refused(tmp_path: Path) -> None:
+    """Callers go on giving it, and the gate would run the head on a default that does less."""
+    source = ModelSource(
+        config=Config(models=CONFIG.models[:0]),
+        repository=WithDefault(),
+        candidates={},
+        workdir=tmp_path,
+        read_inputs=inputs_of_file,
+        read_values=NoValues().rules,
+    )
+    found = export_models(make_changes(), source)
+    assert set(found.unreadable) == {(CHANGE.path, "head")}
+    assert "input w is an initializer now" in found.unreadable[CHANGE.path, "head"]
 
 
 OVER_TWO_GIB = 2**31 + 2**28

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from tunegate.artifacts.changes import (
+    SIDES,
     ChangeSet,
     ModelChange,
+    ModelInput,
     ModelPath,
     ModelVersion,
     Revisions,
@@ -22,6 +24,7 @@ from tunegate.artifacts.changes import (
 from tunegate.artifacts.inputs import GivenFor, InputRule, KnownInputs, ShapedModel
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ModelError
+from tunegate.models.model_inputs import defaults_of_file
 from tunegate.models.sizes import likeliest_keys
 from tunegate.ports import ModelJob, Repository, Shapes
 from tunegate.review.input_shapes import ResolvedShapes
@@ -96,6 +99,8 @@ class _Exporting:
         for side, file in files.items():
             try:
                 _require_sizes(path, file, settings[side].configured)
+                if side == "head" and inputs[side] is not None:
+                    _require_no_new_default(path, file, inputs)
                 if settings[side].resized:
                     self.resized[path, side] = settings[side].resized
                 given = self._read_rules(path, side, file, settings[side])
@@ -126,6 +131,21 @@ def _require_sizes(name: ModelPath, file: Path, shapes: ResolvedShapes) -> None:
     if shapes.problems:
         likely = () if shapes.mistakes else _likely_sizes(file, shapes)
         raise ModelError(f"{name}: {' '.join((*shapes.problems, *likely))}")
+
+
+def _require_no_new_default(
+    name: ModelPath, head: Path, inputs: Mapping[Side, Sequence[ModelInput] | None]
+) -> None:
+    """Raises ModelError for an input of the base that has a default in the head: callers go on
+    giving it, and the gate would run the head on the default."""
+    base, own = ({each.name for each in inputs.get(side) or ()} for side in SIDES)
+    lost = base - own
+    if lost and (by_default := sorted(lost & defaults_of_file(head))):
+        message = (
+            f"{name}: input {by_default[0]} is an initializer now, so that callers may leave it "
+            "out: the gate would not give it. Keep it as it was, or give the input another name."
+        )
+        raise ModelError(message)
 
 
 def _likely_sizes(file: Path, found: ResolvedShapes) -> Iterator[str]:

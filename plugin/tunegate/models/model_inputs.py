@@ -39,6 +39,12 @@ def _read_inputs(
         return None
 
 
+def defaults_of_file(file: Path) -> set[str]:
+    """Returns the inputs that a caller may leave out, as initializers have their defaults."""
+    graph = parsed_model(file.read_bytes()).graph
+    return {each.name for each in graph.input} - {each.name for each in real_inputs(graph)}
+
+
 def graph_inputs(graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
     """Returns the inputs that a caller gives, without the weights that old exporters list too."""
     return tuple(map(model_input, real_inputs(graph)))
