@@ -31,6 +31,7 @@ _ABANDONED_SECONDS = 24 * 3600
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_OBJECT = {errno.ELOOP, errno.ENXIO}
 """What opening a link, and a socket, ends with."""
+_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -51,10 +52,10 @@ class FileStore:
     def write(self, name: str, body: bytes) -> None:
         path = self._path(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             partial = self._partial()
             try:
-                _write_through(partial, body)
+                self._write_through(partial, body)
                 _publish(partial, path)
             finally:
                 partial.unlink(missing_ok=True)
@@ -86,7 +87,7 @@ class FileStore:
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         path = self._path(name)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             with self._alone(name):
                 try:
                     known = self.read_pointer(name).tag
@@ -95,7 +96,7 @@ class FileStore:
                 if known != expected:
                     raise PointerMovedError(name)
                 partial = self._partial()
-                _write_through(partial, body)
+                self._write_through(partial, body)
                 partial.replace(path)
                 _sync_folder(path.parent)
         except OSError as error:
@@ -127,8 +128,9 @@ class FileStore:
     def _alone(self, name: str) -> Iterator[None]:
         """Locks the name among the processes of all machines that share the directory, if it
         supports locks."""
-        self._partials.mkdir(parents=True, exist_ok=True)
+        self._make(self._partials)
         with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
+            self._share(lock.fileno(), 0o666)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -138,9 +140,29 @@ class FileStore:
             raise StoreUnavailableError(f"{self._root}: {name!r} cannot be the name of an object")
         return self._root.joinpath(*parts)
 
+    def _make(self, folder: Path) -> None:
+        """Makes a folder, with those above it. Below a root that others may write to, they may
+        write to it too, whatever the umask is: several users share the cache."""
+        if folder.is_dir():
+            return
+        if folder != self._root:
+            self._make(folder.parent)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
+        self._share(folder, 0o7777)
+
+    def _share(self, made: int | Path, bits: int) -> None:
+        """Gives what was made these bits of the root's mode, if others may write to the root."""
+        mode = self._root.stat().st_mode
+        if mode & _OF_OTHERS:
+            with suppress(PermissionError):  # another user made it
+                os.chmod(made, mode & bits)  # noqa: PTH101, as it may be a descriptor
+
     def _partial(self) -> Path:
         """Returns a name that nobody reads."""
-        self._partials.mkdir(parents=True, exist_ok=True)
+        self._make(self._partials)
         self._remove_abandoned()
         return self._partials / secrets.token_hex(16)
 
@@ -152,19 +174,19 @@ class FileStore:
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
+    def _write_through(self, path: Path, body: bytes) -> None:
+        with path.open("xb") as file:
+            self._share(file.fileno(), 0o444)
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+
     def _fault(self, error: OSError) -> StoreUnavailableError:
         return StoreUnavailableError(f"{self._root}: {error.strerror or error}")
 
 
 def _tag(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
-
-
-def _write_through(path: Path, body: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _publish(partial: Path, path: Path) -> None:

@@ -137,13 +137,25 @@ def test_what_a_killed_writer_left_goes_after_a_day(tmp_path: Path) -> None:
     assert list(store.names("")) == ["a/1"]
 
 
-def test_other_users_may_read_what_the_umask_lets_them(tmp_path: Path) -> None:
-    before = os.umask(0o022)
+@pytest.mark.parametrize(
+    ("root", "umask", "folder", "file", "lock"),
+    [(0o755, 0o022, 0o755, 0o644, 0o644), (0o2775, 0o077, 0o2775, 0o444, 0o664)],
+)
+def test_what_is_made_is_as_the_umask_or_the_mode_of_a_shared_root_says(
+    root: int, umask: int, folder: int, file: int, lock: int, tmp_path: Path
+) -> None:
+    """A second user of a shared root could write nothing below what the first one had made."""
+    tmp_path.chmod(root)
+    before = os.umask(umask)
     try:
-        FileStore(tmp_path).write("a/1", b"x")
+        FileStore(tmp_path).write("a/b/1", b"x")
+        FileStore(tmp_path).move_pointer("a/b/2", b"x", None)
     finally:
         os.umask(before)
-    assert (tmp_path / "a" / "1").stat().st_mode & 0o777 == 0o644
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in tmp_path.rglob("*")}
+    (lock_mode,) = (modes.pop(name) for name in list(modes) if name.endswith(".lock"))
+    assert lock_mode == lock
+    assert modes == {"a": folder, "b": folder, ".partial": folder, "1": file, "2": file}
 
 
 def test_a_removed_copy_can_be_written_anew(tmp_path: Path) -> None:
