@@ -4,8 +4,6 @@ It finds or makes the locked environment and execs `tunegate_action` in it, so t
 signals reach the process that does the work. `clean-up` is the step that always runs.
 """
 
-from __future__ import annotations
-
 import html
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Facts for understanding a job, shown if somebody asked for GitHub's debug log."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Turns the workflow's inputs, which are environment variables, into a job's request."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The action: its inputs as a job, which the plugin runs with GitHub as the CI."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Switches from an environment that was chosen before the configuration was read to one with
 everything: the base's rules may need more than the checkout's configuration says."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

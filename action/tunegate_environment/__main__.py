@@ -1,8 +1,6 @@
 """Makes an environment for people: `python -m tunegate_environment LOCK DIRECTORY`. The lock's
 folder must also have installer.lock."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Starts the bootstrap's programs. Each is isolated from the workspace, shows every few seconds
 that it is alive, and dies with the bootstrap."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

@@ -1,7 +1,5 @@
 """The complaint of another program, on one line and without passwords."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

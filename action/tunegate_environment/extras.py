@@ -1,8 +1,6 @@
 """The extras that a workflow names. Their sources and locks are in the action's own checkout: the
 workspace cannot add to them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

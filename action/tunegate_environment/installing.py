@@ -1,8 +1,6 @@
 """Installs exactly a lock's content into a virtual environment: by uv, whose version and hashes are
 pinned, too, and by pip if uv cannot be fetched or does not start."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

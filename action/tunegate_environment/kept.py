@@ -1,8 +1,6 @@
 """The environments of a runner: each is made once, under a name of its content, by whichever job
 comes first. An interrupted or damaged one is made again."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,8 +1,6 @@
 """Chooses the lock that a job needs. A wrong guess costs time and decides nothing: a run that lacks
 a runtime notices before it begins, and continues in the environment with everything."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

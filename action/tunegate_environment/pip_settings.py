@@ -1,7 +1,5 @@
 """Translates pip's package sources to uv, which does not read pip's configuration."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ Usually each file's size and times suffice. If they differ, as after an environm
 another machine, the content decides.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

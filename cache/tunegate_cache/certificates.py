@@ -1,8 +1,6 @@
 """The reason why a server's certificate is not trusted, from errors of the libraries above
 OpenSSL."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator
 

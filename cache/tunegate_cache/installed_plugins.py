@@ -5,8 +5,6 @@ If our sources run without being installed, as in the Action, one of our extras 
 folder is on the import path: whoever starts us decides which.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections import defaultdict

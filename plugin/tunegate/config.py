@@ -4,8 +4,6 @@ The reading of `tunegate.yaml` is in `review/config_file.py`, what a declaration
 `config_key.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 

@@ -6,8 +6,6 @@ A key is declared once, in `config.py`. From there come the merge of base's and 
 table in `docs/configuration.md` and the descriptions of the JSON Schema.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import typing

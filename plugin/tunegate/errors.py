@@ -1,7 +1,5 @@
 """Every way a run can fail that we can explain. One exit code per class, all of them here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple
 

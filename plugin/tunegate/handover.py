@@ -1,8 +1,6 @@
 """Checks the files of earlier steps, perhaps of another job: they must belong together, to this
 checkout and to this configuration."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

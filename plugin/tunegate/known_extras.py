@@ -1,8 +1,6 @@
 """The extras of this project that may not be installed: what each offers, for the line that says
 what to install. Only this table names them; docs/extras.md describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Literal, NamedTuple
 

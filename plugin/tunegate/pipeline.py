@@ -1,7 +1,5 @@
 """The stages of a run. They branch here; the tools touch the world."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A repository with its configuration: what is checked in it, and by which rules."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property

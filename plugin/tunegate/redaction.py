@@ -1,7 +1,5 @@
 """Removes secrets from text that is shown or kept. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

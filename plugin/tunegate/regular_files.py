@@ -1,8 +1,6 @@
 """Reads and replaces files without following links, and without waiting for pipes. Standard library
 only, and nothing newer than Python 3.8, because the Action's clean-up step uses it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """The settings of the command line, and how they override the file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar

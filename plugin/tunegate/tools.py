@@ -1,7 +1,5 @@
 """The tools of a run, by purpose: everything that touches the world, behind its port."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

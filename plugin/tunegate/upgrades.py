@@ -4,8 +4,6 @@ The implementation is the entry point `watch.files` of the group `tunegate.upgra
 `LockFileWatcher`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

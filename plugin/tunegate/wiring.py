@@ -1,7 +1,5 @@
 """Builds the real tools from the settings. Nothing else constructs them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial

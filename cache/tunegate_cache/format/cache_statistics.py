@@ -1,7 +1,5 @@
 """Counts the use of the cache in one run, and its price."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Checks whether decisions may be replayed under a template, before the compiler sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,8 +1,6 @@
 """Decompresses what others wrote, within limits of size, ratio and memory; and the errors of their
 JSON."""
 
-from __future__ import annotations
-
 import msgspec
 import zstandard
 

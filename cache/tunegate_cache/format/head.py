@@ -1,7 +1,5 @@
 """HEAD: the content of a group as of the last compaction. The only object that changes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import Annotated

@@ -5,8 +5,6 @@ They say how a model is built, never what it computes: a build that uses them ch
 the model, and checks the numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec

@@ -6,8 +6,6 @@ so far, and a candidate that cannot ship also has a record, with a meaningless t
 are checked, signed, revoked and compacted like all records.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal, get_args

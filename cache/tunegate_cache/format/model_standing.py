@@ -5,8 +5,6 @@ of the two runtimes, whose template consists of the role, and which has no decis
 are checked, signed, revoked and compacted like all records.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Finds the recorded workloads of the same skeleton that are nearest in shape."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ A record holds decisions only: range-checked integers that the consumer replays 
 module under its own search-space template. It carries no instruction, no code, no binary.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

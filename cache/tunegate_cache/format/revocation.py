@@ -1,7 +1,5 @@
 """Revocations: the records that no longer count. Pure."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tunegate_cache.format.records import StoredRecord

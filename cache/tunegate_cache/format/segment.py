@@ -4,8 +4,6 @@ A signature follows the content in a skippable zstandard frame, so that readers 
 can read a signed segment. The digest in the name covers only the content.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 

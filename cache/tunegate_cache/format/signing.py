@@ -4,8 +4,6 @@ A signature covers the object's name (hence zone and target) and the digest of i
 worthless on another object. Readers hold only public keys, so none of them can forge.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,8 +1,6 @@
 """The index of a snapshot: the block and pack of each workload, and the workloads of each
 skeleton."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 

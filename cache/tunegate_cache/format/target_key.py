@@ -1,7 +1,5 @@
 """The key of a target: it contains what changes the code, not what only names the host."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The rules that a decoded record must satisfy before anything uses it, in plain Python."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -7,8 +7,6 @@ immediates (zero points of quantization). Decisions are applied to the caller's 
 a collision could only cost speed, never correctness.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

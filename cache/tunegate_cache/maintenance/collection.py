@@ -5,8 +5,6 @@ Packs, indexes and archives are deleted if that HEAD has known them as unreferen
 `grace_seconds`: a compaction that made one can no longer refer to it, because HEAD has moved since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import msgspec

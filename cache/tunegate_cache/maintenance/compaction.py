@@ -6,8 +6,6 @@ next compaction, so the protocol is right even on a store whose conditions do no
 deleted here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal

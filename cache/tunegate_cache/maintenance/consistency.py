@@ -1,7 +1,5 @@
 """Checks that everything a group refers to exists and is valid. Reads everything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Explains why a task was not found: the first of its keys that differs from every record."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Literal
 

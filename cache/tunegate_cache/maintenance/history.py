@@ -7,8 +7,6 @@ Lines are somebody's words: whoever may write to the zone may write any. They ar
 at, and nothing is built or decided by them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The content of a store, counted by zone and target."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import msgspec

@@ -4,8 +4,6 @@ An archive begins with its directory, so that its content is known without readi
 Signatures stay with their segments.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,6 @@
 """Reads a target's records in the readable zones. Segments are listed before HEAD is read: what was
 acknowledged before is in one of the two."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """The state of one group in the store, read for its maintenance."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tunegate_cache.format import head as heads

@@ -1,7 +1,5 @@
 """The best few records of every workload: a view of all records, in bounded memory. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from tunegate_cache.format.records import StoredRecord, Toolchain, TuningRecord, WorkloadShape

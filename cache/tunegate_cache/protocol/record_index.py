@@ -1,7 +1,5 @@
 """Records in memory, and the best answer they give for a task. Pure."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 

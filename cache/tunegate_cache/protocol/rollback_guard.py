@@ -1,7 +1,5 @@
 """The latest version of every HEAD that this machine has seen: an older one is not trusted."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The segments of a group that can be trusted, and the usable records of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunegate_cache.format import names, segment

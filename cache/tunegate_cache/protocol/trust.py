@@ -1,7 +1,5 @@
 """A run's trust in a store's content, and its own signature."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

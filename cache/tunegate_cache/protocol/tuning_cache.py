@@ -4,8 +4,6 @@ Trouble never leaves here as an exception: it is a counted miss, or records that
 write-ahead directory for the next run.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

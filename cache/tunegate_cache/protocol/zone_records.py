@@ -1,8 +1,6 @@
 """The records of some zones in memory: each target is read once, then the snapshots' records of
 each task."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,8 +1,6 @@
 """Checks by doing whether a store keeps the protocol's promises: for `tunegate cache probe`, and
 for the tests of a store's author."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 from collections.abc import Callable, Iterator

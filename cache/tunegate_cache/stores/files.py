@@ -1,7 +1,5 @@
 """A store in a directory: the embedded default, safe for many processes and for kill -9."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Runs requests concurrently until all are answered or the time is up."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections import deque

@@ -1,7 +1,5 @@
 """A store in memory, for tests and for `memory:`."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Opens the store of a cache address. Kinds of stores are found by entry point; none is known
 here."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path

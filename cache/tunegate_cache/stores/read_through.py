@@ -1,7 +1,5 @@
 """A local copy of a remote store's objects whose name proves their content: it is never stale."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A store in a bucket of S3, or of any server with its API."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property

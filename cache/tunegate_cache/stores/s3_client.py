@@ -3,8 +3,6 @@
 boto3 takes half a second to import, so only processes that use a bucket import it.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 A message contains only an error's code: some texts contain signed addresses.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime

@@ -1,7 +1,5 @@
 """The only interface to storage. Everything behind it is bytes under string names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """A kind of store and its addresses: the value of an entry point of the group `tunegate.stores`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from urllib.parse import SplitResult, urlsplit
 

@@ -5,8 +5,6 @@ Every file has the digest of its content, so an edited, cut or mixed file is ref
 no signature: whoever writes a file can compute it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path

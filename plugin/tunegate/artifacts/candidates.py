@@ -1,7 +1,5 @@
 """Candidates: a runtime in one of the variants that it offers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,8 +1,6 @@
 """The result of detection: the configured models that a change touches, how it touches them, and
 how the head's configuration differs from the one that judges."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Latencies in bins of one percent: small enough to store, exact enough for tails."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Lines lie in the shared cache, where others write too: the limits of these types
 to keep to be shown at all.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The rule by which a model's input is drawn, and where the rule comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal

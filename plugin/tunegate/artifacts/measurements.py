@@ -1,7 +1,5 @@
 """A GPU: its identity, and its state at one moment."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The results of tuning."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The functions to tune, and what the cache knows about them."""
 
-from __future__ import annotations
-
 import statistics
 from typing import Any, Literal
 

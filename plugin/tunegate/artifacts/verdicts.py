@@ -1,7 +1,5 @@
 """Slowdowns that someone has agreed to, for a while."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from typing import Literal

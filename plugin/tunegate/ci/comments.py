@@ -3,8 +3,6 @@
 Ours is recognized by its first line and its author. After a lost answer it is never written twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar

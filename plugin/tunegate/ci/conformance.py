@@ -1,8 +1,6 @@
 """The contract of `CiHost` as executable rules, for the tests of a host's author. Each rule is
 checked outside of any job, so a host answers without a network."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import tempfile

@@ -1,7 +1,5 @@
 """A table of a CI's events: what each compares and may write, or why it is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

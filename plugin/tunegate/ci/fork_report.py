@@ -4,8 +4,6 @@ The job has the rights of the default branch. It checks nothing out, starts noth
 nothing: its exit code says only whether it could report.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

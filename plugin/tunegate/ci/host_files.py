@@ -1,8 +1,6 @@
 """Files for a CI, beside the results. Their names begin with `ci-`, by which the next run finds and
 removes them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The host without a CI: results for a job become files beside the report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ways in which an event can say which two revisions a job compares. Git finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The installed CI hosts, ours among them, by the entry-point group `tunegate.ci`. The value of
 each entry point is a `CiHost` class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

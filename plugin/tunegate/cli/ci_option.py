@@ -1,7 +1,5 @@
 """Reads a command line as the request of a CI job. Imports nothing that carries it out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

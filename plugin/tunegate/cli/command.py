@@ -3,8 +3,6 @@
 Nothing here or in `commands/` imports what carries a command out: help must be fast.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from tunegate.cli.shared_options import Options

@@ -2,8 +2,6 @@
 `tunegate.cli.handlers`. A declaration is imported on demand, and extras are looked up only for a
 word that is no core command, and for a list of all."""
 
-from __future__ import annotations
-
 import importlib
 
 from tunegate.cli.command import Command, CommandGroup

@@ -1,7 +1,5 @@
 """Answers help and version requests, without importing anything that carries a command out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 `cli/entry.py` reports failures to import this. stdout carries the product, stderr the messages.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import platform

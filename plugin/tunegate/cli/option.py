@@ -1,7 +1,5 @@
 """Declarations of options and arguments, as annotations on the fields of an options struct."""
 
-from __future__ import annotations
-
 import argparse
 import calendar
 import math

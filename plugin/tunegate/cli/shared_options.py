@@ -1,7 +1,5 @@
 """The options that several commands take, in groups, and the settings they produce."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 

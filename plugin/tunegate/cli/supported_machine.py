@@ -1,8 +1,6 @@
 """The machines that the product supports. Standard library only: it runs before anything else is
 imported, also in an interpreter that is too old for the rest."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """Turns unexpected exceptions into an exit code and one line. Never 1, which means a regression.
 Imports only the standard library and the exit codes."""
 
-from __future__ import annotations
-
 import errno
 import opcode
 import shutil

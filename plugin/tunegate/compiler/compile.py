@@ -1,8 +1,6 @@
 """The child process that compiles a model: lists its tasks, builds it from records and checks the
 build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar

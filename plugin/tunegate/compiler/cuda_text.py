@@ -5,8 +5,6 @@ to two thirds of a candidate's build, and a kernel needs only eight integer type
 the names are declared instead. A text that does not compile this way is compiled as TVM does it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

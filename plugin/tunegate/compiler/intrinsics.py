@@ -6,8 +6,6 @@ takes its place, and only the wanted submodule is loaded into it (0.2 s for x86)
 once and kept beside the module, as Python keeps its byte code: 0.4 s instead of 9.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib

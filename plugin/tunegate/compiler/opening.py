@@ -1,7 +1,5 @@
 """Opens a model's file for the compiler."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """TVM's runtime, with its compiler in the process or without it (`TVM_USE_RUNTIME_LIB`)."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping

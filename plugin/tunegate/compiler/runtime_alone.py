@@ -6,8 +6,6 @@ half of the import time where Python came with its own symbols. So it asks only 
 exist.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

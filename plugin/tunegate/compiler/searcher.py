@@ -1,7 +1,5 @@
 """The child that holds the models, search spaces and surrogates of one tuning run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 It runs as a child (`python -m`): if tvm-ffi does not match, the database write kills the process.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

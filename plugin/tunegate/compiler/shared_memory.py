@@ -9,8 +9,6 @@ Run as a child (`python -m`) on a device, it builds a kernel with all that the c
 it and checks what it computes. It prints the bytes that a block may use, or fails.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """A configured target as TVM's target, with the key that records carry."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

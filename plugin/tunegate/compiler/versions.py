@@ -1,7 +1,5 @@
 """The compiler's version, as records name it."""
 
-from __future__ import annotations
-
 from tunegate.system.machine.packages import installed_version
 from tunegate_cache.format.records import Toolchain
 

@@ -1,8 +1,6 @@
 """A persistent child that builds and times one candidate at a time, without tar, linker or
 re-load."""
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import math

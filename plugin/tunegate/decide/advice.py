@@ -1,7 +1,5 @@
 """The next steps of a report: one sentence for each thing that the reader can change."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

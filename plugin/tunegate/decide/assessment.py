@@ -1,7 +1,5 @@
 """The assessment of a cell's launches: the median, the inside of a launch, slow launches."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Turns launches into intervals, and finds the tasks that hold the difference. Pure."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

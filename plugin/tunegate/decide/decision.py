@@ -8,8 +8,6 @@ of a fail is split again between the median and the tests of `inside_launch`. A 
 test, so its error is not split.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

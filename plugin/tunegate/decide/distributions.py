@@ -1,8 +1,6 @@
 """Student's t, beta, binomial and normal distributions, from SciPy. The import takes half of a
 command's start and few commands need it, so each function imports on first use."""
 
-from __future__ import annotations
-
 
 def t_probability(freedom: int, t: float) -> float:
     """Returns P(T <= t) with `freedom` degrees of freedom."""

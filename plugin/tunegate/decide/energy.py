@@ -1,8 +1,6 @@
 """The energy of an inference, head against base: a separate Student's t test over launches. It does
 not share the error of the latency tests, because its margin asks a second question."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ The inputs are samples. Agreement has Clopper-Pearson bounds. The error, or the 
 Order Statistics, 7.1). Each bound alone holds with 95% confidence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeGuard

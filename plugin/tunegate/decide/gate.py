@@ -1,7 +1,5 @@
 """Decides. Measures and prints nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec

@@ -10,8 +10,6 @@ cycles fails only where the lower clock came with the head: the sides take turns
 moves by itself befalls either of them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

@@ -4,8 +4,6 @@ Both guards look at how steady times were, never at which side was slower. Leavi
 launch therefore favours neither side.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

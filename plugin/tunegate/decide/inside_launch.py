@@ -6,8 +6,6 @@ block does. A percentile is taken over all inferences of a launch. If the base a
 much, the percentile is unresolved: it can still fail, but does not hold up a pass.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Sequence

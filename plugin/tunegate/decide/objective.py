@@ -5,8 +5,6 @@ The number of inferences over the limit is binomial; its one-sided Clopper-Pears
 MLPerf's early stopping does (inference_rules.adoc, Appendix "Early Stopping").
 """
 
-from __future__ import annotations
-
 from tunegate.decide.decision import CellDecision
 from tunegate.decide.distributions import beta_quantile
 

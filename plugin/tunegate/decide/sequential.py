@@ -1,8 +1,6 @@
 """The stopping rule: launches follow each other until the question is decided or the budget is
 spent."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

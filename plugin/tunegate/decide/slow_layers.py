@@ -1,7 +1,5 @@
 """Advice on the layers of a slower head: why each is slow, and what can be gained."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import msgspec

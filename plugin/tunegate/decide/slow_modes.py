@@ -10,8 +10,6 @@ Two looks are planned beforehand and share the error of a pass. Over many launch
 gate answer as well: one slow launch makes them too wide for a pass.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ with one half: McNemar's test of paired counts (Psychometrika 12, 1947), in its 
 of stalls has the bound of Clopper & Pearson (Biometrika 26, 1934).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Gathers a run into a report for any renderer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,6 @@ did not pass: the median and the tests inside a launch. Agreeing to 40% is not a
 +108%.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

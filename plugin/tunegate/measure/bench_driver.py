@@ -1,7 +1,5 @@
 """`ports.Benchmarker` by pairs of fresh processes, timed in alternating blocks."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

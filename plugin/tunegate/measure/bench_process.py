@@ -1,7 +1,5 @@
 """A fresh process that loads an artifact and times it."""
 
-from __future__ import annotations
-
 import selectors
 import time
 from collections.abc import Iterator, Mapping, Sequence

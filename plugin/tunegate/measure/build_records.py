@@ -1,7 +1,5 @@
 """The best known record of every task when a model is built, and its source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

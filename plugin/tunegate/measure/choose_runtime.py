@@ -4,8 +4,6 @@ Both sides are decided alike, so the gate sees the change and not chance: the he
 from the base's candidate, and only a gain above the noise replaces it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The accuracy budget of each model: which candidates are tried under it, and which builds it
 refuses."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tunegate.artifacts.builds import Build, Cell

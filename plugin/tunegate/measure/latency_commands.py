@@ -1,7 +1,5 @@
 """`ports.Benchmarker` for two commands of the user that print latencies."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """Measures every cell on this machine: base against head, in launches of fresh processes."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each planned shard counts once. A shard that is lost, duplicated or from another
 count: its models are named with what to run again, and none of them passes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

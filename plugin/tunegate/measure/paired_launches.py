@@ -1,8 +1,6 @@
 """Launches one cell again and again, until the question is decided or the machine cannot decide
 it."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

@@ -5,8 +5,6 @@ packages. A change uses one only if base and head have the same key: both sides 
 candidate, so a forged record favours neither.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

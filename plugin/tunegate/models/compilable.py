@@ -4,8 +4,6 @@ ONNX Runtime's basic optimizations fold constants and merge batch norms into con
 them TVM would tune a batch norm as a task of its own.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Values of a graph that decide how much there is to compute (shapes, counts, conditions), and
 everything that they are computed from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import onnx

@@ -1,8 +1,6 @@
 """Exports the changed models of both revisions as files: read from git, without a second
 checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Two ONNX files as the two revisions of one model: a Repository without git."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Finds the ONNX files of a working tree, their inputs, and likely sizes of open dimensions."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections.abc import Collection, Sequence

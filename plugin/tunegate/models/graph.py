@@ -1,7 +1,5 @@
 """Names of operators: ONNX's own domain may be left out or written out."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

@@ -1,8 +1,6 @@
 """The digest that decides a model's kernels: models with equal digests compile to the same kernels
 and tuning tasks, whatever their weights."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Collection

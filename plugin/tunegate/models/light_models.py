@@ -4,8 +4,6 @@ The package ships them with a ConstantOfShape node for every weight, which makes
 and leaves nothing to change; here the weights become seeded random initializers.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

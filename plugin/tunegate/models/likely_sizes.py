@@ -1,8 +1,6 @@
 """Likely sizes of an open dimension: by the file's own statements, by the words of its name and
 input, and by its position. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar

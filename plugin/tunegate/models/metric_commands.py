@@ -4,8 +4,6 @@ A command never sees the checkout, which may be a pull request's. It runs in a d
 with the files it names as of the judging revision, and without variables that could hold a secret.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence

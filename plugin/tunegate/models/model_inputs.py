@@ -1,7 +1,5 @@
 """The inputs of an ONNX graph, with the dimensions it leaves open."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from functools import cache
 from pathlib import Path

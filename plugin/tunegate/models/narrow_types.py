@@ -1,8 +1,6 @@
 """Number types that NumPy lacks, such as bfloat16, float8 and int4: arrays of them, and their way
 in and out of ONNX Runtime, whose own API takes only NumPy's types."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -5,8 +5,6 @@ bytes that it names: a copy that nobody else can write, alone in its folder, so 
 other library beside itself.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence

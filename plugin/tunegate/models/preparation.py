@@ -4,8 +4,6 @@ ONNX Runtime gets the model as it is, with its dynamic dimensions; `compilable.p
 compilers on demand.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """A model that `preparation.py` prepared for a runtime or a compiler."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping

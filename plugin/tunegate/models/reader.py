@@ -1,8 +1,6 @@
 """An implementation of `ports.ModelReader` over a git repository: models in git, Git LFS or DVC,
 with data files."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

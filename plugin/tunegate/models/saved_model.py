@@ -1,7 +1,5 @@
 """Saves models in files of ours: one, and a second for weights that do not fit."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

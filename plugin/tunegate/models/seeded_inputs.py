@@ -1,7 +1,5 @@
 """Inputs for a model that are the same everywhere: one seed gives one set of arrays."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path

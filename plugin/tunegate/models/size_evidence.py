@@ -4,8 +4,6 @@ configurations of transformers, tokenizers and preprocessors, words of its path.
 Others wrote all of these: they are read as numbers within bounds, and odd values are ignored.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 """Finds the sizes that `init` writes: the first likely ones at which ONNX Runtime runs the model,
 tried in a child with limits of time and memory."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

@@ -1,8 +1,6 @@
 """The child that `init` asks whether ONNX Runtime runs a model at certain sizes. Models are others'
 work: one that hangs or takes all memory breaks only this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tunegate.artifacts.inputs import NOTHING_KNOWN, Columns, Normal, OneOf

@@ -1,7 +1,5 @@
 """Messages to and from the child that runs a model on drawn inputs."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tunegate.artifacts.inputs import DrawnInput, InputRule

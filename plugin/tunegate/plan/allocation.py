@@ -1,7 +1,5 @@
 """Distributes tasks over runners, so that all finish at about the same time."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Sequence

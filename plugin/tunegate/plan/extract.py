@@ -1,7 +1,5 @@
 """Finds the tuning tasks of every changed model, on both sides: each task once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec

@@ -4,8 +4,6 @@ A ratio alone says little: one model was 20 times slower than ONNX Runtime befor
 than it after ten minutes. So only searched tasks count as time that the model keeps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tunegate import __version__

@@ -1,8 +1,6 @@
 """Resolution -> TuningPlan: what to tune, where, and within which limits, before anything is
 spent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

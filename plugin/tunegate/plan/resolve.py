@@ -1,7 +1,5 @@
 """Looks up every task in the cache: once for a plan, and again for a shard that begins later."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The steps of a planned run, and the expected time of each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

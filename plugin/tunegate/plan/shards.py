@@ -1,7 +1,5 @@
 """The matrix of a CI: a leg for each shard with something to tune."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -6,8 +6,6 @@ of it is tuned, because both sides have all of it. A build with other kernels th
 refused, so a false list costs a build. `tunegate warm` believes no list, and corrects wrong ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 

@@ -1,8 +1,6 @@
 """Builds each model that would be tuned once, untuned. A model that cannot be built is not
 tuned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

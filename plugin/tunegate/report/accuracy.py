@@ -1,7 +1,5 @@
 """The table of errors of base and head, for models with an accuracy budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The table of a model's candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

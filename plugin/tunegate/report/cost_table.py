@@ -1,7 +1,5 @@
 """The costs of all candidates in a few rows, and what the cache and the filter saved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The comparison and its machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tunegate.artifacts.builds import Build

@@ -4,8 +4,6 @@ Whoever opens a pull request chooses the names of models and operators. They mus
 break a table, mention a person, hide a command in a terminal or reverse a line.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """The headline: the verdict in words, first in every rendering."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

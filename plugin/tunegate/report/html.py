@@ -1,7 +1,5 @@
 """The report as one self-contained HTML file: no script, no network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The base of all our HTML pages: templates in which text can be nothing but text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, assert_never
 

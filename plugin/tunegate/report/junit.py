@@ -1,7 +1,5 @@
 """The verdict as JUnit XML: one test case for every model on every target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 

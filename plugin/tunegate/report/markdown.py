@@ -1,7 +1,5 @@
 """Blocks of Markdown: tables and folds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, assert_never

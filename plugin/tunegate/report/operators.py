@@ -1,7 +1,5 @@
 """The operators of a report as rows: the cost of each, the source of its schedule, and its gain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

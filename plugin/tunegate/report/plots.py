@@ -1,7 +1,5 @@
 """The plots of the HTML report, each as inline SVG no wider than a phone."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The tables of a report. Markdown, HTML and the terminal draw these columns, or some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, assert_never

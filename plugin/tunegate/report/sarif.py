@@ -1,7 +1,5 @@
 """The findings that block a merge as SARIF 2.1.0, for code-scanning views."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Literal
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Sentences on what tuning did and cost, and on the results of all tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from tunegate.artifacts.builds import Build, CellBuilds, RuntimeChoice

@@ -1,8 +1,6 @@
 """Plots as inline SVG. Colours and fonts are the page's, so one drawing serves light and dark
 pages. The same plot always gives the same bytes."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import math

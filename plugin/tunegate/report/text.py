@@ -1,7 +1,5 @@
 """The report for a terminal or a log: the result that a person waits for at the end of a run."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 from typing import assert_never

@@ -1,7 +1,5 @@
 """Numbers with their units, as people read them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Instructions for accepting a slowdown: the text to paste, and where."""
 
-from __future__ import annotations
-
 import json
 
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Waiver, WaiverOffer

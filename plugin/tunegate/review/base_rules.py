@@ -1,7 +1,5 @@
 """The targets that count: the base's as the base defines them, and those that only the head has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """What the configurations of base and head ask of one model in one profile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """Reads `tunegate.yaml` into a Config. Every mistake is one line: file, key, what is wrong, what to
 do."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Turns a value that `tunegate.yaml` cannot have into a line for its author."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import textwrap

@@ -1,8 +1,6 @@
 """Finds the configured models that a change touches, and how. In doubt it checks more, and says
 why."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal

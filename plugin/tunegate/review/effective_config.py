@@ -4,8 +4,6 @@ What the head loosens does not affect its own verdict. It is reported as a polic
 once merged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Shell globs over whole paths, matched in one pass, so no glob makes a path expensive."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import SequenceMatcher

@@ -5,8 +5,6 @@ another input's shape with the same symbol, then `dims`. A symbol that is a sum 
 nobody gives, is computed.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -1,7 +1,5 @@
 """The models that the configuration selects, and the settings of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain

@@ -1,8 +1,6 @@
 """The files and values that a configuration names: whether they exist and fit the models, and which
 files that judge a change replaces."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache

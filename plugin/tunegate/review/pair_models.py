@@ -4,8 +4,6 @@ A model with the same path is itself. One that is gone is looked for among the n
 then by graph, name and parts. Nothing that the base covers disappears unseen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 from pathlib import PurePosixPath

@@ -3,8 +3,6 @@
 An ordered key has the stricter value, whoever wrote it. Every other key has the base's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The sizes and values at which each side of a changed model runs: both do the same work."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 

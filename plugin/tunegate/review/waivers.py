@@ -4,8 +4,6 @@ The file is read from the checked revision. Protect it by CODEOWNERS: whoever ca
 a slowdown pass.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

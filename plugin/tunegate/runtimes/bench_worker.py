@@ -1,7 +1,5 @@
 """The fresh process of one side of a launch: loads, warms up, serves blocks of timings."""
 
-from __future__ import annotations
-
 import gc
 import os
 import statistics

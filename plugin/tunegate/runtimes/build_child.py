@@ -3,8 +3,6 @@
 Runtimes parse what a pull request brings; whatever breaks one breaks only this process.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence

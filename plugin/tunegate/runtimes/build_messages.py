@@ -1,7 +1,5 @@
 """Messages to and from the child that makes an artifact for a runtime."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

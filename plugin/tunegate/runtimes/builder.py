@@ -1,8 +1,6 @@
 """Implements ports.Builder for a runtime that does not compile ahead: one child per model. Builds
 on a GPU run one after another, since some choose kernels by timing them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial

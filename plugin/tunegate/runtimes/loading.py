@@ -1,7 +1,5 @@
 """Loads an artifact with the runtime that it names, and imports no other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 An unusable one is a line for the user, and everything else goes on without it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard, cast

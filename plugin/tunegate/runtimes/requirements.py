@@ -1,8 +1,6 @@
 """Checks a configuration's requirements on this installation before any work: without its compiler,
 a run would go on with the rest and not mention what was requested."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeName

@@ -4,8 +4,6 @@ Its module is imported by the command and by each measuring process, so heavy im
 the methods.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol

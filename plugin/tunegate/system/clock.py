@@ -1,7 +1,5 @@
 """An implementation of `ports.Clock`."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import secrets

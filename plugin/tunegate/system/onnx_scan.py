@@ -4,8 +4,6 @@ files are collected, wherever in it a tensor is.
 A few bytes become a large object each when parsed, and the parser itself has no limits.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator

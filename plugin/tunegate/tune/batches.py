@@ -1,7 +1,5 @@
 """The open batches of a tuning run: which candidates are out, and which have come back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tunegate.artifacts.plans import Budget

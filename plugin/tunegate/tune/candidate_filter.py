@@ -5,8 +5,6 @@ tell how often the filter is wrong. Trimmer (IEEE CLOUD 2022) replaces poor cand
 ones; the audit is added here.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Literal, NamedTuple

@@ -1,8 +1,6 @@
 """Turns candidates into requests, and results into finished batches: how often, and beside which
 others, each is timed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import zip_longest

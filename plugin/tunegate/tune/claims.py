@@ -5,8 +5,6 @@ A claim never ranks beside trusted records. On either side it is measured in thi
 counts. It ends the search of a task only if that can harm nobody but the pull request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tunegate.artifacts.tasks import Claims

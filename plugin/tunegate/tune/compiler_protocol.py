@@ -1,7 +1,5 @@
 """Messages between the coordinator and the compiler of whole models. No TVM here."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

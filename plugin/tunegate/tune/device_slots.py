@@ -1,7 +1,5 @@
 """Where the workers of a tuning run measure: each on its own device, or taking turns on one."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence

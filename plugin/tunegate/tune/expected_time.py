@@ -4,8 +4,6 @@ Rough on purpose: it only decides which task comes first and how the first trial
 rates come from one small machine, and only their ratios matter.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

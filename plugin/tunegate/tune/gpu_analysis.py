@@ -17,8 +17,6 @@ well where sums are tiled in shared memory, and says nothing of the rest: docs/b
 worth on recorded measurements of other people.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The share of an operator's time that more budget is expected to save."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

@@ -7,8 +7,6 @@ batches (`docs/benchmarks`, "What the next batch gains"). The length of the last
 another follows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

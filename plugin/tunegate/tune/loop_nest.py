@@ -5,8 +5,6 @@ parts (on a CPU: spatial, spatial, reduction, spatial, reduction, spatial). This
 from the sketch's instructions, so tasks with different axes can be described in the same terms.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from functools import lru_cache

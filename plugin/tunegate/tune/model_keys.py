@@ -1,7 +1,5 @@
 """The identity of a whole model on a target, for tuning: its tasks and their counts."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

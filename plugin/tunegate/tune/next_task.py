@@ -5,8 +5,6 @@ where the expected end-to-end gain per second is highest: Trimmer's cost objecti
 weights and an improvement curve in place of its round-robin.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Where the source's factors do not divide, TVM's own repair lets one factor take 
 loop, and a tile that wide takes minutes to compile. This takes the nearest factorization instead.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

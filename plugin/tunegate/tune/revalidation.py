@@ -5,8 +5,6 @@ are compared with the default schedule's, and it is timed beside the zone's best
 new record of this run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 

@@ -5,8 +5,6 @@ to compile. (Draft-then-verify is Pruner's order, ASPLOS 2025; the changes are t
 MetaSchedule's mutators.)
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The history of each task in a tuning run: its results, as records and as an outcome."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

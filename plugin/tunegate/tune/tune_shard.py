@@ -1,7 +1,5 @@
 """Shard -> TuningOutcome: drives a tuner, and keeps every finished result whatever happens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal

@@ -4,8 +4,6 @@ One child searches, a pool of children builds and times, and this process, which
 TVM, only decides: so it can stop on the second, whatever the children are doing.
 """
 
-from __future__ import annotations
-
 import math
 import selectors
 from collections.abc import Generator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The contract between a pool and a worker, wherever it runs."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The API that a job may call, and whose its token is: the job's own, a person's or an app's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ The event is a document, not variables: contradictions in it are rejected, and s
 request, for which other CIs start nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

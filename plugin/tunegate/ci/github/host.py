@@ -1,7 +1,5 @@
 """A job of GitHub Actions."""
 
-from __future__ import annotations
-
 import json
 import sys
 import uuid

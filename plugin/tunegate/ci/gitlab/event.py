@@ -3,8 +3,6 @@
 No variable says whether a merge request is closed: GitLab starts no pipeline for a closed one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """A job of GitLab CI."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Declares `tunegate run`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from tunegate.cli import shared_options

@@ -1,7 +1,5 @@
 """Declares `tunegate init`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 

@@ -1,7 +1,5 @@
 """Opens the configured cache for maintenance: the store itself, with no run around it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`tunegate cache doctor`: from an empty bucket to a working shared cache, step by step."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress

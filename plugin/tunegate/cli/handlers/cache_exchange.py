@@ -1,8 +1,6 @@
 """`tunegate cache pull`, `push`, `export`, `import` and `promote`: records on their way between
 places. The first two copy them as they are; schedules of others are measured again here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

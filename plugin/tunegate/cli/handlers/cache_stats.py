@@ -1,8 +1,6 @@
 """`tunegate cache stats`: the cache's contents by zone and target, and its use by the latest
 runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """`tunegate cache compact`: merges segments, so that look-ups need few requests."""
 
-from __future__ import annotations
-
 import time
 
 import msgspec

@@ -1,7 +1,5 @@
 """`tunegate cache why-miss TASK`: the first key that differs, and the nearest neighbour."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`tunegate compare A B`: gates one thing against another, without a repository."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path

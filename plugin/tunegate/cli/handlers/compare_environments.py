@@ -1,7 +1,5 @@
 """Compares one model under the packages of two environments: the gate for a runtime upgrade."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

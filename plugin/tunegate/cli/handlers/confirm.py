@@ -1,7 +1,5 @@
 """`tunegate confirm FIRST SECOND`: a verdict that needs a second machine's agreement."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tunegate.artifacts import artifact_io

@@ -1,7 +1,5 @@
 """`tunegate demo`: three real pull requests against a throw-away repository."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Checks whether a model's given cases suffice to prove a build inside its budget."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import platform

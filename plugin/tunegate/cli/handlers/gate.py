@@ -1,7 +1,5 @@
 """`tunegate gate`: builds both sides, measures and decides, from a plan and its outcomes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import msgspec

@@ -1,7 +1,5 @@
 """`tunegate init`: a first tunegate.yaml and workflow for the models found here."""
 
-from __future__ import annotations
-
 import json
 import os
 import posixpath

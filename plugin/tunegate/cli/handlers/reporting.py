@@ -1,7 +1,5 @@
 """Ends a gating command: the report in all its forms, and the exit code."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

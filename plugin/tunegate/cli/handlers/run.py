@@ -1,7 +1,5 @@
 """`tunegate run`: every stage in one process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,8 +1,6 @@
 """Records a run that measured or tuned, with or without a verdict: one line per model in the shared
 cache's history."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

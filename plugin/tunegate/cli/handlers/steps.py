@@ -1,7 +1,5 @@
 """`tunegate detect`: the models that a change touches."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

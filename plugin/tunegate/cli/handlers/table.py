@@ -1,7 +1,5 @@
 """A table for people, and lines instead if there is no room for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD

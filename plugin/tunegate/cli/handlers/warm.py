@@ -1,7 +1,5 @@
 """`tunegate warm`: tunes all configured models for the cache, without a comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 import msgspec

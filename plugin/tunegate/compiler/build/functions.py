@@ -1,8 +1,6 @@
 """The kernels of a fused Relax module: how often `main` calls each, and which layers they
 compute."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

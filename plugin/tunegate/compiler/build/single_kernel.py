@@ -1,7 +1,5 @@
 """One scheduled function, built alone and called with the arguments of its workload."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Replaces operators that ONNX defines by simpler ones with their definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

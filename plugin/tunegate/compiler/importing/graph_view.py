@@ -1,7 +1,5 @@
 """Known facts about the values of a graph: extents, types and constants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Imports a prepared ONNX file as a fused Relax module."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

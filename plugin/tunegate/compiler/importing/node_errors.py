@@ -1,7 +1,5 @@
 """Turns an importer error into a sentence: the operator, its node, and what is missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

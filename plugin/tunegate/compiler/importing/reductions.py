@@ -1,7 +1,5 @@
 """Rewrites reductions over axes that are a model input, and reductions of empty tensors."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,8 +1,6 @@
 """Rewrites Resize by scales or sizes that are model inputs: along each axis, a product with a
 matrix that is computed at run time."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

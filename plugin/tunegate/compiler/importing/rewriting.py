@@ -1,8 +1,6 @@
 """Rewrites a model into operators that TVM's importer knows, still as ONNX, and folds the constants
 that result."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

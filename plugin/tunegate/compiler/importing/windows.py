@@ -1,8 +1,6 @@
 """Rewrites Slice and Pad by numbers that are model inputs, where the result has known extents:
 source positions are computed at run time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The layout of images inside a model. Inputs and outputs keep theirs."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Compiling a kernel for it is a third of a candidate's compile time, and that kernel runs once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple

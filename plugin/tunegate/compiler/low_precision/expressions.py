@@ -1,8 +1,6 @@
 """Rebuilds expressions of a kernel with other variables and loads: the compiler's own substitution
 is not exposed in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

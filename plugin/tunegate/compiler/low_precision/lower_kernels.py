@@ -1,8 +1,6 @@
 """Replaces the products of a scheduled model by kernels in lower precision where tiles are
 faster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

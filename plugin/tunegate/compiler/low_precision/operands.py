@@ -1,7 +1,5 @@
 """The operands of tiles: how a kernel rounds its image, and the scale of the sums."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final, Protocol
 

@@ -1,7 +1,5 @@
 """The weights of a product in the layout that tiles read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tunegate.compiler.low_precision.product import COLUMNS, RowsOfTiles

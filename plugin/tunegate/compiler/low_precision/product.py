@@ -6,8 +6,6 @@ stride, the image is stored in one part per remainder of the row (a phase), so t
 has a fixed offset. A matrix product has an image of one column and a window of one pixel.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property

@@ -5,8 +5,6 @@ tiles or by vectors. The sums go to 4 KB of stack, where the stages that follow 
 them: what the model fuses stays fused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The number formats that a processor's tiles or vectors multiply, and the features they need."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ at most 16 rows of 64 bytes; `tdpbf16ps` adds products of bfloat16 pairs to floa
 its own bfloat16 into float32 before code generation, so the rounding is LLVM text.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from tvm import tirx

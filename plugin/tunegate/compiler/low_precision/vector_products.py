@@ -1,7 +1,5 @@
 """Products of a block of rows with tiles of columns: by the processor's tiles or its vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, Protocol
 

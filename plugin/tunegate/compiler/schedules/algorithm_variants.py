@@ -4,8 +4,6 @@ Which of the two is faster depends on the extents: a prime width leaves the dire
 tile, many channels make the unfolded image large. The search measures both.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Sequence

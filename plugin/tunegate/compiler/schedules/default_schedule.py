@@ -1,7 +1,5 @@
 """The default schedule of a kernel that has no better one in a record."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Grouped convolutions in vectors of channels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple

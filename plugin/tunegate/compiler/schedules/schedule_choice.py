@@ -1,8 +1,6 @@
 """Chooses the schedule of each kernel of a build: the best record that replays, the prior's pick,
 or the default."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Changes kernels without a schedule, one by one."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Collection

@@ -6,8 +6,6 @@ wherever this process lowers a kernel for `llvm`; kernels, their keys and their 
 change. Sigmoid and softmax use exp. float16 goes through float32; float64 stays with the library.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial

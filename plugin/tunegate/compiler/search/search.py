@@ -4,8 +4,6 @@ MetaSchedule supplies the space, the replay and the postprocessors. What to try 
 decisions alone, so a batch costs only as many replays as it has candidates.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ The space is regenerated here from our own module. A record names a template by 
 integers for the template's sampling instructions; nothing else of a record is ever applied.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

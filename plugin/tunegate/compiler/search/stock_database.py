@@ -4,8 +4,6 @@ A foreign trace is compared, as data, with the templates of our own module. Only
 its integers is applied, and it must come out of TVM unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Traces name blocks, so block names are made canonical before tuning and look-up:
 one model then replays on the same function of another.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Values that both sides accept, so that their latencies are compared on the same inputs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import zip_longest

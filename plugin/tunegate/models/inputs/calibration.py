@@ -4,8 +4,6 @@ They are the same in each run, so that a candidate near its budget does not pass
 the next. The inputs drawn from them depend only on the model's inputs and their rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Evaluates small constants of a graph without a runtime: bounds, shapes and tables of names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 """A model as one flat list of steps, including the graphs inside `If`, `Loop` and `Scan`, with the
 shapes and constants that are known without running it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

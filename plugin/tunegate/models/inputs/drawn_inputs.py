@@ -1,8 +1,6 @@
 """The inputs of a prepared model with rules for their values: given by the user, taken from the
 base, or inferred, and tried if the model may reject them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

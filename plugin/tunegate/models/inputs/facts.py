@@ -1,7 +1,5 @@
 """Facts about the values of an input, read from the graph."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

@@ -1,8 +1,6 @@
 """Rules for float inputs by what the graph does with them first: a normalization, a quantization,
 or the thresholds of trees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Turns values that a user gave for inputs into rules, checked against the model."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 """Values that an input gets for its name: speeds, rates, thresholds, lengths and counts. A caller
 sets them by hand, and no distribution resembles them. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

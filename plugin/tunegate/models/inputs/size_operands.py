@@ -2,8 +2,6 @@
 declared output, else small numbers that the operator takes. They are the same in each launch, as
 the work depends on them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations

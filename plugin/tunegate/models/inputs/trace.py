@@ -1,7 +1,5 @@
 """Follows an input's values through a graph as long as they are only moved or rescaled."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -1,8 +1,6 @@
 """Runs a model on drawn inputs within a time limit: whether ONNX Runtime accepts them, and whether
 the outputs tell anything."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads arrays from users' files without trusting them: NumPy's, and ONNX's test data."""
 
-from __future__ import annotations
-
 import math
 import re
 import zipfile

@@ -3,8 +3,6 @@
 Neither fails a gate, which is about time. Whoever consumes the outputs wants to know both.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence

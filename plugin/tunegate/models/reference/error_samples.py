@@ -1,7 +1,5 @@
 """Samples a build's error: it and the reference run on the same inputs, one by one."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The precision that a model requires, by the types of its weights and operators."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections import Counter

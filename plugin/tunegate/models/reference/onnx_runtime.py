@@ -2,8 +2,6 @@
 variable is set before they are loaded (Privacy.md of the package). Models are their owners'
 business, and what a session may do is ours."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence

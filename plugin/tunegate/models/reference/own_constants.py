@@ -6,8 +6,6 @@ fails at the second. Graph slimmers merge equal zero points, so many models shar
 optimizations nothing does that, so the model must contain it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """ONNX Runtime as the reference, and as the graph optimizer for a compiler."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Quantizes a model to int8 with ranges of given inputs: an ONNX file with pairs of QuantizeLinear
 and DequantizeLinear (QDQ), which every runtime that knows the standard reads."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

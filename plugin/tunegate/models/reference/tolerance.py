@@ -1,7 +1,5 @@
 """Tolerances between two results of one computation, by dtype."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Weights are quantized here, by column; activations in each inference, by their range in it.
 """
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

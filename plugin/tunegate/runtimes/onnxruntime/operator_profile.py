@@ -1,7 +1,5 @@
 """Times of a model's operators under ONNX Runtime, by its own profiler."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import tempfile

@@ -1,7 +1,5 @@
 """A session of ONNX Runtime, as models are shipped and measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of ONNX Runtime's CUDA provider, and the check whether this installation has it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The user's names of the layers that OpenVINO runs, from the file that it loads. Needs no
 OpenVINO."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple

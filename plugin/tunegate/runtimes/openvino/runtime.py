@@ -3,8 +3,6 @@
 Its cache of compiled models is not used: it saves 0.1 s of a launch, and is as large as the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.util import find_spec

@@ -3,8 +3,6 @@
 They live as long as the process, which measures one artifact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ ONNX Runtime's provider of that name is not used: it leaves operators to other p
 precision by itself, and comes with a wheel that overwrites the one for CPUs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

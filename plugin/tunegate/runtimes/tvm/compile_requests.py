@@ -1,7 +1,5 @@
 """Requests to the compiler's children, each with a private directory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path

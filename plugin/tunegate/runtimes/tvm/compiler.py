@@ -4,8 +4,6 @@ The child that listed a model's tasks has the model open, so it stays and builds
 that built a model compares it with ONNX Runtime at once.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

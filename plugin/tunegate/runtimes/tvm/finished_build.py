@@ -1,7 +1,5 @@
 """Turns a compile child's reply into a build: its numbers were checked, or it has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType

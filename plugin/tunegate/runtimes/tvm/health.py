@@ -1,7 +1,5 @@
 """TVM's requirements on a machine, each as a check with its detail."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec

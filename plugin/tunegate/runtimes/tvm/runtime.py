@@ -1,7 +1,5 @@
 """TVM: models are compiled, and their kernels are tuned."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

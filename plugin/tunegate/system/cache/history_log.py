@@ -1,7 +1,5 @@
 """The history in the shared cache, as structs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

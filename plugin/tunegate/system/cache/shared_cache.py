@@ -1,7 +1,5 @@
 """An implementation of `ports.TaskIndex` over the shared cache."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """`tunegate.lock`: the cache snapshots that a repository builds with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal

@@ -4,8 +4,6 @@ TVM's own loader would build its modules and traces. Here records are JSON lines
 the file of workloads (serialized modules) is not opened at all.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterator

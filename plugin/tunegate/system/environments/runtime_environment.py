@@ -1,7 +1,5 @@
 """A virtual environment that the user named, and the packages that form a runtime in it."""
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence

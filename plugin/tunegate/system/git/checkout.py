@@ -1,7 +1,5 @@
 """Files of a checkout that git tracks."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath

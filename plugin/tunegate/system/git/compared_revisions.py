@@ -1,7 +1,5 @@
 """The two revisions to compare, in a shell and where no event names them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Base and head of what happens to a repository: pull requests, pushes and merge queues."""
 
-from __future__ import annotations
-
 from tunegate.artifacts.changes import Revisions
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git import fetch

@@ -1,8 +1,6 @@
 """Fetches the commits that a shallow clone lacks, without their blobs: those of changed models are
 fetched when they are read."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping

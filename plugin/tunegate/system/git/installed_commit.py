@@ -1,7 +1,5 @@
 """The commit of our own repository that this installation comes from, for workflows to pin."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import resources

@@ -1,7 +1,5 @@
 """The revisions of --base and --head: a branch, or one commit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Git as a child process: the only place that runs it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 """An implementation of `ports.Repository` over git: reads any revision, never touches the working
 tree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO

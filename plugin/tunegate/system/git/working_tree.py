@@ -3,8 +3,6 @@
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """The number of cores that this process may use: the affinity mask, reduced by the container's
 quota."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection
 from pathlib import Path

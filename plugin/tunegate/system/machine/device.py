@@ -1,7 +1,5 @@
 """An implementation of `ports.Device`: what this machine is, and what disturbs it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

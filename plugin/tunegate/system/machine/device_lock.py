@@ -1,7 +1,5 @@
 """Claims a device: which one, and where its lock is."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

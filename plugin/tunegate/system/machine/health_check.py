@@ -1,7 +1,5 @@
 """One line of `tunegate doctor`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

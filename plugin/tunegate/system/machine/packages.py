@@ -1,7 +1,5 @@
 """The installed version of a package."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

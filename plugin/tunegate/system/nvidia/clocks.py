@@ -5,8 +5,6 @@ standard input closes and it unlocks. If a crash of the machine leaves them lock
 tells the next run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """Finds the CUDA toolkit: TVM looks in three places, but not in packages that pip installs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """CUDA errors that stay: after one, a process can do nothing more on the device."""
 
-from __future__ import annotations
-
 import re
 
 _STAYING = re.compile(

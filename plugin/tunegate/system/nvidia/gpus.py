@@ -1,7 +1,5 @@
 """A GPU to measure on, and how to select it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

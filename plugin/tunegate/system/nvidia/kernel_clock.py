@@ -6,8 +6,6 @@ start and end hardly do. So timing several candidates at once on one device need
 whether this host permits it, and why not.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Mapping

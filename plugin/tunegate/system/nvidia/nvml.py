@@ -1,7 +1,5 @@
 """The only use of NVML. The module `pynvml` comes from the distribution nvidia-ml-py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar

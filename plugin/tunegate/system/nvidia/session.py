@@ -1,8 +1,6 @@
 """The GPUs that a target is measured on here: the right ones, held by us during a measurement, and
 idle."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

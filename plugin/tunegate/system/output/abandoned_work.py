@@ -3,8 +3,6 @@
 Standard library only, and nothing newer than Python 3.8: it runs on whatever Python a runner has.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

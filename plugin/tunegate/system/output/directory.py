@@ -4,8 +4,6 @@ A checkout's content must not lead elsewhere or pass for ours. So nothing in the
 link, be tracked by git, or have been there before us without our marker.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`--log-file`: all messages of a command in plain text, with the time and without secrets."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

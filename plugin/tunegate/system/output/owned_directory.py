@@ -4,8 +4,6 @@ made it.
 Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """A child process that answers one request at a time, and can be killed at any moment."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

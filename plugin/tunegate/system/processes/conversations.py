@@ -1,7 +1,5 @@
 """Talks to several children in turn, in one thread: a signal ends them all."""
 
-from __future__ import annotations
-
 import selectors
 import time
 from collections.abc import Callable, Sequence

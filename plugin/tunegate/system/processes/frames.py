@@ -1,7 +1,5 @@
 """Messages between our processes: MessagePack bodies, each after its length."""
 
-from __future__ import annotations
-
 import os
 import struct
 import sys

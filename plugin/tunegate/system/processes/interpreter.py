@@ -5,8 +5,6 @@ variable that could hold a secret or name code to load. Only a Python environmen
 named can add another place to import from.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 """The memory that a child may take: a model of a few bytes, or a schedule, can ask for any
 amount."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Sequence
 from pathlib import Path

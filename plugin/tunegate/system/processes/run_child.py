@@ -5,8 +5,6 @@ The child asks the kernel to be killed when its parent dies, limits itself as to
 MODULE's `handle_request`. If that raises, the error is the child's last message.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import importlib

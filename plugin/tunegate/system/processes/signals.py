@@ -4,8 +4,6 @@ The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM end
 once (its children ask the kernel to go with it).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Runs a user's command line without a shell, within limits of time and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """The progress of a run through its expected steps, and the time it still needs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
