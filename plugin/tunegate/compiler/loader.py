@@ -69,7 +69,10 @@ _SECONDS, _MOST_SECONDS = 2.0, 20.0
 _FAR_SLOWER = 10.0
 """A model that takes this many times as long as with default schedules is run once."""
 _PACKED = "_prepacked"
-_OF_THE_MACHINE = "vm.builtin."
+BRANCH = "tunegate_branch"
+"""The name of a function that is a branch of an If begins so."""
+NO_KERNELS = ("vm.builtin.", BRANCH)
+"""The beginnings of the names of functions that are none."""
 
 
 def slower_in_model(
@@ -182,7 +185,7 @@ class _Watched:
         except RuntimeError as error:
             message = f"{name}: {str(error).strip().splitlines()[-1]}"
             raise RuntimeError(message) from error
-        if name.startswith(_OF_THE_MACHINE):
+        if name.startswith(NO_KERNELS):
             return VMInstrumentReturnKind.NO_OP
         kernel = name.removesuffix(_PACKED)
         if before:

@@ -1,7 +1,7 @@
 """Opens a model's file for the compiler."""
 
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,12 @@ from tvm import relax
 from tvm.tirx import Evaluate, IntImm, PrimFunc
 from tvm_ffi import StructuralKey
 
-from tunegate.compiler.build.functions import ModelFunction, functions_of, layer_names
+from tunegate.compiler.build.functions import ModelFunction, functions_of, is_choice, layer_names
 from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.compiler.importing.import_onnx import ImportedModel, fused, import_operators
 from tunegate.compiler.importing.node_errors import fault_of_shapes
 from tunegate.compiler.layouts.layout import Layout, layouts
+from tunegate.compiler.loader import BRANCH
 from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import AUTO, TargetConfig
@@ -47,7 +48,7 @@ class KernelObjects:
         """Returns a scheduled Relax module as TVM's executable, and the files of its kernels to
         link with it. `others` are the targets of kernels that are not compiled for `target`."""
         with target, tvm.transform.PassContext(opt_level=3):
-            lowered = relax.get_pipeline("default")(module)
+            lowered = relax.get_pipeline("default")(with_branches(module))
             kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)}
             files = [
                 self._file(variable, kernel, others.get(variable.name_hint, target), into)
@@ -72,6 +73,152 @@ class KernelObjects:
 
 def _nothing() -> Any:
     return PrimFunc([], Evaluate(0)).with_attr("global_symbol", _NOTHING)
+
+
+# The branches of an If. What only one of them reads is computed only there. A branch is a function:
+# TVM plans the memory of a function as if all of it ran, and gave one branch the memory of the
+# other.
+
+_MOST_CHOICES = 64
+"""Of a module with more, both ways are computed: each choice takes a walk over the module."""
+
+
+def with_branches(module: Any) -> Any:
+    """Returns a module of kernel calls with a branch for each choice; the module itself if it has
+    none, or too many."""
+    kernels = {variable for variable, each in module.functions.items() if is_choice(each)}
+    if not kernels:
+        return module
+    plain = relax.transform.ToNonDataflow()(module)
+    main = plain["main"]
+    bindings = [binding for block in main.body.blocks for binding in block.bindings]
+    branching = _Branching(plain, kernels)
+    if sum(map(branching.is_choice, bindings)) > _MOST_CHOICES:
+        return module
+    body = _sequence(branching.of(bindings, [main.body.body]), main.body.body)
+    changed = relax.Function(main.params, body, main.ret_ty, main.is_pure, main.attrs)
+    branching.builder.update_func(plain.get_global_var("main"), changed)
+    return relax.transform.DeadCodeElimination()(branching.builder.get())
+
+
+class _Branching:
+    """Makes branches of the choices in a module; `kernels` are those of choices."""
+
+    def __init__(self, module: Any, kernels: Collection[Any]) -> None:
+        self.builder = relax.BlockBuilder(module)
+        self._kernels = kernels
+
+    def of(self, bindings: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+        """Returns the bindings, with branches for their choices; values in `wanted` are read
+        afterwards."""
+        group = self._last_choices(bindings)
+        if not group:
+            return list(bindings)
+        made = {binding.var for binding in group}
+        condition, *_ = _operands(group[0])
+        behind = _dependents(bindings, made)
+        alike = {binding.var for binding in bindings if self._depends_on(binding, condition)}
+        around = {condition, *(v for each in wanted for v in _variables(each)), *alike}
+        ways = [[_operands(binding)[place] for binding in group] for place in (1, 2)]
+        then, otherwise = (
+            self._only_in(bindings, made, way, around.union(*map(_variables, other)))
+            for way, other in (ways, ways[::-1])
+        )
+        inside = {binding.var for binding in (*then, *otherwise)} | made
+        rest = [binding for binding in bindings if binding.var not in inside]
+        first = [binding for binding in rest if binding.var not in behind]
+        last = [binding for binding in rest if binding.var in behind]
+        needed = [variable for each in (*then, *otherwise, *last) for variable in _reads(each)]
+        return [
+            *self.of(first, [*wanted, condition, *ways[0], *ways[1], *needed]),
+            *self._branch(group, condition, (then, ways[0]), (otherwise, ways[1])),
+            *self.of(last, wanted),
+        ]
+
+    def _branch(
+        self, group: Sequence[Any], condition: Any, *ways: tuple[Sequence[Any], Sequence[Any]]
+    ) -> list[Any]:
+        kind = relax.TupleType([binding.var.ty for binding in group])
+        branches = [
+            self._call(self.of(bindings, values), values, kind) for bindings, values in ways
+        ]
+        chosen = relax.Var("chosen", kind)
+        parts = [
+            relax.VarBinding(binding.var, relax.TupleGetItem(chosen, place))
+            for place, binding in enumerate(group)
+        ]
+        return [relax.VarBinding(chosen, relax.If(condition, *branches)), *parts]
+
+    def _call(self, bindings: Sequence[Any], values: Sequence[Any], kind: Any) -> Any:
+        """Returns the call of a new function that computes these values."""
+        made, result = (relax.Var("branch", kind) for _ in range(2))
+        body = _sequence([*bindings, relax.VarBinding(made, relax.Tuple(values))], made)
+        given = _variables(body)
+        function = relax.utils.copy_with_new_vars(relax.Function(given, body, kind))
+        call = relax.Call(self.builder.add_func(function, BRANCH), given)
+        return _sequence([relax.VarBinding(result, call)], result)
+
+    def _last_choices(self, bindings: Sequence[Any]) -> list[Any]:
+        """Returns the choices by the condition of the last one that none of them depends on."""
+        choices = [binding for binding in bindings if self.is_choice(binding)]
+        if not choices:
+            return []
+        group = [each for each in choices if self._depends_on(each, _operands(choices[-1])[0])]
+        rounds: dict[Any, int] = {}
+        for binding in bindings:
+            before = max((rounds.get(variable, 0) for variable in _reads(binding)), default=0)
+            rounds[binding.var] = before + (binding in group)
+        return [each for each in group if rounds[each.var] == max(rounds.values())]
+
+    def _depends_on(self, binding: Any, condition: Any) -> bool:
+        return self.is_choice(binding) and bool(_operands(binding)[0].same_as(condition))
+
+    def is_choice(self, binding: Any) -> bool:
+        value = binding.value
+        return isinstance(value, relax.Call) and any(
+            each in self._kernels for each in value.args[:1]
+        )
+
+    def _only_in(
+        self, bindings: Sequence[Any], made: Collection[Any], way: Sequence[Any], others: set[Any]
+    ) -> list[Any]:
+        """Returns the bindings that only this way of the choices reads."""
+        wanted, elsewhere = {v for each in way for v in _variables(each)}, set(others)
+        found: list[Any] = []
+        for binding in reversed(bindings):
+            if binding.var in made:
+                continue
+            if binding.var in wanted and binding.var not in elsewhere:
+                found.append(binding)
+                wanted.update(_reads(binding))
+            else:
+                elsewhere.update(_reads(binding))
+        return found[::-1]
+
+
+def _sequence(bindings: Sequence[Any], result: Any) -> Any:
+    return relax.SeqExpr([relax.BindingBlock(bindings)], result)
+
+
+def _operands(choice: Any) -> Sequence[Any]:
+    """Returns the condition and both values."""
+    return list(choice.value.args[1].fields)
+
+
+def _dependents(bindings: Sequence[Any], variables: Collection[Any]) -> set[Any]:
+    found: set[Any] = set(variables)
+    for binding in bindings:
+        if not found.isdisjoint(_reads(binding)):
+            found.add(binding.var)
+    return found
+
+
+def _reads(binding: Any) -> Collection[Any]:
+    return _variables(binding.value)
+
+
+def _variables(value: Any) -> Collection[Any]:
+    return list(relax.analysis.free_vars(value))
 
 
 # Known schedules of an open model: those from its records, and those that are slower inside it.

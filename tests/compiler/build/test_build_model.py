@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import tvm
+from onnx import numpy_helper
 from tvm import relax, te
 
 from tests.support.small_onnx import chain_model, conv_model, save
@@ -27,6 +29,7 @@ from tunegate.compiler.targets import ResolvedTarget, tvm_target
 from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
 from tunegate.models.preparation import prepare
+from tunegate.models.reference.session import ReferenceSession
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.protocol import ModelFile, Schedule, TensorArgument
@@ -411,3 +414,51 @@ def test_a_kernel_of_another_target_is_another_and_the_rest_stay(
     _, others = objects.executable(module, SINGLE_KERNEL_TARGET, {kernel: OTHER}, tmp_path)
     assert len({*others} - {*files}) == 1
     assert len({*others} & {*files}) == len(files) - 1
+
+
+# Of an If, one branch is computed.
+
+BRANCHES = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[4, 16] x, bool c) => (float[4, 16] y, float[4, 16] z) {
+  shared = Exp(x)
+  a, b = If(c)<
+    then_branch = t () => (float[4, 16] a1, float[4, 16] b1)
+      <float two = {2.0}> { s = Softmax(shared) a1 = Mul(s, two) b1 = Identity(x) },
+    else_branch = e () => (float[4, 16] a2, float[4, 16] b2)
+      { m = MatMul(shared, w) a2 = Relu(m) b2 = Softmax(m) }
+  >
+  d = Add(a, x)
+  y = If(c)<
+    then_branch = t2 () => (float[4, 16] y1) { y1 = Softmax(d) },
+    else_branch = e2 () => (float[4, 16] y2) { y2 = Sqrt(shared) }
+  >
+  z = Add(b, shared)
+}"""
+
+
+def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> None:
+    weights = numpy_helper.from_array(np.random.default_rng(2).random((16, 16), "float32"), "w")
+    model = onnx.parser.parse_model(BRANCHES)
+    model.graph.initializer.append(weights)
+    file = save(model, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    module = import_in_layout(prepared, SINGLE_KERNEL_TARGET, "m.onnx", ("nhwc",))
+    executable, files = KernelObjects().executable(module, SINGLE_KERNEL_TARGET, {}, tmp_path / "k")
+    executable.export_library(str(tmp_path / "m.so"), addons=[str(each) for each in files])
+    ran: list[str] = []
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "m.so")), tvm.cpu())
+
+    def note(_: object, name: str, *rest: object) -> int:
+        ran.append(name)
+        return 0
+
+    machine.set_instrument(note)
+    x = np.random.default_rng(1).standard_normal((4, 16)).astype("float32")
+    for taken in (True, False, True):
+        ran.clear()
+        found = machine["main"](tvm.runtime.tensor(x), tvm.runtime.tensor(np.array(taken)))
+        expected = ReferenceSession(file).run({"x": x, "c": np.array(taken)})
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5)
+        assert any("matmul" in name for name in ran) is not taken
+        assert not any("where" in name for name in ran)

@@ -25,6 +25,9 @@ _OF_A_LAYOUT = "transpose"
 _OF_A_CONVOLUTION = (3, 4)
 """Dimensions of a convolution's weights: OIW and OIHW, or WIO and HWIO where channels are last."""
 
+CHOICE = "tunegate.choice"
+"""Marks a kernel that copies one of two tensors, by its first argument: an output of an If."""
+
 
 class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
     """One PrimFunc of a module. `label` names its layers as the model does: by their weights, else
@@ -44,8 +47,8 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
-    """Returns the functions that `main` calls, in call order. `layers` comes from `layer_names`; a
-    function without weights is named after its nodes."""
+    """Returns the functions that `main` calls, in call order, without choices. `layers` comes from
+    `layer_names`; a function without weights is named after its nodes."""
     calls = list(_calls(module["main"]))
     found: dict[str, list[str]] = {}
     for name, constants in calls:
@@ -55,7 +58,15 @@ def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list
     for name, names in found.items():
         if not any(names) and name in nodes:
             names[0] = _span(_operator(name), nodes[name])
-    return [_function(name, module[name], names) for name, names in found.items()]
+    return [
+        _function(name, module[name], names)
+        for name, names in found.items()
+        if not is_choice(module[name])
+    ]
+
+
+def is_choice(kernel: Any) -> bool:
+    return CHOICE in (kernel.attrs or {})
 
 
 def layer_names(model: Path) -> dict[bytes, str]:

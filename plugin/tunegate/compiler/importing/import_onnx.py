@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import onnx
 import tvm
+import tvm_ffi
 from tvm import relax, topi
 from tvm.ir import Call, Op
 from tvm.ir.expr import TensorLoad
@@ -19,9 +20,15 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 from tvm.tirx import BufferStore
 from tvm_ffi import structural_walk
 
-from tunegate.compiler.build.functions import nodes_of_calls, with_kernel_nodes, with_node_names
+from tunegate.compiler.build.functions import (
+    CHOICE,
+    nodes_of_calls,
+    with_kernel_nodes,
+    with_node_names,
+)
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
+from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants
@@ -29,6 +36,7 @@ from tunegate.compiler.schedules.vector_functions import copies_of_argument, par
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.compilable import unsupported_operators
 from tunegate.models.prepared import PreparedModel
+from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.processes.memory_limit import memory_problem
 
 _LEGALIZED = tvm.transform.Sequential(
@@ -82,14 +90,16 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
 
 def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
     """Returns the names of nodes after rewriting: a node keeps the name of the original node with
-    its output. A nameless one is called by its operator and output."""
+    its output, one of a branch its own. A nameless one is called by its operator and output."""
     known = {
         output: node.name or f"{node.op_type} {node.output[0]}"
         for node in proto.graph.node
         for output in node.output
     }
+    inner = {node.name for node in nodes_of(proto)}
     return [
         next((known[output] for output in node.output if output in known), "")
+        or (node.name if node.name in inner else "")
         for node in rewritten.graph.node
     ]
 
@@ -255,6 +265,20 @@ def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return builder.emit_te(topi.reinterpret, x, dtype)
 
 
+def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts a Where that stands for an If as a kernel of its own, which fuses with nothing."""
+    if not attributes["tvm_custom"]["name"].endswith(BRANCHED):
+        return None
+    condition, *ways = operands
+    first, second = (builder.normalize(way).ty for way in ways)
+    if not tvm_ffi.structural_equal(first, second):
+        raise tvm.error.OpNotImplemented("its branches give different shapes or types")
+    if isinstance(condition, tvm.ir.GenericConst):
+        return ways[0 if condition.value.numpy() else 1]
+    attrs = {_PATTERN: _OPAQUE, CHOICE: 1}
+    return builder.emit_te(topi.where, condition, *ways, primfunc_attrs=attrs)
+
+
 def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
     """Makes an operator on any number of tensors work on two at a time. TVM stacks them, which
     copies each tensor and keeps every convolution of the model in its layout."""
@@ -302,6 +326,7 @@ OPERATORS: Mapping[str, Operator] = {
     "CumProd": product_so_far,
     "BitCast": same_bits,
     "SequenceLength": sequence_length,
+    "Where": branch_of_if,
     "Min": pairwise(relax.op.minimum),
     "Max": pairwise(relax.op.maximum),
     "Sum": pairwise(relax.op.add),

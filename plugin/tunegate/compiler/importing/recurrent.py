@@ -1,5 +1,5 @@
 """Unrolls LSTM, GRU and RNN: one product of the input for all steps, then the steps in order. Scan
-and Loop are unrolled too: their body, once for each step."""
+and Loop are unrolled too: their body, once for each step. An If is both of its branches."""
 
 from __future__ import annotations
 
@@ -540,3 +540,37 @@ class _Body:
                 place = new.constant([axis], np.int64)
                 rows = [new.add("Unsqueeze", [name, place]) for name in column]
                 new.add("Concat", rows[::-1] if back else rows, to=output, axis=axis)
+
+
+# If: both branches beside what is around them, and a choice of each output. So kernels fuse in and
+# around the branches. A build runs one of them only (`compiler/opening.py`).
+
+BRANCHED = "/If"
+"""The end of the name of a Where that stands for an If: its operands have one shape."""
+
+
+def branched(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+    """Returns both branches of an If, and a Where for each output; None if a branch has a body of
+    its own."""
+    branches = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
+    if any(map(bodies_of, (inner for branch in branches for inner in branch.node))):
+        return None
+    new = graph_view.Replacement(node)
+    kind, condition = view.type_of(node.input[0]), node.input[0]
+    if kind is None or kind.shape:
+        condition = new.reshaped(condition, [])
+    ways = [_branch(new, branch) for branch in branches]
+    for output, *values in zip(node.output, *ways, strict=True):
+        if output:
+            new.add("Where", [condition, *values], to=output)
+            new.nodes[-1].name += BRANCHED
+    return new.nodes
+
+
+def _branch(new: graph_view.Replacement, branch: onnx.GraphProto) -> list[str]:
+    """Adds the nodes of a branch, and returns the names of what it gives."""
+    names = {each.name: new.add("Constant", [], value=each) for each in branch.initializer}
+    for node in branch.node:
+        new.copy(node, names)
+        new.nodes[-1].name = node.name or new.nodes[-1].name
+    return [names.get(value.name, value.name) for value in branch.output]

@@ -315,6 +315,7 @@ RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
     "Scan": recurrent.scanned,
     "Loop": recurrent.looped,
+    "If": recurrent.branched,
     "ConvTranspose": convolutions.transposed,
     "Col2Im": convolutions.image_of_columns,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
