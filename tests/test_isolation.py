@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import run_program
 from tunegate.isolation import absolute_only
 
 PREFACE = "from tunegate.isolation import isolate, keep_out\n"
@@ -17,13 +18,8 @@ LOADS = "isolate()\nimport ctypes\nctypes.CDLL('libplanted.so')\n"
 
 
 def python(program: str, at: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PREFACE + program],
-        cwd=at,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_program(
+        [sys.executable, "-c", PREFACE + program], cwd=at, env={**os.environ, **variables}
     )
 
 
@@ -88,12 +84,10 @@ def test_an_environment_in_a_checkout_is_an_environment(checkout: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     site = next(environment.glob("lib/python*/site-packages"))
     program = PREFACE + "sys.path.append(sys.prefix + '/bin')\n" + SHOW
-    done = subprocess.run(
+    done = run_program(
         [environment / "bin" / "python", "-c", "import sys\n" + program],
         cwd=checkout,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "plugin")},
-        capture_output=True,
-        text=True,
         check=True,
     )
     found = json.loads(done.stdout)

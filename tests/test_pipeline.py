@@ -1,10 +1,10 @@
-import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.support.programs import run_program
 from tests.support.report_parts import cell, changes
 from tests.support.workspace import Workspace
 from tunegate import pipeline
@@ -45,13 +45,7 @@ def test_a_change_that_touches_no_model_passes_and_leaves_the_files_of_a_run(
 
 def test_the_compiler_is_not_imported_when_nothing_changed(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w")
-    done = subprocess.run(
-        [sys.executable, "-c", LIGHT_RUN],
-        cwd=workspace.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([sys.executable, "-c", LIGHT_RUN], cwd=workspace.root)
     assert done.returncode == 0, done.stderr
     for name in ("verdict.json", "report.md", "report.html", "junit.xml", "sarif.json"):
         assert (workspace.root / ".tunegate" / name).exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.programs import run_program
 from tests.support.servers.package_index import locked, small_wheel, uv_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +37,9 @@ def bootstrap(
     """Runs it as the action does, after `patch`; `tunegate_action` itself then lacks its
     dependencies."""
     script = f"import runpy; {patch}; runpy.run_path({str(BOOTSTRAP)!r}, run_name='__main__')"
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-I", "-c", script, step],
+        cwd=tmp_path,
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
@@ -46,10 +48,6 @@ def bootstrap(
             "TUNEGATE_WHEELHOUSE": str(wheelhouse),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         },
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
     )
 
 
@@ -65,12 +63,7 @@ def test_an_environment_is_made_once_and_reused(tmp_path: Path, wheelhouse: Path
     assert first.returncode == 4
     (made,) = environments(tmp_path)
     python = made / "bin" / "python"
-    shown = subprocess.run(
-        [python, "-c", "import tinydep; print(tinydep.VALUE)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = run_program([python, "-c", "import tinydep; print(tinydep.VALUE)"], check=True)
     assert shown.stdout == "1\n"
     before = (made / ".complete").stat().st_mtime_ns
     bootstrap(tmp_path, wheelhouse)
@@ -167,16 +160,13 @@ def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
     script = tmp_path / "step.sh"
     script.write_text(action["runs"]["steps"][0]["run"])
     for given in (str(python), "/nowhere/python"):
-        done = subprocess.run(
+        done = run_program(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
             env={
                 "PATH": "/usr/bin:/bin",
                 "TUNEGATE_PYTHON": given,
                 "GITHUB_ACTION_PATH": str(ROOT),
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 4
         assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
@@ -199,8 +189,9 @@ def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     for step in action["runs"]["steps"]:
         (tmp_path / "step.sh").write_text(step["run"])
-        done = subprocess.run(
+        done = run_program(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(tmp_path / "step.sh")],
+            cwd=workspace,
             env={
                 "PATH": f":.:{os.environ['PATH']}",
                 "LD_LIBRARY_PATH": ":./;/usr/local/lib",
@@ -213,10 +204,6 @@ def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse:
                 "TUNEGATE_WHEELHOUSE": str(wheelhouse),
                 "GITHUB_ACTION_PATH": str(ROOT),
             },
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=workspace,
         )
         assert not list(marks.iterdir())
         expected = "No module named 'msgspec'" if step.get("id") else ""

@@ -13,13 +13,8 @@ import psutil
 import pytest
 
 from tests.adversary.action_run import Job
-from tests.support.servers.package_index import (
-    Index,
-    locked,
-    serving_packages,
-    small_wheel,
-    uv_wheel,
-)
+from tests.support.programs import run_program
+from tests.support.servers import package_index
 from tests.support.simulated.small_disk import mounted_disk
 from tunegate_environment.pip_settings import uv_variables
 
@@ -27,29 +22,26 @@ ACTION = Path(__file__).resolve().parents[2] / "action"
 
 
 def made(lock: Path, index: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-m", "tunegate_environment", str(lock), str(lock.parent / "made")],
+        cwd=lock.parent,
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(lock.parent),
             "PYTHONPATH": str(ACTION),
             "PIP_INDEX_URL": index,
         },
-        capture_output=True,
-        text=True,
-        cwd=lock.parent,
-        check=False,
     )
 
 
 def test_an_environment_has_what_its_lock_says(tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    packed_uv = uv_wheel(tmp_path)
+    packed_uv = package_index.uv_wheel(tmp_path)
     (wheels / packed_uv.name).symlink_to(packed_uv)
-    (tmp_path / "installer.lock").write_text(locked(packed_uv))
-    (tmp_path / "tiny.lock").write_text(locked(small_wheel(wheels)))
-    with serving_packages(wheels) as index:
+    (tmp_path / "installer.lock").write_text(package_index.locked(packed_uv))
+    (tmp_path / "tiny.lock").write_text(package_index.locked(package_index.small_wheel(wheels)))
+    with package_index.serving_packages(wheels) as index:
         done = made(tmp_path / "tiny.lock", index.address)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tunegate: tiny.lock is installed in " in done.stdout
@@ -62,7 +54,7 @@ def test_an_environment_that_cannot_be_made_is_one_line_and_leaves_nothing(tmp_p
     (tmp_path / "tiny.lock").write_text(f"tinydep==0 --hash=sha256:{'0' * 64}\n")
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    with serving_packages(wheels) as index:
+    with package_index.serving_packages(wheels) as index:
         done = made(tmp_path / "tiny.lock", index.address)
     assert done.returncode == 4
     assert done.stderr.startswith("tunegate: tiny.lock could not be installed: ")
@@ -164,7 +156,7 @@ REACHED = "No module named 'msgspec'"
 class Runner:
     """A machine with a directory for tools and a package index that pip's settings name."""
 
-    def __init__(self, directory: Path, index: Index) -> None:
+    def __init__(self, directory: Path, index: package_index.Index) -> None:
         self.directory, self.index = directory, index
         self.output = directory / "output"
 
@@ -207,7 +199,7 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def packed_uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return uv_wheel(tmp_path_factory.mktemp("uv"))
+    return package_index.uv_wheel(tmp_path_factory.mktemp("uv"))
 
 
 @pytest.fixture
@@ -215,9 +207,9 @@ def runner(tmp_path: Path, packed_uv: Path) -> Iterator[Runner]:
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     (wheels / packed_uv.name).symlink_to(packed_uv)
-    (tmp_path / "tiny.lock").write_text(locked(small_wheel(wheels)))
-    (tmp_path / "installer.lock").write_text(locked(packed_uv))
-    with serving_packages(wheels) as index:
+    (tmp_path / "tiny.lock").write_text(package_index.locked(package_index.small_wheel(wheels)))
+    (tmp_path / "installer.lock").write_text(package_index.locked(packed_uv))
+    with package_index.serving_packages(wheels) as index:
         yield Runner(tmp_path, index)
 
 

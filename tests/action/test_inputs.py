@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from tests.house.sources import ROOT as SOURCES_ROOT
 from tests.support.git_repository import new_repository
+from tests.support.programs import run_program
 from tunegate.ci.protocol import AskedRevisions
 from tunegate.cli.commands.gating import TuneOptions
 from tunegate.cli.parse import parse
@@ -251,12 +252,9 @@ def test_every_extra_of_ours_has_a_lock_that_can_be_read() -> None:
 
 def in_bootstrap(program: str, names: str) -> subprocess.CompletedProcess[str]:
     prepared = f"import sys; sys.path[:0] = [{str(SOURCES_ROOT / 'action')!r}]; import bootstrap\n"
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-I", "-c", prepared + program],
         env={**os.environ, "TUNEGATE_EXTRAS": names},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

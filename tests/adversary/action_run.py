@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.adversary.pull_request import REQUIRED
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,12 +93,9 @@ class Job:
             "TUNEGATE_GITHUB_TOKEN": TOKEN,
             **variables,
         }
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, "-P", str(ROOT / "action" / "bootstrap.py"), "act"],
             cwd=self.directory / "workspace",
             env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
         return Ended(self, done)

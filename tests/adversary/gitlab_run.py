@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.adversary.action_run import Job
 from tests.ci.gitlab.gitlab_server import TOKEN
+from tests.support.programs import run_program
 
 JOB_TOKEN = "glcbt-job-token-0123456789"
 
@@ -60,11 +61,6 @@ class GitLabJob:
             **variables,
         }
         line = (sys.executable, "-P", "-m", "tunegate", *(words or ("run",)))
-        return subprocess.run(
-            [*line, "--ci", "auto", "--comment", "always"],
-            cwd=self.root,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        return run_program(
+            [*line, "--ci", "auto", "--comment", "always"], cwd=self.root, env=environment
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.adversary.pull_request import PullRequest
+from tests.support.programs import run_program
 from tunegate.system.output.owned_directory import MARKER, WORK
 
 pytestmark = pytest.mark.e2e
@@ -34,13 +35,10 @@ def content(directory: Path) -> dict[str, str]:
 
 def clean_up(pull_request: PullRequest, out: str = ".tunegate") -> subprocess.CompletedProcess[str]:
     """Runs the step that always runs."""
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-I", str(BOOTSTRAP), "clean-up"],
         cwd=pull_request.root,
         env={"PATH": os.environ["PATH"], "TUNEGATE_OUT": out},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -117,7 +115,7 @@ def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path
     pull_request.write(".tunegate/verdict.json", '{"schema": 1, "status": "pass"}')
     pull_request.workspace.commit()
     summary, output = tmp_path / "summary.md", tmp_path / "output.txt"
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-P", "-m", "tunegate_action"],
         cwd=pull_request.root,
         env={
@@ -127,9 +125,6 @@ def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path
             "TUNEGATE_BASE": "main",
             "TUNEGATE_HEAD": "HEAD",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 2, done.stderr
     assert "precious" not in (summary.read_text() if summary.exists() else "")

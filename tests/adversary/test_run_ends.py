@@ -4,7 +4,6 @@ never answer. The run ends, in time, and says why."""
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.adversary.pull_request import GATED, MODEL, PullRequest
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
 
@@ -170,13 +170,10 @@ def test_a_damaged_installation_is_one_line_and_no_regression(
         ROOT / "plugin" / "tunegate", sources, ignore=shutil.ignore_patterns("__pycache__")
     )
     damage(sources)
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-P", "-m", "tunegate", "detect", "--out", str(tmp_path / "out")],
         cwd=workspace.root,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "sources"), "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith("tunegate: error: ")
@@ -187,9 +184,7 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     leaves = f'cd "{gone}" && rmdir "{gone}" && exec "{sys.executable}" -P -m tunegate detect'
-    done = subprocess.run(
-        ["bash", "-c", leaves], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = run_program(["bash", "-c", leaves], cwd=tmp_path)
     assert done.returncode == 4
     assert done.stderr.splitlines()[-1].startswith("tunegate: error: ")
 
@@ -212,13 +207,10 @@ def test_the_actions_own_damage_is_an_annotation(tmp_path: Path) -> None:
         "action/tunegate_action/entry.py",
     ):
         (tmp_path / module).unlink()
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, "-P", str(tmp_path / "action" / "bootstrap.py"), "act"],
             cwd=tmp_path,
             env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{tmp_path}/action:{tmp_path}/plugin"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert (done.returncode, done.stderr) == (4, "")
         assert done.stdout.startswith("::error title=tunegate::")

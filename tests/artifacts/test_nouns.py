@@ -4,15 +4,8 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_build, make_measurement
+from tunegate.artifacts import changes
 from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice
-from tunegate.artifacts.changes import (
-    Effect,
-    PolicyChange,
-    Revisions,
-    gated_name,
-    path_of,
-    profile_of,
-)
 from tunegate.artifacts.measurements import CellMeasurement, TaskDifference, UnmeasuredShard
 from tunegate.artifacts.tasks import ForeignSchedule
 
@@ -33,22 +26,24 @@ def test_a_choice_knows_the_time_of_each_candidate_that_was_measured() -> None:
 
 
 def test_the_base_judges_where_nothing_newer_does() -> None:
-    assert Revisions(base="b", head="h").judged_by == "b"
-    assert Revisions(base="b", head="h", policy="p").judged_by == "p"
-    assert Revisions(base=None, head="h").judged_by is None
+    assert changes.Revisions(base="b", head="h").judged_by == "b"
+    assert changes.Revisions(base="b", head="h", policy="p").judged_by == "p"
+    assert changes.Revisions(base=None, head="h").judged_by is None
 
 
 def test_rules_since_the_base_are_the_heads_own_only_where_the_base_judges() -> None:
-    assert Revisions(base="b", head="h", policy="p").forked_at == "b"
-    assert Revisions(base="b", head="h").forked_at is None
-    assert Revisions(base="b", head="h", policy="p", release="v1").forked_at is None
+    assert changes.Revisions(base="b", head="h", policy="p").forked_at == "b"
+    assert changes.Revisions(base="b", head="h").forked_at is None
+    assert changes.Revisions(base="b", head="h", policy="p", release="v1").forked_at is None
 
 
 @pytest.mark.parametrize(
     ("effect", "weakens"), [("tightened", False), ("loosened", True), ("changed", True)]
 )
-def test_all_that_is_not_stricter_than_before_weakens(effect: Effect, weakens: bool) -> None:
-    change = PolicyChange(key="gate.seconds", old="1", new="2", effect=effect, counts="now")
+def test_all_that_is_not_stricter_than_before_weakens(
+    effect: changes.Effect, weakens: bool
+) -> None:
+    change = changes.PolicyChange(key="gate.seconds", old="1", new="2", effect=effect, counts="now")
     assert change.weakens == weakens
 
 
@@ -78,13 +73,13 @@ def test_an_operator_that_one_side_does_not_have_takes_no_time_there() -> None:
 @pytest.mark.parametrize("path", ["m.onnx", "a@b/m@1.onnx", "M.ONNX"])
 @pytest.mark.parametrize("profile", ["", "long", "v1.2"])
 def test_a_name_has_its_path_and_its_profile(path: str, profile: str) -> None:
-    name = gated_name(path, profile)
-    assert (path_of(name), profile_of(name)) == (path, profile)
+    name = changes.gated_name(path, profile)
+    assert (changes.path_of(name), changes.profile_of(name)) == (path, profile)
 
 
 @pytest.mark.parametrize("name", ["some command", "me@host", "a.onnx@b.onnx", "directory"])
 def test_what_is_no_model_with_a_profile_is_a_path(name: str) -> None:
-    assert (path_of(name), profile_of(name)) == (name, "")
+    assert (changes.path_of(name), changes.profile_of(name)) == (name, "")
 
 
 LOST = UnmeasuredShard(

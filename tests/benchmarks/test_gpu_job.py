@@ -15,6 +15,7 @@ from benchmarks import gpu_models
 from benchmarks.gpu_job import Step, carried_out, compared, config_of, more_work
 
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, save
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,16 +96,13 @@ def test_an_artifact_of_an_earlier_step_is_not_taken_for_one_of_this(tmp_path: P
 
 
 def test_without_a_repository_the_steps_that_need_none_run(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = run_program(
         [
             *(sys.executable, "-m", "benchmarks.gpu_job", "--out", str(tmp_path / "out")),
             *("--models", str(tmp_path / "none.onnx"), "--steps", "doctor", "gate"),
             *("--seconds", "31", "--spent", "2"),
         ],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1, done.stderr
     doctor, gate = json.loads((tmp_path / "out" / "gpu.json").read_text())["steps"]

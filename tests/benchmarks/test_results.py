@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.programs import run_program
+
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED = """\
 from benchmarks.kit.command import command_line
@@ -26,13 +28,7 @@ heading("nothing | here")
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program([sys.executable, "-c", program, *arguments], cwd=ROOT)
 
 
 def tables_of(text: str) -> list[dict[str, object]]:

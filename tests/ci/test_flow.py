@@ -9,18 +9,8 @@ from tests.support.git_repository import Checkout, commit_of, two_branches
 from tests.support.report_parts import finding, verdict
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
+from tunegate.ci import protocol
 from tunegate.ci.job import Ended, run_job, stopped
-from tunegate.ci.protocol import (
-    AskedRevisions,
-    CiHost,
-    HostRefusedError,
-    JobEvent,
-    JobProgress,
-    JobReport,
-    JobRequest,
-    Links,
-    Usual,
-)
 from tunegate.errors import ConfigError, ConfigKey
 
 SECRET = {"A_TOKEN": "secret-of-the-job"}
@@ -30,25 +20,25 @@ class RecordingHost:
     """What a CI was told, in order."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.told: list[JobReport] = []
+        self.told: list[protocol.JobReport] = []
         self.comments: list[str] = []
         self.updates_only: list[bool] = []
-        self.progress: list[JobProgress] = []
+        self.progress: list[protocol.JobProgress] = []
         self.spoken: list[str] = []
-        self.found = JobEvent(revisions=Usual())
+        self.found = protocol.JobEvent(revisions=protocol.Usual())
         self.refuses = ""
 
     @staticmethod
     def is_here(environment: Mapping[str, str]) -> bool:
         return False
 
-    def event(self, asked: AskedRevisions) -> JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         if self.refuses == "event":
             raise ConfigError("event party is refused")
         return self.found
 
-    def links(self, out: Path) -> Links:
-        return Links(run="https://ci/1")
+    def links(self, out: Path) -> protocol.Links:
+        return protocol.Links(run="https://ci/1")
 
     @contextmanager
     def literal_output(self) -> Iterator[None]:
@@ -56,7 +46,7 @@ class RecordingHost:
         yield
         self.spoken.append("ended")
 
-    def tell(self, report: JobReport) -> None:
+    def tell(self, report: protocol.JobReport) -> None:
         if report.progress is not None:
             self.progress.append(report.progress)
         if report.progress is None or report.progress.outcome is not None:
@@ -65,30 +55,30 @@ class RecordingHost:
             raise ZeroDivisionError
 
     def comment(
-        self, event: JobEvent, name: str, markdown: str, *, updates_only: bool = False
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
         if self.refuses == "fails":
             raise ZeroDivisionError
         if self.refuses == "comment":
-            raise HostRefusedError(f"the CI answered 403 to {SECRET['A_TOKEN']}")
+            raise protocol.HostRefusedError(f"the CI answered 403 to {SECRET['A_TOKEN']}")
         self.comments.append(markdown)
         self.updates_only.append(updates_only)
 
 
-_: type[CiHost] = RecordingHost
+_: type[protocol.CiHost] = RecordingHost
 
 
 @pytest.fixture
-def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JobRequest:
+def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> protocol.JobRequest:
     origin = two_branches(tmp_path / "origin")
     monkeypatch.chdir(origin.path)
-    return JobRequest(words=("run",), step="run", out=tmp_path / "out", comment="always")
+    return protocol.JobRequest(words=("run",), step="run", out=tmp_path / "out", comment="always")
 
 
 @pytest.fixture
-def host(request_: JobRequest) -> RecordingHost:
+def host(request_: protocol.JobRequest) -> RecordingHost:
     made = RecordingHost({})
-    made.found = JobEvent(revisions=Usual(), pull_request=7, tip="a" * 40)
+    made.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip="a" * 40)
     return made
 
 
@@ -106,7 +96,7 @@ def ending(
 
 
 def test_the_command_is_told_what_the_event_says_and_prints_no_instruction(
-    host: RecordingHost, request_: JobRequest
+    host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     seen: list[Sequence[str]] = []
 
@@ -125,7 +115,7 @@ def test_the_command_is_told_what_the_event_says_and_prints_no_instruction(
 
 @pytest.mark.parametrize(("status", "code"), [("pass", 0), ("fail", 1), ("inconclusive", 3)])
 def test_a_verdict_of_this_run_is_told(
-    host: RecordingHost, request_: JobRequest, status: Status, code: int
+    host: RecordingHost, request_: protocol.JobRequest, status: Status, code: int
 ) -> None:
     assert run_job(host, {}, request_, ending(request_.out, status, code)) == code
     (report,) = host.told
@@ -135,7 +125,7 @@ def test_a_verdict_of_this_run_is_told(
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_pass_or_a_regression_without_a_verdict_is_a_bug(
-    host: RecordingHost, request_: JobRequest, code: int
+    host: RecordingHost, request_: protocol.JobRequest, code: int
 ) -> None:
     assert run_job(host, {}, request_, ending(request_.out, None, code)) == 70
     assert host.told[-1].outputs == {"verdict": "error"}
@@ -143,7 +133,7 @@ def test_a_pass_or_a_regression_without_a_verdict_is_a_bug(
 
 
 def test_a_verdict_with_another_exit_code_did_not_end_this_run(
-    host: RecordingHost, request_: JobRequest
+    host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     written = ending(request_.out, "pass", 0)
 
@@ -156,7 +146,7 @@ def test_a_verdict_with_another_exit_code_did_not_end_this_run(
     assert host.comments == []
 
 
-def test_a_refused_event_starts_nothing(host: RecordingHost, request_: JobRequest) -> None:
+def test_a_refused_event_starts_nothing(host: RecordingHost, request_: protocol.JobRequest) -> None:
     host.refuses = "event"
     assert run_job(host, {}, request_, ending(request_.out, "pass", 0)) == 2
     (report,) = host.told
@@ -165,30 +155,32 @@ def test_a_refused_event_starts_nothing(host: RecordingHost, request_: JobReques
 
 
 def test_a_comment_is_written_only_where_its_own_commit_was_judged_and_somebody_asked(
-    host: RecordingHost, request_: JobRequest
+    host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     carried_out = ending(request_.out, "pass", 0)
     head = verdict("pass", 0).revisions.head
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=head)
+    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
     never = msgspec.structs.replace(request_, comment="never")
     assert run_job(host, {}, never, carried_out) == 0
     assert host.comments == []
     assert run_job(host, {}, request_, carried_out) == 0
     assert host.comments == ["pass\n\n[This run](https://ci/1)\n"]
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip="b" * 40)
+    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip="b" * 40)
     run_job(host, {}, request_, carried_out)
     assert len(host.comments) == 1
 
 
 def test_a_pull_request_without_a_model_only_updates_an_earlier_comment(
-    host: RecordingHost, request_: JobRequest
+    host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     def carried_out(words: Sequence[str]) -> Ended:
         artifact_io.write(request_.out / "verdict.json", verdict("pass", 0))
         artifact_io.write_text(request_.out / "report.md", "Pass: 0 models")
         return 0, "", None, ()
 
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head)
+    host.found = protocol.JobEvent(
+        revisions=protocol.Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head
+    )
     on_change = msgspec.structs.replace(request_, comment="on-change")
     assert run_job(host, {}, on_change, carried_out) == 0
     (text,) = host.comments
@@ -199,17 +191,21 @@ def test_a_pull_request_without_a_model_only_updates_an_earlier_comment(
 
 
 def test_a_refused_comment_is_a_notice_and_changes_no_verdict(
-    host: RecordingHost, request_: JobRequest
+    host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     host.refuses = "comment"
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("fail", 1).revisions.head)
+    host.found = protocol.JobEvent(
+        revisions=protocol.Usual(), pull_request=7, tip=verdict("fail", 1).revisions.head
+    )
     assert run_job(host, SECRET, request_, ending(request_.out, "fail", 1)) == 1
     (notice,) = host.told[-1].annotations
     assert notice.level == "notice"
     assert notice.text.startswith("the CI answered 403 to ***: the report is in ")
 
 
-def test_what_went_wrong_is_told_without_secrets(host: RecordingHost, request_: JobRequest) -> None:
+def test_what_went_wrong_is_told_without_secrets(
+    host: RecordingHost, request_: protocol.JobRequest
+) -> None:
     said = f"{SECRET['A_TOKEN']} is no address"
     assert run_job(host, SECRET, request_, ending(request_.out, None, 2, said)) == 2
     (annotation,) = host.told[-1].annotations
@@ -218,10 +214,12 @@ def test_what_went_wrong_is_told_without_secrets(host: RecordingHost, request_: 
 
 
 def test_a_host_that_fails_changes_no_verdict(
-    host: RecordingHost, request_: JobRequest, capsys: pytest.CaptureFixture[str]
+    host: RecordingHost, request_: protocol.JobRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.refuses = "fails"
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head)
+    host.found = protocol.JobEvent(
+        revisions=protocol.Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head
+    )
     assert run_job(host, {}, request_, ending(request_.out, "pass", 0)) == 0
     assert "the CI was not told (ZeroDivisionError)" in capsys.readouterr().err
     assert "the CI host failed" in host.told[-1].annotations[0].text
@@ -233,14 +231,14 @@ def test_a_host_that_fails_changes_no_verdict(
 )
 def test_a_judging_job_says_that_it_begins_and_how_it_ends(
     host: RecordingHost,
-    request_: JobRequest,
+    request_: protocol.JobRequest,
     status: Status | None,
     code: int,
     problem: str,
     outcome: str,
 ) -> None:
     head = commit_of(Checkout(Path.cwd()), "main")
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=head)
+    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
     run_job(host, {}, request_, ending(request_.out, status, code, problem))
     begun, ended = host.progress
     assert (begun.commit, begun.outcome) == (head, None)
@@ -249,13 +247,13 @@ def test_a_judging_job_says_that_it_begins_and_how_it_ends(
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])
 def test_what_has_begun_ends_whatever_happens(
-    host: RecordingHost, request_: JobRequest, raised: type[BaseException]
+    host: RecordingHost, request_: protocol.JobRequest, raised: type[BaseException]
 ) -> None:
     def carried_out(words: Sequence[str]) -> Ended:
         raise raised
 
     head = commit_of(Checkout(Path.cwd()), "main")
-    host.found = JobEvent(revisions=Usual(), pull_request=7, tip=head)
+    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
     if raised is KeyboardInterrupt:
         assert run_job(host, {}, request_, carried_out) == 130
     else:

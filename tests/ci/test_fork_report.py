@@ -13,20 +13,7 @@ from tests.support.reports import KINDS, make_report
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Finding, Verdict
-from tunegate.ci.fork_report import (
-    MAX_BYTES,
-    MAX_FORK_CHECKS,
-    comment_on_fork,
-    fork_verdict,
-    render,
-)
-from tunegate.ci.protocol import (
-    FinishedRun,
-    FinishedRunHost,
-    HostRefusedError,
-    Links,
-    NothingToReportError,
-)
+from tunegate.ci import fork_report, protocol
 from tunegate.errors import ArtifactError, ConfigError
 from tunegate.settings import CommentWhen
 
@@ -37,7 +24,7 @@ HOSTILE = "</td></table><img src=x onerror=alert(1)>|`[click](https://evil)\n\n#
 
 
 def rendered(found: Verdict) -> str:
-    return render(found, source="mallory/models", tip=TIP)
+    return fork_report.render(found, source="mallory/models", tip=TIP)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,9 +56,12 @@ def test_names_of_the_fork_add_no_element_to_the_page() -> None:
 
 
 def test_many_checks_are_counted_and_the_worst_are_shown() -> None:
-    many = verdict("pass", 0, *[finding("pass", "")] * (MAX_FORK_CHECKS + 30))
+    many = verdict("pass", 0, *[finding("pass", "")] * (fork_report.MAX_FORK_CHECKS + 30))
     text = rendered(many)
-    assert f"{MAX_FORK_CHECKS + 30} checks, {MAX_FORK_CHECKS + 30} pass" in text
+    assert (
+        f"{fork_report.MAX_FORK_CHECKS + 30} checks, {fork_report.MAX_FORK_CHECKS + 30} pass"
+        in text
+    )
     assert "… and 30 more checks." in text
 
 
@@ -92,12 +82,12 @@ def with_finding(**fields: object) -> Verdict:
 
 def test_a_verdict_that_tunegate_wrote_is_read(tmp_path: Path) -> None:
     artifact_io.write(tmp_path / "verdict.json", GOOD)
-    assert fork_verdict(tmp_path) == GOOD
+    assert fork_report.fork_verdict(tmp_path) == GOOD
 
 
 def test_a_run_that_kept_none_has_none(tmp_path: Path) -> None:
-    assert fork_verdict(tmp_path) is None
-    assert fork_verdict(tmp_path / "missing") is None
+    assert fork_report.fork_verdict(tmp_path) is None
+    assert fork_report.fork_verdict(tmp_path / "missing") is None
 
 
 @pytest.mark.parametrize(
@@ -113,14 +103,14 @@ def test_a_run_that_kept_none_has_none(tmp_path: Path) -> None:
         artifact_io.sealed(GOOD).replace(b'"fail"', b'"pass"'),
         artifact_io.sealed(GOOD).replace(b'"exit_code": 1', b'"exit_code": NaN'),
         artifact_io.sealed(GOOD).replace(b'"exit_code": 1', b'"exit_code": 1e999'),
-        artifact_io.sealed(GOOD) + b" " * MAX_BYTES,
+        artifact_io.sealed(GOOD) + b" " * fork_report.MAX_BYTES,
         b"\xff\xfe" * 10,
     ],
     ids=range(12),
 )
 def test_other_bytes_are_refused_and_nothing_of_them_is_said(tmp_path: Path, body: bytes) -> None:
     with pytest.raises(ArtifactError) as caught:
-        fork_verdict(written(tmp_path, body))
+        fork_report.fork_verdict(written(tmp_path, body))
     assert WORD not in str(caught.value)
 
 
@@ -143,7 +133,7 @@ def test_other_bytes_are_refused_and_nothing_of_them_is_said(tmp_path: Path, bod
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, hostile: Verdict) -> None:
     with pytest.raises(ArtifactError) as caught:
-        fork_verdict(written(tmp_path, artifact_io.sealed(hostile)))
+        fork_report.fork_verdict(written(tmp_path, artifact_io.sealed(hostile)))
     assert WORD not in str(caught.value)
 
 
@@ -158,11 +148,11 @@ def test_only_a_plain_file_in_a_directory_of_its_own_is_read(tmp_path: Path) -> 
     (tmp_path / "link").symlink_to(elsewhere)
     for directory in (linked, piped, nested, tmp_path / "link", elsewhere / "verdict.json"):
         with pytest.raises(ArtifactError, match="of the fork's run"):
-            fork_verdict(directory)
+            fork_report.fork_verdict(directory)
 
 
-RUN = FinishedRun(
-    pull_request=7, tip="a" * 40, source="mallory/models", links=Links(run="https://ci/5")
+RUN = protocol.FinishedRun(
+    pull_request=7, tip="a" * 40, source="mallory/models", links=protocol.Links(run="https://ci/5")
 )
 SLOW = verdict("fail", 1, finding("fail", "slower"))
 FAST = verdict("pass", 0, finding("pass", ""))
@@ -176,13 +166,13 @@ class FinishingHost(RecordingHost):
         super().__init__(environment)
         self.raises: Exception | None = None
 
-    def finished_run(self) -> FinishedRun:
+    def finished_run(self) -> protocol.FinishedRun:
         if self.raises is not None:
             raise self.raises
         return RUN
 
 
-_: type[FinishedRunHost] = FinishingHost
+_: type[protocol.FinishedRunHost] = FinishingHost
 
 
 @pytest.fixture
@@ -195,7 +185,7 @@ def commented(
 ) -> int:
     if found is not None:
         artifact_io.write(out / "verdict.json", found)
-    return comment_on_fork(host, {"A_TOKEN": "secret-of-the-job"}, out, when)
+    return fork_report.comment_on_fork(host, {"A_TOKEN": "secret-of-the-job"}, out, when)
 
 
 def test_the_numbers_are_written_and_the_outputs_decide_nothing(
@@ -242,8 +232,8 @@ def test_a_run_that_kept_no_verdict_is_a_notice(host: FinishingHost, tmp_path: P
 @pytest.mark.parametrize(
     ("raises", "level", "exit_code"),
     [
-        (NothingToReportError("the pull request is closed"), "notice", 0),
-        (HostRefusedError("answered 403 to secret-of-the-job"), "error", 4),
+        (protocol.NothingToReportError("the pull request is closed"), "notice", 0),
+        (protocol.HostRefusedError("answered 403 to secret-of-the-job"), "error", 4),
         (ConfigError("it is another event"), "error", 2),
     ],
 )

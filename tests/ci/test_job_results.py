@@ -14,16 +14,9 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.builds import ShippedErrors
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.verdicts import Status, Verdict
+from tunegate.ci import job_results
 from tunegate.ci.github.host import command_of
 from tunegate.ci.host_files import log_line
-from tunegate.ci.job_results import (
-    ConfigPlace,
-    concluded,
-    job_problem,
-    read_results,
-    report_to_host,
-    stamps,
-)
 from tunegate.ci.none_host import NoCiHost
 from tunegate.ci.protocol import AgentCommand, Annotation, JobProgress, JobReport
 from tunegate.system.output.directory import opened_output
@@ -37,9 +30,9 @@ def written(out: Path, status: Status, exit_code: int) -> None:
 
 
 def test_what_this_run_wrote_is_its_result(tmp_path: Path) -> None:
-    before = stamps(tmp_path)
+    before = job_results.stamps(tmp_path)
     written(tmp_path, "pass", 0)
-    found = read_results(tmp_path, before, 0)
+    found = job_results.read_results(tmp_path, before, 0)
     assert (found.status, found.markdown, found.report) == (
         *("pass", "pass"),
         tmp_path / "report.html",
@@ -52,7 +45,7 @@ def test_what_an_earlier_run_wrote_is_not_also_with_the_same_exit_code(
 ) -> None:
     code = {"pass": 0, "error": 2, "fail": 1}[status]
     written(tmp_path, status, code)
-    found = read_results(tmp_path, stamps(tmp_path), code)
+    found = job_results.read_results(tmp_path, job_results.stamps(tmp_path), code)
     assert (found.verdict, found.markdown, found.report) == (None, "", None)
     assert found.outputs()["verdict"] == ("error" if code else "")
     assert found.annotations(Path(), Path("tunegate.yaml")) == []
@@ -60,29 +53,29 @@ def test_what_an_earlier_run_wrote_is_not_also_with_the_same_exit_code(
 
 def test_a_file_that_is_written_again_in_the_same_instant_is_another_one(tmp_path: Path) -> None:
     written(tmp_path, "pass", 0)
-    before = stamps(tmp_path)
+    before = job_results.stamps(tmp_path)
     times = (tmp_path / "verdict.json").stat()
     written(tmp_path, "pass", 0)
     os.utime(tmp_path / "verdict.json", ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert read_results(tmp_path, before, 0).status == "pass"
+    assert job_results.read_results(tmp_path, before, 0).status == "pass"
 
 
 @pytest.mark.parametrize("exit_code", [1, 2, 4, 70, 130])
 def test_a_verdict_with_another_exit_code_did_not_end_the_run(
     tmp_path: Path, exit_code: int
 ) -> None:
-    before = stamps(tmp_path)
+    before = job_results.stamps(tmp_path)
     written(tmp_path, "pass", 0)
-    found = read_results(tmp_path, before, exit_code)
+    found = job_results.read_results(tmp_path, before, exit_code)
     assert (found.status, found.verdict, found.markdown) == ("error", None, "")
 
 
 def test_no_link_is_read(tmp_path: Path) -> None:
-    before = stamps(tmp_path)
+    before = job_results.stamps(tmp_path)
     (tmp_path / "secret").write_text("secret")
     artifact_io.write(tmp_path / "verdict.json", verdict("pass", 0))
     (tmp_path / "report.md").symlink_to(tmp_path / "secret")
-    assert read_results(tmp_path, before, 0).markdown == ""
+    assert job_results.read_results(tmp_path, before, 0).markdown == ""
 
 
 def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
@@ -99,13 +92,13 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
     found = verdict("fail", 1, slow, policy_changes=(rule, waivers))
     artifact_io.write(out / "verdict.json", found)
     Path("waivers.yaml").write_text("[]")
-    shown = read_results(out, {}, 1).annotations(Path(), Path("gate.yaml"))
+    shown = job_results.read_results(out, {}, 1).annotations(Path(), Path("gate.yaml"))
     assert [(each.file, each.line) for each in shown] == [
         ("gate.yaml", 3),
         ("waivers.yaml", 1),
         ("models/a.onnx", 1),
     ]
-    inside = read_results(out, {}, 1).annotations(Path("sub"), Path("missing.yaml"))
+    inside = job_results.read_results(out, {}, 1).annotations(Path("sub"), Path("missing.yaml"))
     assert [(each.file, each.line) for each in inside] == [
         ("", 0),
         ("", 0),
@@ -120,7 +113,7 @@ def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(
     moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
     found = verdict("pass", 0, finding("pass", "why", model="models/a.onnx", accuracy=moved))
     artifact_io.write(out / "verdict.json", found)
-    (shown,) = read_results(out, {}, 0).annotations(Path(), Path("gate.yaml"))
+    (shown,) = job_results.read_results(out, {}, 0).annotations(Path(), Path("gate.yaml"))
     assert (shown.level, shown.title) == ("warning", "tunegate: error-moved")
     assert (shown.file, shown.line) == ("models/a.onnx", 1)
     assert shown.text.startswith("models/a.onnx on cpu: the max-error of what ships rose from")
@@ -148,7 +141,7 @@ def test_files_go_to_a_directory_of_ours_and_the_next_run_forgets_them(tmp_path:
     out = tmp_path / "out"
     with opened_output(out, "run"):
         pass
-    report_to_host(NoCiHost({}), REPORT, out)
+    job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert "ci-outputs.json" in files_of(out)
     with opened_output(out, "gate") as directory:
         directory.forget(since="gate")
@@ -157,8 +150,8 @@ def test_files_go_to_a_directory_of_ours_and_the_next_run_forgets_them(tmp_path:
 
 def test_a_directory_of_somebody_else_gets_no_file(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    report_to_host(NoCiHost({}), REPORT, tmp_path)
-    report_to_host(NoCiHost({}), REPORT, tmp_path / "not there")
+    job_results.report_to_host(NoCiHost({}), REPORT, tmp_path)
+    job_results.report_to_host(NoCiHost({}), REPORT, tmp_path / "not there")
     assert files_of(tmp_path) == {}
     assert not (tmp_path / "not there").exists()
 
@@ -168,7 +161,7 @@ def test_no_file_gets_between_those_of_another_run(tmp_path: Path) -> None:
     with opened_output(out, "run"):
         pass
     with held_directory(out, "another"):
-        report_to_host(NoCiHost({}), REPORT, out)
+        job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert files_of(out) == {}
 
 
@@ -179,7 +172,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
     with opened_output(out, "run"):
         pass
     (out / "ci-summary.md").mkdir()
-    report_to_host(NoCiHost({}), REPORT, out)
+    job_results.report_to_host(NoCiHost({}), REPORT, out)
     assert capsys.readouterr().err.count("\n") <= 1
 
 
@@ -188,8 +181,8 @@ def test_what_a_hosts_agent_cannot_do_is_one_line_and_changes_nothing(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     host = HostWithAnAgent({})
-    report_to_host(host, JobReport(summary="report"), None)
-    report_to_host(host, REPORT, None)
+    job_results.report_to_host(host, JobReport(summary="report"), None)
+    job_results.report_to_host(host, REPORT, None)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("not shown beside the job: some-agent was not found")
 
@@ -198,29 +191,34 @@ SECRETS = {"TUNEGATE_GITHUB_TOKEN": "ghs_abcdef", "AWS_SECRET_ACCESS_KEY": "ghs_
 
 
 def test_the_annotation_stands_at_the_place_that_the_text_is_about() -> None:
-    found = job_problem(["tunegate.yaml: bad"], 2, {}, ConfigPlace("a b,c.yaml", 7))
+    found = job_results.job_problem(
+        ["tunegate.yaml: bad"], 2, {}, job_results.ConfigPlace("a b,c.yaml", 7)
+    )
     assert command_of(found.annotation()) == (
         "::error file=a b%2Cc.yaml,line=7,title=tunegate::tunegate.yaml: bad"
     )
     assert "in <code>a b,c.yaml:7</code>" in found.markdown()
-    assert command_of(job_problem(["bad"], 2, {}).annotation()) == "::error title=tunegate::bad"
+    assert (
+        command_of(job_results.job_problem(["bad"], 2, {}).annotation())
+        == "::error title=tunegate::bad"
+    )
 
 
 @pytest.mark.parametrize("text", ["x ghs_abcdef y", "ghs_abcdefgh", "https://me:ghs_abcdef@host/p"])
 def test_no_value_of_a_variable_that_is_named_like_a_secret_is_shown(text: str) -> None:
-    shown = job_problem([text], 2, SECRETS)
+    shown = job_results.job_problem([text], 2, SECRETS)
     assert "ghs_" not in shown.annotation().text + shown.markdown()
     assert "***" in shown.lines[0]
 
 
 def test_what_stands_before_an_addresss_host_is_not_shown() -> None:
-    assert job_problem(["s3 at https://me:word@host/p"], 4, {}).lines == (
+    assert job_results.job_problem(["s3 at https://me:word@host/p"], 4, {}).lines == (
         "s3 at https://***@host/p",
     )
 
 
 def test_a_quoted_text_is_no_markup_in_the_summary() -> None:
-    shown = job_problem(["</pre><img src=x>\n## Pass"], 2, {}).markdown()
+    shown = job_results.job_problem(["</pre><img src=x>\n## Pass"], 2, {}).markdown()
     assert "<img" not in shown
     assert "\n## Pass" not in shown
     assert "exit code 2: what was asked for cannot be used" in shown
@@ -253,7 +251,7 @@ FORBIDDEN = msgspec.structs.replace(
 def test_every_exit_code_has_an_outcome_and_only_a_pass_is_green(
     exit_code: int, found: Verdict | None, outcome: str
 ) -> None:
-    assert concluded(BEGUN, exit_code, found).outcome == outcome
+    assert job_results.concluded(BEGUN, exit_code, found).outcome == outcome
 
 
 @given(st.text())

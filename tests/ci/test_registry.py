@@ -8,24 +8,11 @@ from hypothesis import strategies as st
 
 from tests.ci.gitlab.test_event import REQUEST
 from tests.plugins.registered_plugin import install_into, register
+from tunegate.ci import protocol, registry
 from tunegate.ci.events import zone_of_branch, zone_of_pull_request, zone_of_queue
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.job_results import ConfigPlace, place_of
 from tunegate.ci.none_host import NoCiHost
-from tunegate.ci.protocol import (
-    Annotation,
-    AskedRevisions,
-    JobReport,
-    Secret,
-)
-from tunegate.ci.registry import (
-    HOST_GROUP,
-    UntoldHost,
-    command_host,
-    job_event,
-    opened_host,
-    run_address,
-)
 from tunegate.errors import ConfigError, ConfigKey, EnvironmentUnfitError
 from tunegate.review import config_file
 
@@ -45,79 +32,83 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
-    assert isinstance(opened_host("auto", GITHUB), GitHubHost)
-    assert isinstance(opened_host("auto", {}), NoCiHost)
+    assert isinstance(registry.opened_host("auto", GITHUB), GitHubHost)
+    assert isinstance(registry.opened_host("auto", {}), NoCiHost)
 
 
 def test_the_event_of_this_job_is_told_without_being_named() -> None:
-    event = job_event({**REQUEST, "GITLAB_CI": "true"})
+    event = registry.job_event({**REQUEST, "GITLAB_CI": "true"})
     assert event is not None
     assert event.pull_request is not None
-    elsewhere = job_event({})
+    elsewhere = registry.job_event({})
     assert elsewhere is not None
     assert elsewhere.pull_request is None
 
 
 def test_a_job_that_contradicts_itself_has_no_event_and_ends_nothing() -> None:
-    assert job_event(GITHUB) is None
+    assert registry.job_event(GITHUB) is None
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"Known are .*github.*none"):
-        opened_host("hubgit", {})
+        registry.opened_host("hubgit", {})
 
 
 def test_a_run_has_an_address_where_its_host_says_one() -> None:
-    assert run_address(GITHUB) == "https://github.com/a/b/actions/runs/17"
-    assert run_address({"BUILD_URL": "https://ci/1"}) == "https://ci/1"
-    assert run_address({}) == ""
+    assert registry.run_address(GITHUB) == "https://github.com/a/b/actions/runs/17"
+    assert registry.run_address({"BUILD_URL": "https://ci/1"}) == "https://ci/1"
+    assert registry.run_address({}) == ""
 
 
 def test_what_looks_like_two_hosts_must_be_named(environment: Path) -> None:
-    register(environment, "twin-1.0", HOST_GROUP, "twin", "tunegate.ci.github.host:GitHubHost")
-    assert isinstance(opened_host("twin", {}), GitHubHost)
+    register(
+        environment, "twin-1.0", registry.HOST_GROUP, "twin", "tunegate.ci.github.host:GitHubHost"
+    )
+    assert isinstance(registry.opened_host("twin", {}), GitHubHost)
     with pytest.raises(ConfigError, match=r"github and of twin.*--ci"):
-        opened_host("auto", GITHUB)
-    assert run_address(GITHUB) == ""
+        registry.opened_host("auto", GITHUB)
+    assert registry.run_address(GITHUB) == ""
 
 
 def test_a_package_that_cannot_be_used_is_named_when_it_is_asked_for(environment: Path) -> None:
-    register(environment, "broken-1.0", HOST_GROUP, "broken", "nowhere_to_be_found:Host")
-    assert isinstance(opened_host("github", {}), GitHubHost)
+    register(environment, "broken-1.0", registry.HOST_GROUP, "broken", "nowhere_to_be_found:Host")
+    assert isinstance(registry.opened_host("github", {}), GitHubHost)
     with pytest.raises(EnvironmentUnfitError, match=r"broken 1\.0: .* cannot be loaded"):
-        opened_host("broken", {})
+        registry.opened_host("broken", {})
 
 
 def test_a_host_that_fails_costs_no_more_than_the_address(environment: Path) -> None:
-    register(environment, "odd-1.0", HOST_GROUP, "odd", "tunegate.errors:PASS")
-    assert run_address(GITHUB) == ""
+    register(environment, "odd-1.0", registry.HOST_GROUP, "odd", "tunegate.errors:PASS")
+    assert registry.run_address(GITHUB) == ""
 
 
 def test_no_package_takes_the_name_of_a_host_of_ours(environment: Path) -> None:
-    register(environment, "thief-1.0", HOST_GROUP, "github", "tunegate.ci.none_host:GitHubHost")
-    assert isinstance(opened_host("github", {}), GitHubHost)
+    register(
+        environment, "thief-1.0", registry.HOST_GROUP, "github", "tunegate.ci.none_host:GitHubHost"
+    )
+    assert isinstance(registry.opened_host("github", {}), GitHubHost)
 
 
 @pytest.mark.parametrize("value", ["json:JSONDecodeError", "math:pi", "math:sqrt"])
 def test_what_is_no_host_is_named_and_is_no_bug_of_ours(environment: Path, value: str) -> None:
-    register(environment, "odd-1.0", HOST_GROUP, "odd", value)
+    register(environment, "odd-1.0", registry.HOST_GROUP, "odd", value)
     with pytest.raises(EnvironmentUnfitError, match=r"^odd 1\.0: .*no CI host"):
-        opened_host("auto", {})
-    assert isinstance(opened_host("none", {}), NoCiHost)
+        registry.opened_host("auto", {})
+    assert isinstance(registry.opened_host("none", {}), NoCiHost)
 
 
 COMMAND_HOST_GITHUB = {"GITHUB_ACTIONS": "true"}
 
 
 def test_a_command_that_names_no_ci_has_the_host_of_the_one_that_it_runs_in() -> None:
-    assert command_host("auto", {}, is_named=False, is_json=False) is None
-    found = command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=False)
+    assert registry.command_host("auto", {}, is_named=False, is_json=False) is None
+    found = registry.command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=False)
     assert isinstance(found, GitHubHost)
 
 
 def test_what_is_printed_for_a_program_stays_as_it_is() -> None:
-    found = command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=True)
-    assert isinstance(found, UntoldHost)
+    found = registry.command_host("auto", COMMAND_HOST_GITHUB, is_named=False, is_json=True)
+    assert isinstance(found, registry.UntoldHost)
 
 
 CONFIG = """\
@@ -198,18 +189,18 @@ def test_long_names_have_zones_of_their_own() -> None:
 
 
 def test_a_token_never_shows_itself() -> None:
-    token = Secret("ghs_secret")
+    token = protocol.Secret("ghs_secret")
     assert "ghs_secret" not in f"{token} {token!r} {[token]}"
     assert token.reveal() == "ghs_secret"
     assert token
-    assert not Secret("")
+    assert not protocol.Secret("")
 
 
 def test_what_a_ci_would_be_told_stands_in_files_and_in_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    annotation = Annotation(level="error", title="t", text="bad")
-    report = JobReport(
+    annotation = protocol.Annotation(level="error", title="t", text="bad")
+    report = protocol.JobReport(
         outputs={"verdict": "fail"}, annotations=[annotation], summary="page", directory=tmp_path
     )
     NoCiHost({}).tell(report)
@@ -221,10 +212,10 @@ def test_what_a_ci_would_be_told_stands_in_files_and_in_the_log(
 
 
 def test_what_is_compared_and_where_the_job_is_the_host_says() -> None:
-    host = UntoldHost(GitHubHost(GITHUB))
+    host = registry.UntoldHost(GitHubHost(GITHUB))
     assert not host.is_here(GITHUB)
     assert host.links(Path()) == GitHubHost(GITHUB).links(Path())
     with pytest.raises(ConfigError, match="GITHUB_EVENT_NAME is not set"):
-        host.event(AskedRevisions())
-    event = host.event(AskedRevisions(base="a", head="b"))
+        host.event(protocol.AskedRevisions())
+    event = host.event(protocol.AskedRevisions(base="a", head="b"))
     host.comment(event, "name", "text")

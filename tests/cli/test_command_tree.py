@@ -6,22 +6,11 @@ import pytest
 
 from tests.plugins.registered_plugin import nothing_installed, register
 from tests.support.declared_commands import all_commands, core_commands
-from tunegate.cli import commands
+from tunegate.cli import command_tree, commands, shared_options
 from tunegate.cli.ci_option import asked_job
-from tunegate.cli.command_tree import (
-    COMMAND_GROUP,
-    command_names,
-)
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import overview
 from tunegate.cli.parse import named_command, parse
-from tunegate.cli.shared_options import (
-    BudgetOptions,
-    CacheAddress,
-    Common,
-    ComparedRevisions,
-    MeasuringOptions,
-)
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
 
@@ -52,7 +41,7 @@ COMMAND = Command(
 def fly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The module of a package that adds a command, and nothing else is installed."""
     nothing_installed(tmp_path, monkeypatch)
-    register(tmp_path, "a_plane-1.0", COMMAND_GROUP, "fly", "a_plane:COMMAND")
+    register(tmp_path, "a_plane-1.0", command_tree.COMMAND_GROUP, "fly", "a_plane:COMMAND")
     module = tmp_path / "a_plane.py"
     module.write_text(FLY)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -65,7 +54,7 @@ def test_a_command_of_an_extra_is_one_like_any_other() -> None:
     assert parse(["fly", "--json"]).command.handler == "nowhere_to_be_found:run"
     assert [command.name for command in all_commands()][-1] == "fly"
     assert "  fly           leave the ground" in overview().splitlines()
-    assert "fly" in command_names()
+    assert "fly" in command_tree.command_names()
 
 
 def test_an_extra_that_cannot_be_used_costs_its_own_command(fly: Path) -> None:
@@ -84,7 +73,7 @@ def test_what_declares_another_command_is_refused(fly: Path) -> None:
 
 
 def test_a_name_of_the_core_stays_the_cores(fly: Path) -> None:
-    register(fly.parent, "thief-1.0", COMMAND_GROUP, "run", "a_plane:COMMAND")
+    register(fly.parent, "thief-1.0", command_tree.COMMAND_GROUP, "run", "a_plane:COMMAND")
     assert parse(["run"]).command.handler.startswith("tunegate.")
     assert [command.name for command in all_commands()].count("run") == 1
 
@@ -172,10 +161,10 @@ def test_a_step_that_names_no_ci_is_a_job_of_the_one_that_it_runs_in(named: list
 
 def test_the_groups_that_a_command_takes_become_its_settings() -> None:
     options = RunOptions(
-        common=Common(out=Path("o"), as_json=True),
-        revisions=ComparedRevisions(base="v1"),
-        budget=BudgetOptions(given={"budget.minutes": 3.0}),
-        cache=CacheAddress(given={"cache.mode": "ro"}),
+        common=shared_options.Common(out=Path("o"), as_json=True),
+        revisions=shared_options.ComparedRevisions(base="v1"),
+        budget=shared_options.BudgetOptions(given={"budget.minutes": 3.0}),
+        cache=shared_options.CacheAddress(given={"cache.mode": "ro"}),
     )
     assert options.settings == Settings(
         out=Path("o"),
@@ -188,9 +177,9 @@ def test_the_groups_that_a_command_takes_become_its_settings() -> None:
 def test_every_setting_is_an_option_of_a_shared_group() -> None:
     """A setting that no group fills would ignore what the user wrote without a word."""
     groups: tuple[type[msgspec.Struct], ...] = (
-        Common,
-        ComparedRevisions,
-        MeasuringOptions,
+        shared_options.Common,
+        shared_options.ComparedRevisions,
+        shared_options.MeasuringOptions,
     )
     filled = {name for group in groups for name in group.__struct_fields__}
     settings = {*Settings.__struct_fields__} - {"overrides"}

@@ -1,11 +1,11 @@
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.declared_commands import all_commands
+from tests.support.programs import run_program
 from tunegate.cli.help_pages import is_answered, page
 from tunegate.cli.main import main
 from tunegate.cli.parse import fields_of
@@ -33,9 +33,7 @@ def completed(bash: str, line: str) -> list[str]:
         _shtab_tunegate tunegate {shlex.quote(words[-1])} {shlex.quote(words[-2])}
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(
-        ["bash", "--norc", "-c", bash + ask], capture_output=True, text=True, check=True
-    )
+    done = run_program(["bash", "--norc", "-c", bash + ask], check=True)
     assert done.stderr == ""
     return [line for line in done.stdout.splitlines() if line]
 
@@ -120,7 +118,5 @@ def test_a_page_waits_for_nothing_that_carries_a_command_out(line: str) -> None:
         f"assert is_answered({line.split()}); "
         f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", script], check=True)
     assert done.stderr == "[]\n"

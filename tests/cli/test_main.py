@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tunegate
+from tests.support.programs import run_program
 from tests.support.workspace import Workspace
 from tunegate import errors
 from tunegate.cli import entry
@@ -79,9 +80,7 @@ def test_an_early_error_waits_for_no_compiler_and_no_statistics(tmp_path: Path) 
         "from tunegate.cli.main import main; print(main(['run'])); "
         f"print([m for m in {heavy} if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", script], cwd=tmp_path, check=True)
     assert done.stdout.splitlines() == ["2", "[]"]
 
 
@@ -368,7 +367,7 @@ def test_an_older_python_ends_with_what_is_needed(version: tuple[int, int]) -> N
     assert "from __future__" not in first.read_text()
     old = f"import runpy, sys; sys.version_info = ({version[0]}, {version[1]}, 10, 'final', 0)"
     run = f"{old}; runpy.run_path({str(first)!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False)
+    done = run_program([sys.executable, "-c", run])
     assert done.returncode == 4
     needed = f"tunegate needs Python 3.11 or newer, and this is {version[0]}.{version[1]}"
     assert done.stderr == f"tunegate: error: {needed}\n"

@@ -1,6 +1,5 @@
 """Forms of a build come with extras, and are missed by name where there are none."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.registered_plugin import nothing_installed
+from tests.support.programs import run_program
 from tunegate.compiler.forms import form_for, installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.errors import ArtifactError, ConfigError
@@ -82,9 +82,7 @@ print(len(parsed), intrin is not None)
 
 
 def loaded(folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder)], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", PROGRAM, str(folder)], check=True)
     return done.stdout.strip()
 
 

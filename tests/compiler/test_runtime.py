@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.support.programs import run_program
 from tests.support.small_onnx import save
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
@@ -65,11 +65,9 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("alone", ["0", "1"])
 def test_the_numbers_are_the_same_with_the_compiler_and_without(artifact: Path, alone: str) -> None:
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", ASKED, str(artifact)],
         env={**os.environ, "TVM_USE_RUNTIME_LIB": alone},
-        capture_output=True,
-        text=True,
         check=True,
     )
     found = json.loads(done.stdout)
@@ -109,9 +107,7 @@ print(json.dumps({
 
 
 def test_types_of_the_compiler_are_not_asked_for_and_all_else_is_as_ever() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", IMPORTED], check=True)
     found = json.loads(done.stdout)
     assert found.pop("asked") > 0
     assert found == {

@@ -3,13 +3,13 @@ that it works. The cards are stand-ins."""
 
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 
 import pytest
 
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.programs import run_program
 
 pytestmark = [pytest.mark.cuda_stand_in, pytest.mark.timeout(900)]
 
@@ -69,13 +69,7 @@ print(json.dumps(found))
 
 
 def said_by(program: str, variables: dict[str, str]) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([sys.executable, "-c", program], env=variables)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -13,11 +13,6 @@ from tvm.s_tir import dlight
 from tvm.support import nvcc
 
 from tunegate.compiler import cuda_text, versions
-from tunegate.compiler.cuda_text import (
-    compile_texts_briefly,
-    machine_code,
-    without_library_headers,
-)
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
@@ -143,21 +138,21 @@ def nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name, value in found.items():
         monkeypatch.setenv(name, value)
     before = tvm.get_global_func(CALLBACK)
-    compile_texts_briefly.cache_clear()
-    compile_texts_briefly()
+    cuda_text.compile_texts_briefly.cache_clear()
+    cuda_text.compile_texts_briefly()
     yield before
     tvm_ffi.register_global_func(CALLBACK, before, override=True)
-    compile_texts_briefly.cache_clear()
+    cuda_text.compile_texts_briefly.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64"])
 def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str) -> None:
     text = text_of(dtype)
-    brief = without_library_headers(text)
+    brief = cuda_text.without_library_headers(text)
     assert brief is not None
     assert "cuda/std" not in brief
     with TARGET:
-        found = machine_code(brief)
+        found = cuda_text.machine_code(brief)
         expected = code_of(bytes(nvcc.compile_cuda(text, target_format="cubin", compiler="nvrtc")))
     assert found is not None
     assert code_of(bytes(found)) == expected
@@ -169,12 +164,14 @@ def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str
 )
 def test_a_text_that_needs_more_of_the_library_keeps_its_headers(needs: str) -> None:
     beginning = "\n#ifdef __CUDACC_RTC__\n  #include <cuda/std/cstdint>\n#endif\n"
-    assert without_library_headers(beginning + "__global__ void k() {}") is not None
-    assert without_library_headers(f"{beginning}{needs}\n__global__ void k() {{}}") is None
+    assert cuda_text.without_library_headers(beginning + "__global__ void k() {}") is not None
+    assert (
+        cuda_text.without_library_headers(f"{beginning}{needs}\n__global__ void k() {{}}") is None
+    )
 
 
 def test_a_text_that_begins_in_another_way_is_left_alone() -> None:
-    assert without_library_headers("#include <cuda.h>\n__global__ void k() {}") is None
+    assert cuda_text.without_library_headers("#include <cuda.h>\n__global__ void k() {}") is None
 
 
 def test_what_does_not_compile_so_is_compiled_as_tvm_does(
@@ -187,8 +184,8 @@ def test_what_does_not_compile_so_is_compiled_as_tvm_does(
 
 def test_where_nvcc_compiles_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "TVM_CUDA_COMPILE_MODE", "nvcc")
-    compile_texts_briefly.cache_clear()
+    cuda_text.compile_texts_briefly.cache_clear()
     before = tvm.get_global_func(CALLBACK)
-    compile_texts_briefly()
+    cuda_text.compile_texts_briefly()
     assert tvm.get_global_func(CALLBACK).same_as(before)
-    compile_texts_briefly.cache_clear()
+    cuda_text.compile_texts_briefly.cache_clear()

@@ -2,7 +2,6 @@
 the first GPU are found here without one."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.programs import run_program
 from tests.support.small_onnx import save
 
 pytestmark = [pytest.mark.cuda_stand_in, pytest.mark.timeout(900)]
@@ -71,12 +71,9 @@ def test_a_model_with_an_embedding_is_built_and_right(
     """With a launch for each kernel they are captured, and each has its time all the same; as one
     launch they are timed one by one, in any order."""
     save(embedding_model(), tmp_path / "m.onnx")
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", BUILDS, str(tmp_path), launch],
         env=cuda_stand_in(multiprocessors=1, memory_mb=512),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])

@@ -1,12 +1,12 @@
 """Tests for a real GPU that say nothing of speed run on the stand-in, too."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.support.programs import run_program
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _WITHOUT_SPEED = (
@@ -20,15 +20,12 @@ _WITHOUT_SPEED = (
 @pytest.mark.gpu_job
 @pytest.mark.timeout(1200)
 def test_tests_for_a_gpu_that_measure_nothing_pass(cuda_stand_in: WhatCuda) -> None:
-    done = subprocess.run(
+    done = run_program(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "gpu"),
             *("tests/gpu", "-k", " or ".join(_WITHOUT_SPEED)),
         ],
         cwd=_CHECKOUT,
         env=cuda_stand_in(),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert f"{len(_WITHOUT_SPEED)} passed" in done.stdout, done.stdout

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cuda_stand_in.kernel_text import MAX_STATIC_SHARED, assembler_log, for_a_cpu
+from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parent
 _DRIVER, _INCLUDE = ROOT / "driver", ROOT / "toolkit" / "include"
@@ -121,15 +121,12 @@ def _compile_kernels(source: str, place: Path, into: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="cuda-stand-in-") as scratch:
         file, made = Path(scratch, "kernels.cpp"), Path(scratch, "kernels.so")
         file.write_text(source)
-        done = subprocess.run(
+        done = run_program(
             [
                 *("g++", "-include", str(place / "include" / "device.h"), *_KERNEL_FLAGS),
                 *(f"-I{_INCLUDE}", "-shared", "-s", "-Wl,-Bsymbolic", str(file)),
                 *(f"-L{place / 'lib'}", "-l:libcuda.so.1", "-o", str(made)),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
+            ]
         )
         if done.returncode:
             refused = place / "refused.cpp"
@@ -170,9 +167,7 @@ def _shared_bytes(library: Path, place: Path) -> dict[str, int]:
 
 
 def _run(*command: object) -> None:
-    done = subprocess.run(
-        [str(each) for each in command], capture_output=True, text=True, check=False
-    )
+    done = run_program([str(each) for each in command])
     if done.returncode:
         raise RuntimeError(f"g++ refuses the stand-in: {done.stderr[:3000]}")
 

@@ -14,15 +14,7 @@ from tests.support.measured_cells import (
     make_run,
 )
 from tests.support.simulated.simulated_launches import launch_of
-from tunegate.artifacts.builds import (
-    Build,
-    CandidateTime,
-    ErrorEstimate,
-    NumericCheck,
-    RefusedCandidate,
-    RuntimeChoice,
-    unbuilt,
-)
+from tunegate.artifacts import builds
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Comparison, Launch
 from tunegate.config import GateConfig
@@ -137,7 +129,7 @@ WRITTEN = (
 def test_numbers_that_may_differ_by_more_are_told(
     noise: float | None, as_written: bool, told: list[str]
 ) -> None:
-    check = NumericCheck(
+    check = builds.NumericCheck(
         passed=True,
         max_absolute=0.01,
         max_relative=0.014,
@@ -157,16 +149,16 @@ def test_what_a_runtime_says_of_how_it_runs_is_told() -> None:
     assert list(build_notes(run)) == [told]
 
 
-MEASURED = RuntimeChoice(
+MEASURED = builds.RuntimeChoice(
     times=(
-        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=3.0),
-        CandidateTime(candidate="tvm", title="TVM", ms=2.0),
+        builds.CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=3.0),
+        builds.CandidateTime(candidate="tvm", title="TVM", ms=2.0),
     ),
-    refused=(RefusedCandidate(candidate="third", title="Third", reason="no LSTM"),),
+    refused=(builds.RefusedCandidate(candidate="third", title="Third", reason="no LSTM"),),
 )
 
 
-def outcomes(build: Build | None) -> list[tuple[str, bool, float | None, str]]:
+def outcomes(build: builds.Build | None) -> list[tuple[str, bool, float | None, str]]:
     return [(each.title, each.ships, each.ms, each.reason) for each in candidate_outcomes(build)]
 
 
@@ -179,18 +171,20 @@ def test_every_candidate_is_told_the_one_that_ships_first() -> None:
 
 
 def test_what_ships_has_the_error_of_its_own_build() -> None:
-    remembered = RuntimeChoice(
-        times=(CandidateTime(candidate="tvm", title="TVM", ms=2.0, has_unknown_error=True),)
+    remembered = builds.RuntimeChoice(
+        times=(builds.CandidateTime(candidate="tvm", title="TVM", ms=2.0, has_unknown_error=True),)
     )
-    error = ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=73)
+    error = builds.ErrorEstimate(what="max-error", center=0.8, low=0.7, high=1.1, samples=73)
     build = msgspec.structs.replace(make_build(), choice=remembered, error_estimate=(error,))
     (ours,) = candidate_outcomes(build)
     assert (ours.error, ours.has_unknown_error) == (error, False)
 
 
 def test_what_a_budget_refuses_has_its_error() -> None:
-    error = ErrorEstimate(what="max-error", center=28.0, low=24.3, high=44.3, samples=64)
-    refused = RefusedCandidate(candidate="third", title="Third", reason="too far off", error=error)
+    error = builds.ErrorEstimate(what="max-error", center=28.0, low=24.3, high=44.3, samples=64)
+    refused = builds.RefusedCandidate(
+        candidate="third", title="Third", reason="too far off", error=error
+    )
     choice = msgspec.structs.replace(MEASURED, refused=(refused,))
     *_, last = candidate_outcomes(msgspec.structs.replace(make_build(), choice=choice))
     assert (last.reason, last.error) == ("too far off", error)
@@ -207,14 +201,14 @@ def test_the_only_candidate_ships() -> None:
 
 
 def test_why_nothing_was_measured_stands_with_what_ships() -> None:
-    choice = RuntimeChoice(reason="not measured: no answer")
+    choice = builds.RuntimeChoice(reason="not measured: no answer")
     assert outcomes(msgspec.structs.replace(make_build(), choice=choice)) == [
         ("TVM", True, None, "not measured: no answer")
     ]
 
 
-@pytest.mark.parametrize("head", [None, unbuilt("its file is missing")])
-def test_without_a_candidate_there_is_nothing_to_tell(head: Build | None) -> None:
+@pytest.mark.parametrize("head", [None, builds.unbuilt("its file is missing")])
+def test_without_a_candidate_there_is_nothing_to_tell(head: builds.Build | None) -> None:
     assert outcomes(head) == []
 
 

@@ -4,13 +4,7 @@ import pytest
 from tests.support.measured_cells import CELL
 from tunegate.artifacts.measurements import Comparison, Excluded, Inside, Interval, Stalls
 from tunegate.config import GateConfig
-from tunegate.decide.checks import (
-    assured,
-    slow_starts_clause,
-    slower_inside,
-    stalls_clause,
-    undecided,
-)
+from tunegate.decide import checks
 
 GATE = GateConfig()
 CLEAN = Excluded(
@@ -58,7 +52,7 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
     found = compared(
         inside("mean", "pass"), inside("p90", "pass"), inside("p99", "pass", is_resolved=False)
     )
-    assert assured(found) == (
+    assert checks.assured(found) == (
         "the mean is at most 14% slower, p90 is at most 14% slower, p99 is not resolvable here",
         "fewer than 20% of launches are slow, with 95% confidence",
     )
@@ -66,7 +60,7 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
 
 def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
     counted = msgspec.structs.replace(CLEAN, inferences=1240)
-    last = assured(compared(excluded=counted))[-1]
+    last = checks.assured(compared(excluded=counted))[-1]
     assert last == "no process ran longer than 1,240 inferences"
 
 
@@ -86,41 +80,41 @@ def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
 )
 def test_it_never_claims_more_than_was_shown(changes: dict[str, float], said: str) -> None:
     found = compared(excluded=msgspec.structs.replace(CLEAN, **changes))
-    assert any(said in each for each in assured(found))
+    assert any(said in each for each in checks.assured(found))
 
 
 def test_what_is_not_excluded_names_the_slow_starts() -> None:
     slow = msgspec.structs.replace(CLEAN, slow=3, is_clean=False)
-    assert undecided(compared(excluded=slow), GATE) == (
+    assert checks.undecided(compared(excluded=slow), GATE) == (
         "3 of 16 starts of the head were over +12%: 20% of launches or more may be slow, which "
         "makes the mean over +5%"
     )
     on_cases = msgspec.structs.replace(slow, slow_cases=(2, 5))
-    assert undecided(compared(excluded=on_cases), GATE).startswith(
+    assert checks.undecided(compared(excluded=on_cases), GATE).startswith(
         "3 of 16 starts of the head were over +12%, all with cases 2 and 5 of inputs: 20% of"
     )
     told = ("3 of 16 starts of the head were over +12%",)
-    assert slow_starts_clause(compared(excluded=slow)) == told
-    assert slow_starts_clause(compared()) == ()
+    assert checks.slow_starts_clause(compared(excluded=slow)) == told
+    assert checks.slow_starts_clause(compared()) == ()
 
 
 def test_what_fails_inside_a_launch_is_named() -> None:
     found = compared(inside("mean", "fail"), inside("p90", "pass"))
-    assert slower_inside(found, GATE) == (
+    assert checks.slower_inside(found, GATE) == (
         "slower in the mean by +6% (-2 to +14%), over the 10% margin of the mean and the "
         "tail (gate.tail-margin-percent)"
     )
     open_tests = compared(inside("mean", "undecided"))
-    assert undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")
+    assert checks.undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")
 
 
 def test_stalls_that_come_with_the_head_are_told_where_the_median_is_open() -> None:
     seen = Stalls(times=5.0, base=1, head=13, base_worse=0, head_worse=11, inferences=2760)
     both = msgspec.structs.replace(seen, base_worse=9)
     stalled = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
-    assert stalls_clause(compared(stalled)) == ("13 stalls of 5x, where the base has 1",)
-    assert stalls_clause(compared(msgspec.structs.replace(stalled, stalls=(both,)))) == ()
-    assert stalls_clause(compared(inside("mean", "undecided"))) == ()
+    assert checks.stalls_clause(compared(stalled)) == ("13 stalls of 5x, where the base has 1",)
+    assert checks.stalls_clause(compared(msgspec.structs.replace(stalled, stalls=(both,)))) == ()
+    assert checks.stalls_clause(compared(inside("mean", "undecided"))) == ()
 
 
 def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
@@ -129,16 +123,16 @@ def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
     long = msgspec.structs.replace(none, times=50.0)
     clean = msgspec.structs.replace(inside("mean-of-all", "pass"), stalls=(none, long))
     said = "no stall of 5x oftener than one in 1,500 inferences"
-    assert said in assured(compared(inside("mean", "pass"), clean))
+    assert said in checks.assured(compared(inside("mean", "pass"), clean))
     busy = msgspec.structs.replace(clean, stalls=(msgspec.structs.replace(none, head=40), long))
     said = "no stall of 5x oftener than one in 86, of 50x than one in 1,500 inferences"
-    assert said in assured(compared(inside("mean", "pass"), busy))
+    assert said in checks.assured(compared(inside("mean", "pass"), busy))
 
 
 def test_what_only_stalls_hold_up_is_not_said_to_span_a_margin() -> None:
     seen = Stalls(times=5.0, base=0, head=5, base_worse=0, head_worse=5, inferences=2400)
     of_mean = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
     gate = msgspec.structs.replace(GATE, tail_margin_percent=20.0)
-    assert undecided(compared(of_mean), gate) == (
+    assert checks.undecided(compared(of_mean), gate) == (
         "inferences that stall may come with the head; 5 stalls of 5x, where the base has 0"
     )

@@ -1,14 +1,7 @@
 import msgspec
 import pytest
 
-from tests.support.measured_cells import (
-    MODEL,
-    make_build,
-    make_builds,
-    make_changes,
-    make_measurement,
-    make_run,
-)
+from tests.support import measured_cells
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import CellMeasurement, Clocks, Metric
 from tunegate.artifacts.verdicts import Finding, Verdict
@@ -30,12 +23,14 @@ def verdict(
     sizes: tuple[int, int] = (100, 100),
 ) -> Verdict:
     rules = GateRules(gate=gate or GateConfig(), policies=policies)
-    builds = make_builds(
-        msgspec.structs.replace(make_build("a"), size_bytes=sizes[0]),
-        msgspec.structs.replace(make_build("b"), size_bytes=sizes[1]),
+    builds = measured_cells.make_builds(
+        msgspec.structs.replace(measured_cells.make_build("a"), size_bytes=sizes[0]),
+        msgspec.structs.replace(measured_cells.make_build("b"), size_bytes=sizes[1]),
     )
-    run = make_run(measurement, builds)
-    return decide_verdict(compare(run, rules.gate), run, make_changes(), tally(None, ()), rules)
+    run = measured_cells.make_run(measurement, builds)
+    return decide_verdict(
+        compare(run, rules.gate), run, measured_cells.make_changes(), tally(None, ()), rules
+    )
 
 
 def found(measurement: CellMeasurement, policies: Policies) -> Finding:
@@ -43,7 +38,7 @@ def found(measurement: CellMeasurement, policies: Policies) -> Finding:
 
 
 def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurement:
-    measured = make_measurement(effects)
+    measured = measured_cells.make_measurement(effects)
     times = histogram(head_ms)
     launches = tuple(msgspec.structs.replace(x, head_times=times) for x in measured.launches)
     return msgspec.structs.replace(measured, launches=launches)
@@ -60,27 +55,29 @@ def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurem
 def test_an_objective_is_judged_beside_the_change(
     head_ms: list[float], status: str, said: str
 ) -> None:
-    finding = found(with_times(SAME, head_ms), Policies(objectives={MODEL: OBJECTIVE}))
+    finding = found(
+        with_times(SAME, head_ms), Policies(objectives={measured_cells.MODEL: OBJECTIVE})
+    )
     assert finding.status == status
     assert said in finding.reason
     assert "within the 3% margin" in finding.reason
 
 
 def test_a_new_model_has_an_objective_too() -> None:
-    slow = make_measurement(stopped="single", alone=histogram([20.0] * 50))
+    slow = measured_cells.make_measurement(stopped="single", alone=histogram([20.0] * 50))
     judged = check_objective(slow, OBJECTIVE)
     assert judged is not None
     assert judged.status == "fail"
 
 
 def test_without_times_or_objective_nothing_is_said() -> None:
-    assert check_objective(make_measurement(SAME), OBJECTIVE) is None
+    assert check_objective(measured_cells.make_measurement(SAME), OBJECTIVE) is None
     assert check_objective(with_times(SAME, [1.0]), None) is None
     assert check_objective(None, OBJECTIVE) is None
 
 
 def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
-    measured = make_measurement(SAME)
+    measured = measured_cells.make_measurement(SAME)
     strict = GateConfig(size_margin_percent=10.0)
     assert verdict(measured, Policies(), sizes=(100, 200)).status == "pass"
     judged = verdict(measured, Policies(), strict, sizes=(100, 111))
@@ -103,15 +100,15 @@ def test_a_larger_artifact_fails_where_it_has_a_margin() -> None:
 def test_the_users_own_measure_may_not_get_worse(
     found: Metric, margin: float, status: str, said: str
 ) -> None:
-    judged = check_metric(make_measurement(metric=found), margin)
+    judged = check_metric(measured_cells.make_measurement(metric=found), margin)
     assert judged is not None
     assert judged.status == status
     assert said in judged.reason
-    assert check_metric(make_measurement(), margin) is None
+    assert check_metric(measured_cells.make_measurement(), margin) is None
 
 
 def test_more_memory_fails_where_it_has_a_margin() -> None:
-    measured = make_measurement(SAME)
+    measured = measured_cells.make_measurement(SAME)
     peaks = [(100, 130), (100, 111), (100, 150), (100, 112)]
     launches = tuple(
         msgspec.structs.replace(x, base_peak_bytes=before, head_peak_bytes=after)
@@ -124,7 +121,7 @@ def test_more_memory_fails_where_it_has_a_margin() -> None:
 
 
 def test_more_memory_than_some_launches_of_the_base_took_is_undecided() -> None:
-    measured = make_measurement(SAME)
+    measured = measured_cells.make_measurement(SAME)
     launches = tuple(
         msgspec.structs.replace(x, base_peak_bytes=before, head_peak_bytes=120)
         for x, before in zip(measured.launches, (100, 100, 115, 100), strict=True)
@@ -136,7 +133,7 @@ def test_more_memory_than_some_launches_of_the_base_took_is_undecided() -> None:
 
 
 def test_more_workspace_fails_where_it_has_a_margin() -> None:
-    measured = make_measurement(SAME)
+    measured = measured_cells.make_measurement(SAME)
     launches = tuple(
         msgspec.structs.replace(x, base_workspace_bytes=100, head_workspace_bytes=after)
         for x, after in zip(measured.launches, (130, 120, 121, 140), strict=True)
@@ -151,7 +148,7 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
     clocks = Clocks(
         base_mhz=1500, head_mhz=1425, dropped=0, is_mediated=True, throttled=("power cap",)
     )
-    measured = make_measurement(SLOWER)
+    measured = measured_cells.make_measurement(SLOWER)
     launches = tuple(msgspec.structs.replace(x, clocks=clocks) for x in measured.launches)
     judged = found(msgspec.structs.replace(measured, launches=launches), Policies())
     assert judged.status == "fail"
@@ -162,7 +159,7 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
 
 
 def with_clocks(effects: tuple[float, ...], head_mhz: tuple[float, ...]) -> CellMeasurement:
-    measured = make_measurement(effects)
+    measured = measured_cells.make_measurement(effects)
     launches = tuple(
         msgspec.structs.replace(
             launch, clocks=Clocks(base_mhz=1500, head_mhz=mhz, dropped=0, is_mediated=False)
@@ -206,7 +203,9 @@ def test_cycles_that_are_more_too_fail_under_a_clock_that_moves() -> None:
 
 
 def test_what_passes_by_the_absolute_floor_names_the_floor() -> None:
-    judged = verdict(make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6))
+    judged = verdict(
+        measured_cells.make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6)
+    )
     assert judged.status == "pass"
     assert judged.findings[0].reason.endswith(
         "over the 3% margin, but under the absolute floor of 1000000 µs"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tunegate.artifacts.histogram import Histogram, histogram, merged_histogram
+from tunegate.decide import distributions
 from tunegate.decide.decision import (
     CellDecision,
     batch_means,
@@ -15,13 +16,6 @@ from tunegate.decide.decision import (
     p_value,
     projected_launches,
     share_alone,
-)
-from tunegate.decide.distributions import (
-    beta_quantile,
-    binomial_at_most,
-    normal_probability,
-    t_probability,
-    t_quantile,
 )
 
 MARGIN = math.log1p(0.03)
@@ -99,16 +93,16 @@ probabilities = st.floats(0.001, 0.999)
 
 @given(st.integers(1, 200), probabilities)
 def test_the_quantile_of_t_undoes_its_probability(freedom: int, probability: float) -> None:
-    found = t_probability(freedom, t_quantile(freedom, probability))
+    found = distributions.t_probability(freedom, distributions.t_quantile(freedom, probability))
     assert found == pytest.approx(probability, rel=1e-6)
 
 
 def test_values_are_those_of_printed_tables() -> None:
-    assert t_quantile(1, 0.975) == pytest.approx(12.706, abs=0.001)
-    assert t_quantile(10, 0.95) == pytest.approx(1.812, abs=0.001)
-    assert t_probability(10, 1.812) == pytest.approx(0.95, abs=0.001)
-    assert normal_probability(1.96) == pytest.approx(0.975, abs=0.0001)
-    assert normal_probability(0.0) == 0.5
+    assert distributions.t_quantile(1, 0.975) == pytest.approx(12.706, abs=0.001)
+    assert distributions.t_quantile(10, 0.95) == pytest.approx(1.812, abs=0.001)
+    assert distributions.t_probability(10, 1.812) == pytest.approx(0.95, abs=0.001)
+    assert distributions.normal_probability(1.96) == pytest.approx(0.975, abs=0.0001)
+    assert distributions.normal_probability(0.0) == 0.5
 
 
 @given(st.integers(0, 20), st.integers(1, 20), probabilities)
@@ -119,15 +113,17 @@ def test_at_most_so_many_is_the_sum_of_the_chances(
         math.comb(total, k) * probability**k * (1 - probability) ** (total - k)
         for k in range(min(count, total) + 1)
     )
-    assert binomial_at_most(min(count, total), total, probability) == pytest.approx(sum(chances))
+    assert distributions.binomial_at_most(min(count, total), total, probability) == pytest.approx(
+        sum(chances)
+    )
 
 
 @given(st.integers(0, 9), st.integers(10, 30), probabilities)
 def test_the_beta_quantile_bounds_a_share_as_clopper_and_pearson_do(
     over: int, total: int, error: float
 ) -> None:
-    share = beta_quantile(over + 1, total - over, 1 - error)
-    assert binomial_at_most(over, total, share) == pytest.approx(error, rel=1e-6)
+    share = distributions.beta_quantile(over + 1, total - over, 1 - error)
+    assert distributions.binomial_at_most(over, total, share) == pytest.approx(error, rel=1e-6)
 
 
 TIMES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=200)

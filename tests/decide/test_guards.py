@@ -5,33 +5,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunegate.decide import guards
 from tunegate.decide.decision import FEWEST, batch_means, bounds, decide_cell, share_alone
-from tunegate.decide.guards import (
-    is_control_due,
-    is_too_disturbed,
-    may_be_a_burst,
-    outlying_controls,
-    undisturbed,
-)
 
 NOISES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)
 
 
 def test_a_launch_that_is_far_noisier_than_the_others_does_not_count() -> None:
-    assert undisturbed([0.001, 0.002, 0.2, 0.001], 0.03) == (True, True, False, True)
+    assert guards.undisturbed([0.001, 0.002, 0.2, 0.001], 0.03) == (True, True, False, True)
 
 
 def test_what_is_small_beside_the_margin_counts_however_quiet_the_others_are() -> None:
-    assert all(undisturbed([0.0001, 0.0001, 0.009, 0.0001], 0.03))
+    assert all(guards.undisturbed([0.0001, 0.0001, 0.009, 0.0001], 0.03))
 
 
 def test_a_machine_that_is_always_noisy_keeps_its_launches() -> None:
-    assert all(undisturbed([0.05, 0.06, 0.04, 0.08], 0.03))
+    assert all(guards.undisturbed([0.05, 0.06, 0.04, 0.08], 0.03))
 
 
 @given(NOISES, st.floats(0.001, 0.5))
 def test_most_launches_always_count(noises: list[float], margin: float) -> None:
-    assert sum(undisturbed(noises, margin)) * 2 >= len(noises)
+    assert sum(guards.undisturbed(noises, margin)) * 2 >= len(noises)
 
 
 @given(NOISES, st.floats(0.001, 0.5), st.randoms(use_true_random=False))
@@ -40,9 +34,9 @@ def test_the_order_of_launches_does_not_matter(
 ) -> None:
     mixed = list(enumerate(noises))
     rng.shuffle(mixed)
-    kept = undisturbed([noise for _, noise in mixed], margin)
+    kept = guards.undisturbed([noise for _, noise in mixed], margin)
     again = {at for (at, _), keep in zip(mixed, kept, strict=True) if keep}
-    assert again == {at for at, keep in enumerate(undisturbed(noises, margin)) if keep}
+    assert again == {at for at, keep in enumerate(guards.undisturbed(noises, margin)) if keep}
 
 
 @pytest.mark.parametrize(
@@ -51,23 +45,25 @@ def test_the_order_of_launches_does_not_matter(
 def test_more_than_a_third_is_too_many_once_there_are_some(
     kept: int, lost: int, too_many: bool
 ) -> None:
-    assert is_too_disturbed([True] * kept + [False] * lost) is too_many
+    assert guards.is_too_disturbed([True] * kept + [False] * lost) is too_many
 
 
 def test_a_burst_has_twelve_launches_or_the_budget_to_pass() -> None:
-    assert [count for count in range(20) if may_be_a_burst(count, budget=60)] == list(range(12))
-    assert not may_be_a_burst(7, budget=6)
+    assert [count for count in range(20) if guards.may_be_a_burst(count, budget=60)] == list(
+        range(12)
+    )
+    assert not guards.may_be_a_burst(7, budget=6)
 
 
 def test_the_base_runs_against_itself_first_and_after_every_sixth_launch() -> None:
-    assert [count for count in range(1, 15) if is_control_due(count)] == [1, 7, 13]
+    assert [count for count in range(1, 15) if guards.is_control_due(count)] == [1, 7, 13]
 
 
 def test_a_control_trips_over_the_margin_and_over_the_spread() -> None:
     steady, shaky = [0.0, 0.001, -0.001, 0.0], [0.0, 0.05, -0.05, 0.02]
-    assert outlying_controls([0.04, -0.05, 0.001], steady, 0.03) == 2
-    assert outlying_controls([0.04, -0.05, 0.001], shaky, 0.03) == 0
-    assert outlying_controls([0.04], [0.1], 0.03) == 1
+    assert guards.outlying_controls([0.04, -0.05, 0.001], steady, 0.03) == 2
+    assert guards.outlying_controls([0.04, -0.05, 0.001], shaky, 0.03) == 0
+    assert guards.outlying_controls([0.04], [0.1], 0.03) == 1
 
 
 MARGIN = math.log1p(0.03)

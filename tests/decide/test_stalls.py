@@ -12,21 +12,15 @@ from tests.support.measured_cells import make_launches
 from tests.support.simulated.simulated_launches import launch_of
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Inside, Launch, Stalls
+from tunegate.decide import stalls
 from tunegate.decide.checks import _tests as told
 from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
 from tunegate.decide.inside_launch import inside
-from tunegate.decide.stalls import (
-    WANTED_INFERENCES,
-    chance_of,
-    largest_share,
-    one_in,
-    stalls_of,
-    total_stalls,
-    wanted_pairs,
-)
 
 Blocks = list[list[float]]
-NONE = Stalls(times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=WANTED_INFERENCES)
+NONE = Stalls(
+    times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=stalls.WANTED_INFERENCES
+)
 
 
 def head_alone(count: int, inferences: int) -> Stalls:
@@ -54,7 +48,7 @@ def launch(rng: random.Random, base: float, head: float, slow: float, burst: int
         mean_effect=rng.gauss(0.0, 0.001),
         base_times=histogram([time for block in before for time in block]),
         head_times=histogram([time for block in after for time in block]),
-        stalls=stalls_of(before, after),
+        stalls=stalls.stalls_of(before, after),
     )
 
 
@@ -91,7 +85,7 @@ def test_long_stalls_of_the_head_stand_out_from_short_ones_of_the_machine() -> N
         sides = [blocks(rng, 1 / 35, 7.0) for _ in range(2)]
         longer = [[100.0 if rng.random() < 1 / 200 else time for time in b] for b in sides[1]]
         clean = launch(rng, 0.0, 0.0, 1.0)
-        found.append(msgspec.structs.replace(clean, stalls=stalls_of(sides[0], longer)))
+        found.append(msgspec.structs.replace(clean, stalls=stalls.stalls_of(sides[0], longer)))
     assert by_all(found).decision == "fail"
 
 
@@ -118,12 +112,12 @@ def test_stalls_too_rare_for_the_tail_and_too_short_for_the_mean_are_told_and_pa
     rare = head_alone(10, 50_000)
     found = by_all([msgspec.structs.replace(x, stalls=(rare,)) for x in launches(2, 0.0, 0.0)])
     assert found.decision == "pass"
-    assert one_in(found.stalls[0]) < 10_000
+    assert stalls.one_in(found.stalls[0]) < 10_000
 
 
 def test_both_sides_of_a_quartet_slowed_by_one_burst_say_nothing() -> None:
     quick, slow = [1.0] * 20, [1.0] * 19 + [50.0]
-    found, _, largest = stalls_of([slow, quick, quick, quick], [slow, quick, slow, quick])
+    found, _, largest = stalls.stalls_of([slow, quick, quick, quick], [slow, quick, slow, quick])
     assert largest.head == 0
     assert (found.base_worse, found.head_worse) == (0, 1)
     assert (found.base, found.head, found.inferences) == (1, 2, 80)
@@ -136,23 +130,25 @@ def test_the_chance_is_that_of_a_fair_coin(base_worse: int, head_worse: int) -> 
     )
     coins = base_worse + head_worse
     exact = sum(math.comb(coins, heads) for heads in range(head_worse, coins + 1)) / 2**coins
-    assert chance_of(found) == pytest.approx(exact)
+    assert stalls.chance_of(found) == pytest.approx(exact)
 
 
 def test_no_stall_in_4500_inferences_excludes_one_in_1500() -> None:
     none = Stalls(
-        times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=WANTED_INFERENCES
+        times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=stalls.WANTED_INFERENCES
     )
-    assert one_in(none) == 1500
-    assert largest_share(msgspec.structs.replace(none, head=3)) > 3 / WANTED_INFERENCES
+    assert stalls.one_in(none) == 1500
+    assert (
+        stalls.largest_share(msgspec.structs.replace(none, head=3)) > 3 / stalls.WANTED_INFERENCES
+    )
 
 
 def test_a_launch_of_an_older_measurement_leaves_the_counts_unknown() -> None:
-    assert total_stalls(make_launches([0.0, 0.0])) == ()
+    assert stalls.total_stalls(make_launches([0.0, 0.0])) == ()
     known = launches(2, 0.0, 0.0)
     older = msgspec.structs.replace(known[0], stalls=())
-    assert total_stalls([older, known[1]]) == ()
-    assert [each.times for each in total_stalls(known)] == [5.0, 15.0, 50.0]
+    assert stalls.total_stalls([older, known[1]]) == ()
+    assert [each.times for each in stalls.total_stalls(known)] == [5.0, 15.0, 50.0]
 
 
 def measured(ms: float, inferences: int) -> Launch:
@@ -173,8 +169,8 @@ def test_a_fast_model_is_run_thousands_of_times_where_the_budget_pays(
     ms: float, inferences: int, pair_seconds: float, pairs: int
 ) -> None:
     first = measured(ms, inferences)
-    wanted = wanted_pairs(
-        12, [first], 3, inferences=WANTED_INFERENCES, pair_seconds=pair_seconds, seconds=24.0
+    wanted = stalls.wanted_pairs(
+        12, [first], 3, inferences=stalls.WANTED_INFERENCES, pair_seconds=pair_seconds, seconds=24.0
     )
     assert wanted == pairs
 

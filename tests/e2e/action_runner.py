@@ -4,12 +4,12 @@ GitHub's runner gives it."""
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.programs import run_program
 from tunegate_environment.seal import seal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,12 +52,8 @@ def run_action(
     }
     context_file = temp / "context.json"
     context_file.write_text(json.dumps(context))
-    done = subprocess.run(
-        ["node", "composite_runner.mjs", str(ROOT), str(context_file)],
-        cwd=node_modules,
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_program(
+        ["node", "composite_runner.mjs", str(ROOT), str(context_file)], cwd=node_modules, check=True
     )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -83,7 +79,5 @@ def key_by(python: str) -> str:
         "from tunegate_environment.kept import key_of, Path; "
         f"print(key_of(Path({str(ROOT)!r}, 'requirements', 'run.lock')))"
     )
-    done = subprocess.run(
-        [python, "-c", script], cwd=ROOT / "action", capture_output=True, text=True, check=True
-    )
+    done = run_program([python, "-c", script], cwd=ROOT / "action", check=True)
     return done.stdout.strip()

@@ -1,13 +1,13 @@
 """The real action.yml, run as a runner would run it, from another repository's checkout."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.action_runner import ROOT, Event, run_action
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import COMPILED, FIRST_ANALYSIS, NOT_COMPILED
 
@@ -51,13 +51,7 @@ class Runner:
 
     def _git(self, *arguments: str) -> str:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-        done = subprocess.run(
-            ["git", *identity, *arguments],
-            cwd=self.workspace,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = run_program(["git", *identity, *arguments], cwd=self.workspace, check=True)
         return done.stdout.strip()
 
 
@@ -125,11 +119,7 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
 
 
 def test_the_action_is_valid_for_the_validator_of_the_marketplace(node_modules: Path) -> None:
-    done = subprocess.run(
-        ["node_modules/.bin/action-validator", str(ROOT / "action.yml")],
-        cwd=node_modules,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        ["node_modules/.bin/action-validator", str(ROOT / "action.yml")], cwd=node_modules
     )
     assert done.returncode == 0, done.stdout + done.stderr

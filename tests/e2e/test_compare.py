@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from tests.e2e.test_promote import records
 from tests.support.models import stock_tvm
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
@@ -166,12 +166,9 @@ def test_plain_tvm_builds_with_an_exported_database(exported: Exported, layout: 
     model = models[layout]
     assert model["written"] >= 1
     assert model["misfits"] == []
-    plain = subprocess.run(
+    plain = run_program(
         [sys.executable, "-c", PLAIN_TVM, "models/m.onnx", f"stock/{layout}", layout],
         cwd=workspace.root,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert plain.returncode == 0, plain.stderr[-2000:]
     found = json.loads(plain.stdout.splitlines()[-1])
@@ -185,12 +182,8 @@ def test_plain_tvm_builds_with_an_exported_database(exported: Exported, layout: 
 def stock_database(workspace: Workspace, directory: Path) -> Path:
     """Written by plain TVM, for other names, another machine and another number of cores."""
     directory.mkdir()
-    made = subprocess.run(
-        [sys.executable, stock_tvm.__file__, "models/m.onnx", str(directory)],
-        cwd=workspace.root,
-        capture_output=True,
-        text=True,
-        check=False,
+    made = run_program(
+        [sys.executable, stock_tvm.__file__, "models/m.onnx", str(directory)], cwd=workspace.root
     )
     assert made.returncode == 0, made.stderr[-2000:]
     return directory / "database_tuning_record.json"

@@ -19,6 +19,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT as SOURCES_ROOT
 from tests.house.sources import SOURCE_ROOTS
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import NOT_COMPILED, Workspace
 
@@ -39,13 +40,10 @@ def test_a_wheel_works_beside_the_models_that_it_checks(tmp_path: Path) -> None:
         archive.extractall(site)
     # What it depends on is that of these tests; a path alone brings no editable installation.
     (site / "others.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
-    done = subprocess.run(
+    done = run_program(
         [environment / "bin" / "python", "-m", "tunegate", "plan", "--base", "HEAD~1"],
         cwd=workspace.root,
         env={**os.environ, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "3 tasks" in done.stdout  # as its compiler child says
@@ -71,13 +69,10 @@ sys.exit(code)
 
 
 def core(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-S", "-P", "-c", START, *arguments],
         cwd=cwd,
         env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -213,12 +208,7 @@ def test_its_metadata_is_whole_and_its_page_has_no_broken_link(wheel: Path) -> N
 @pytest.mark.pipelines
 def test_twine_takes_both(sdist: Path, wheel: Path) -> None:
     twine = Path(sys.executable).parent / "twine"
-    done = subprocess.run(
-        [twine, "--no-color", "check", "--strict", sdist, wheel],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([twine, "--no-color", "check", "--strict", sdist, wheel])
     assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout
 
 

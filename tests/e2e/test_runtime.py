@@ -3,12 +3,12 @@
 import json
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, one_node_model, save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 from tunegate.config import TargetConfig
@@ -59,11 +59,8 @@ def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Pat
     show = "print(load(sys.argv[1])(feed)[0].sum())\n"
     sums = [
         float(
-            subprocess.run(
-                [sys.executable, "-c", block + ask + show, str(tmp_path / name)],
-                check=True,
-                capture_output=True,
-                text=True,
+            run_program(
+                [sys.executable, "-c", block + ask + show, str(tmp_path / name)], check=True
             ).stdout
         )
         for name in builders

@@ -5,29 +5,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.sources import (
-    OURS,
-    PRODUCT,
-    functions,
-    name_of,
-    tree_of,
-)
+from tests.house import sources
 
 WEAK_NAMES = {"util", "utils", "helper", "helpers", "common", "base", "manager", "misc"}
 WEAK_WORD = re.compile(r"(^|_)(utils?|helpers?|common|manager|misc)(_|$)")
 
 
 def test_a_file_is_named_after_what_it_is_about() -> None:
-    weak = [path for path in OURS if path.stem in WEAK_NAMES or WEAK_WORD.search(path.stem)]
-    assert not [name_of(path) for path in weak]
+    weak = [path for path in sources.OURS if path.stem in WEAK_NAMES or WEAK_WORD.search(path.stem)]
+    assert not [sources.name_of(path) for path in weak]
 
 
 def test_a_module_says_what_it_is_for() -> None:
-    assert not [name_of(path) for path in OURS if not says_what_it_is_for(path)]
+    assert not [sources.name_of(path) for path in sources.OURS if not says_what_it_is_for(path)]
 
 
 def says_what_it_is_for(path: Path) -> bool:
-    tree = tree_of(path)
+    tree = sources.tree_of(path)
     if path.name.startswith("test_") or (path.name == "__init__.py" and not tree.body):
         return True  # the names of tests are sentences
     docstring = ast.get_docstring(tree) or ""
@@ -78,9 +72,9 @@ HEAVY_DOORS = (
 
 def test_imports_inside_functions_are_heavy_doors_only() -> None:
     hidden = {
-        f"{name_of(path)} {module}"
-        for path in PRODUCT
-        for function in functions(path)
+        f"{sources.name_of(path)} {module}"
+        for path in sources.PRODUCT
+        for function in sources.functions(path)
         for module in imported_modules(function)
         if not module.startswith(HEAVY_DOORS)
     }

@@ -13,6 +13,7 @@ import yaml
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 
 FOLDER = ROOT / ".github" / "workflows"
@@ -75,7 +76,7 @@ def test_nothing_is_published_before_the_checks() -> None:
 def test_zizmor_finds_nothing_where_it_asks_for_most() -> None:
     options = ("--offline", "--quiet", "--persona", "pedantic")
     command = [str(PROGRAMS / "zizmor"), *options, str(ROOT / ".github")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(command)
     assert done.returncode == 0, done.stdout
 
 
@@ -85,7 +86,7 @@ def test_actionlint_finds_nothing() -> None:
     examples = sorted((ROOT / "examples").rglob("*.yml"))
     files = map(str, [*WORKFLOWS, *examples, STARTER])
     command = [str(PROGRAMS / "actionlint"), "-no-color", "-ignore", "label .+ is unknown", *files]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -160,7 +161,7 @@ def test_no_secret_has_a_way_into_an_image() -> None:
 @pytest.mark.pipelines
 def test_hadolint_finds_nothing() -> None:
     command = [str(PROGRAMS / "hadolint"), "--failure-threshold", "style", str(ROOT / "Dockerfile")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(command)
     assert done.returncode == 0, done.stdout
 
 
@@ -201,14 +202,7 @@ def made(image: str, root: Path) -> set[str]:
 def ran(root: Path, *line: str) -> tuple[int, str]:
     """The exit code, and the last line of what went wrong."""
     program = root / "opt" / "tunegate" / "bin" / "tunegate"
-    done = subprocess.run(
-        [program, *line],
-        cwd=root / "models",
-        env=environment(root),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([program, *line], cwd=root / "models", env=environment(root))
     return done.returncode, done.stderr.splitlines()[-1] if done.returncode else ""
 
 

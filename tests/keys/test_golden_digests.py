@@ -4,7 +4,6 @@ a new digest with a new prefix, and for a compiler whose search space has change
 import copy
 import json
 import random
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +13,7 @@ import tvm
 
 from tests.support.golden import Golden
 from tests.support.models.workload_corpus import primitive, workloads
+from tests.support.programs import run_program
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.space import DesignSpace
@@ -197,8 +197,6 @@ def test_another_process_comes_to_the_same_digest() -> None:
         "from tunegate.compiler.search.workload import canonical_workload\n"
         f"print(canonical_workload(primitive(workloads()[{name!r}])).digest)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     expected = canonical_workload(primitive(workloads()[name])).digest
     assert done.stdout.split()[-1] == expected

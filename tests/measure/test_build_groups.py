@@ -10,21 +10,12 @@ from tests.support.measured_cells import DEVICE, make_build, make_changes
 from tests.support.plans import plan_of
 from tests.support.tuning_records import make_key, make_record, make_shape
 from tests.support.tuning_tasks import make_task
+from tunegate.artifacts import tasks
 from tunegate.artifacts.builds import Build, Cell, SampledErrors, WrongKernel, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
-from tunegate.artifacts.tasks import (
-    CacheUse,
-    Claims,
-    RecordOrigin,
-    Resolution,
-    ResolvedTask,
-    Skipped,
-    TaskUse,
-    TuningTask,
-)
 from tunegate.config import (
     Accuracy,
     AccuracyConfig,
@@ -36,21 +27,8 @@ from tunegate.config import (
     ValuesConfig,
 )
 from tunegate.errors import MeasurementError
+from tunegate.measure import build_sides, error_budgets
 from tunegate.measure.build_records import best_records, mark_wrong_records
-from tunegate.measure.build_sides import (
-    WantedBuild,
-    built_together,
-    compiled_later,
-    compiled_sides,
-)
-from tunegate.measure.error_budgets import (
-    held_to_budget,
-    is_scored,
-    is_tried,
-    lacks_values,
-    samples_for,
-    with_scores,
-)
 from tunegate.ports import BuildJob, ModelJob
 from tunegate_cache.format.record_codec import decode_records, encode_record
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
@@ -64,7 +42,7 @@ def candidate(runtime: str, variant: str = "", *, is_tuned: bool = False) -> Can
 def test_a_compiler_builds_one_candidate_after_the_other_and_others_all_at_once() -> None:
     ours = (candidate("tvm", is_tuned=True), candidate("tvm", "bf16", is_tuned=True))
     theirs = (candidate("fast"), candidate("fast", "bf16"), candidate("other"))
-    assert built_together({"cpu": (*ours, *theirs)}) == [
+    assert build_sides.built_together({"cpu": (*ours, *theirs)}) == [
         [ours[0]],
         [ours[1]],
         [theirs[0], theirs[1]],
@@ -73,7 +51,7 @@ def test_a_compiler_builds_one_candidate_after_the_other_and_others_all_at_once(
 
 
 WANTED = st.builds(
-    WantedBuild,
+    build_sides.WantedBuild,
     candidate=st.sampled_from([candidate("tvm", is_tuned=True), candidate("fast")]),
     cell=st.sampled_from([Cell(model="a.onnx", target="cpu"), Cell(model="b.onnx", target="cpu")]),
     side=st.sampled_from(SIDES),
@@ -82,9 +60,9 @@ WANTED = st.builds(
 
 @given(st.lists(st.lists(WANTED, max_size=4), max_size=5))
 def test_a_compiler_keeps_a_model_open_until_its_last_candidate_is_built(
-    groups: list[list[WantedBuild]],
+    groups: list[list[build_sides.WantedBuild]],
 ) -> None:
-    later = compiled_later(groups)
+    later = build_sides.compiled_later(groups)
     assert len(later) == len(groups)
     for at, places in enumerate(later):
         rest = [each for group in groups[at + 1 :] for each in group]
@@ -97,28 +75,32 @@ A, B = (Cell(model=name, target="cpu") for name in ("a.onnx", "b.onnx"))
 def test_a_side_with_a_task_is_one_that_the_compiler_takes() -> None:
     plan = plan_of([make_task("a")])
     (use,) = plan.resolution.tasks[0].task.uses
-    assert compiled_sides(plan) == {(Cell(model=use.model, target="cpu"), use.side)}
+    assert build_sides.compiled_sides(plan) == {(Cell(model=use.model, target="cpu"), use.side)}
 
 
 SLOW = make_record(run_nanoseconds=(9_000,))
-ORIGIN = RecordOrigin(device=SLOW.device, toolchain=SLOW.toolchain, source=SLOW.source)
+ORIGIN = tasks.RecordOrigin(device=SLOW.device, toolchain=SLOW.toolchain, source=SLOW.source)
 FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 
 
-def plan_with(lookup: Lookup, claims: Claims | None = None, *, skipped: Skipped = "") -> TuningPlan:
-    task = TuningTask(
+def plan_with(
+    lookup: Lookup, claims: tasks.Claims | None = None, *, skipped: tasks.Skipped = ""
+) -> TuningPlan:
+    task = tasks.TuningTask(
         key=make_key(),
         shape=make_shape(),
         target="cpu",
         operator="conv2d",
         dtype="float32",
         flops=1.0,
-        uses=(TaskUse(model="m.onnx", side="head", weight=1, name="conv"),),
+        uses=(tasks.TaskUse(model="m.onnx", side="head", weight=1, name="conv"),),
     )
-    use = CacheUse(location="x", zone="main", mode="rw")
+    use = tasks.CacheUse(location="x", zone="main", mode="rw")
     return TuningPlan(
         changes=make_changes(),
-        resolution=Resolution(tasks=(ResolvedTask(task, lookup, claims, skipped),), cache=use),
+        resolution=tasks.Resolution(
+            tasks=(tasks.ResolvedTask(task, lookup, claims, skipped),), cache=use
+        ),
         shards=(),
         budget=Budget(seconds=None, trials=None),
         estimate=Cost(seconds=0.0),
@@ -185,7 +167,7 @@ def test_a_foreign_record_in_an_outcome_is_left_out() -> None:
     assert best == {}
 
 
-CLAIMS = Claims((FAST,), is_searched=True)
+CLAIMS = tasks.Claims((FAST,), is_searched=True)
 
 
 @pytest.mark.parametrize("lookup", [ExactHit((SLOW,)), NEAR], ids=["exact", "transfer"])
@@ -252,37 +234,41 @@ def config(accuracy: Accuracy, **inputs: InputConfig) -> Config:
 def held(error: float | None) -> Build:
     sampled = None if error is None else SampledErrors(relative=(error,) * 74)
     build = msgspec.structs.replace(unbuilt(""), error=None, directory="b", sampled=sampled)
-    return held_to_budget(build, config(BUDGET), "m.onnx", INT8)
+    return error_budgets.held_to_budget(build, config(BUDGET), "m.onnx", INT8)
 
 
 def test_other_numbers_are_tried_only_under_a_budget() -> None:
     both = {"cpu": (PLAIN, INT8)}
-    tried = [is_tried(config("same"), CELL, each, both) for each in (PLAIN, INT8)]
+    tried = [error_budgets.is_tried(config("same"), CELL, each, both) for each in (PLAIN, INT8)]
     assert tried == [True, False]
-    assert is_tried(config(BUDGET), CELL, INT8, both)
-    assert [samples_for(config(BUDGET), "m.onnx", each) for each in (PLAIN, INT8)] == [0, 74]
+    assert error_budgets.is_tried(config(BUDGET), CELL, INT8, both)
+    assert [
+        error_budgets.samples_for(config(BUDGET), "m.onnx", each) for each in (PLAIN, INT8)
+    ] == [0, 74]
 
 
 def test_what_is_calibrated_is_tried_where_a_budget_and_values_are_given() -> None:
     static = msgspec.structs.replace(INT8, settings={**INT8.settings, "quantization": "static"})
     both = {"cpu": (PLAIN, static)}
     values = InputConfig(values=ValuesConfig(low=0, high=1))
-    assert is_tried(config(BUDGET, x=values), CELL, static, both)
-    assert not is_tried(config("same", x=values), CELL, static, both)
-    assert not is_tried(config(BUDGET, x=InputConfig(shape=(1, 2))), CELL, static, both)
-    assert not is_tried(config("same"), CELL, static, {"cpu": (static,)})
-    assert lacks_values(config(BUDGET), "m.onnx", static) == (
+    assert error_budgets.is_tried(config(BUDGET, x=values), CELL, static, both)
+    assert not error_budgets.is_tried(config("same", x=values), CELL, static, both)
+    assert not error_budgets.is_tried(
+        config(BUDGET, x=InputConfig(shape=(1, 2))), CELL, static, both
+    )
+    assert not error_budgets.is_tried(config("same"), CELL, static, {"cpu": (static,)})
+    assert error_budgets.lacks_values(config(BUDGET), "m.onnx", static) == (
         "m.onnx: Any (int8) is calibrated on values that you give, and there are none: "
         "write them under inputs: in tunegate.yaml."
     )
-    assert lacks_values(config(BUDGET), "m.onnx", INT8) == ""
-    assert lacks_values(config("same"), "m.onnx", static) == ""
-    assert lacks_values(config(BUDGET, x=values), "m.onnx", static) == ""
+    assert error_budgets.lacks_values(config(BUDGET), "m.onnx", INT8) == ""
+    assert error_budgets.lacks_values(config("same"), "m.onnx", static) == ""
+    assert error_budgets.lacks_values(config(BUDGET, x=values), "m.onnx", static) == ""
 
 
 def test_a_target_without_float32_is_checked_and_not_left_out() -> None:
-    assert is_tried(config("same"), CELL, INT8, {"cpu": (INT8,)})
-    assert samples_for(config("same"), "m.onnx", INT8) == 0
+    assert error_budgets.is_tried(config("same"), CELL, INT8, {"cpu": (INT8,)})
+    assert error_budgets.samples_for(config("same"), "m.onnx", INT8) == 0
 
 
 def test_a_build_inside_its_budget_has_its_estimate_and_no_samples() -> None:
@@ -297,13 +283,13 @@ def test_float32_of_a_model_with_a_budget_has_its_limits_so_that_the_report_can_
     whole = AccuracyConfig(
         max_error=1.0, min_agreement=98.0, metric_command=MetricCommandConfig(run="a", at_most=0.5)
     )
-    limits = held_to_budget(build, config(whole), "m.onnx", PLAIN).limits
+    limits = error_budgets.held_to_budget(build, config(whole), "m.onnx", PLAIN).limits
     assert [(each.what, each.limit) for each in limits] == [
         ("max-error", 1.0),
         ("min-agreement", 98.0),
         ("metric", 0.5),
     ]
-    assert held_to_budget(build, config("same"), "m.onnx", PLAIN).limits == ()
+    assert error_budgets.held_to_budget(build, config("same"), "m.onnx", PLAIN).limits == ()
 
 
 def test_a_build_outside_its_budget_is_refused_with_its_interval() -> None:
@@ -337,14 +323,16 @@ def build_with(score: float | None) -> Build:
     job = BuildJob(model=model, records={}, sources={}, directory=Path("b"), cases=Path("c"))
     sampled = SampledErrors(relative=(0.3,) * 74, telling=tuple(range(74)), inputs=74)
     plain = msgspec.structs.replace(unbuilt(""), error=None, directory="b", sampled=sampled)
-    found = with_scores(plain, job, config(METRIC), INT8, Scores(score))
-    return held_to_budget(found, config(METRIC), "m.onnx", INT8)
+    found = error_budgets.with_scores(plain, job, config(METRIC), INT8, Scores(score))
+    return error_budgets.held_to_budget(found, config(METRIC), "m.onnx", INT8)
 
 
 def test_a_command_scores_only_other_numbers_of_a_model_that_has_one() -> None:
-    asked = [is_scored(config(each), "m.onnx", INT8) for each in (METRIC, BUDGET, "same")]
+    asked = [
+        error_budgets.is_scored(config(each), "m.onnx", INT8) for each in (METRIC, BUDGET, "same")
+    ]
     assert asked == [True, False, False]
-    assert not is_scored(config(METRIC), "m.onnx", PLAIN)
+    assert not error_budgets.is_scored(config(METRIC), "m.onnx", PLAIN)
 
 
 def test_a_build_ships_where_its_scores_are_inside_the_bound_whatever_its_error_is() -> None:
@@ -368,7 +356,7 @@ def test_a_build_whose_command_says_nothing_does_not_ship() -> None:
 
 def test_what_a_budget_refuses_is_told_with_its_error_where_another_ships(tmp_path: Path) -> None:
     build = msgspec.structs.replace(three("head")[2], sampled=SampledErrors(relative=(0.2,) * 100))
-    refused = held_to_budget(build, config(BUDGET), CELL.model, INT8)
+    refused = error_budgets.held_to_budget(build, config(BUDGET), CELL.model, INT8)
     cell, _, _ = chosen(tmp_path, [-0.4], head=(*both("head"), refused))
     assert cell.head is not None
     assert cell.head.choice is not None

@@ -9,14 +9,9 @@ import pytest
 
 from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with
 from tests.models.test_export_models import CONFIG, NoValues, Versions
+from tests.support import tuning_tasks
 from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
 from tests.support.tuning_records import make_key, make_record
-from tests.support.tuning_tasks import (
-    CHANGES,
-    key_of,
-    make_resolution,
-    make_task,
-)
 from tests.support.tuning_tasks import (
     make_record as tuning_tasks_make_record,
 )
@@ -317,15 +312,15 @@ def job(side: str) -> BuildJob:
 
 
 BOTH: tuple[Side, Side] = ("base", "head")
-A, B = key_of("a"), key_of("b")
+A, B = tuning_tasks.key_of("a"), tuning_tasks.key_of("b")
 CPU = TargetConfig(name="cpu")
 
 
 def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
-    made = [make_task(name, sides=sides) for name, sides in tasks.items()]
+    made = [tuning_tasks.make_task(name, sides=sides) for name, sides in tasks.items()]
     return TuningPlan(
-        changes=CHANGES,
-        resolution=make_resolution(made),
+        changes=tuning_tasks.CHANGES,
+        resolution=tuning_tasks.make_resolution(made),
         shards=(),
         budget=Budget(seconds=None, trials=None),
         estimate=Cost(seconds=0.0),
@@ -360,7 +355,7 @@ def test_sides_of_one_graph_and_the_same_tasks_are_built_alike(
         head=msgspec.structs.replace(make_version("head"), graph_digest=head),
         targets=("cpu",),
     )
-    changes = msgspec.structs.replace(CHANGES, models=(change,))
+    changes = msgspec.structs.replace(tuning_tasks.CHANGES, models=(change,))
     plan = msgspec.structs.replace(plan_of(a=BOTH, **more), changes=changes)
     assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
 

@@ -7,22 +7,9 @@ import pytest
 
 from tests.models.test_export_models import CONFIG, NoValues, Versions
 from tests.plan.shelf import Shelf
+from tests.support import tuning_tasks
 from tests.support.measured_cells import MODEL, make_build, make_context, make_version
-from tests.support.tuning_tasks import (
-    DEVICE,
-    exact,
-    make_outcome,
-    make_planned,
-    make_record,
-    make_task,
-)
-from tunegate.artifacts.builds import (
-    CandidateTime,
-    Cell,
-    CellBuilds,
-    RefusedCandidate,
-    RuntimeChoice,
-)
+from tunegate.artifacts import builds
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.artifacts.inputs import Files, GivenRules, InputRule
@@ -46,14 +33,17 @@ NOW = 1_800_000_000
 TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
 ONNX = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime")
 ORIGIN = RecordOrigin(
-    device=DEVICE, toolchain=make_record().toolchain, source=Provenance(), installed="i"
+    device=tuning_tasks.DEVICE,
+    toolchain=tuning_tasks.make_record().toolchain,
+    source=Provenance(),
+    installed="i",
 )
 USES = tuple(TaskUse(model=MODEL, side=side, weight=1, name="conv") for side in ("base", "head"))
-TASK = msgspec.structs.replace(make_task(), uses=USES)
-CHOICE = RuntimeChoice(
+TASK = msgspec.structs.replace(tuning_tasks.make_task(), uses=USES)
+CHOICE = builds.RuntimeChoice(
     times=(
-        CandidateTime(candidate="tvm", title="TVM", ms=1.0),
-        CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=2.0),
+        builds.CandidateTime(candidate="tvm", title="TVM", ms=1.0),
+        builds.CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=2.0),
     ),
     is_complete=True,
 )
@@ -121,7 +111,7 @@ def plan_of(
         head=head_version,
         targets=("cpu",),
     )
-    planned = make_planned(TASK, lookup, trials=trials)
+    planned = tuning_tasks.make_planned(TASK, lookup, trials=trials)
     budget = Budget(seconds=None, trials=None)
     shard = Shard(
         index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
@@ -137,9 +127,11 @@ def plan_of(
     )
 
 
-def built(choice: RuntimeChoice | None = CHOICE, *, error: str | None = None) -> CellBuilds:
+def built(
+    choice: builds.RuntimeChoice | None = CHOICE, *, error: str | None = None
+) -> builds.CellBuilds:
     head = msgspec.structs.replace(make_build(error=error), choice=choice)
-    return CellBuilds(cell=Cell(model=MODEL, target="cpu"), base=None, head=head)
+    return builds.CellBuilds(cell=builds.Cell(model=MODEL, target="cpu"), base=None, head=head)
 
 
 @pytest.fixture(name="known")
@@ -169,7 +161,7 @@ def test_what_was_measured_before_the_time_was_over_is_remembered(tmp_path: Path
 def test_one_that_goes_on_does_not_ask_again_who_cannot_ship(tmp_path: Path) -> None:
     """Another key, of whatever the election depends on, knows nothing of it."""
     refused = tuple(
-        RefusedCandidate(candidate=name, title=name, reason="no", is_lasting=is_lasting)
+        builds.RefusedCandidate(candidate=name, title=name, reason="no", is_lasting=is_lasting)
         for name, is_lasting in (("onnxruntime", True), ("late", False))
     )
     cut = msgspec.structs.replace(
@@ -224,7 +216,7 @@ def test_what_an_election_depends_on_is_in_its_key(tmp_path: Path, known: Shelf)
         assert KnownElections(tools)(plan_of()) == ()
     tools = tools_with(known, tmp_path)
     assert KnownElections(tools)(plan_of("other", "other")) == ()
-    assert KnownElections(tools)(plan_of(lookup=exact())) == ()
+    assert KnownElections(tools)(plan_of(lookup=tuning_tasks.exact())) == ()
 
 
 @pytest.mark.parametrize(("kept", "is_known"), [("a", True), ("b", False)])
@@ -248,13 +240,13 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
     planned = plan_of(trials=8)
     later = with_elections_after(tools_with(known, tmp_path), planned, ())
     assert [each.winner for each in later.elections] == ["tvm"]
-    measured = make_outcome(records=(make_record(),), best_ms=1.0)
+    measured = tuning_tasks.make_outcome(records=(tuning_tasks.make_record(),), best_ms=1.0)
     outcome = TuningOutcome(
         shard=0,
         target="cpu",
         tasks=(msgspec.structs.replace(measured, key=TASK.key),),
         spent=Cost(seconds=1.0),
-        device=DEVICE,
+        device=tuning_tasks.DEVICE,
         stopped="trials",
     )
     later = with_elections_after(tools_with(known, tmp_path), planned, (outcome,))
@@ -269,5 +261,7 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
         built(msgspec.structs.replace(CHOICE, is_complete=False)),
     ],
 )
-def test_what_failed_or_is_incomplete_is_not_remembered(tmp_path: Path, cell: CellBuilds) -> None:
+def test_what_failed_or_is_incomplete_is_not_remembered(
+    tmp_path: Path, cell: builds.CellBuilds
+) -> None:
     assert new_elections(tools_with(Shelf(), tmp_path), plan_of(), (), [cell]) == ()

@@ -6,14 +6,8 @@ import msgspec
 import pytest
 
 from tests.support.git_repository import Checkout, actions_checkout, new_repository
+from tests.support.models import pointer_files
 from tests.support.models.external_data import model_with_data
-from tests.support.models.pointer_files import (
-    dvc_file_of,
-    keep_in_dvc,
-    keep_in_lfs,
-    lfs_pointer_to,
-    md5_of,
-)
 from tests.support.small_onnx import conv_model, matmul_model
 from tunegate.artifacts.changes import ExternalFile, ModelVersion
 from tunegate.models.reader import GitModelReader
@@ -52,17 +46,20 @@ def test_a_plain_model_is_named_by_its_blob(project: Checkout) -> None:
 
 
 def test_an_lfs_pointer_names_its_content(project: Checkout) -> None:
-    project.commit({"m.onnx": lfs_pointer_to(CONV)})
+    project.commit({"m.onnx": pointer_files.lfs_pointer_to(CONV)})
     version = only_model(project)
     assert (version.storage, version.size_bytes) == ("lfs", len(CONV))
-    assert version.content_digest.encode() in lfs_pointer_to(CONV)
+    assert version.content_digest.encode() in pointer_files.lfs_pointer_to(CONV)
 
 
 def test_a_dvc_file_names_its_content(project: Checkout) -> None:
-    project.commit({"models/m.onnx.dvc": dvc_file_of("m.onnx", CONV)})
+    project.commit({"models/m.onnx.dvc": pointer_files.dvc_file_of("m.onnx", CONV)})
     version = only_model(project)
     assert (version.path, version.storage) == ("models/m.onnx", "dvc")
-    assert (version.content_digest, version.size_bytes) == (f"md5:{md5_of(CONV)}", len(CONV))
+    assert (version.content_digest, version.size_bytes) == (
+        f"md5:{pointer_files.md5_of(CONV)}",
+        len(CONV),
+    )
 
 
 def test_a_broken_dvc_file_still_stands_for_a_model(project: Checkout) -> None:
@@ -76,11 +73,11 @@ def test_a_broken_dvc_file_still_stands_for_a_model(project: Checkout) -> None:
 def test_a_graph_is_the_same_wherever_it_is_stored(project: Checkout, storage: str) -> None:
     stored = {
         "git": {"m.onnx": CONV},
-        "lfs": {"m.onnx": lfs_pointer_to(CONV)},
-        "dvc": {"m.onnx.dvc": dvc_file_of("m.onnx", CONV)},
+        "lfs": {"m.onnx": pointer_files.lfs_pointer_to(CONV)},
+        "dvc": {"m.onnx.dvc": pointer_files.dvc_file_of("m.onnx", CONV)},
     }
-    keep_in_lfs(project, CONV)
-    keep_in_dvc(project, CONV)
+    pointer_files.keep_in_lfs(project, CONV)
+    pointer_files.keep_in_dvc(project, CONV)
     project.commit({"plain.onnx": CONV, **stored[storage]})
     reader = reader_of(project)
     models = reader.models("HEAD")
@@ -94,7 +91,7 @@ def test_a_graph_is_the_same_wherever_it_is_stored(project: Checkout, storage: s
     [
         (b"", "an ONNX file without a graph"),
         (b"junk", "not an ONNX file, or cut short"),
-        (lfs_pointer_to(CONV), "m.onnx at HEAD: only its Git LFS pointer is here"),
+        (pointer_files.lfs_pointer_to(CONV), "m.onnx at HEAD: only its Git LFS pointer is here"),
         (model_with_data("../w"), "its external data file '../w' lies outside"),
     ],
 )
@@ -148,7 +145,7 @@ def test_data_that_is_not_there_is_named_all_the_same(project: Checkout) -> None
     ],
 )
 def test_what_may_be_data_changes_the_unopened_model(project: Checkout, name: str) -> None:
-    project.commit({"models/m.onnx": lfs_pointer_to(CONV), name: b"1"})
+    project.commit({"models/m.onnx": pointer_files.lfs_pointer_to(CONV), name: b"1"})
     before = only_model(project)
     project.commit({name: b"2"})
     assert only_model(project).external != before.external
@@ -156,7 +153,7 @@ def test_what_may_be_data_changes_the_unopened_model(project: Checkout, name: st
 
 @pytest.mark.parametrize("name", ["w.bin", "elsewhere/w.bin", "models.onnx/w"])
 def test_what_cannot_be_data_does_not(project: Checkout, name: str) -> None:
-    project.commit({"models/m.onnx": lfs_pointer_to(CONV), name: b"1"})
+    project.commit({"models/m.onnx": pointer_files.lfs_pointer_to(CONV), name: b"1"})
     before = only_model(project)
     project.commit({name: b"2"})
     assert only_model(project).external == before.external
@@ -202,7 +199,7 @@ def test_a_link_is_not_followed(project: Checkout) -> None:
 
 
 def test_a_huge_dvc_file_is_not_read(project: Checkout) -> None:
-    project.commit({"m.onnx.dvc": dvc_file_of("m.onnx", CONV) + b"#" * 300_000})
+    project.commit({"m.onnx.dvc": pointer_files.dvc_file_of("m.onnx", CONV) + b"#" * 300_000})
     assert only_model(project).content_digest.startswith("git:")
     assert "not a DVC file of this name" in reader_of(project).opened(only_model(project))[1]
 
@@ -234,7 +231,7 @@ def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_p
 
 
 def test_the_case_of_a_suffix_hides_no_model(project: Checkout) -> None:
-    project.commit({"a.ONNX": CONV, "b.Onnx.DVC": dvc_file_of("b.Onnx", CONV)})
+    project.commit({"a.ONNX": CONV, "b.Onnx.DVC": pointer_files.dvc_file_of("b.Onnx", CONV)})
     assert set(reader_of(project).models("HEAD")) == {"a.ONNX", "b.Onnx"}
 
 

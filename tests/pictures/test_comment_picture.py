@@ -2,33 +2,27 @@ import re
 import struct
 
 from tests.house.sources import ROOT
-from tests.pictures.comment_picture import (
-    COMMENT,
-    KEYWORD,
-    PICTURE,
-    SIGNATURE,
-    WIDTH,
-    digest_of,
-    marked,
-)
+from tests.pictures import comment_picture
 
-TEXT = COMMENT.read_text("utf-8")
+TEXT = comment_picture.COMMENT.read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_picture_is_of_this_text() -> None:
-    picture = PICTURE.read_bytes()
-    assert KEYWORD + b"\0" + digest_of(TEXT).encode() in picture, (
+    picture = comment_picture.PICTURE.read_bytes()
+    assert comment_picture.KEYWORD + b"\0" + comment_picture.digest_of(TEXT).encode() in picture, (
         "draw it anew: python -m tests.pictures.comment_picture"
     )
-    assert picture.startswith(SIGNATURE)
-    assert struct.unpack(">I", picture[16:20]) == (WIDTH,)
+    assert picture.startswith(comment_picture.SIGNATURE)
+    assert struct.unpack(">I", picture[16:20]) == (comment_picture.WIDTH,)
 
 
 def test_a_picture_of_another_text_is_found() -> None:
-    picture = marked(PICTURE.read_bytes(), digest_of(TEXT + "."))
-    assert digest_of(TEXT + ".").encode() in picture
-    assert KEYWORD in picture[:100]
+    picture = comment_picture.marked(
+        comment_picture.PICTURE.read_bytes(), comment_picture.digest_of(TEXT + ".")
+    )
+    assert comment_picture.digest_of(TEXT + ".").encode() in picture
+    assert comment_picture.KEYWORD in picture[:100]
 
 
 def test_the_readme_shows_the_picture_and_says_its_headline() -> None:

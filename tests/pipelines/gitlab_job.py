@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.house.sources import ROOT
 from tests.support.git_repository import Checkout
+from tests.support.programs import run_program
 
 COMPONENT = "$CI_SERVER_FQDN/$CI_PROJECT_PATH/gate@$CI_COMMIT_SHA"
 _PROJECT = "https://gitlab.example.org/acme/models.git"
@@ -45,13 +45,10 @@ def run_pipeline(tools: Path, checkout: Path, variables: Mapping[str, str]) -> s
     there = {**variables, "CI_PROJECT_DIR": str(checkout)}
     given = [f"--variable={name}={value}" for name, value in there.items() if value]
     unset = [f"--unset-variable={name}" for name, value in variables.items() if not value]
-    done = subprocess.run(
+    done = run_program(
         [str(tools / "gitlab-ci-local"), "--no-color", "--force-shell-executor", *given, *unset],
         cwd=checkout,
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     return _COLOURS.sub("", done.stdout + done.stderr)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.adversary.action_run import Job
+from tests.support.programs import run_program
 
 TUNEGATE = Path(sys.executable).parent
 BROKEN = b"models: 5\n"
@@ -73,14 +74,7 @@ class PipelineJob:
         }
 
     def run(self, *line: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            line,
-            cwd=self.root,
-            env=self.environment(**more),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_program(line, cwd=self.root, env=self.environment(**more))
 
     def verdict(self, out: str = ".tunegate") -> Mapping[str, object]:
         found: dict[str, object] = json.loads((self.root / out / "verdict.json").read_text())

@@ -9,6 +9,7 @@ import pytest
 
 from tests.house.sources import ROOT
 from tests.support.git_repository import Checkout, clone
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import NOT_COMPILED, Workspace
 
@@ -61,19 +62,12 @@ def pushing(tmp_path: Path, hooks: Checkout) -> Checkout:
 
 
 def run(here: Checkout, cache: Path, *line: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        line,
-        cwd=here.path,
-        env={**os.environ, "PRE_COMMIT_HOME": str(cache)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program(line, cwd=here.path, env={**os.environ, "PRE_COMMIT_HOME": str(cache)})
 
 
 def test_the_manifest_is_valid() -> None:
     command = [PRE_COMMIT, "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import run_program
+
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -15,12 +17,7 @@ pytestmark = pytest.mark.pipelines
 
 
 def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["make", "-C", str(ROOT), "site", f"SITE={tmp_path / 'site'}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(["make", "-C", str(ROOT), "site", f"SITE={tmp_path / 'site'}"])
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shared cache" in (tmp_path / "site" / "index.html").read_text()
 

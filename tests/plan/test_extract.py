@@ -7,15 +7,9 @@ import pytest
 
 from tests.models.test_export_models import CONFIG, NoValues, Versions
 from tests.support import report_parts as parts
+from tests.support import tuning_tasks
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
-from tests.support.tuning_tasks import (
-    CHANGES,
-    make_planned,
-    make_resolution,
-    make_task,
-    make_task_set,
-)
 from tunegate.artifacts.candidates import CandidateBuild, Candidates
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.inputs import ShapedModel
@@ -155,7 +149,7 @@ def used(name: str, *sides: str) -> TuningTask:
         msgspec.convert({"model": "m.onnx", "side": side, "weight": 1, "name": name}, TaskUse)
         for side in sides
     )
-    return msgspec.structs.replace(make_task(name), uses=uses)
+    return msgspec.structs.replace(tuning_tasks.make_task(name), uses=uses)
 
 
 TRY_BUILDS_BOTH, ONLY_BASE = used("conv", "base", "head"), used("dense", "base")
@@ -168,7 +162,9 @@ def planned(trials: int) -> TuningPlan:
     }
     changes = parts.changes(parts.change("m.onnx", **versions))
     plan = parts.plan(changes, parts.cache())
-    tasks = tuple(make_planned(task, trials=trials) for task in (TRY_BUILDS_BOTH, ONLY_BASE))
+    tasks = tuple(
+        tuning_tasks.make_planned(task, trials=trials) for task in (TRY_BUILDS_BOTH, ONLY_BASE)
+    )
     shards = tuple(msgspec.structs.replace(shard, tasks=tasks) for shard in plan.shards)
     return msgspec.structs.replace(plan, shards=shards)
 
@@ -210,11 +206,12 @@ def test_nothing_is_built_where_nothing_is_tuned_or_for_a_gpu(
 
 def test_only_the_tasks_of_models_that_build_are_left() -> None:
     left = without_refused(
-        make_task_set([TRY_BUILDS_BOTH, ONLY_BASE]), {("m.onnx", "base", "cpu"): "it has no code"}
+        tuning_tasks.make_task_set([TRY_BUILDS_BOTH, ONLY_BASE]),
+        {("m.onnx", "base", "cpu"): "it has no code"},
     )
     (task,) = left.tasks
     assert [(use.model, use.side) for use in task.uses] == [("m.onnx", "head")]
-    resolved = resolution_of(left, make_resolution([TRY_BUILDS_BOTH, ONLY_BASE]))
+    resolved = resolution_of(left, tuning_tasks.make_resolution([TRY_BUILDS_BOTH, ONLY_BASE]))
     assert [each.task for each in resolved.tasks] == [task]
 
 
@@ -223,4 +220,6 @@ def test_what_is_not_tuned_is_told_with_its_reason() -> None:
     assert refusal_notes(refused, make_changes()) == (
         "m.onnx (head) is not tuned on cpu: it has no code",
     )
-    assert refusal_notes(refused, CHANGES) == ("m.onnx is not tuned on cpu: it has no code",)
+    assert refusal_notes(refused, tuning_tasks.CHANGES) == (
+        "m.onnx is not tuned on cpu: it has no code",
+    )

@@ -6,6 +6,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from tests.support.programs import run_program
+
 PLUGINS = Path(__file__).resolve().parent
 
 
@@ -30,13 +32,9 @@ class PluginEnvironment:
 
     def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """`python arguments` in this environment."""
-        return subprocess.run(
-            [str(self.python), *arguments], cwd=cwd, capture_output=True, text=True, check=False
-        )
+        return run_program([str(self.python), *arguments], cwd=cwd)
 
 
 def _call(*line: str) -> None:
-    done = subprocess.run(
-        line, cwd="/", env={**os.environ}, capture_output=True, text=True, check=False
-    )
+    done = run_program(line, cwd="/", env={**os.environ})
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ import pytest
 from tests.adversary.action_run import Job
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
 from tests.support.documentation import section
+from tests.support.programs import run_program
 
 EXAMPLE = PLUGINS / "ci_host_example"
 ROOT = PLUGINS.parents[1]
@@ -57,13 +58,10 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     acme = {"ACME": "1", "ACME_KIND": "change", "ACME_CHANGE": "7", "ACME_TARGET": "main"}
     line = ("-m", "tunegate", "run", "--ci", ci, "--comment", "always")
-    return subprocess.run(
+    return run_program(
         [str(environment.python), *line],
         cwd=job.directory / "workspace",
         env={"PATH": os.environ["PATH"], "HOME": str(job.directory), **acme, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

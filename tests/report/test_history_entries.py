@@ -7,13 +7,7 @@ from tests.support import reports
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
-from tunegate.report.history import (
-    TuningMachine,
-    Unfinished,
-    history_entries,
-    unfinished_entries,
-    warmed_entries,
-)
+from tunegate.report import history
 
 FACTS = RunFacts(
     at=7,
@@ -26,7 +20,7 @@ FACTS = RunFacts(
 
 
 def lines_of(report: Report) -> tuple[HistoryEntry, ...]:
-    return history_entries(report, FACTS, {"cpu": 3.6})
+    return history.history_entries(report, FACTS, {"cpu": 3.6})
 
 
 def test_a_line_for_each_model_that_was_measured() -> None:
@@ -72,8 +66,8 @@ def test_warming_leaves_its_price_and_no_latency() -> None:
     report = reports.slowed()
     assert report.plan is not None
     environment = {"apache-tvm version": "0.25.0"}
-    machine = TuningMachine(DEVICE, environment)
-    (line,) = warmed_entries(
+    machine = history.TuningMachine(DEVICE, environment)
+    (line,) = history.warmed_entries(
         report.plan,
         report.outcomes,
         FACTS,
@@ -96,11 +90,11 @@ def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
 ) -> None:
     report = reports.slowed()
     assert report.plan is not None
-    ended = Unfinished(
+    ended = history.Unfinished(
         status=status, reason="out of disk", gate_seconds=36.0, usd_per_hour={"cpu": 3.6}
     )
-    machine = TuningMachine(DEVICE, {})
-    (line,) = unfinished_entries(report.plan, report.outcomes, FACTS, machine, ended)
+    machine = history.TuningMachine(DEVICE, {})
+    (line,) = history.unfinished_entries(report.plan, report.outcomes, FACTS, machine, ended)
     assert (line.status, line.reason, line.head_ms) == (status, "out of disk", None)
     assert line.cost is not None
     assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
@@ -112,7 +106,9 @@ def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
 def test_a_run_that_had_not_tuned_yet_leaves_its_time_alone() -> None:
     report = reports.slowed()
     assert report.plan is not None
-    ended = Unfinished(status="cancelled", reason="", gate_seconds=5.0, usd_per_hour={})
-    (line,) = unfinished_entries(report.plan, (), FACTS, TuningMachine(DEVICE, {}), ended)
+    ended = history.Unfinished(status="cancelled", reason="", gate_seconds=5.0, usd_per_hour={})
+    (line,) = history.unfinished_entries(
+        report.plan, (), FACTS, history.TuningMachine(DEVICE, {}), ended
+    )
     assert line.cost is not None
     assert (line.cost.trials, line.cost.gate_seconds, line.cost.gate_usd) == (0, 5.0, None)

@@ -8,14 +8,9 @@ from tests.report.budgeted import BUDGETED
 from tests.support.golden import Golden
 from tests.support.html_outline import outline
 from tests.support.reports import KINDS, WHOLE, make_report
+from tunegate.report import table
 from tunegate.report.html import render
 from tunegate.report.html_page import html_table, page_environment
-from tunegate.report.table import (
-    CellContent,
-    Column,
-    ReportTable,
-    text_column,
-)
 
 
 @cache
@@ -76,12 +71,12 @@ def test_only_the_worst_checks_are_drawn_and_what_passed_without_moving_is_folde
     assert 'class="card check tone-pass"' not in shown
 
 
-def drawn(cell: CellContent) -> str:
-    columns: tuple[Column[CellContent], ...] = (
-        text_column("first", lambda _: "first"),
-        text_column("second", lambda row: row),
+def drawn(cell: table.CellContent) -> str:
+    columns: tuple[table.Column[table.CellContent], ...] = (
+        table.text_column("first", lambda _: "first"),
+        table.text_column("second", lambda row: row),
     )
-    return str(html_table(ReportTable(columns, [cell]), 20, "title"))
+    return str(html_table(table.ReportTable(columns, [cell]), 20, "title"))
 
 
 def shown(template: str, *, longest: int = 100, **values: object) -> str:

@@ -7,31 +7,16 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 from tunegate.artifacts.measurements import Interval
 from tunegate.artifacts.verdicts import Finding, Status
-from tunegate.report.comment import (
-    comment_tasks_table,
-    merge_alike,
-    narrowed,
-    rest_counted,
-    shown_findings,
-)
+from tunegate.report import comment, table
 from tunegate.report.cost_table import SpendingRow
 from tunegate.report.markdown import markdown_table
 from tunegate.report.operators import tuned_rows
 from tunegate.report.report_tables import spending_table
-from tunegate.report.table import (
-    ChangeInterval,
-    Identifier,
-    ReportTable,
-    SignedTime,
-    StatusWord,
-    number_column,
-    text_column,
-)
 
-NUMBERS = ReportTable(
+NUMBERS = table.ReportTable(
     (
-        text_column("a", lambda row: row[0]),
-        number_column("b", lambda row: row[1]),
+        table.text_column("a", lambda row: row[0]),
+        table.number_column("b", lambda row: row[1]),
     ),
     [("x y", "1 ms"), ("<b>", "2 ms")],
 )
@@ -48,14 +33,17 @@ def test_numbers_are_aligned_to_the_right_and_keep_their_unit() -> None:
 
 def test_every_kind_of_cell_is_drawn() -> None:
     cells = (
-        Identifier("a|b"),
-        StatusWord("fail"),
-        ChangeInterval(Interval(low=1.0, center=2.0, high=3.0)),
-        ChangeInterval(None),
-        SignedTime(0.5, share=0.82),
+        table.Identifier("a|b"),
+        table.StatusWord("fail"),
+        table.ChangeInterval(Interval(low=1.0, center=2.0, high=3.0)),
+        table.ChangeInterval(None),
+        table.SignedTime(0.5, share=0.82),
     )
-    columns = tuple(text_column(str(at), lambda row, at=at: row[at]) for at in range(len(cells)))  # type: ignore[misc]
-    *_, row = markdown_table(ReportTable(columns, [cells])).splitlines()
+    columns = tuple(
+        table.text_column(str(at), lambda row, at=at: row[at])  # type: ignore[misc]
+        for at in range(len(cells))
+    )
+    *_, row = markdown_table(table.ReportTable(columns, [cells])).splitlines()
     assert row.split(" | ") == [
         "| <code>a&#124;b</code>",
         "❌ Fail",
@@ -69,21 +57,21 @@ REPORT = make_report("slowed")
 
 
 def test_a_task_that_got_faster_tells_both_times_of_a_call() -> None:
-    faster, *others = comment_tasks_table(tuned_rows(REPORT)).cells()
+    faster, *others = comment.comment_tasks_table(tuned_rows(REPORT)).cells()
     assert faster[3] == "3.880 ms → 0.6600 ms"
     assert others[-1][3] == "21.00 µs"
 
 
 def test_a_task_that_was_never_timed_has_no_time() -> None:
     row = msgspec.structs.replace(tuned_rows(REPORT)[0], before_ms=None, best_ms=None)
-    assert comment_tasks_table([row]).cells()[0][3] == "–"
+    assert comment.comment_tasks_table([row]).cells()[0][3] == "–"
 
 
 def test_tasks_of_which_the_same_is_told_are_one_row() -> None:
     row = msgspec.structs.replace(tuned_rows(REPORT)[0], side=None, stopped="shared")
     rows = [msgspec.structs.replace(row, name=f"conv{n}") for n in (0, 0, *range(1, 10))]
     other = msgspec.structs.replace(row, name="conv1", trials=row.trials + 1)
-    first, second = merge_alike([*rows[:3], other, *rows[3:]])
+    first, second = comment.merge_alike([*rows[:3], other, *rows[3:]])
     names = ", ".join(f"conv{n}" for n in range(8))
     assert first.label == f"{names} and 2 more (11 tasks)"
     assert second == other
@@ -91,9 +79,13 @@ def test_tasks_of_which_the_same_is_told_are_one_row() -> None:
 
 def test_energy_takes_the_place_of_shares() -> None:
     row = SpendingRow("search", None, 1.0, 0.5, 0.1)
-    assert "Share" in [column.title for column in narrowed(spending_table([row]), "Share").columns]
+    assert "Share" in [
+        column.title for column in comment.narrowed(spending_table([row]), "Share").columns
+    ]
     counted = msgspec.structs.replace(row, joules=5.0)
-    titles = [column.title for column in narrowed(spending_table([counted]), "Share").columns]
+    titles = [
+        column.title for column in comment.narrowed(spending_table([counted]), "Share").columns
+    ]
     assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]
 
 
@@ -108,7 +100,7 @@ STATUSES = st.sampled_from(["pass", "fail", "error", "new", "inconclusive", "wai
 @given(st.lists(STATUSES, max_size=40))
 def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
     findings = [found(number, status) for number, status in enumerate(statuses)]
-    shown = shown_findings(parts.verdict("pass", 0, *findings))
+    shown = comment.shown_findings(parts.verdict("pass", 0, *findings))
     assert len(shown.rows) + len(shown.rest) == len(findings)
     assert len(shown.rows) <= 20
     unsettled = sum(status != "pass" for status in statuses)
@@ -118,7 +110,7 @@ def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
 def test_of_many_that_passed_those_that_moved_are_shown() -> None:
     still = [found(number) for number in range(9)]
     faster = found(9, low=-9.0)
-    shown = shown_findings(parts.verdict("pass", 0, *still, faster))
+    shown = comment.shown_findings(parts.verdict("pass", 0, *still, faster))
     assert shown.rows == (faster,)
 
 
@@ -134,11 +126,11 @@ def test_the_rest_is_counted_with_its_plurals(unchanged: tuple[str, ...], said: 
     report = make_report("measured")
     changes = msgspec.structs.replace(report.changes, unchanged=unchanged)
     report = msgspec.structs.replace(report, changes=changes)
-    assert rest_counted(report, (found(0),)) == said
+    assert comment.rest_counted(report, (found(0),)) == said
 
 
 def test_what_did_not_pass_is_not_counted_as_passed() -> None:
     report = make_report("nothing-changed")
-    assert rest_counted(report, (found(0, "fail"), found(1))) == (
+    assert comment.rest_counted(report, (found(0, "fail"), found(1))) == (
         "1 more check passed. 1 more check did not pass."
     )

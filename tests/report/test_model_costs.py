@@ -14,24 +14,21 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.report.history import model_costs, together
-from tunegate_cache.format.records import (
-    ExactHit,
-    Lookup,
-    Miss,
-    TransferHit,
-    WorkloadKey,
-    WorkloadShape,
-)
+from tunegate_cache.format import records
 
-LOOK_UPS: tuple[Lookup, ...] = (ExactHit(()), TransferHit((), 1.0, ()), Miss("absent"))
+LOOK_UPS: tuple[records.Lookup, ...] = (
+    records.ExactHit(()),
+    records.TransferHit((), 1.0, ()),
+    records.Miss("absent"),
+)
 model_sets = st.sets(st.sampled_from("abc"), min_size=1)
 
 
-def task(number: int, models: Sequence[ModelPath], lookup: Lookup) -> ResolvedTask:
+def task(number: int, models: Sequence[ModelPath], lookup: records.Lookup) -> ResolvedTask:
     return ResolvedTask(
         TuningTask(
-            key=WorkloadKey(f"{number:064x}", "t" * 64),
-            shape=WorkloadShape("s", ()),
+            key=records.WorkloadKey(f"{number:064x}", "t" * 64),
+            shape=records.WorkloadShape("s", ()),
             target="cpu",
             operator="conv2d",
             dtype="float32",
@@ -89,14 +86,14 @@ def tuned(tasks: Sequence[ResolvedTask], seconds: Sequence[float], spent: Cost) 
     st.floats(0, 50),
 )
 def test_the_models_of_a_run_add_up_to_what_it_spent(
-    rows: list[tuple[set[str], Lookup, float]], seconds: float, usd: float
+    rows: list[tuple[set[str], records.Lookup, float]], seconds: float, usd: float
 ) -> None:
     tasks = [task(at, sorted(models), lookup) for at, (models, lookup, _) in enumerate(rows)]
     saved = Cost(seconds=90.0, usd=0.5)
     outcome = tuned(tasks, [took for *_, took in rows], Cost(seconds=seconds, usd=usd))
     costs = model_costs(planned(tasks, saved, 64), [outcome, outcome], None, {})
     total = together(list(costs.values()))
-    hits = sum(isinstance(lookup, ExactHit) for _, lookup, _ in rows)
+    hits = sum(isinstance(lookup, records.ExactHit) for _, lookup, _ in rows)
     assert total.tasks == pytest.approx(len(rows))
     assert total.hits == pytest.approx(hits)
     assert total.trials == pytest.approx(8 * len(rows))
@@ -108,7 +105,7 @@ def test_the_models_of_a_run_add_up_to_what_it_spent(
 
 
 def test_a_model_pays_half_of_what_it_shares_and_gains_all_of_it() -> None:
-    tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
+    tasks = [task(0, "ab", records.Miss("absent")), task(1, "b", records.Miss("absent"))]
     outcome = tuned(tasks, [10, 30], Cost(seconds=80.0, usd=8.0))
     shipped = [(("a", "cpu"), tasks[0].task.key)]
     shipped += [(("b", "cpu"), each.task.key) for each in tasks]
@@ -120,7 +117,7 @@ def test_a_model_pays_half_of_what_it_shares_and_gains_all_of_it() -> None:
 
 
 def test_what_ships_with_another_runtime_has_gained_nothing() -> None:
-    tasks = [task(0, "ab", Miss("absent")), task(1, "b", Miss("absent"))]
+    tasks = [task(0, "ab", records.Miss("absent")), task(1, "b", records.Miss("absent"))]
     outcome = tuned(tasks, [10, 30], Cost(seconds=80.0))
     costs = model_costs(planned(tasks), [outcome], None, {}, [(("b", "cpu"), tasks[0].task.key)])
     assert costs["a", "cpu"].gained_ms == 0

@@ -10,26 +10,11 @@ from hypothesis import strategies as st
 from tests.report.budgeted import make_error
 from tests.support import report_parts as parts
 from tests.support.reports import make_report
+from tunegate.artifacts import inputs
 from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
-from tunegate.artifacts.inputs import (
-    Columns,
-    Constant,
-    Drawn,
-    DrawnInput,
-    Files,
-    InputRule,
-    Integers,
-    Normal,
-    OneOf,
-)
 from tunegate.artifacts.verdicts import ISSUE_TO_WRITE, REASON_TO_WRITE, Report, Waiver, WaiverOffer
+from tunegate.report import sentences
 from tunegate.report.report_tables import values_in_words
-from tunegate.report.sentences import (
-    cache_words,
-    shipped,
-    shipped_in_short,
-    tuning_words,
-)
 from tunegate.report.waiver_text import waiver_text
 
 
@@ -81,12 +66,12 @@ from tunegate.report.waiver_text import waiver_text
 def test_what_tuning_did_is_one_sentence_and_the_rest_another(
     fields: dict[str, float], said: str
 ) -> None:
-    assert tuning_words(parts.summary(**fields)) == said
+    assert sentences.tuning_words(parts.summary(**fields)) == said
 
 
 def test_what_the_cache_had_is_told_in_the_counts_of_the_verdict() -> None:
     tuning = parts.summary(tasks=31, exact=16, transfer=13, unfinished=2, miss=2)
-    told = cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}))
+    told = sentences.cache_words(tuning, parts.cache(exact=7, misses={"absent": 2}))
     assert told == (
         "16 of 31 tasks were known before; of the other 15: 2 begun by an earlier run, "
         "11 with schedules of other shapes, 2 unknown."
@@ -104,7 +89,7 @@ def test_the_numbers_add_up_to_all_tasks(exact: int, unfinished: int, near: int,
     tuning = parts.summary(
         tasks=tasks, exact=exact, transfer=near + unfinished, unfinished=unfinished, miss=miss
     )
-    told = cache_words(tuning, parts.cache())
+    told = sentences.cache_words(tuning, parts.cache())
     words = told.replace("(", "").replace(":", "").split()
     counts = [int(word) for word in words if word.isdigit()]
     told_of_others = tasks - exact
@@ -118,21 +103,21 @@ def test_the_numbers_add_up_to_all_tasks(exact: int, unfinished: int, near: int,
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (Normal(), "standard normal"),
-        (Normal(123.675, 58.395), "normal, 123.7 ± 58.4"),
-        (Integers(0, 30521), "0 to 30521"),
-        (Constant(16000), "always 16000"),
-        (OneOf(tuple("abcdef")), "one of a, b, c, d and 2 more"),
-        (OneOf(("a",), words=8), "words of a"),
+        (inputs.Normal(), "standard normal"),
+        (inputs.Normal(123.675, 58.395), "normal, 123.7 ± 58.4"),
+        (inputs.Integers(0, 30521), "0 to 30521"),
+        (inputs.Constant(16000), "always 16000"),
+        (inputs.OneOf(tuple("abcdef")), "one of a, b, c, d and 2 more"),
+        (inputs.OneOf(("a",), words=8), "words of a"),
         (
-            Columns(1, (Integers(0, 2), Integers(0, 2), Normal())),
+            inputs.Columns(1, (inputs.Integers(0, 2), inputs.Integers(0, 2), inputs.Normal())),
             "column 0 to 1: 0 to 2; column 2: standard normal",
         ),
-        (Files(("x.npy", "z.npy")), "2 cases, one in each launch"),
+        (inputs.Files(("x.npy", "z.npy")), "2 cases, one in each launch"),
     ],
 )
-def test_values_are_told_in_a_few_words(values: Drawn, words: str) -> None:
-    assert values_in_words(DrawnInput("x", (1,), "int64", InputRule(values))) == words
+def test_values_are_told_in_a_few_words(values: inputs.Drawn, words: str) -> None:
+    assert values_in_words(inputs.DrawnInput("x", (1,), "int64", inputs.InputRule(values))) == words
 
 
 TITLES = {"tvm": "TVM", "onnxruntime": "ONNX Runtime", "third": "Third"}
@@ -201,7 +186,7 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
 def test_the_sentence_says_what_ships_and_what_it_saves(
     runtime: str, choice: RuntimeChoice, base: str, said: str
 ) -> None:
-    (sentence,) = shipped(report(runtime, choice, base), str)
+    (sentence,) = sentences.shipped(report(runtime, choice, base), str)
     assert "ships with" in sentence
     assert sentence.endswith(said)
 
@@ -209,7 +194,7 @@ def test_the_sentence_says_what_ships_and_what_it_saves(
 def test_in_short_it_counts_those_that_are_refused() -> None:
     off = RefusedCandidate(candidate="third", title="Third", reason="off", error=ERROR)
     choice = msgspec.structs.replace(BOTH, refused=(off, ODD, ODD))
-    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
     assert sentence.endswith(
         "than TVM when they were compared. 3 other candidates are refused, 1 of them by the budget "
         "of accuracy: the report has the reasons."
@@ -218,7 +203,7 @@ def test_in_short_it_counts_those_that_are_refused() -> None:
 
 def test_in_short_a_single_refusal_has_its_reason() -> None:
     choice = RuntimeChoice(refused=(ODD,))
-    (sentence,) = shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
+    (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
     assert sentence.endswith("ONNX Runtime (TVM: operator Odd is not supported).")
 
 
@@ -231,7 +216,7 @@ def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
     tasks = (msgspec.structs.replace(first, source="prior", ms=None), *others)
     head = msgspec.structs.replace(built.head, tasks=tasks)
     run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(built, head=head),))
-    (sentence,) = shipped(msgspec.structs.replace(made, run=run), str)
+    (sentence,) = sentences.shipped(msgspec.structs.replace(made, run=run), str)
     assert sentence.endswith(
         "ships with TVM; 1 of 10 kernels runs a schedule that the prior picked, unmeasured alone."
     )

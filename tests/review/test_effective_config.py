@@ -5,17 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunegate import config
 from tunegate.artifacts.changes import PolicyChange
-from tunegate.config import (
-    BudgetConfig,
-    CacheConfig,
-    Config,
-    GateConfig,
-    ModelConfig,
-    ObjectiveConfig,
-    OperatorLibraryConfig,
-    TargetConfig,
-)
 from tunegate.review.effective_config import Effective, effective, in_report_order
 from tunegate.review.model_settings import entry_for, needs_of, shapes_for, targets_for
 from tunegate.review.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET, Rules
@@ -29,16 +20,18 @@ def optional(values: st.SearchStrategy[float]) -> st.SearchStrategy[float | None
 
 
 percents = st.sampled_from([0.5, 3.0, 60.0])
-objectives = st.builds(ObjectiveConfig, ms=percents, percentile=st.sampled_from([50.0, 99.0]))
+objectives = st.builds(
+    config.ObjectiveConfig, ms=percents, percentile=st.sampled_from([50.0, 99.0])
+)
 targets = st.builds(
-    TargetConfig,
+    config.TargetConfig,
     name=st.sampled_from(["cpu", "gpu", "old"]),
     threads=st.integers(0, 2),
     usd_per_hour=optional(percents),
     expect_gpu=st.sampled_from([None, "L4"]),
 )
 gates = st.builds(
-    GateConfig,
+    config.GateConfig,
     margin_percent=percents,
     waiver_trailers=st.booleans(),
     seconds=percents,
@@ -55,14 +48,14 @@ gates = st.builds(
     release_margin_percent=percents,
 )
 budgets = st.builds(
-    BudgetConfig,
+    config.BudgetConfig,
     minutes=optional(percents),
     trials=st.none() | st.integers(0, 9),
     usd=optional(percents),
     usd_per_hour=optional(percents),
 )
 caches = st.builds(
-    CacheConfig,
+    config.CacheConfig,
     url=st.sampled_from(["ours", "theirs"]),
     zone=st.sampled_from(["main", "pr/theirs"]),
     mode=st.sampled_from(["off", "ro", "rw"]),
@@ -70,21 +63,21 @@ caches = st.builds(
 )
 
 
-LIBRARIES = tuple(OperatorLibraryConfig(library=name, sha256=name * 64) for name in "ab")
+LIBRARIES = tuple(config.OperatorLibraryConfig(library=name, sha256=name * 64) for name in "ab")
 
 
 @st.composite
-def configs(draw: st.DrawFn) -> Config:
+def configs(draw: st.DrawFn) -> config.Config:
     found = draw(st.lists(targets, min_size=1, max_size=3, unique_by=lambda target: target.name))
     named = st.lists(st.sampled_from([target.name for target in found]), unique=True, max_size=2)
     entries = st.builds(
-        ModelConfig,
+        config.ModelConfig,
         path=st.sampled_from(["a/*.onnx", "**/x.onnx", "**", "b/x.onnx"]),
         inputs=st.sampled_from([{}, {"x": (1, 512)}, {"x": (1, 2)}]),
         targets=named.map(tuple),
         objective=st.none() | objectives,
     )
-    return Config(
+    return config.Config(
         models=tuple(draw(st.lists(entries, min_size=1, max_size=3))),
         targets=tuple(found),
         cache=draw(caches),
@@ -95,7 +88,7 @@ def configs(draw: st.DrawFn) -> Config:
     )
 
 
-def judging(base: Config, head: Config) -> Effective:
+def judging(base: config.Config, head: config.Config) -> Effective:
     return effective(base, head, {path: path for path in PATHS}, lambda _: None)
 
 
@@ -107,7 +100,9 @@ def is_loosened(judged: object, base: object, rules: Rules) -> bool:
 
 
 @given(configs(), configs())
-def test_a_head_tightens_the_rules_of_its_base_and_loosens_none(base: Config, head: Config) -> None:
+def test_a_head_tightens_the_rules_of_its_base_and_loosens_none(
+    base: config.Config, head: config.Config
+) -> None:
     """All that is promised of any two configurations; to draw them takes most of the time."""
     judged, changes = judging(base, head)
     no_rule_of_the_base_is_loosened(base, judged)
@@ -122,7 +117,7 @@ def test_a_head_tightens_the_rules_of_its_base_and_loosens_none(base: Config, he
     assert judging(head, head) == Effective(head, ())
 
 
-def no_rule_of_the_base_is_loosened(base: Config, judged: Config) -> None:
+def no_rule_of_the_base_is_loosened(base: config.Config, judged: config.Config) -> None:
     assert not is_loosened(judged.gate, base.gate, GATE)
     assert (judged.cache, judged.executor) == (base.cache, base.executor)
     assert judged.budget == base.budget
@@ -139,7 +134,7 @@ def no_rule_of_the_base_is_loosened(base: Config, judged: Config) -> None:
             assert not is_loosened(new.objective, old.objective, OBJECTIVE)
 
 
-def what_has_no_order_is_the_base_s(base: Config, judged: Config) -> None:
+def what_has_no_order_is_the_base_s(base: config.Config, judged: config.Config) -> None:
     for name, rules in SECTIONS:
         ours, theirs = getattr(base, name), getattr(judged, name)
         for field in ours.__struct_fields__:
@@ -152,7 +147,7 @@ def what_has_no_order_is_the_base_s(base: Config, judged: Config) -> None:
         assert kept == msgspec.structs.replace(target, **filled)
 
 
-def what_the_head_tightens_counts_at_once(head: Config, judged: Config) -> None:
+def what_the_head_tightens_counts_at_once(head: config.Config, judged: config.Config) -> None:
     assert not is_loosened(judged.gate, head.gate, GATE)
     assert {target.name for target in head.targets} <= {target.name for target in judged.targets}
     for path in PATHS:
@@ -164,7 +159,7 @@ def what_the_head_tightens_counts_at_once(head: Config, judged: Config) -> None:
 
 
 def every_difference_that_has_no_effect_is_told(
-    base: Config, head: Config, judged: Config, changes: Sequence[PolicyChange]
+    base: config.Config, head: config.Config, judged: config.Config, changes: Sequence[PolicyChange]
 ) -> None:
     if not any(change.weakens for change in changes):
         sections = (judged.gate, judged.budget, judged.cache, judged.executor)
@@ -180,11 +175,13 @@ def every_difference_that_has_no_effect_is_told(
 
 
 def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
-    base = Config(models=(ModelConfig(path="**", objective=ObjectiveConfig(ms=1)),))
-    head = Config(
-        models=(ModelConfig(path="**"),),
-        targets=(TargetConfig(name="cpu"), TargetConfig(name="new")),
-        gate=GateConfig(margin_percent=9),
+    base = config.Config(
+        models=(config.ModelConfig(path="**", objective=config.ObjectiveConfig(ms=1)),)
+    )
+    head = config.Config(
+        models=(config.ModelConfig(path="**"),),
+        targets=(config.TargetConfig(name="cpu"), config.TargetConfig(name="new")),
+        gate=config.GateConfig(margin_percent=9),
     )
     told = [change.key for change in in_report_order(reversed(judging(base, head).changes))]
     assert told == ["gate.margin-percent", "models[].objective", "targets[].name"]
@@ -196,8 +193,9 @@ def test_the_gate_s_own_keys_come_first_of_what_weakens_it() -> None:
 def test_rarer_launches_may_be_looked_for_and_never_fewer(
     base: float, head: float, counts: float
 ) -> None:
-    models = (ModelConfig(path="**"),)
+    models = (config.ModelConfig(path="**"),)
     before, after = (
-        Config(models=models, gate=GateConfig(rare_launches=share)) for share in (base, head)
+        config.Config(models=models, gate=config.GateConfig(rare_launches=share))
+        for share in (base, head)
     )
     assert judging(before, after).config.gate.rare_launches == counts

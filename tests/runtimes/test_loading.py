@@ -1,6 +1,5 @@
 """What a measuring process runs, and what it does not need for that."""
 
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.programs import run_program
 from tunegate.artifacts.inputs import Files, InputRule, Integers
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
@@ -113,12 +113,7 @@ def test_a_launch_under_onnxruntime_starts_without_what_is_slow_to_import(tmp_pa
         "from tunegate.runtimes.loading import bound_inference;"
         "bound_inference(Path(sys.argv[1]), 1)(); print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(identity(tmp_path))],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program([sys.executable, "-c", program, str(identity(tmp_path))], check=True)
     slow = {"onnx", "scipy", "tvm", "tvm_ffi", "boto3", "git", "importlib.metadata"}
     assert not slow & set(done.stdout.split())
 

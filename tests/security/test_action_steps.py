@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.programs import run_program
 from tunegate_environment.children import run_child
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def test_the_steps_forget_such_places_before_they_start_anything(tmp_path: Path)
     python.chmod(0o755)
     for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]:
         (tmp_path / "step.sh").write_text(step["run"])
-        done = subprocess.run(
+        done = run_program(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(tmp_path / "step.sh")],
             env={
                 "PATH": ":bin:/usr/bin:/bin:",
@@ -50,8 +51,5 @@ def test_the_steps_forget_such_places_before_they_start_anything(tmp_path: Path)
                 "TUNEGATE_PYTHON": str(python),
                 "GITHUB_ACTION_PATH": str(ROOT),
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.stdout == "/usr/bin:/bin /usr/local/lib\n"

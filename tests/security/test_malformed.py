@@ -2,7 +2,6 @@
 has no compiler near."""
 
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from tests.security.malformed_corpus import CORPUS, GOOD, SMUGGLED
 from tests.security.malformed_objects import BODIES, NAMES, ODD_LINES, squeezed
+from tests.support.programs import run_program
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
@@ -138,9 +138,7 @@ from tunegate_cache.format import record_codec as wire
 assert all(isinstance(wire.decode_records(case.line), wire.RefusedLine) for case in CORPUS.values())
 print(len(CORPUS))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True
-    )
+    done = run_program([sys.executable, "-c", script])
     assert (done.returncode, done.stdout) == (0, f"{len(CORPUS)}\n"), done.stderr
 
 
@@ -150,12 +148,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_twenty_thousand_mutants_are_taken_or_refused_and_none_does_harm() -> None:
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-m", "benchmarks.cache.fuzz_cache", "--cases", "20000", "--seed", "1"],
-        check=False,
         cwd=ROOT,
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 0, done.stderr
     rows = re.findall(r"^\| (\w+) \| [\d,]+ \| ([\d,]+) \| ([\d,]+) \|", done.stdout, re.MULTILINE)

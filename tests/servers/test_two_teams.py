@@ -3,13 +3,13 @@
 import os
 import re
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.house.sources import ROOT
+from tests.support.programs import run_program
 from tests.support.servers.cache_soak import soak
 
 
@@ -18,7 +18,7 @@ from tests.support.servers.cache_soak import soak
 def test_the_second_team_finds_all_its_tasks_in_what_the_first_has_learned() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    done = subprocess.run(
+    done = run_program(
         [str(ROOT / "examples" / "two_teams.sh")],
         cwd=ROOT,
         env={
@@ -27,9 +27,6 @@ def test_the_second_team_finds_all_its_tasks_in_what_the_first_has_learned() -> 
             "PORT": port,
             "MINUTES": "0.5",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     exact, transferred, tasks = map(

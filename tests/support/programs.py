@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -40,17 +40,25 @@ def npm_ci(sources: Iterable[Path], directory: Path) -> Path:
     require("npm")
     for source in sources:
         shutil.copy(source, directory)
-    done = subprocess.run(
+    done = run_program(
         ["npm", "ci", "--no-audit", "--no-fund", "--silent"],
         cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
         env={**os.environ, "HOME": str(directory)},
     )
     if done.returncode:
         pytest.skip(f"npm ci does not work here: {done.stderr.strip()[-200:]}")
     return directory
+
+
+def run_program(
+    line: Sequence[str | Path],
+    *,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    check: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """The ended program, with its exit code and all that it wrote, as text."""
+    return subprocess.run(line, cwd=cwd, env=env, check=check, capture_output=True, text=True)
 
 
 def shell_program(path: Path, script: str) -> Path:

@@ -6,15 +6,7 @@ from typing import get_args
 import msgspec
 from hypothesis import strategies as st
 
-from tunegate_cache.format.records import (
-    DeviceFingerprint,
-    Provenance,
-    RecordStatus,
-    Toolchain,
-    TuningRecord,
-    WorkloadKey,
-    WorkloadShape,
-)
+from tunegate_cache.format import records
 
 
 def hexdigest(text: str) -> str:
@@ -24,24 +16,24 @@ def hexdigest(text: str) -> str:
 TARGET = hexdigest("target")
 
 
-def make_key(workload: str = "w", target: str = TARGET) -> WorkloadKey:
-    return WorkloadKey(hexdigest(workload), target)
+def make_key(workload: str = "w", target: str = TARGET) -> records.WorkloadKey:
+    return records.WorkloadKey(hexdigest(workload), target)
 
 
-def make_shape(skeleton: str = "s", extents: tuple[int, ...] = (64, 64)) -> WorkloadShape:
-    return WorkloadShape(hexdigest(skeleton), extents)
+def make_shape(skeleton: str = "s", extents: tuple[int, ...] = (64, 64)) -> records.WorkloadShape:
+    return records.WorkloadShape(hexdigest(skeleton), extents)
 
 
-def make_record(workload: str = "w", **changes: object) -> TuningRecord:
-    record = TuningRecord(
+def make_record(workload: str = "w", **changes: object) -> records.TuningRecord:
+    record = records.TuningRecord(
         key=make_key(workload),
         shape=make_shape(),
         template=hexdigest("template"),
         decisions=((3, (4, 16)), (5, (2,))),
         run_nanoseconds=(1_000_000, 1_010_000, 990_000),
         status="ok",
-        device=DeviceFingerprint(name="cpu", kind="cpu", units=2, memory_bytes=8),
-        toolchain=Toolchain(tvm="0.27", ffi="0.1"),
+        device=records.DeviceFingerprint(name="cpu", kind="cpu", units=2, memory_bytes=8),
+        toolchain=records.Toolchain(tvm="0.27", ffi="0.1"),
         measured_at=1_795_000_000,
     )
     return msgspec.structs.replace(record, **changes)
@@ -66,10 +58,10 @@ RECORDS = st.builds(
     run_nanoseconds=TIMES,
     measured_at=st.integers(0, 2**40),
     shape=st.builds(
-        WorkloadShape, DIGESTS, st.lists(st.integers(1, 2**53), max_size=16).map(tuple)
+        records.WorkloadShape, DIGESTS, st.lists(st.integers(1, 2**53), max_size=16).map(tuple)
     ),
     device=st.builds(
-        DeviceFingerprint,
+        records.DeviceFingerprint,
         name=WORDS,
         kind=st.sampled_from(["cpu", "cuda"]),
         units=st.integers(0, 2**53),
@@ -78,9 +70,9 @@ RECORDS = st.builds(
         uuid=WORDS,
         clocks=st.sampled_from(["locked", "floating", "unknown"]),
     ),
-    toolchain=st.builds(Toolchain, tvm=WORDS, ffi=WORDS, cuda=WORDS, schedules=WORDS),
-    source=st.builds(Provenance, repository=WORDS, ref=WORDS, commit=WORDS, run=WORDS),
+    toolchain=st.builds(records.Toolchain, tvm=WORDS, ffi=WORDS, cuda=WORDS, schedules=WORDS),
+    source=st.builds(records.Provenance, repository=WORDS, ref=WORDS, commit=WORDS, run=WORDS),
 ) | st.builds(
     lambda status: make_record(status=status, run_nanoseconds=()),
-    st.sampled_from([status for status in get_args(RecordStatus) if status != "ok"]),
+    st.sampled_from([status for status in get_args(records.RecordStatus) if status != "ok"]),
 )

@@ -14,27 +14,16 @@ from tunegate.artifacts.tasks import (
     TaskUse,
     TuningTask,
 )
-from tunegate_cache.format.records import (
-    CONFIRMED_REPEATS,
-    DeviceFingerprint,
-    ExactHit,
-    Lookup,
-    Miss,
-    Toolchain,
-    TransferHit,
-    TuningRecord,
-    WorkloadKey,
-    WorkloadShape,
-)
+from tunegate_cache.format import records
 
-DEVICE = DeviceFingerprint(name="a machine", kind="cpu", units=2, memory_bytes=8 << 30)
+DEVICE = records.DeviceFingerprint(name="a machine", kind="cpu", units=2, memory_bytes=8 << 30)
 CHANGES = ChangeSet(revisions=Revisions(base="b" * 40, head="a" * 40), models=())
-SHAPE = WorkloadShape("5" * 64, (1, 64, 56, 56))
+SHAPE = records.WorkloadShape("5" * 64, (1, 64, 56, 56))
 
 
-def key_of(name: str, target: str = "cpu") -> WorkloadKey:
+def key_of(name: str, target: str = "cpu") -> records.WorkloadKey:
     digests = (hashlib.sha256(text.encode()).hexdigest() for text in (name, target))
-    return WorkloadKey(*digests)
+    return records.WorkloadKey(*digests)
 
 
 def make_task(
@@ -67,9 +56,9 @@ def make_record(
     milliseconds: float = 1.0,
     target: str = "cpu",
     at: int = 1,
-    times: int = CONFIRMED_REPEATS,
-) -> TuningRecord:
-    return TuningRecord(
+    times: int = records.CONFIRMED_REPEATS,
+) -> records.TuningRecord:
+    return records.TuningRecord(
         key=key_of(name, target),
         shape=SHAPE,
         template="7" * 64,
@@ -77,21 +66,25 @@ def make_record(
         run_nanoseconds=(round(milliseconds * 1e6),) * times,
         status="ok",
         device=DEVICE,
-        toolchain=Toolchain(tvm="0.27.0", ffi="0.1.14"),
+        toolchain=records.Toolchain(tvm="0.27.0", ffi="0.1.14"),
         measured_at=at,
     )
 
 
-def exact(name: str = "conv2d", *, milliseconds: float = 1.0, target: str = "cpu") -> ExactHit:
-    return ExactHit((make_record(name, milliseconds=milliseconds, target=target),))
+def exact(
+    name: str = "conv2d", *, milliseconds: float = 1.0, target: str = "cpu"
+) -> records.ExactHit:
+    return records.ExactHit((make_record(name, milliseconds=milliseconds, target=target),))
 
 
-def transfer(distance: float = 1.0) -> TransferHit:
-    return TransferHit((key_of("source"),), distance, (make_record("source"),))
+def transfer(distance: float = 1.0) -> records.TransferHit:
+    return records.TransferHit((key_of("source"),), distance, (make_record("source"),))
 
 
-def make_planned(task: TuningTask, lookup: Lookup | None = None, *, trials: int = 8) -> PlannedTask:
-    resolved = ResolvedTask(task, lookup or Miss("absent"))
+def make_planned(
+    task: TuningTask, lookup: records.Lookup | None = None, *, trials: int = 8
+) -> PlannedTask:
+    resolved = ResolvedTask(task, lookup or records.Miss("absent"))
     return PlannedTask(resolved=resolved, trials=trials, gain_ms=1.0)
 
 
@@ -116,8 +109,8 @@ def make_task_set(tasks: Sequence[TuningTask]) -> TaskSet:
 
 
 def make_resolution(
-    tasks: Sequence[TuningTask], lookups: Sequence[Lookup] | None = None
+    tasks: Sequence[TuningTask], lookups: Sequence[records.Lookup] | None = None
 ) -> Resolution:
-    found = lookups or [Miss("absent")] * len(tasks)
+    found = lookups or [records.Miss("absent")] * len(tasks)
     resolved = tuple(ResolvedTask(task, hit) for task, hit in zip(tasks, found, strict=True))
     return Resolution(tasks=resolved, cache=CacheUse(location="memory", zone="main", mode="rw"))

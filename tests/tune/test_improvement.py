@@ -13,17 +13,10 @@ from tests.support.tuning_tasks import key_of, make_outcome, make_record, make_t
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TaskUse, TuningTask
-from tunegate.tune import headroom, improvement
+from tunegate.tune import headroom, improvement, task_history
 from tunegate.tune.expected_time import is_shared, paying_sides
 from tunegate.tune.next_task import Work, roofline_gaps
 from tunegate.tune.revalidation import Challenge, challenges, results_of
-from tunegate.tune.task_history import (
-    MAX_FINALISTS,
-    MIN_FINALISTS,
-    TIE_RATIO,
-    finalist_count,
-    tie_count,
-)
 from tunegate_cache.format.records import DeviceFingerprint, ExactHit, Miss, TuningRecord
 
 
@@ -192,23 +185,27 @@ trials = st.integers(0, 5000)
 def test_it_is_two_at_least_and_eight_at_most_where_there_are_so_many(
     found: list[float], count: int
 ) -> None:
-    number = finalist_count(found, count)
-    assert min(MIN_FINALISTS, len(found)) <= number <= min(MAX_FINALISTS, len(found))
+    number = task_history.finalist_count(found, count)
+    assert (
+        min(task_history.MIN_FINALISTS, len(found))
+        <= number
+        <= min(task_history.MAX_FINALISTS, len(found))
+    )
 
 
 @given(times, trials)
 def test_what_is_far_behind_is_not_measured_again_beyond_the_first_two(
     found: list[float], count: int
 ) -> None:
-    chosen = found[MIN_FINALISTS : finalist_count(found, count)]
-    assert all(each <= TIE_RATIO * found[0] for each in chosen)
+    chosen = found[task_history.MIN_FINALISTS : task_history.finalist_count(found, count)]
+    assert all(each <= task_history.TIE_RATIO * found[0] for each in chosen)
 
 
 def test_only_what_is_not_told_apart_is_measured_once_more() -> None:
-    assert tie_count([1.0, 1.05, 1.09, 1.2]) == 3
-    assert tie_count([1.0, 1.2]) == 0
-    assert tie_count([1.0]) == 0
-    assert tie_count([]) == 0
+    assert task_history.tie_count([1.0, 1.05, 1.09, 1.2]) == 3
+    assert task_history.tie_count([1.0, 1.2]) == 0
+    assert task_history.tie_count([1.0]) == 0
+    assert task_history.tie_count([]) == 0
 
 
 def tuned(trials: int, before_ms: float = 4.0, best_ms: float = 1.0) -> TaskOutcome:

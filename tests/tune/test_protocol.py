@@ -11,14 +11,9 @@ from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.config import TargetConfig
 from tunegate.system.machine.device_lock import Claim
-from tunegate.tune import protocol
+from tunegate.tune import compiler_protocol, protocol
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_requests import CandidateMeasurements, ResultEffect
-from tunegate.tune.compiler_protocol import (
-    BuildModel,
-    RunningKernel,
-    running_kernel,
-)
 from tunegate.tune.parallel_measurement import Parallelism, checked, correction, error, outliers
 from tunegate.tune.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
@@ -86,8 +81,10 @@ def test_settings_are_what_differs_from_the_usual_build(
     assert build_request(tmp_path, precision, launch=launch).settings == settings
 
 
-def build_request(directory: Path, precision: str, *, launch: str = "") -> BuildModel:
-    return BuildModel(
+def build_request(
+    directory: Path, precision: str, *, launch: str = ""
+) -> compiler_protocol.BuildModel:
+    return compiler_protocol.BuildModel(
         model=protocol.ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
         target=TargetConfig(name="cpu", threads=1),
         records={},
@@ -142,13 +139,13 @@ def test_a_small_error_corrects_the_others_and_a_large_one_does_not() -> None:
 
 
 def test_the_kernel_that_a_child_died_of_is_found_in_its_directory(tmp_path: Path) -> None:
-    assert running_kernel(tmp_path) == ""
-    running = RunningKernel(tmp_path)
-    assert running_kernel(tmp_path) == ""
+    assert compiler_protocol.running_kernel(tmp_path) == ""
+    running = compiler_protocol.RunningKernel(tmp_path)
+    assert compiler_protocol.running_kernel(tmp_path) == ""
     running.note("a" * 64)
-    assert running_kernel(tmp_path) == "a" * 64
+    assert compiler_protocol.running_kernel(tmp_path) == "a" * 64
     running.note("")
-    assert running_kernel(tmp_path) == ""
+    assert compiler_protocol.running_kernel(tmp_path) == ""
     running.close()
 
 

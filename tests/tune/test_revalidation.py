@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import tuning_tasks
 from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
-from tests.support.tuning_tasks import (
-    DEVICE,
-    exact,
-    key_of,
-    make_outcome,
-    make_record,
-    make_task,
-    transfer,
-)
 from tunegate.artifacts.builds import ErrorEstimate, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.inputs import ShapedModel
@@ -55,7 +47,9 @@ class Rechecking:
             task, lookup = planned.resolved.task, planned.resolved.lookup
             records = lookup.records  # type: ignore[union-attr]  # what stands is a start
             yield msgspec.structs.replace(
-                make_outcome(records=records, before_ms=10.0), key=task.key, target=task.target
+                tuning_tasks.make_outcome(records=records, before_ms=10.0),
+                key=task.key,
+                target=task.target,
             )
 
 
@@ -72,10 +66,12 @@ class Lines:
 
 
 def standing(name: str, target: str) -> Challenge:
-    theirs = make_record(name, milliseconds=1.0, target=target)
+    theirs = tuning_tasks.make_record(name, milliseconds=1.0, target=target)
     theirs = msgspec.structs.replace(theirs, decisions=((3, (1, 1)),))
-    ours = make_record(name, milliseconds=2.0, target=target)
-    return Challenge(task=make_task(name, target=target), challengers=(theirs,), incumbent=ours)
+    ours = tuning_tasks.make_record(name, milliseconds=2.0, target=target)
+    return Challenge(
+        task=tuning_tasks.make_task(name, target=target), challengers=(theirs,), incumbent=ours
+    )
 
 
 def test_every_target_is_measured_once_and_every_candidacy_is_decided_in_its_order() -> None:
@@ -99,30 +95,32 @@ def outcome_of(*tasks: TaskOutcome) -> TuningOutcome:
         target="cpu",
         tasks=tasks,
         spent=Cost(seconds=1.0),
-        device=DEVICE,
+        device=tuning_tasks.DEVICE,
         stopped="seconds",
     )
 
 
 RESOLVED = (
-    ResolvedTask(make_task("known"), exact("known")),
-    ResolvedTask(make_task("tuned"), Miss("absent")),
-    ResolvedTask(make_task("begun"), transfer()),
-    ResolvedTask(make_task("small"), Miss("absent")),
-    ResolvedTask(make_task("left"), Miss("absent")),
+    ResolvedTask(tuning_tasks.make_task("known"), tuning_tasks.exact("known")),
+    ResolvedTask(tuning_tasks.make_task("tuned"), Miss("absent")),
+    ResolvedTask(tuning_tasks.make_task("begun"), tuning_tasks.transfer()),
+    ResolvedTask(tuning_tasks.make_task("small"), Miss("absent")),
+    ResolvedTask(tuning_tasks.make_task("left"), Miss("absent")),
 )
-DEFAULT = msgspec.structs.replace(make_record("small", times=3), template="", decisions=())
+DEFAULT = msgspec.structs.replace(
+    tuning_tasks.make_record("small", times=3), template="", decisions=()
+)
 OUTCOME = outcome_of(
-    make_outcome("tuned", records=(make_record("tuned"),)),
-    make_outcome("begun", records=(make_record("begun", times=3),)),
-    make_outcome("small", records=(DEFAULT,), trials=0),
-    make_outcome("left", records=transfer().records),
+    tuning_tasks.make_outcome("tuned", records=(tuning_tasks.make_record("tuned"),)),
+    tuning_tasks.make_outcome("begun", records=(tuning_tasks.make_record("begun", times=3),)),
+    tuning_tasks.make_outcome("small", records=(DEFAULT,), trials=0),
+    tuning_tasks.make_outcome("left", records=tuning_tasks.transfer().records),
 )
 
 
 def test_what_is_confirmed_or_has_only_a_default_schedule_is_known() -> None:
     known = known_after(RESOLVED, [OUTCOME])
-    assert known == {key_of(name) for name in ("known", "tuned", "small")}
+    assert known == {tuning_tasks.key_of(name) for name in ("known", "tuned", "small")}
 
 
 def test_every_model_counts_its_own_tasks() -> None:

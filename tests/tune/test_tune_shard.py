@@ -20,17 +20,9 @@ from tests.support.tuning_tasks import (
     make_task,
     transfer,
 )
+from tunegate.artifacts import plans
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import (
-    Budget,
-    Cost,
-    ExpectedStep,
-    PlannedTask,
-    Shard,
-    StepKind,
-    TuningPlan,
-)
 from tunegate.artifacts.tasks import Skipped, TaskUse
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.models.export_models import ModelFiles
@@ -52,7 +44,9 @@ class ScriptedTuner:
         self.is_closed = False
         self.notes = ("the clocks float",)
 
-    def tune(self, shard: Shard, models: ModelFiles, publish: Publish) -> Iterator[TaskOutcome]:
+    def tune(
+        self, shard: plans.Shard, models: ModelFiles, publish: Publish
+    ) -> Iterator[TaskOutcome]:
         try:
             for number, step in enumerate(self._steps):
                 self._clock.now += 10
@@ -63,7 +57,7 @@ class ScriptedTuner:
         finally:
             self.is_closed = True
 
-    def recheck(self, shard: Shard, models: ModelFiles) -> Iterator[TaskOutcome]:
+    def recheck(self, shard: plans.Shard, models: ModelFiles) -> Iterator[TaskOutcome]:
         """Tuning never asks for it."""
         raise NotImplementedError
 
@@ -73,8 +67,8 @@ class Lines:
         self.updates: list[str] = []
         self._raises_at = raises_at
 
-    def expect(self, steps: Sequence[ExpectedStep]) -> None: ...
-    def step(self, text: str, kind: StepKind | None = None) -> None: ...
+    def expect(self, steps: Sequence[plans.ExpectedStep]) -> None: ...
+    def step(self, text: str, kind: plans.StepKind | None = None) -> None: ...
     def warn(self, text: str) -> None: ...
     def update(self, text: str, seconds_left: float | None = None) -> None:
         self.updates.append(text)
@@ -84,17 +78,17 @@ class Lines:
 
 def tuned(
     *steps: Step,
-    planned: Sequence[PlannedTask] = (),
+    planned: Sequence[plans.PlannedTask] = (),
     shelf: Shelf | None = None,
     lines: Lines | None = None,
-    budget: Budget | None = None,
+    budget: plans.Budget | None = None,
 ) -> tuple[TuningOutcome, ScriptedTuner]:
-    shard = Shard(
+    shard = plans.Shard(
         index=3,
         target="cpu",
         labels=(),
         tasks=tuple(planned) or (make_planned(make_task("a")), make_planned(make_task("b"))),
-        budget=budget or Budget(seconds=600, trials=None, usd_per_hour=3.6),
+        budget=budget or plans.Budget(seconds=600, trials=None, usd_per_hour=3.6),
         predicted_seconds=60,
     )
     clock = HandClock(1000.0)
@@ -167,10 +161,10 @@ def test_records_that_are_still_on_their_way_at_the_end_are_told() -> None:
 
 def test_a_run_at_its_limit_says_which() -> None:
     steps = make_outcome("a", stopped="budget"), make_outcome("b", stopped="budget")
-    money = Budget(seconds=10.0, trials=None, usd=0.01, usd_per_hour=3.6)
+    money = plans.Budget(seconds=10.0, trials=None, usd=0.01, usd_per_hour=3.6)
     assert tuned(*steps, budget=money)[0].stopped == "usd"
-    assert tuned(*steps, budget=Budget(seconds=15, trials=None))[0].stopped == "seconds"
-    assert tuned(*steps, budget=Budget(seconds=None, trials=16))[0].stopped == "trials"
+    assert tuned(*steps, budget=plans.Budget(seconds=15, trials=None))[0].stopped == "seconds"
+    assert tuned(*steps, budget=plans.Budget(seconds=None, trials=16))[0].stopped == "trials"
 
 
 @pytest.mark.parametrize(("trials", "told"), [(0, True), (3, False)])
@@ -180,7 +174,7 @@ def test_a_machine_that_was_too_busy_for_a_trial_is_told(
     busy = {"load average": "13.70 8.00 4.00", "cores": "2"}
     monkeypatch.setattr(StillMachine, "environment", lambda _: busy)
     steps = [make_outcome(name, trials=trials, stopped="budget") for name in "ab"]
-    found, _ = tuned(*steps, budget=Budget(seconds=15, trials=None))
+    found, _ = tuned(*steps, budget=plans.Budget(seconds=15, trials=None))
     said = "no trial fitted into the time: the load was 13.7 on 2 cores. Tune on a quieter runner"
     assert (said in found.notes) is told
 
@@ -250,11 +244,16 @@ TASKS = (
     make_outcome("small", trials=0, records=(make_record("small"),)),
 )
 OUTCOME = TuningOutcome(
-    shard=0, target="cpu", tasks=TASKS, spent=Cost(seconds=1.0), device=DEVICE, stopped="seconds"
+    shard=0,
+    target="cpu",
+    tasks=TASKS,
+    spent=plans.Cost(seconds=1.0),
+    device=DEVICE,
+    stopped="seconds",
 )
 
 
-def planned() -> TuningPlan:
+def planned() -> plans.TuningPlan:
     made = plan_of(
         [make_task(name) for name in NAMES],
         [LOOKUPS.get(name, Miss("absent")) for name in NAMES],

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.support.compacted_place import Place
 from tests.support.tuning_records import make_key
 from tests.support.tuning_tasks import DEVICE
+from tunegate_cache.format import task_list
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.model_election import (
     LASTS_SECONDS,
@@ -31,13 +32,6 @@ from tunegate_cache.format.records import (
     TuningRecord,
     WorkloadKey,
     WorkloadShape,
-)
-from tunegate_cache.format.task_list import (
-    MOST_PIECES,
-    ListedTask,
-    TaskList,
-    list_of,
-    list_records,
 )
 
 KEY = WorkloadKey("1" * 64, "2" * 64)
@@ -216,7 +210,7 @@ _DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 _NUMBERS = st.integers(0, 2**53 - 1)
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=40)
 _TASKS = st.builds(
-    ListedTask,
+    task_list.ListedTask,
     workload=_DIGESTS,
     shape=st.builds(
         WorkloadShape, _DIGESTS, st.lists(st.integers(1, 2**53 - 1), max_size=40).map(tuple)
@@ -230,8 +224,8 @@ _TASKS = st.builds(
 )
 
 
-def task(number: int, extents: int = 3) -> ListedTask:
-    return ListedTask(
+def task(number: int, extents: int = 3) -> task_list.ListedTask:
+    return task_list.ListedTask(
         workload=f"{number:064x}",
         shape=WorkloadShape("b" * 64, (7,) * extents),
         operator="conv2d_add",
@@ -243,13 +237,13 @@ def task(number: int, extents: int = 3) -> ListedTask:
     )
 
 
-def listed(count: int = 2, *, at: int = NOW, extents: int = 3) -> TaskList:
+def listed(count: int = 2, *, at: int = NOW, extents: int = 3) -> task_list.TaskList:
     tasks = tuple(task(number, extents) for number in range(count))
-    return TaskList(key=TASK_LIST_KEY, target="c" * 64, tasks=tasks, listed_at=at)
+    return task_list.TaskList(key=TASK_LIST_KEY, target="c" * 64, tasks=tasks, listed_at=at)
 
 
-def task_list_records_of(tasks: TaskList) -> tuple[TuningRecord, ...]:
-    return list_records(tasks, device=DEVICE, toolchain=TVM, source=Provenance())
+def task_list_records_of(tasks: task_list.TaskList) -> tuple[TuningRecord, ...]:
+    return task_list.list_records(tasks, device=DEVICE, toolchain=TVM, source=Provenance())
 
 
 def task_list_read(
@@ -258,13 +252,15 @@ def task_list_read(
     device: DeviceFingerprint = DEVICE,
     toolchain: Toolchain = TVM,
     now: int = NOW,
-) -> TaskList | None:
-    return list_of(key, records, device=device, toolchain=toolchain, now=now)
+) -> task_list.TaskList | None:
+    return task_list.list_of(key, records, device=device, toolchain=toolchain, now=now)
 
 
 @given(st.lists(_TASKS, max_size=5, unique_by=lambda each: each.workload), _DIGESTS)
-def test_a_list_comes_back_from_its_records_as_bytes(tasks: list[ListedTask], target: str) -> None:
-    whole = TaskList(key=TASK_LIST_KEY, target=target, tasks=tuple(tasks), listed_at=NOW)
+def test_a_list_comes_back_from_its_records_as_bytes(
+    tasks: list[task_list.ListedTask], target: str
+) -> None:
+    whole = task_list.TaskList(key=TASK_LIST_KEY, target=target, tasks=tuple(tasks), listed_at=NOW)
     decoded = [decode_records(encode_record(record)) for record in task_list_records_of(whole)]
     assert task_list_read(*(each for each in decoded if isinstance(each, TuningRecord))) == whole
 
@@ -291,7 +287,7 @@ def test_an_operator_of_a_recurrent_layer_is_long_and_kept() -> None:
     assert task_list_read(*task_list_records_of(whole)) == whole
 
 
-def named(name: str) -> ListedTask:
+def named(name: str) -> task_list.ListedTask:
     return msgspec.structs.replace(task(1), name=name)
 
 
@@ -351,7 +347,7 @@ def test_a_task_that_is_listed_twice_makes_no_list() -> None:
 def test_all_pieces_of_a_list_survive_a_compaction(tmp_path: Path) -> None:
     place, whole = Place(tmp_path), listed(300, extents=40)
     records = task_list_records_of(whole)
-    assert 1 < len(records) <= MOST_PIECES
+    assert 1 < len(records) <= task_list.MOST_PIECES
     place.publish(*records)
     place.compact()
     place.collect()

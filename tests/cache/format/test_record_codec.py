@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_records import RECORDS, hexdigest, make_record
 from tunegate_cache.format import record_codec as wire
+from tunegate_cache.format import records
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
-from tunegate_cache.format.records import (
-    CONFIRMED_REPEATS,
-    WINNERS_CURSE,
-    TuningRecord,
-)
 from tunegate_cache.format.validate import MAX_RECORD_BYTES
 
 
@@ -31,7 +27,7 @@ def reason(line: bytes) -> str:
 
 
 @given(RECORDS)
-def test_a_record_survives_the_wire(record: TuningRecord) -> None:
+def test_a_record_survives_the_wire(record: records.TuningRecord) -> None:
     assert wire.decode_records(wire.encode_record(record)) == record
 
 
@@ -119,10 +115,10 @@ def test_any_bytes_are_a_record_or_a_reason(line: bytes) -> None:
 def test_any_damage_to_a_line_is_a_valid_record_or_a_reason(place: int, damage: bytes) -> None:
     line = wire.encode_record(make_record())
     decoded = wire.decode_records(line[:place] + damage + line[place + len(damage) :])
-    assert isinstance(decoded, RefusedLine | TuningRecord)
+    assert isinstance(decoded, RefusedLine | records.TuningRecord)
 
 
-def timed(*milliseconds: float) -> TuningRecord:
+def timed(*milliseconds: float) -> records.TuningRecord:
     return make_record(run_nanoseconds=tuple(round(ms * 1e6) for ms in milliseconds))
 
 
@@ -145,16 +141,16 @@ def test_a_failure_and_a_candidate_without_times_take_for_ever() -> None:
 
 
 def test_enough_repeats_or_one_long_run_confirm_a_time() -> None:
-    assert timed(*[1.0] * CONFIRMED_REPEATS).is_confirmed
-    assert not timed(*[1.0] * (CONFIRMED_REPEATS - 1)).is_confirmed
+    assert timed(*[1.0] * records.CONFIRMED_REPEATS).is_confirmed
+    assert not timed(*[1.0] * (records.CONFIRMED_REPEATS - 1)).is_confirmed
     assert timed(1000.1).is_confirmed
     assert not timed(1000.0).is_confirmed
 
 
 def test_a_brief_look_must_be_faster_by_more_than_luck() -> None:
-    confirmed = timed(*[1.0] * CONFIRMED_REPEATS)
+    confirmed = timed(*[1.0] * records.CONFIRMED_REPEATS)
     assert confirmed.shrunk_ms == 1.0
-    assert timed(1.0).shrunk_ms == WINNERS_CURSE
+    assert timed(1.0).shrunk_ms == records.WINNERS_CURSE
     assert timed(0.95).shrunk_ms > confirmed.shrunk_ms > timed(0.9).shrunk_ms
 
 

@@ -11,26 +11,11 @@ from hypothesis import strategies as st
 
 from tests.support.programs import require
 from tests.support.tuning_records import RECORDS, hexdigest, make_record
+from tunegate_cache.format import names, segment, signing
 from tunegate_cache.format import record_codec as wire
-from tunegate_cache.format import segment
-from tunegate_cache.format.names import (
-    is_of_target,
-    parse_segment,
-    segment_name,
-    segment_prefix,
-    segments_under,
-    zone_problem,
-)
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import TuningRecord
 from tunegate_cache.format.segment import CorruptSegmentError, SegmentContents
-from tunegate_cache.format.signing import (
-    BadKeyError,
-    Signature,
-    Signer,
-    TrustedKeys,
-    signer_from_pem,
-)
 
 
 def unpacked(body: bytes) -> SegmentContents:
@@ -116,12 +101,12 @@ def test_no_records_are_no_segment() -> None:
     assert list(segment.batches([])) == []
 
 
-def make_signer(seed: int = 1) -> Signer:
-    return Signer(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
+def make_signer(seed: int = 1) -> signing.Signer:
+    return signing.Signer(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
 OURS, THEIRS = make_signer(1), make_signer(2)
-KEYS = TrustedKeys({"main": (OURS.public,), "team": (OURS.public,)})
+KEYS = signing.TrustedKeys({"main": (OURS.public,), "team": (OURS.public,)})
 
 
 def test_a_signature_holds_for_its_own_name_and_content_only() -> None:
@@ -140,8 +125,8 @@ def test_what_is_shorter_than_a_signature_has_none() -> None:
 
 def test_an_unknown_key_a_cut_signature_and_none_are_refused() -> None:
     signature = OURS.sign("a", "d")
-    forged = Signature(OURS.key, THEIRS.sign("a", "d").value)
-    cut = Signature(OURS.key, signature.value[:-1])
+    forged = signing.Signature(OURS.key, THEIRS.sign("a", "d").value)
+    cut = signing.Signature(OURS.key, signature.value[:-1])
     for bad in (THEIRS.sign("a", "d"), forged, cut, None):
         assert not KEYS.accepts("main", "a", "d", bad)
 
@@ -158,18 +143,18 @@ def test_a_key_made_by_openssl_signs_what_its_public_half_accepts(tmp_path: Path
     pem = tmp_path / "key.pem"
     line = ["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(pem)]
     subprocess.run(line, capture_output=True, check=True)
-    signer = signer_from_pem(pem.read_text())
-    keys = TrustedKeys({"main": (signer.public,)})
+    signer = signing.signer_from_pem(pem.read_text())
+    keys = signing.TrustedKeys({"main": (signer.public,)})
     assert keys.accepts("main", "a", "d", signer.sign("a", "d"))
 
 
 @pytest.mark.parametrize("text", ["", "hello", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END-----"])
 def test_what_is_no_key_is_named_without_being_shown(text: str) -> None:
-    with pytest.raises(BadKeyError, match="openssl genpkey") as caught:
-        signer_from_pem(text)
+    with pytest.raises(signing.BadKeyError, match="openssl genpkey") as caught:
+        signing.signer_from_pem(text)
     assert not text or text not in str(caught.value)
-    with pytest.raises(BadKeyError, match="no public key"):
-        TrustedKeys({"main": (text,)})
+    with pytest.raises(signing.BadKeyError, match="no public key"):
+        signing.TrustedKeys({"main": (text,)})
 
 
 # Object names, both ways.
@@ -179,15 +164,17 @@ ZONES = st.sampled_from(["main", "rel", "team/vision", "pr/o/r/7", "dev/me_2", "
 
 @given(ZONES, st.integers(0, 10**13 - 1), st.text("0123456789abcdef", min_size=8, max_size=8))
 def test_a_segment_name_gives_back_its_parts(zone: str, milliseconds: int, writer: str) -> None:
-    name = segment_name(
+    name = names.segment_name(
         zone, hexdigest("t"), milliseconds=milliseconds, writer=writer, digest=hexdigest("b")
     )
-    assert parse_segment(name.name) == name
-    assert name.name.startswith(segment_prefix(zone, hexdigest("t")))
+    assert names.parse_segment(name.name) == name
+    assert name.name.startswith(names.segment_prefix(zone, hexdigest("t")))
 
 
 def test_the_layout_is_what_permissions_are_written_for() -> None:
-    name = segment_name("pr/o/r/7", "a" * 64, milliseconds=12, writer="b" * 8, digest="c" * 64)
+    name = names.segment_name(
+        "pr/o/r/7", "a" * 64, milliseconds=12, writer="b" * 8, digest="c" * 64
+    )
     assert name.name == (f"ms1/z/pr/o/r/7/g/{'a' * 16}/seg/0000000000012-{'b' * 8}-{'c' * 64}.zst")
 
 
@@ -203,40 +190,40 @@ def test_the_layout_is_what_permissions_are_written_for() -> None:
     ],
 )
 def test_other_objects_are_no_segments(name: str) -> None:
-    assert parse_segment(name) is None
+    assert names.parse_segment(name) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_segment_name_or_none(name: str) -> None:
-    assert parse_segment(name) is None
+    assert names.parse_segment(name) is None
 
 
 @pytest.mark.parametrize("zone", ["main", "rel", "team/vision", "pr/o/r/7", "dev/me_2"])
 def test_a_zone_is_words_joined_by_slashes(zone: str) -> None:
-    assert zone_problem(zone) is None
+    assert names.zone_problem(zone) is None
 
 
 @pytest.mark.parametrize(
     "zone", ["", "..", "pr/../main", "/main", "main/", "a b", "pr//7", "ü", "main\n", "x" * 121]
 )
 def test_anything_else_is_refused_with_the_rule(zone: str) -> None:
-    assert "words of letters" in (zone_problem(zone) or "")
+    assert "words of letters" in (names.zone_problem(zone) or "")
 
 
 def test_a_listing_is_believed_for_the_zone_and_target_asked_for_only() -> None:
     ours, others, elsewhere = (
-        segment_name(zone, target, milliseconds=1, writer="b" * 8, digest="c" * 64)
+        names.segment_name(zone, target, milliseconds=1, writer="b" * 8, digest="c" * 64)
         for zone, target in [("main", "a" * 64), ("main", "d" * 64), ("pr/o/r/7", "a" * 64)]
     )
-    inside = segment_name(
+    inside = names.segment_name(
         f"main/g/{'a' * 16}/seg/x", "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64
     )
     listed = [ours.name, others.name, elsewhere.name, inside.name, "ms1/z/main/HEAD"]
-    assert list(segments_under(segment_prefix("main", "a" * 64), listed)) == [ours]
-    assert is_of_target(ours, "a" * 64)
-    assert not is_of_target(ours, "d" * 64)
+    assert list(names.segments_under(names.segment_prefix("main", "a" * 64), listed)) == [ours]
+    assert names.is_of_target(ours, "a" * 64)
+    assert not names.is_of_target(ours, "d" * 64)
 
 
 def test_a_zone_longer_than_any_that_is_written_is_no_segment() -> None:
-    name = segment_name("x" * 121, "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64)
-    assert parse_segment(name.name) is None
+    name = names.segment_name("x" * 121, "a" * 64, milliseconds=1, writer="b" * 8, digest="c" * 64)
+    assert names.parse_segment(name.name) is None

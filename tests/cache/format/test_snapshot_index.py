@@ -5,33 +5,26 @@ import pytest
 import zstandard
 
 from tests.support.tuning_records import hexdigest, make_shape
+from tunegate_cache.format import snapshot_index
 from tunegate_cache.format.pack import describe_block
-from tunegate_cache.format.snapshot_index import (
-    CorruptIndexError,
-    IndexRow,
-    Member,
-    SnapshotIndex,
-    decode_index,
-    encode_index,
-    skeletons,
-)
 
 ROWS = tuple(
-    IndexRow(bytes.fromhex(hexdigest(name)), number // 2) for number, name in enumerate("abc")
+    snapshot_index.IndexRow(bytes.fromhex(hexdigest(name)), number // 2)
+    for number, name in enumerate("abc")
 )
 SHAPES = (make_shape(extents=(64, 64)), make_shape(extents=(8, 8)), None)
-INDEX = SnapshotIndex(
+INDEX = snapshot_index.SnapshotIndex(
     serial=1,
     packs=("p" * 64,),
     blocks=(describe_block(0, 0, b"first"), describe_block(0, 5, b"second")),
     rows=ROWS,
-    skeletons=skeletons(enumerate(SHAPES)),
+    skeletons=snapshot_index.skeletons(enumerate(SHAPES)),
 )
 
 
-def decoded(index: SnapshotIndex) -> SnapshotIndex:
-    body = encode_index(index)
-    return decode_index(body, hashlib.sha256(body).hexdigest())
+def decoded(index: snapshot_index.SnapshotIndex) -> snapshot_index.SnapshotIndex:
+    body = snapshot_index.encode_index(index)
+    return snapshot_index.decode_index(body, hashlib.sha256(body).hexdigest())
 
 
 def test_an_index_is_what_was_written() -> None:
@@ -49,9 +42,14 @@ def test_neighbours_have_the_skeleton_and_something_to_teach_and_the_nearest_is_
 
 
 def test_members_stand_under_their_skeleton_in_its_order() -> None:
-    found = skeletons([(4, make_shape("z")), (5, make_shape("y")), (6, None), (7, make_shape("z"))])
+    found = snapshot_index.skeletons(
+        [(4, make_shape("z")), (5, make_shape("y")), (6, None), (7, make_shape("z"))]
+    )
     assert list(found) == sorted([hexdigest("y"), hexdigest("z")])
-    assert found[hexdigest("z")] == (Member((64, 64), 4), Member((64, 64), 7))
+    assert found[hexdigest("z")] == (
+        snapshot_index.Member((64, 64), 4),
+        snapshot_index.Member((64, 64), 7),
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,19 +60,19 @@ def test_members_stand_under_their_skeleton_in_its_order() -> None:
         {"blocks": (INDEX.blocks[0], msgspec.structs.replace(INDEX.blocks[1], start=-1))},
         {"blocks": (INDEX.blocks[0], msgspec.structs.replace(INDEX.blocks[1], size=-1))},
         {"rows": ROWS[:1]},
-        {"skeletons": {"s": (Member((1,), -1),)}},
+        {"skeletons": {"s": (snapshot_index.Member((1,), -1),)}},
     ],
 )
 def test_an_index_that_points_outside_of_itself_is_refused(flaw: dict[str, object]) -> None:
-    with pytest.raises(CorruptIndexError, match="points outside of itself"):
+    with pytest.raises(snapshot_index.CorruptIndexError, match="points outside of itself"):
         decoded(msgspec.structs.replace(INDEX, **flaw))
 
 
 def test_other_content_other_versions_and_no_index_at_all_are_refused() -> None:
-    with pytest.raises(CorruptIndexError, match="not what its name says"):
-        decode_index(encode_index(INDEX), "0" * 64)
-    with pytest.raises(CorruptIndexError, match="later version"):
+    with pytest.raises(snapshot_index.CorruptIndexError, match="not what its name says"):
+        snapshot_index.decode_index(snapshot_index.encode_index(INDEX), "0" * 64)
+    with pytest.raises(snapshot_index.CorruptIndexError, match="later version"):
         decoded(msgspec.structs.replace(INDEX, v=2))
     for body in (b"plain", zstandard.compress(b"no index")):
-        with pytest.raises(CorruptIndexError, match="not an index"):
-            decode_index(body, hashlib.sha256(body).hexdigest())
+        with pytest.raises(snapshot_index.CorruptIndexError, match="not an index"):
+            snapshot_index.decode_index(body, hashlib.sha256(body).hexdigest())

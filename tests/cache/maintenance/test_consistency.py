@@ -11,17 +11,9 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
+from tunegate_cache.maintenance import history
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.maintenance.explanation import Explanation, explain
-from tunegate_cache.maintenance.history import (
-    MAX_LINES_BYTES,
-    LinesTooLongError,
-    append_history,
-    prefix,
-    read_lines,
-    recent_history,
-    write_lines,
-)
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.files import FileStore
@@ -107,57 +99,64 @@ ZONE = "main"
 
 def test_the_latest_runs_come_back_oldest_first(bucket: S3Store) -> None:
     for at in (3, 1, 2):
-        append_history(bucket, ZONE, b"run %d\n" % at, milliseconds=at)
-    assert [*recent_history(bucket, ZONE, 2).values()] == [b"run 2\n", b"run 3\n"]
-    assert recent_history(bucket, "rel", 2) == {}
+        history.append_history(bucket, ZONE, b"run %d\n" % at, milliseconds=at)
+    assert [*history.recent_history(bucket, ZONE, 2).values()] == [b"run 2\n", b"run 3\n"]
+    assert history.recent_history(bucket, "rel", 2) == {}
 
 
 def test_the_same_run_is_remembered_once(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    name = append_history(store, ZONE, b"x\n", milliseconds=1)
-    assert append_history(store, ZONE, b"x\n", milliseconds=1) == name
-    assert recent_history(store, ZONE, 10) == {name: b"x\n"}
+    name = history.append_history(store, ZONE, b"x\n", milliseconds=1)
+    assert history.append_history(store, ZONE, b"x\n", milliseconds=1) == name
+    assert history.recent_history(store, ZONE, 10) == {name: b"x\n"}
 
 
 def test_more_than_a_run_can_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LinesTooLongError, match="at most"):
-        append_history(FileStore(tmp_path), ZONE, b"x" * (MAX_LINES_BYTES + 1), milliseconds=1)
+    with pytest.raises(history.LinesTooLongError, match="at most"):
+        history.append_history(
+            FileStore(tmp_path), ZONE, b"x" * (history.MAX_LINES_BYTES + 1), milliseconds=1
+        )
 
 
 def test_what_is_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    large = b"y" * (MAX_LINES_BYTES + 1)
+    large = b"y" * (history.MAX_LINES_BYTES + 1)
     lies = {
-        f"{prefix(ZONE)}{1:013d}-{'0' * 64}.jsonl": b"not its digest\n",
-        f"{prefix(ZONE)}{2:013d}-{hashlib.sha256(large).hexdigest()}.jsonl": large,
-        f"{prefix(ZONE)}notes.txt": b"anything",
+        f"{history.prefix(ZONE)}{1:013d}-{'0' * 64}.jsonl": b"not its digest\n",
+        f"{history.prefix(ZONE)}{2:013d}-{hashlib.sha256(large).hexdigest()}.jsonl": large,
+        f"{history.prefix(ZONE)}notes.txt": b"anything",
     }
     for name, body in lies.items():
         store.write(name, body)
-    append_history(store, ZONE, b"true\n", milliseconds=3)
-    assert [*recent_history(store, ZONE, 10).values()] == [b"true\n"]
+    history.append_history(store, ZONE, b"true\n", milliseconds=3)
+    assert [*history.recent_history(store, ZONE, 10).values()] == [b"true\n"]
 
 
 def test_lines_come_back_in_the_order_of_their_names(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    names = [write_lines(store, f"ms1/z/a/{n}", b"%d\n" % n) for n in (1, 2)]
-    assert list(read_lines(store, names[::-1]).items()) == [(names[1], b"2\n"), (names[0], b"1\n")]
+    names = [history.write_lines(store, f"ms1/z/a/{n}", b"%d\n" % n) for n in (1, 2)]
+    assert list(history.read_lines(store, names[::-1]).items()) == [
+        (names[1], b"2\n"),
+        (names[0], b"1\n"),
+    ]
 
 
 def test_the_same_lines_are_one_object(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    assert write_lines(store, "ms1/z/a/x", b"x\n") == write_lines(store, "ms1/z/a/x", b"x\n")
+    assert history.write_lines(store, "ms1/z/a/x", b"x\n") == history.write_lines(
+        store, "ms1/z/a/x", b"x\n"
+    )
     assert len(store.names("ms1/z/a/")) == 1
 
 
 def test_more_than_an_object_can_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LinesTooLongError, match="at most"):
-        write_lines(FileStore(tmp_path), "ms1/z/a/x", b"x" * (MAX_LINES_BYTES + 1))
+    with pytest.raises(history.LinesTooLongError, match="at most"):
+        history.write_lines(FileStore(tmp_path), "ms1/z/a/x", b"x" * (history.MAX_LINES_BYTES + 1))
 
 
 def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    large = b"y" * (MAX_LINES_BYTES + 1)
+    large = b"y" * (history.MAX_LINES_BYTES + 1)
     lies = {
         f"ms1/z/a/1-{'0' * 64}.jsonl": b"not its digest\n",
         f"ms1/z/a/2-{hashlib.sha256(large).hexdigest()}.jsonl": large,
@@ -165,8 +164,8 @@ def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(tmp_path: 
     }
     for name, body in lies.items():
         store.write(name, body)
-    true = write_lines(store, "ms1/z/a/3", b"true\n")
-    assert read_lines(store, [*lies, "ms1/z/a/gone.jsonl", true]) == {true: b"true\n"}
+    true = history.write_lines(store, "ms1/z/a/3", b"true\n")
+    assert history.read_lines(store, [*lies, "ms1/z/a/gone.jsonl", true]) == {true: b"true\n"}
 
 
 @pytest.fixture(params=["segments", "a snapshot"])

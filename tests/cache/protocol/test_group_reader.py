@@ -18,13 +18,6 @@ from tunegate_cache.format.pack import CorruptBlockError
 from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.revocation import Revocation
-from tunegate_cache.format.segment import (
-    SegmentContents,
-    is_trusted,
-    pack_segment,
-    segment_digest,
-    signed,
-)
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.format.snapshot_index import CorruptIndexError
 from tunegate_cache.protocol import snapshots
@@ -33,12 +26,6 @@ from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.group_state import current_head, groups, listing
 from tunegate_cache.protocol.hot_records import HotRecords
 from tunegate_cache.protocol.segments import archived, opened_segment, usable_records
-from tunegate_cache.protocol.snapshots import (
-    read_index,
-    snapshot_records,
-    write_content,
-    write_snapshot,
-)
 from tunegate_cache.protocol.target_requests import ReadTrouble, StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
@@ -183,25 +170,27 @@ def test_a_head_that_is_not_trusted_can_be_replaced_and_one_of_a_later_version_m
 
 
 RECORD = make_record()
-BODY = pack_segment([RECORD])
-NAME = segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=segment_digest(BODY))
+BODY = segment.pack_segment([RECORD])
+NAME = segment_name(
+    "main", TARGET, milliseconds=1, writer="0" * 8, digest=segment.segment_digest(BODY)
+)
 
 
 def by(signer: object) -> bytes:
-    return signed(BODY, signer.sign(NAME.name, NAME.digest))  # type: ignore[attr-defined]
+    return segment.signed(BODY, signer.sign(NAME.name, NAME.digest))  # type: ignore[attr-defined]
 
 
 def opened_records(name: SegmentName, body: bytes) -> list[object]:
     contents = opened_segment(name, body, KEYS)
-    assert isinstance(contents, SegmentContents)
+    assert isinstance(contents, segment.SegmentContents)
     return [stored.record for stored in contents.stored]
 
 
 def test_a_segment_is_trusted_as_its_zone_demands() -> None:
-    assert is_trusted(NAME, BODY, NOBODY)
-    assert is_trusted(NAME, by(OURS), KEYS)
-    assert not is_trusted(NAME, BODY, KEYS)
-    assert not is_trusted(NAME, by(THEIRS), KEYS)
+    assert segment.is_trusted(NAME, BODY, NOBODY)
+    assert segment.is_trusted(NAME, by(OURS), KEYS)
+    assert not segment.is_trusted(NAME, BODY, KEYS)
+    assert not segment.is_trusted(NAME, by(THEIRS), KEYS)
 
 
 def test_a_segment_that_is_whole_and_trusted_is_opened() -> None:
@@ -277,7 +266,7 @@ def test_trouble_with_one_target_is_none_with_another(trouble: ReadTrouble) -> N
 
 
 RECORDS = tuple(make_record(name, measured_at=100 + n) for n, name in enumerate("abc"))
-SEGMENT_RECORDS_BODY = pack_segment(RECORDS)
+SEGMENT_RECORDS_BODY = segment.pack_segment(RECORDS)
 
 
 class Reader:
@@ -303,7 +292,7 @@ class Reader:
 
 
 def name_of(body: bytes) -> SegmentName:
-    digest = segment_digest(body)
+    digest = segment.segment_digest(body)
     return segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=digest)
 
 
@@ -322,7 +311,7 @@ def test_a_segment_that_nobody_trusted_has_signed_gives_nothing() -> None:
     assert reader.read(keys=KEYS) == []
     assert reader.statistics.untrusted == 1
     name = name_of(SEGMENT_RECORDS_BODY)
-    by_us = signed(SEGMENT_RECORDS_BODY, OURS.sign(name.name, name.digest))
+    by_us = segment.signed(SEGMENT_RECORDS_BODY, OURS.sign(name.name, name.digest))
     assert tuple(Reader().read(by_us, keys=KEYS, name=name)) == RECORDS
 
 
@@ -335,7 +324,7 @@ def test_what_was_revoked_is_not_used_and_no_trouble() -> None:
 def test_a_record_of_another_target_is_refused_in_a_segment_of_this_one() -> None:
     stray = make_record(key=make_key("stray", hexdigest("another target")))
     reader = Reader()
-    assert reader.read(pack_segment([stray, RECORDS[0]])) == [RECORDS[0]]
+    assert reader.read(segment.pack_segment([stray, RECORDS[0]])) == [RECORDS[0]]
     assert reader.statistics.refused == {"another target": 1}
 
 
@@ -363,7 +352,7 @@ def snapshot_of(segment_records_place: Place) -> Snapshot:
 def test_every_record_of_a_snapshot_is_read(segment_records_place: Place) -> None:
     found = [
         each.record
-        for each in snapshot_records(
+        for each in snapshots.snapshot_records(
             segment_records_place.store, MAIN, snapshot_of(segment_records_place)
         )
     ]
@@ -375,15 +364,15 @@ def test_a_pack_that_is_missing_or_damaged_is_a_corrupt_block(segment_records_pl
     pack = MAIN.content("pack", snapshot.packs[0])
     segment_records_place.store.delete(pack)
     with pytest.raises(CorruptBlockError, match="a pack is missing"):
-        list(snapshot_records(segment_records_place.store, MAIN, snapshot))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot))
     segment_records_place.store.write(pack, b"garbage")
     with pytest.raises(CorruptBlockError, match="not what the index says"):
-        list(snapshot_records(segment_records_place.store, MAIN, snapshot))
+        list(snapshots.snapshot_records(segment_records_place.store, MAIN, snapshot))
 
 
 def test_an_index_that_is_missing_is_a_corrupt_one(segment_records_place: Place) -> None:
     with pytest.raises(CorruptIndexError, match="it is missing"):
-        read_index(segment_records_place.store, MAIN, "0" * 64)
+        snapshots.read_index(segment_records_place.store, MAIN, "0" * 64)
 
 
 def hot(*records: TuningRecord) -> HotRecords:
@@ -395,19 +384,19 @@ def hot(*records: TuningRecord) -> HotRecords:
 def test_a_snapshot_holds_every_workload_and_who_can_teach() -> None:
     store = MemoryStore()
     records = (make_record("a"), make_record("b", status="compile", run_nanoseconds=()))
-    snapshot, workloads = write_snapshot(store, MAIN, hot(*records), 7, 1000)
+    snapshot, workloads = snapshots.write_snapshot(store, MAIN, hot(*records), 7, 1000)
     assert (snapshot.version, snapshot.at, workloads) == (7, 1000, 2)
-    index = read_index(store, MAIN, snapshot.index)
+    index = snapshots.read_index(store, MAIN, snapshot.index)
     assert set(index.block_of()) == {hexdigest("a"), hexdigest("b")}
     assert index.neighbours(make_shape(extents=(32, 32))) == [hexdigest("a")]
-    written = [stored.record for stored in snapshot_records(store, MAIN, snapshot)]
+    written = [stored.record for stored in snapshots.snapshot_records(store, MAIN, snapshot)]
     assert sorted(written, key=lambda r: r.status) == sorted(records, key=lambda r: r.status)
 
 
 def test_two_snapshots_of_the_same_records_differ_in_their_index_alone() -> None:
     store = MemoryStore()
-    first, _ = write_snapshot(store, MAIN, hot(make_record()), 1, 1000)
-    second, _ = write_snapshot(store, MAIN, hot(make_record()), 2, 1000)
+    first, _ = snapshots.write_snapshot(store, MAIN, hot(make_record()), 1, 1000)
+    second, _ = snapshots.write_snapshot(store, MAIN, hot(make_record()), 2, 1000)
     assert first.packs == second.packs
     assert first.index != second.index
 
@@ -415,23 +404,23 @@ def test_two_snapshots_of_the_same_records_differ_in_their_index_alone() -> None
 def test_what_is_larger_than_a_pack_begins_another(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     records = [make_record(f"w{number}") for number in range(400)]
-    one, _ = write_snapshot(store, MAIN, hot(*records), 1, 1000)
+    one, _ = snapshots.write_snapshot(store, MAIN, hot(*records), 1, 1000)
     monkeypatch.setattr(snapshots, "_PACK_BYTES", 1)
-    many, workloads = write_snapshot(store, MAIN, hot(*records), 2, 1000)
+    many, workloads = snapshots.write_snapshot(store, MAIN, hot(*records), 2, 1000)
     assert (len(one.packs), workloads) == (1, 400)
-    assert len(many.packs) == len(read_index(store, MAIN, many.index).blocks) > 1
-    assert len(list(snapshot_records(store, MAIN, many))) == 400
+    assert len(many.packs) == len(snapshots.read_index(store, MAIN, many.index).blocks) > 1
+    assert len(list(snapshots.snapshot_records(store, MAIN, many))) == 400
 
 
 def test_without_records_there_is_an_index_and_no_pack() -> None:
     store = MemoryStore()
-    snapshot, workloads = write_snapshot(store, MAIN, hot(), 1, 1000)
+    snapshot, workloads = snapshots.write_snapshot(store, MAIN, hot(), 1, 1000)
     assert (snapshot.packs, workloads) == ((), 0)
-    assert list(snapshot_records(store, MAIN, snapshot)) == []
+    assert list(snapshots.snapshot_records(store, MAIN, snapshot)) == []
 
 
 def test_content_is_stored_under_its_digest() -> None:
     store = MemoryStore()
-    digest = write_content(store, MAIN, "pack", b"body")
+    digest = snapshots.write_content(store, MAIN, "pack", b"body")
     assert digest == hashlib.sha256(b"body").hexdigest()
     assert store.read(MAIN.content("pack", digest)) == b"body"

@@ -17,13 +17,7 @@ from tunegate_cache.format.records import (
     TransferHit,
     TuningRecord,
 )
-from tunegate_cache.protocol.hot_records import (
-    BEST_OF_EACH_DEVICE,
-    FAILURES,
-    TOOLCHAINS,
-    HotRecords,
-    shape_to_teach,
-)
+from tunegate_cache.protocol import hot_records
 from tunegate_cache.protocol.record_index import RecordIndex
 
 OURS = DeviceFingerprint(name="ours", kind="cpu", units=2, memory_bytes=8)
@@ -226,7 +220,7 @@ def hot_records_candidate(
 
 
 def kept(records: list[StoredRecord]) -> list[StoredRecord]:
-    hot = HotRecords()
+    hot = hot_records.HotRecords()
     hot.add(records)
     ((_, found),) = hot.workloads()
     return found
@@ -236,11 +230,11 @@ def test_the_fastest_of_each_kind_of_device_are_kept_fastest_first() -> None:
     here = [hot_records_candidate(n, 1.0 + n) for n in range(20)]
     other = msgspec.structs.replace(here[0].record.device, name="another")
     there = [hot_records_candidate(n, 100.0 + n, device=other) for n in range(3)]
-    assert kept([*there, *reversed(here)]) == [*here[:BEST_OF_EACH_DEVICE], *there]
+    assert kept([*there, *reversed(here)]) == [*here[: hot_records.BEST_OF_EACH_DEVICE], *there]
 
 
 def test_the_latest_failures_are_kept_after_what_works() -> None:
-    failures = [hot_records_candidate(n, measured_at=n) for n in range(FAILURES + 5)]
+    failures = [hot_records_candidate(n, measured_at=n) for n in range(hot_records.FAILURES + 5)]
     works = hot_records_candidate(999, 1.0)
     assert kept([*failures, works]) == [works, *failures[:4:-1]]
 
@@ -253,7 +247,7 @@ def test_the_default_schedule_is_kept_however_slow_it_is() -> None:
 def test_the_fastest_confirmed_one_is_kept_behind_any_number_of_brief_looks() -> None:
     brief = [hot_records_candidate(n, run_nanoseconds=(1000 + n,), status="ok") for n in range(400)]
     confirmed = [hot_records_candidate(500 + n, 9.0 + n) for n in range(3)]
-    assert kept([*confirmed, *brief]) == [*brief[:BEST_OF_EACH_DEVICE], confirmed[0]]
+    assert kept([*confirmed, *brief]) == [*brief[: hot_records.BEST_OF_EACH_DEVICE], confirmed[0]]
 
 
 def test_of_one_second_a_failure_counts_before_what_ran_and_then_what_was_measured_longer() -> None:
@@ -281,11 +275,11 @@ def test_the_order_in_which_records_come_does_not_matter(rng: random.Random) -> 
 
 def test_what_is_cut_on_the_way_is_what_would_be_cut_in_the_end() -> None:
     many = [hot_records_candidate(n, 1000.0 - n) for n in range(400)]
-    assert kept(many) == many[: -BEST_OF_EACH_DEVICE - 1 : -1]
+    assert kept(many) == many[: -hot_records.BEST_OF_EACH_DEVICE - 1 : -1]
 
 
 def test_workloads_come_in_their_order_and_everything_is_counted() -> None:
-    hot = HotRecords()
+    hot = hot_records.HotRecords()
     hot.add([stored(make_record(name)) for name in "cab"])
     names = [workload for workload, _ in hot.workloads()]
     assert names == sorted(hexdigest(name) for name in "abc")
@@ -295,11 +289,15 @@ def test_workloads_come_in_their_order_and_everything_is_counted() -> None:
 def test_a_shape_is_taught_by_a_schedule_that_works() -> None:
     other = make_shape("other")
     assert (
-        shape_to_teach([hot_records_candidate(1), hot_records_candidate(2, 1.0, shape=other)])
+        hot_records.shape_to_teach(
+            [hot_records_candidate(1), hot_records_candidate(2, 1.0, shape=other)]
+        )
         == other
     )
     assert (
-        shape_to_teach([hot_records_candidate(1), hot_records_candidate(2, 1.0, template="")])
+        hot_records.shape_to_teach(
+            [hot_records_candidate(1), hot_records_candidate(2, 1.0, template="")]
+        )
         is None
     )
 
@@ -345,8 +343,8 @@ def test_a_failure_with_one_toolchain_hides_nothing_from_another() -> None:
 def test_a_compaction_keeps_the_measurements_of_the_last_toolchains_of_a_device() -> None:
     of_each = [
         stored(timed(1, 1.0 + n, Toolchain(tvm=str(n), ffi="0.1"), at=n))
-        for n in range(TOOLCHAINS + 2)
+        for n in range(hot_records.TOOLCHAINS + 2)
     ]
-    assert set(kept(of_each)) == set(of_each[-TOOLCHAINS:])
+    assert set(kept(of_each)) == set(of_each[-hot_records.TOOLCHAINS :])
     crowd = [stored(timed(n, 0.1, NEW, at=99)) for n in range(400)]
     assert of_each[0] in kept([*crowd, of_each[0]])

@@ -16,14 +16,8 @@ from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit
 from tunegate_cache.format.segment import pack_segment, segment_digest
+from tunegate_cache.protocol import tuning_cache
 from tunegate_cache.protocol.target_requests import ReadTrouble
-from tunegate_cache.protocol.tuning_cache import (
-    MAX_RECORDS_OF_A_RUN,
-    Mode,
-    Seconds,
-    TuningCache,
-    Zones,
-)
 from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
@@ -54,14 +48,14 @@ def cache_over(
     store: ObjectStore,
     tmp_path: Path,
     *,
-    mode: Mode = "rw",
+    mode: tuning_cache.Mode = "rw",
     zone: str = "main",
     tier: FileStore | None = None,
-    budget: Seconds = Seconds(),  # noqa: B008 - frozen
-) -> TuningCache:
-    return TuningCache(
+    budget: tuning_cache.Seconds = tuning_cache.Seconds(),  # noqa: B008 - frozen
+) -> tuning_cache.TuningCache:
+    return tuning_cache.TuningCache(
         store,
-        zones=Zones(zone, ("main",)),
+        zones=tuning_cache.Zones(zone, ("main",)),
         mode=mode,
         write_ahead=WriteAhead(tmp_path / "wal"),
         monotonic=time.monotonic,
@@ -71,7 +65,9 @@ def cache_over(
     )
 
 
-def answer(cache: TuningCache, workload: str = "w", extents: tuple[int, ...] = (64, 64)) -> Lookup:
+def answer(
+    cache: tuning_cache.TuningCache, workload: str = "w", extents: tuple[int, ...] = (64, 64)
+) -> Lookup:
     key = make_key(workload)
     return cache.lookup([(key, make_shape(extents=extents))])[key]
 
@@ -149,7 +145,7 @@ def test_after_eight_failures_the_store_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["ro", "off"])
-def test_only_a_writing_run_writes(tmp_path: Path, mode: Mode) -> None:
+def test_only_a_writing_run_writes(tmp_path: Path, mode: tuning_cache.Mode) -> None:
     store = MemoryStore()
     assert not cache_over(store, tmp_path, mode=mode).publish([make_record()])
     assert list(store.names("")) == []
@@ -235,7 +231,7 @@ def test_a_server_that_never_answers_costs_the_budget_and_no_more(
 ) -> None:
     with black_hole() as url:
         store = S3Store(BUCKET, "", endpoint_url=url, region="us-east-1")
-        budget = Seconds(lookup=0.6, publish=0.6)
+        budget = tuning_cache.Seconds(lookup=0.6, publish=0.6)
         cache = cache_over(store, tmp_path, budget=budget)
         started = time.monotonic()
         assert answer(cache) == Miss("store-unavailable")
@@ -295,7 +291,7 @@ def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
     store = MemoryStore()
     cache = cache_over(store, tmp_path)
     assert cache.publish([make_record(run_nanoseconds=(n + 1,)) for n in range(2000)])
-    assert not cache.publish([make_record("more")] * MAX_RECORDS_OF_A_RUN)
+    assert not cache.publish([make_record("more")] * tuning_cache.MAX_RECORDS_OF_A_RUN)
     assert any("are not stored" in note for note in cache.statistics.notes)
     assert isinstance(answer(cache_over(store, tmp_path)), ExactHit)
     assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)

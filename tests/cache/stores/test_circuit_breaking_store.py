@@ -7,17 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
+from tunegate_cache.stores import store
 from tunegate_cache.stores.circuit_breaking_store import Breaker, CallOutcome, CircuitBreakingStore
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.store import (
-    AccessDeniedError,
-    ObjectConflictError,
-    ObjectNotFoundError,
-    StoreBusyError,
-    StoreTimedOutError,
-    StoreUnavailableError,
-)
 
 
 def times(number: int, *outcomes: CallOutcome) -> tuple[CallOutcome, ...]:
@@ -193,12 +186,12 @@ class Guarded:
     def list_in(self, mood: Exception, times: int) -> None:
         self.inner.mood = mood
         for _ in range(times):
-            with pytest.raises(StoreUnavailableError):
+            with pytest.raises(store.StoreUnavailableError):
                 self.store.names("")
         self.inner.mood = None
 
 
-TIMED_OUT = StoreTimedOutError("s3://b: ReadTimeoutError")
+TIMED_OUT = store.StoreTimedOutError("s3://b: ReadTimeoutError")
 
 
 def test_requests_and_bytes_are_counted_by_verb() -> None:
@@ -213,7 +206,7 @@ def test_requests_and_bytes_are_counted_by_verb() -> None:
 def test_after_three_timeouts_the_verb_is_left_alone_and_the_others_are_not() -> None:
     guarded = Guarded()
     guarded.list_in(TIMED_OUT, 3)
-    with pytest.raises(StoreUnavailableError, match="to list failed too often"):
+    with pytest.raises(store.StoreUnavailableError, match="to list failed too often"):
         guarded.store.names("")
     assert guarded.inner.asked == 3
     assert guarded.statistics.breaker_opened
@@ -233,7 +226,10 @@ def test_a_minute_later_one_request_decides() -> None:
 
 
 def test_other_trouble_opens_after_eight_calls() -> None:
-    for trouble in (StoreUnavailableError("s3://b: 500"), StoreBusyError("s3://b: SlowDown")):
+    for trouble in (
+        store.StoreUnavailableError("s3://b: 500"),
+        store.StoreBusyError("s3://b: SlowDown"),
+    ):
         guarded = Guarded()
         guarded.list_in(trouble, 12)
         assert guarded.inner.asked == guarded.statistics.requests["list"] == 8
@@ -243,9 +239,9 @@ def test_a_missing_name_and_a_conflict_are_answers() -> None:
     guarded = Guarded()
     guarded.store.write("a", b"1")
     for _ in range(20):
-        with pytest.raises(ObjectNotFoundError):
+        with pytest.raises(store.ObjectNotFoundError):
             guarded.store.read("absent")
-        with pytest.raises(ObjectConflictError):
+        with pytest.raises(store.ObjectConflictError):
             guarded.store.write("a", b"2")
     assert guarded.store.read("a") == b"1"
     assert not guarded.statistics.breaker_opened
@@ -253,11 +249,11 @@ def test_a_missing_name_and_a_conflict_are_answers() -> None:
 
 def test_a_refused_verb_is_not_asked_again_in_this_run_and_the_others_are() -> None:
     guarded = Guarded()
-    guarded.inner.mood = AccessDeniedError("s3://b: AccessDenied")
-    with pytest.raises(AccessDeniedError):
+    guarded.inner.mood = store.AccessDeniedError("s3://b: AccessDenied")
+    with pytest.raises(store.AccessDeniedError):
         guarded.store.write("a", b"1")
     guarded.inner.mood, guarded.now = None, 1e6
-    with pytest.raises(StoreUnavailableError, match="to write was refused"):
+    with pytest.raises(store.StoreUnavailableError, match="to write was refused"):
         guarded.store.write("a", b"1")
     assert list(guarded.store.names("")) == []
     assert guarded.inner.asked == 2
@@ -296,7 +292,9 @@ def test_nothing_asked_is_nothing_answered() -> None:
     assert list(gather_with_deadline({}, deadline=0.0, monotonic=time.monotonic)) == []
 
 
-@pytest.mark.parametrize("trouble", [ObjectNotFoundError("x"), StoreUnavailableError("x")])
+@pytest.mark.parametrize(
+    "trouble", [store.ObjectNotFoundError("x"), store.StoreUnavailableError("x")]
+)
 def test_trouble_of_the_store_is_a_value(trouble: Exception) -> None:
     requests = {"bad": failing(trouble), "good": lambda: "answer"}
     deadline = time.monotonic() + 60
@@ -347,7 +345,7 @@ def test_a_server_that_asks_for_less_is_asked_by_fewer_at_once() -> None:
             if not is_busy and not busy:
                 most_after.append(running[0] + 1)
         if busy:
-            raise StoreBusyError("slow down")
+            raise store.StoreBusyError("slow down")
         return "answer"
 
     most_after: list[int] = []
@@ -356,6 +354,6 @@ def test_a_server_that_asks_for_less_is_asked_by_fewer_at_once() -> None:
         gather_with_deadline(requests, deadline=time.monotonic() + 120, monotonic=time.monotonic)
     )
     assert len(found) == 80
-    assert sum(isinstance(answer, StoreBusyError) for answer in found.values()) == 8
+    assert sum(isinstance(answer, store.StoreBusyError) for answer in found.values()) == 8
     assert most[0] > 8
     assert max(most_after[-20:]) <= 8

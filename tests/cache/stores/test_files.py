@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
+from tests.support.programs import run_program
 from tunegate_cache.stores.conformance import OBJECT_RULES, POINTER_RULES, probe, raises
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
@@ -98,12 +99,7 @@ def test_a_root_that_is_a_file_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_unavailable_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WRITE_ON_A_FULL_DISK, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program([sys.executable, "-c", WRITE_ON_A_FULL_DISK, str(tmp_path)], check=True)
     assert "File too large" in done.stdout
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

@@ -5,15 +5,9 @@ from pathlib import Path
 import boto3
 import pytest
 
+from tests.support.servers import other_s3
 from tests.support.servers.fault_proxy import Exchange, FaultProxy, fault_proxy
 from tests.support.servers.moto_server import BUCKET
-from tests.support.servers.other_s3 import (
-    no_checksums,
-    no_conditions,
-    no_signature_no_write,
-    only_encrypted,
-    skewed,
-)
 from tests.support.servers.own_authority import own_authority
 from tunegate_cache.stores.conformance import probe
 from tunegate_cache.stores.s3 import S3Store
@@ -35,7 +29,7 @@ def test_a_public_bucket_is_read_without_credentials(
     _forget_credentials(monkeypatch)
     with fault_proxy(endpoint) as (url, proxy):
         signed = _headers_of(proxy)
-        proxy.spoil("put", "", no_signature_no_write)
+        proxy.spoil("put", "", other_s3.no_signature_no_write)
         store = over(url)
         assert store.read("public/1") == b"x"
         assert store.names("public/") == ["public/1"]
@@ -52,7 +46,7 @@ def test_a_public_bucket_is_read_without_credentials(
 
 def test_a_server_without_conditions_is_written_and_says_so(endpoint: str, bucket: S3Store) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("put", "", no_conditions)
+        proxy.spoil("put", "", other_s3.no_conditions)
         store = over(url)
         store.write("plain/1", b"x")
         store.write("plain/1", b"x")
@@ -75,7 +69,7 @@ def test_the_users_own_checksums_win_and_other_addresses_get_none(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("put", "", no_checksums)
+        proxy.spoil("put", "", other_s3.no_checksums)
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
         by_variable = S3Store(BUCKET, "sums", endpoint_url=None, region="us-east-1")
         by_variable.write("a/1", b"x")
@@ -94,7 +88,7 @@ def test_the_users_own_checksums_win_and_other_addresses_get_none(
 
 def test_a_bucket_that_wants_encryption_is_written_with_it(endpoint: str, bucket: S3Store) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("put", "", only_encrypted("aws:kms"))
+        proxy.spoil("put", "", other_s3.only_encrypted("aws:kms"))
         with pytest.raises(AccessDeniedError):
             over(url).write("sse/1", b"x")
         S3Store(
@@ -104,7 +98,7 @@ def test_a_bucket_that_wants_encryption_is_written_with_it(endpoint: str, bucket
 
 def test_a_clock_that_is_off_is_told_as_one(endpoint: str, credentials: None) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("get", "", skewed(62))
+        proxy.spoil("get", "", other_s3.skewed(62))
         with pytest.raises(StoreUnavailableError) as caught:
             over(url).read("a/1")
     assert str(caught.value) == (

@@ -11,15 +11,8 @@ import msgspec
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
+from tests.support.servers import faults
 from tests.support.servers.fault_proxy import Exchange, Fault, Verb, fault_proxy
-from tests.support.servers.faults import (
-    black_hole,
-    captive_portal,
-    endless_body,
-    pages_without_end,
-    stalled_body,
-    swapped_bodies,
-)
 from tests.support.servers.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tunegate_cache.stores import s3
 from tunegate_cache.stores.s3 import S3Store
@@ -83,15 +76,15 @@ def test_a_listing_of_another_place_is_no_answer(endpoint: str, bucket: S3Store)
     """A gateway that mixes up two answers would bring a pull request's records to main."""
     over(endpoint).write("z/pr/7/1", b"x")
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("list", "z/main/", swapped_bodies)
+        proxy.spoil("list", "z/main/", faults.swapped_bodies)
         with pytest.raises(StoreUnavailableError, match="the listing of another place"):
             over(url).names("z/main/")
 
 
 def test_a_greeting_is_neither_a_listing_nor_a_receipt(endpoint: str, bucket: S3Store) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("list", "", captive_portal)
-        proxy.spoil("put", "", captive_portal)
+        proxy.spoil("list", "", faults.captive_portal)
+        proxy.spoil("put", "", faults.captive_portal)
         with pytest.raises(StoreUnavailableError, match="no listing"):
             over(url).names("z/main/")
         with pytest.raises(StoreUnavailableError, match="without ETag"):
@@ -174,7 +167,12 @@ def test_a_body_that_takes_too_long_is_given_up() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "fault"),
-    [("list", stalled_body), ("get", stalled_body), ("list", black_hole), ("put", black_hole)],
+    [
+        ("list", faults.stalled_body),
+        ("get", faults.stalled_body),
+        ("list", faults.black_hole),
+        ("put", faults.black_hole),
+    ],
 )
 def test_a_server_that_stalls_is_told_from_other_trouble(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, verb: Verb, fault: Fault
@@ -192,7 +190,7 @@ def test_a_server_that_stalls_is_told_from_other_trouble(
 def test_an_answer_without_end_is_given_up(endpoint: str, credentials: None, verb: Verb) -> None:
     """That one comes and is read in the SDK's own way: of an error, a write, a listing."""
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil(verb, "", endless_body)
+        proxy.spoil(verb, "", faults.endless_body)
         with pytest.raises(StoreUnavailableError, match=r"^s3://tuning: the answer is too large$"):
             REQUESTS[verb](bounded_answers_over(url))
 
@@ -216,7 +214,7 @@ def test_a_listing_of_ever_more_pages_is_given_up(
     for number in range(2):
         bounded_answers_over(endpoint).write(f"pages/{number}", b"x")
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("list", "", pages_without_end)
+        proxy.spoil("list", "", faults.pages_without_end)
         with pytest.raises(StoreUnavailableError, match=r"^s3://tuning: a listing without end$"):
             bounded_answers_over(url).names("pages/")
         assert proxy.met[""] == 6

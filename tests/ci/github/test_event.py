@@ -5,20 +5,10 @@ from typing import Any
 import pytest
 
 from tests.ci.github.github_server import GitHubServer, github_server
+from tunegate.ci import protocol
 from tunegate.ci.events import JudgedEvent, RefusedEvent
 from tunegate.ci.github.api import job_token, opened_api
 from tunegate.ci.github.event import GITHUB_EVENTS, finished_run, github_event
-from tunegate.ci.protocol import (
-    AskedRevisions,
-    FinishedRun,
-    HostRefusedError,
-    JobEvent,
-    Links,
-    MergeCommit,
-    NothingToReportError,
-    Range,
-    Usual,
-)
 from tunegate.errors import ConfigError
 
 BASE, HEAD = "b" * 40, "a" * 40
@@ -26,8 +16,12 @@ REPOSITORY = {"full_name": "acme/models", "default_branch": "trunk"}
 
 
 def event(
-    name: str, payload: dict[str, Any], *, ref: str = "", asked: AskedRevisions | None = None
-) -> JobEvent:
+    name: str,
+    payload: dict[str, Any],
+    *,
+    ref: str = "",
+    asked: protocol.AskedRevisions | None = None,
+) -> protocol.JobEvent:
     environment = {
         "GITHUB_EVENT_NAME": name,
         "GITHUB_REPOSITORY": "acme/models",
@@ -35,7 +29,7 @@ def event(
         "GITHUB_REF": ref,
     }
     content = {"repository": REPOSITORY, **payload}
-    return github_event(environment, content, asked or AskedRevisions())
+    return github_event(environment, content, asked or protocol.AskedRevisions())
 
 
 def pull_request(head_repository: str | None = "acme/models", **more: object) -> dict[str, Any]:
@@ -58,7 +52,7 @@ def push(ref: str = "refs/heads/trunk", before: str = BASE, after: str = HEAD) -
 
 def test_a_pull_request_of_the_repository_writes_its_own_zone() -> None:
     found = event("pull_request", pull_request())
-    assert found.revisions == MergeCommit(base_tip=BASE, head_tip=HEAD)
+    assert found.revisions == protocol.MergeCommit(base_tip=BASE, head_tip=HEAD)
     assert (found.zone, found.tip, found.pull_request) == ("pr/acme/models/7", HEAD, 7)
 
 
@@ -103,7 +97,7 @@ def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
 def test_a_push_to_another_branch_does_not_and_is_compared_with_where_it_left_the_default() -> None:
     found = event("push", push("refs/heads/feat/é"))
     assert str(found.zone).startswith("pr/acme/models/branch_feat__-")
-    assert found.revisions == Usual(default_branch="trunk", is_here_enough=True)
+    assert found.revisions == protocol.Usual(default_branch="trunk", is_here_enough=True)
 
 
 @pytest.mark.parametrize("payload", [push(after="0" * 40), {**push(), "deleted": True}])
@@ -120,8 +114,8 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
 ) -> None:
     with pytest.raises(ConfigError, match="a tag says nothing of what to compare with"):
         event(name, payload)
-    found = event(name, payload, asked=AskedRevisions(since_release=True))
-    assert (found.revisions, found.checked_out, found.zone) == (Usual(), HEAD, None)
+    found = event(name, payload, asked=protocol.AskedRevisions(since_release=True))
+    assert (found.revisions, found.checked_out, found.zone) == (protocol.Usual(), HEAD, None)
 
 
 @pytest.mark.parametrize("ref", ["refs/notes/commits", "refs/pull/7/head", "trunk", ""])
@@ -129,7 +123,7 @@ def test_a_push_of_neither_branch_nor_tag_is_refused_also_where_somebody_names_a
     ref: str,
 ) -> None:
     with pytest.raises(ConfigError, match="names no branch and no tag"):
-        event("push", push(ref), asked=AskedRevisions(since_release=True))
+        event("push", push(ref), asked=protocol.AskedRevisions(since_release=True))
 
 
 def test_a_zone_of_a_long_branch_is_never_too_long() -> None:
@@ -141,13 +135,13 @@ def test_a_zone_of_a_long_branch_is_never_too_long() -> None:
 
 def test_a_merge_queue_names_both_commits() -> None:
     found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
-    assert found.revisions == Range(base=BASE, head=HEAD)
+    assert found.revisions == protocol.Range(base=BASE, head=HEAD)
     assert (found.checked_out, found.zone) == (HEAD, "pr/acme/models/queue")
 
 
 def test_a_schedule_is_about_the_default_branch() -> None:
     found = event("schedule", {})
-    assert found.revisions == Usual(default_branch="trunk", is_on_it=True)
+    assert found.revisions == protocol.Usual(default_branch="trunk", is_on_it=True)
     assert (found.checked_out, found.zone) == (HEAD, "main")
 
 
@@ -167,7 +161,7 @@ def test_what_is_started_by_hand_may_write_what_a_push_to_its_branch_may(
 
 
 def test_a_head_that_somebody_gives_does_not_teach_main() -> None:
-    asked = AskedRevisions(head="c" * 40)
+    asked = protocol.AskedRevisions(head="c" * 40)
     assert event("push", push(), asked=asked).zone is None
     assert event("pull_request", pull_request(), asked=asked).zone == "pr/acme/models/7"
 
@@ -186,10 +180,10 @@ def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name
 def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
     name: str,
 ) -> None:
-    found = event(name, pull_request(), asked=AskedRevisions(base=BASE, head=HEAD))
+    found = event(name, pull_request(), asked=protocol.AskedRevisions(base=BASE, head=HEAD))
     assert (found.zone, found.tip) == (None, HEAD)
     with pytest.raises(ConfigError):
-        event(name, pull_request(), asked=AskedRevisions(head=HEAD))
+        event(name, pull_request(), asked=protocol.AskedRevisions(head=HEAD))
 
 
 def test_every_event_that_is_judged_can_be_read() -> None:
@@ -239,7 +233,7 @@ def payload(**more: Any) -> dict[str, Any]:  # noqa: ANN401 -- JSON
     return {"action": "completed", "repository": repository, "workflow_run": {**run, **more}}
 
 
-def found(server: GitHubServer, event: Any, **more: str) -> FinishedRun:  # noqa: ANN401 -- JSON
+def found(server: GitHubServer, event: Any, **more: str) -> protocol.FinishedRun:  # noqa: ANN401 -- JSON
     environment = {
         **server.variables,
         "GITHUB_EVENT_NAME": "workflow_run",
@@ -252,8 +246,11 @@ def found(server: GitHubServer, event: Any, **more: str) -> FinishedRun:  # noqa
 
 def test_the_pull_request_is_that_of_the_head_commit(server: GitHubServer) -> None:
     run = "https://github.com/acme/models/actions/runs/5"
-    assert found(server, payload()) == FinishedRun(
-        pull_request=7, tip=TIP, source=FORK, links=Links(run=run, report=f"{run}#artifacts")
+    assert found(server, payload()) == protocol.FinishedRun(
+        pull_request=7,
+        tip=TIP,
+        source=FORK,
+        links=protocol.Links(run=run, report=f"{run}#artifacts"),
     )
     assert server.requests == ["GET /repos/acme/models/pulls"]
 
@@ -284,7 +281,9 @@ def test_a_branch_that_has_another_name_now_is_found_by_the_forks_commit(
 )
 def test_no_other_pull_request_is_commented_on(server: GitHubServer, other: Any) -> None:  # noqa: ANN401 -- JSON
     server.pulls = [other]
-    with pytest.raises(NothingToReportError, match="no open pull request has aaaaaaaaaaaa"):
+    with pytest.raises(
+        protocol.NothingToReportError, match="no open pull request has aaaaaaaaaaaa"
+    ):
         found(server, payload())
     server.pulls = [other, pull(9)]
     assert found(server, payload()).pull_request == 9
@@ -292,7 +291,7 @@ def test_no_other_pull_request_is_commented_on(server: GitHubServer, other: Any)
 
 def test_two_pull_requests_of_one_commit_are_not_guessed_between(server: GitHubServer) -> None:
     server.pulls = [pull(7), pull(8)]
-    with pytest.raises(NothingToReportError, match="any of #7, #8"):
+    with pytest.raises(protocol.NothingToReportError, match="any of #7, #8"):
         found(server, payload())
 
 
@@ -306,7 +305,7 @@ def test_two_pull_requests_of_one_commit_are_not_guessed_between(server: GitHubS
 def test_a_run_that_reports_itself_is_left_alone(
     server: GitHubServer, more: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(NothingToReportError, match=said):
+    with pytest.raises(protocol.NothingToReportError, match=said):
         found(server, payload(**more))
     assert not server.requests
 
@@ -341,7 +340,7 @@ def test_an_api_that_does_not_say_is_a_refusal(
     server: GitHubServer, answer: tuple[int, object]
 ) -> None:
     server.always["GET /repos/acme/models/pulls"] = answer
-    with pytest.raises(HostRefusedError, match="GitHub answered"):
+    with pytest.raises(protocol.HostRefusedError, match="GitHub answered"):
         found(server, payload())
 
 
@@ -350,5 +349,5 @@ def test_without_a_token_nobody_is_asked() -> None:
         "GITHUB_EVENT_NAME": "workflow_run",
         "GITHUB_REPOSITORY": FINISHED_RUN_REPOSITORY,
     }
-    with pytest.raises(HostRefusedError, match="no token"):
+    with pytest.raises(protocol.HostRefusedError, match="no token"):
         finished_run(environment, payload(), None)

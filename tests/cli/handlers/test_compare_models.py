@@ -14,27 +14,9 @@ from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.artifacts.verdicts import WarmedModel
 from tunegate.cli.commands.comparing import CompareOptions
-from tunegate.cli.handlers import compare
+from tunegate.cli.handlers import compare, compare_environments, compare_models
 from tunegate.cli.handlers.cache_why_miss import task_names, tasks_named
 from tunegate.cli.handlers.compare import run
-from tunegate.cli.handlers.compare_environments import (
-    NoEnvironment,
-    SideEnvironment,
-    built_under,
-    located,
-    run_by_environments,
-)
-from tunegate.cli.handlers.compare_models import (
-    AgainstModel,
-    Artifact,
-    Artifacts,
-    Model,
-    comparison_config,
-    is_one_model,
-    paired,
-    unchanged,
-    understood,
-)
 from tunegate.cli.handlers.doctor_checks import gated_models, left_to_do, with_tasks
 from tunegate.cli.handlers.run import what_to_do
 from tunegate.cli.shared_options import Common
@@ -55,17 +37,17 @@ def saved(path: Path, **what: int) -> Path:
     return path
 
 
-def asked(base: Model | Artifact, head: Model) -> bool:
-    both = AgainstModel(base, head)
-    return is_one_model(both, paired(both))
+def asked(base: compare_models.Model | compare_models.Artifact, head: compare_models.Model) -> bool:
+    both = compare_models.AgainstModel(base, head)
+    return compare_models.is_one_model(both, compare_models.paired(both))
 
 
 def test_it_is_one_where_content_and_runtime_are_the_same(tmp_path: Path) -> None:
     first, copy = saved(tmp_path / "a.onnx"), saved(tmp_path / "b.onnx")
-    assert asked(Model(first), Model(first))
-    assert asked(Model(first, "tvm"), Model(copy, "tvm"))
-    assert not asked(Model(first, "tvm"), Model(first, "onnxruntime"))
-    assert not asked(Artifact(tmp_path), Model(first))
+    assert asked(compare_models.Model(first), compare_models.Model(first))
+    assert asked(compare_models.Model(first, "tvm"), compare_models.Model(copy, "tvm"))
+    assert not asked(compare_models.Model(first, "tvm"), compare_models.Model(first, "onnxruntime"))
+    assert not asked(compare_models.Artifact(tmp_path), compare_models.Model(first))
 
 
 def test_the_data_of_a_model_is_part_of_it(tmp_path: Path) -> None:
@@ -79,16 +61,16 @@ def test_the_data_of_a_model_is_part_of_it(tmp_path: Path) -> None:
         files.append(tmp_path / name / "m.onnx")
         onnx.save(model, files[-1], save_as_external_data=True, location="m.data", size_threshold=0)
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert not asked(Model(files[0]), Model(files[1]))
+    assert not asked(compare_models.Model(files[0]), compare_models.Model(files[1]))
     files[0].with_name("m.data").unlink()
     with pytest.raises(ModelError, match=r"m\.data: no such file"):
-        asked(Model(files[0]), Model(files[1]))
+        asked(compare_models.Model(files[0]), compare_models.Model(files[1]))
 
 
 def test_what_is_no_model_is_no_pass(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(b"words")
     with pytest.raises(ModelError):
-        asked(Model(tmp_path / "a.onnx"), Model(tmp_path / "a.onnx"))
+        asked(compare_models.Model(tmp_path / "a.onnx"), compare_models.Model(tmp_path / "a.onnx"))
 
 
 def test_nothing_of_one_model_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,29 +79,35 @@ def test_nothing_of_one_model_is_built(tmp_path: Path, capsys: pytest.CaptureFix
     assert compare.run(CompareOptions(common=common, base=model, head=model)) == 0
     assert "Pass: nothing to compare: base and head are the same" in capsys.readouterr().err
     assert not (tmp_path / "out" / "builds").exists()
-    model_itself = Model(Path(model))
-    assert unchanged(AgainstModel(model_itself, model_itself)).unchanged == ("a.onnx",)
+    model_itself = compare_models.Model(Path(model))
+    assert compare_models.unchanged(
+        compare_models.AgainstModel(model_itself, model_itself)
+    ).unchanged == ("a.onnx",)
 
 
 def test_files_are_models_and_a_prefix_says_what_runs_them() -> None:
-    assert understood("a.onnx", "tvm:b.onnx") == AgainstModel(
-        Model(Path("a.onnx")), Model(Path("b.onnx"), "tvm")
+    assert compare_models.understood("a.onnx", "tvm:b.onnx") == compare_models.AgainstModel(
+        compare_models.Model(Path("a.onnx")), compare_models.Model(Path("b.onnx"), "tvm")
     )
-    assert understood("onnxruntime:a.onnx", "a.onnx").base == Model(Path("a.onnx"), "onnxruntime")
+    assert compare_models.understood("onnxruntime:a.onnx", "a.onnx").base == compare_models.Model(
+        Path("a.onnx"), "onnxruntime"
+    )
 
 
 def test_directories_are_artifacts(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
-    assert understood(str(one), str(other)) == Artifacts(one, other)
-    assert understood(str(one), "b.onnx") == AgainstModel(Artifact(one), Model(Path("b.onnx")))
+    assert compare_models.understood(str(one), str(other)) == compare_models.Artifacts(one, other)
+    assert compare_models.understood(str(one), "b.onnx") == compare_models.AgainstModel(
+        compare_models.Artifact(one), compare_models.Model(Path("b.onnx"))
+    )
 
 
 @pytest.mark.parametrize("address", ["oci://a/b:1", "https://u:secret@h/m.onnx?k=v", "models:/a/1"])
 def test_an_address_is_for_the_deploy_gate(address: str) -> None:
     with pytest.raises(ConfigError, match="tunegate deploy-gate") as caught:
-        understood(address, "b.onnx")
+        compare_models.understood(address, "b.onnx")
     assert "secret" not in str(caught.value)
     assert "k=v" not in str(caught.value)
 
@@ -143,18 +131,22 @@ def model(tmp_path: Path) -> Path:
 
 def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
     settings = Settings(repository=model.parents[1])
-    assert comparison_config(settings, "m.onnx", {}, [model]).models[0].inputs == {"x": (4, 3)}
+    assert compare_models.comparison_config(settings, "m.onnx", {}, [model]).models[0].inputs == {
+        "x": (4, 3)
+    }
     other = model.parents[2] / "old.onnx"
-    found = comparison_config(settings, "m.onnx", {}, [other, model])
+    found = compare_models.comparison_config(settings, "m.onnx", {}, [other, model])
     assert found.models[0].inputs == {"x": (4, 3)}
-    given = comparison_config(settings, "m.onnx", {"x": (2, 3)}, [model])
+    given = compare_models.comparison_config(settings, "m.onnx", {"x": (2, 3)}, [model])
     assert given.models[0].inputs == {"x": (2, 3)}
 
 
 def test_a_size_that_nobody_gave_names_the_option(model: Path) -> None:
     (model.parents[1] / "tunegate.yaml").write_text("models: [{path: others/*.onnx}]\n")
     with pytest.raises(ConfigError, match=r"m\.onnx: the shape of x is open.* --shape x=1,3,224"):
-        comparison_config(Settings(repository=model.parents[1]), "m.onnx", {}, [model])
+        compare_models.comparison_config(
+            Settings(repository=model.parents[1]), "m.onnx", {}, [model]
+        )
 
 
 CONFIG = Config(
@@ -307,9 +299,9 @@ def test_what_cannot_be_compared_is_one_line(
 def test_two_artifacts_run_in_an_environment_each(tmp_path: Path) -> None:
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
-    both = Artifacts(tmp_path / "old", tmp_path / "new")
+    both = compare_models.Artifacts(tmp_path / "old", tmp_path / "new")
     options = CompareOptions(base="", environments=TWO)
-    assert run_by_environments(str(both.base), str(both.head), options) == both
+    assert compare_environments.run_by_environments(str(both.base), str(both.head), options) == both
 
 
 # One artifact as two builds.
@@ -337,23 +329,25 @@ def test_the_environment_decides_with_the_artifact(
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="cpu")
     )
     directory, version = others
-    sides: Sides[SideEnvironment] = Sides(
+    sides: Sides[compare_environments.SideEnvironment] = Sides(
         environment(tmp_path / "a", "1"), environment(tmp_path / directory, version)
     )
     places = Sides(tmp_path / "out" / "base", tmp_path / "out" / "head")
     builder = SavingBuilder(runtime, tmp_path / "scratch", seed=1)
-    base, head = built_under(runtime, model, places, sides, builder)
+    base, head = compare_environments.built_under(runtime, model, places, sides, builder)
     assert base is not None
     assert head is not None
     assert (base.key == head.key) is are_alike
     assert head.title == f"ONNX Runtime {version}"
-    found = located(head, tmp_path)
+    found = compare_environments.located(head, tmp_path)
     assert found is not None
     assert found.directory == "out/head"
     assert (tmp_path / found.directory / "artifact.json").is_file()
 
-    reason = NoEnvironment(reason="no such package", broken=True)
-    base, head = built_under(runtime, model, places, Sides(None, reason), builder)
+    reason = compare_environments.NoEnvironment(reason="no such package", broken=True)
+    base, head = compare_environments.built_under(
+        runtime, model, places, Sides(None, reason), builder
+    )
     assert base is None
     assert head is not None
     assert (head.error, head.crashed) == ("no such package", True)

@@ -16,14 +16,6 @@ from tunegate.artifacts.inputs import GivenFor
 from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers import init
-from tunegate.cli.handlers.init import (
-    entry_lines,
-    shared_sizes,
-    shared_text,
-    starter_config,
-    starter_globs,
-    starter_workflow,
-)
 from tunegate.cli.shared_options import Common
 from tunegate.errors import ConfigError, TunegateError
 from tunegate.models.finder import FoundModel
@@ -147,7 +139,7 @@ def test_no_link_is_written_through(name: str, workspace: Workspace, tmp_path: P
 
 def test_the_configuration_that_is_written_can_be_read() -> None:
     config = parse_config(
-        starter_config([FoundModel(path="a.onnx"), FoundModel(path="b.onnx")]), "x"
+        init.starter_config([FoundModel(path="a.onnx"), FoundModel(path="b.onnx")]), "x"
     )
     assert [model.path for model in config.models] == ["*.onnx"]
     assert (config.budget.minutes, config.gate.margin_percent) == (10, 3)
@@ -163,7 +155,7 @@ def test_on_a_machine_with_a_gpu_the_target_is_that_gpu() -> None:
         memory_bytes=141 * 10**9,
         driver="580",
     )
-    text = starter_config([FoundModel(path="a.onnx")], gpu=gpu)
+    text = init.starter_config([FoundModel(path="a.onnx")], gpu=gpu)
     (target,) = parse_config(text, "x").targets
     assert (target.kind, target.arch, target.expect_gpu) == ("cuda", "sm_90", "NVIDIA H200")
     start = text.index("# Where you deploy on the CPU, write instead:")
@@ -175,24 +167,24 @@ def test_on_a_machine_with_a_gpu_the_target_is_that_gpu() -> None:
 
 def test_an_editor_finds_the_schema_of_the_commit_that_is_installed() -> None:
     installed = InstalledCommit(source="https://example.com/owner/name", commit="a" * 40)
-    text = starter_config([FoundModel(path="a.onnx")], installed)
+    text = init.starter_config([FoundModel(path="a.onnx")], installed)
     address = f"https://example.com/owner/name/raw/{'a' * 40}/docs/schemas/tunegate.schema.json"
     assert text.splitlines()[0] == f"# yaml-language-server: $schema={address}"
     assert parse_config(text, "x").models
     assert f"https://example.com/owner/name/blob/{'a' * 40}/docs/configuration.md" in text
-    unknown = starter_config([FoundModel(path="a.onnx")])
+    unknown = init.starter_config([FoundModel(path="a.onnx")])
     assert "yaml-language-server" not in unknown
     assert f"{public_address()}/blob/main/docs/configuration.md" in unknown
 
 
 def test_a_path_may_hold_anything() -> None:
     odd = 'models/"two" # words: é.onnx'
-    text = starter_config([FoundModel(path=odd, note="read [it] later?")])
+    text = init.starter_config([FoundModel(path=odd, note="read [it] later?")])
     assert parse_config(text, "x").models[0].path == odd
 
 
 def test_a_path_with_wildcards_is_matched_as_it_is() -> None:
-    config = parse_config(starter_config([FoundModel(path="m/a[1].ONNX")]), "x")
+    config = parse_config(init.starter_config([FoundModel(path="m/a[1].ONNX")]), "x")
     assert entry_for(config, "m/a[1].ONNX") == config.models[0]
 
 
@@ -204,12 +196,12 @@ def test_the_sizes_that_are_written_fill_every_open_dimension() -> None:
         GuessedSize("x", 0, "", 1, "the first dimension is a batch"),
     )
     model = FoundModel(path="a.onnx", inputs=inputs, guesses=guesses)
-    config = parse_config(starter_config([model]), "x")
+    config = parse_config(init.starter_config([model]), "x")
     assert shapes_for(config, "a.onnx", inputs).shapes == {"ids": (1, 128), "x": (1, 8)}
 
 
 def test_why_inputs_are_not_known_is_a_comment() -> None:
-    text = starter_config([FoundModel(path="a.onnx", note="its bytes are in Git LFS")])
+    text = init.starter_config([FoundModel(path="a.onnx", note="its bytes are in Git LFS")])
     assert "    # its bytes are in Git LFS\n" in text
     assert parse_config(text, "x").models[0].inputs == {}
 
@@ -218,7 +210,7 @@ def test_why_inputs_are_not_known_is_a_comment() -> None:
 def test_the_workflow_is_pinned_to_what_is_installed(release: str) -> None:
     commit = "1234567890abcdef1234567890abcdef12345678"
     source = "https://code.example.com/owner/name"
-    text = starter_workflow(InstalledCommit(source=source, commit=commit, release=release))
+    text = init.starter_workflow(InstalledCommit(source=source, commit=commit, release=release))
     steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
     assert f"owner/name@{commit}" in [step.get("uses") for step in steps]
     assert any(f'"tunegate[tvm] @ git+{source}@{commit}"' in step.get("run", "") for step in steps)
@@ -228,7 +220,7 @@ def test_the_workflow_is_pinned_to_what_is_installed(release: str) -> None:
 
 
 def test_the_workflow_is_for_the_branch_that_is_the_default_one() -> None:
-    text = starter_workflow(None, "it's/trunk")
+    text = init.starter_workflow(None, "it's/trunk")
     workflow = yaml.safe_load(text)
     assert workflow[True]["push"]["branches"] == ["it's/trunk"]
     assert "github.ref == 'refs/heads/it''s/trunk'" in workflow["jobs"]["warm"]["if"]
@@ -236,7 +228,7 @@ def test_the_workflow_is_for_the_branch_that_is_the_default_one() -> None:
 
 
 def test_a_workflow_of_an_unknown_commit_cannot_start() -> None:
-    text = starter_workflow(None)
+    text = init.starter_workflow(None)
     assert "jobs" in yaml.safe_load(text)
     assert text.count("@" + "0" * 40) == 2
     assert "pip install tunegate" not in text
@@ -258,7 +250,7 @@ def test_a_workflow_of_an_unknown_commit_cannot_start() -> None:
     ],
 )
 def test_each_top_level_directory_has_one(paths: list[str], globs: tuple[str, ...]) -> None:
-    assert starter_globs(paths) == globs
+    assert init.starter_globs(paths) == globs
 
 
 @given(
@@ -270,7 +262,7 @@ def test_each_top_level_directory_has_one(paths: list[str], globs: tuple[str, ..
     )
 )
 def test_each_model_is_matched(paths: list[str]) -> None:
-    globs = starter_globs(paths)
+    globs = init.starter_globs(paths)
     assert all(any(matches(glob, path) for glob in globs) for path in paths)
 
 
@@ -285,30 +277,30 @@ def model(path: str, **sizes: int) -> FoundModel:
 
 def test_a_symbol_that_means_the_same_everywhere_is_said_once() -> None:
     one, other = model("a.onnx", batch=1, side=224), model("b.onnx", batch=1, side=320)
-    shared = shared_sizes([one, other])
+    shared = init.shared_sizes([one, other])
     assert list(shared) == ["batch"]
-    assert '  "batch": 1  # guessed: why\n' in shared_text(shared)
-    assert [*entry_lines(one, shared)] == ["    dims:", '      "side": 224  # guessed: why']
+    assert '  "batch": 1  # guessed: why\n' in init.shared_text(shared)
+    assert [*init.entry_lines(one, shared)] == ["    dims:", '      "side": 224  # guessed: why']
 
 
 def test_a_number_of_an_exporter_is_of_one_model() -> None:
     found = model("a.onnx", unk__7=1)
-    assert shared_sizes([found]) == {}
-    assert shared_text({}) == ""
-    assert '      "unk__7": 1  # guessed: why' in [*entry_lines(found, {})]
+    assert init.shared_sizes([found]) == {}
+    assert init.shared_text({}) == ""
+    assert '      "unk__7": 1  # guessed: why' in [*init.entry_lines(found, {})]
 
 
 def test_an_input_without_a_rank_gets_a_shape_to_look_over() -> None:
     found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (), is_ranked=False),))
     why = "the model does not say how many dimensions"
-    assert [*entry_lines(found, {})] == ["    inputs:", f'      "x": [1]  # guessed: {why}']
+    assert [*init.entry_lines(found, {})] == ["    inputs:", f'      "x": [1]  # guessed: {why}']
 
 
 def test_an_input_without_a_rank_gets_the_shape_that_its_readers_demand() -> None:
     guesses = tuple(GuessedSize("x", axis, "", size, "why") for axis, size in enumerate((1, 37)))
     inputs = (ModelInput("x", (), is_ranked=False),)
     found = FoundModel(path="a.onnx", inputs=inputs, guesses=guesses)
-    assert [*entry_lines(found, {})] == ["    inputs:", '      "x": [1, 37]  # guessed: why']
+    assert [*init.entry_lines(found, {})] == ["    inputs:", '      "x": [1, 37]  # guessed: why']
 
 
 def test_a_sum_of_other_symbols_is_not_written() -> None:
@@ -317,8 +309,8 @@ def test_a_sum_of_other_symbols_is_not_written() -> None:
         GuessedSize("x", 1, "past + 1", 17, "why", is_sum=True),
     )
     found = FoundModel(path="a.onnx", inputs=(ModelInput("x", (None, None)),), guesses=guesses)
-    assert list(shared_sizes([found])) == ["past"]
-    assert [*entry_lines(found, shared_sizes([found]))] == []
+    assert list(init.shared_sizes([found])) == ["past"]
+    assert [*init.entry_lines(found, init.shared_sizes([found]))] == []
 
 
 def test_a_run_takes_the_sizes_and_values_that_it_writes(workspace: Workspace) -> None:

@@ -16,14 +16,10 @@ from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.artifacts.verdicts import WarmedModel
+from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.doctor import Diagnosis, show_diagnosis
 from tunegate.cli.handlers.doctor_checks import GatedModel, Setting
 from tunegate.cli.handlers.reporting import finish, write_json, write_renderings
-from tunegate.cli.handlers.run_history import (
-    remembered_before_plan,
-    remembered_without_end,
-    run_facts,
-)
 from tunegate.cli.handlers.steps import pushed_revisions
 from tunegate.cli.handlers.table import Output, show_lines, show_table
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
@@ -233,7 +229,7 @@ def remembered(place: Path, ending: BaseException | None) -> tuple[HistoryEntry,
         if ending is not None:
             raise ending
 
-    with remembered_without_end(
+    with run_history.remembered_without_end(
         planned,
         context=make_context(out, PlainLog(io.StringIO())),
         config=CONFIG,
@@ -276,7 +272,7 @@ def test_a_disk_that_lost_the_outcomes_does_not_hide_what_ended_the_run(tmp_path
     (tmp_path / "out" / "outcome-9.json").write_text("{")
     with (
         pytest.raises(EnvironmentUnfitError, match="the GPU is lost"),
-        remembered_without_end(
+        run_history.remembered_without_end(
             reports.slowed().plan,  # type: ignore[arg-type]  # it has one
             context=make_context(tmp_path / "out", PlainLog(io.StringIO())),
             config=CONFIG,
@@ -292,7 +288,7 @@ def test_a_run_that_ends_before_its_plan_leaves_a_line_if_it_took_time(
 ) -> None:
     with (
         pytest.raises(KeyboardInterrupt),
-        remembered_before_plan(
+        run_history.remembered_before_plan(
             reports.slowed().changes,
             context=make_context(tmp_path, PlainLog(io.StringIO())),
             config=CONFIG,
@@ -313,13 +309,13 @@ def test_what_opening_and_planning_took_is_counted_where_a_run_ends_after_its_pl
     assert report.plan is not None
     context = make_context(tmp_path, PlainLog(io.StringIO()))
     repository = GitRepository(Workspace(tmp_path / "w").root)
-    with remembered_before_plan(
+    with run_history.remembered_before_plan(
         report.changes, context=context, config=CONFIG, repository=repository
     ) as began:
         pass
     with (
         pytest.raises(KeyboardInterrupt),
-        remembered_without_end(
+        run_history.remembered_without_end(
             report.plan,
             context=context,
             config=CONFIG,
@@ -368,7 +364,7 @@ def test_a_job_says_its_change_its_page_and_its_repository(checkout: Checkout) -
     checkout.git("remote", "add", "origin", "https://u:secret@git.example/acme/vision.git")
     commit = checkout.commit({"a": b"1"})
     checkout.git("tag", "v1")
-    facts = run_facts(GitRepository(checkout.path), commit, at=9, variables=JOB)
+    facts = run_history.run_facts(GitRepository(checkout.path), commit, at=9, variables=JOB)
     assert (facts.at, facts.release, facts.repository) == (9, "v1", "acme/vision")
     assert facts.change == int(JOB["CI_MERGE_REQUEST_IID"])
     assert facts.is_aside
@@ -382,13 +378,16 @@ def test_a_head_of_a_local_branch_is_beside_the_default_one(checkout: Checkout) 
     checkout.git("checkout", "-q", "-b", "topic")
     topic = checkout.commit({"a": b"2"})
     repository = GitRepository(checkout.path)
-    aside = [run_facts(repository, each, at=9, variables={}).is_aside for each in (on_main, topic)]
+    aside = [
+        run_history.run_facts(repository, each, at=9, variables={}).is_aside
+        for each in (on_main, topic)
+    ]
     assert aside == [False, True]
 
 
 def test_content_that_is_no_commit_was_written_at_no_time(checkout: Checkout) -> None:
     checkout.commit({"a": b"1"})
-    facts = run_facts(GitRepository(checkout.path), "not a commit", at=9, variables={})
+    facts = run_history.run_facts(GitRepository(checkout.path), "not a commit", at=9, variables={})
     assert facts.authored is None
     assert not facts.is_aside
 
@@ -397,5 +396,5 @@ def test_content_that_is_no_commit_was_written_at_no_time(checkout: Checkout) ->
 def test_a_page_that_nobody_should_follow_is_left_out(checkout: Checkout, page: str) -> None:
     commit = checkout.commit({"a": b"1"})
     variables = {**JOB, "CI_JOB_URL": page}
-    facts = run_facts(GitRepository(checkout.path), commit, at=9, variables=variables)
+    facts = run_history.run_facts(GitRepository(checkout.path), commit, at=9, variables=variables)
     assert facts.run_url == ""

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tunegate.compiler.build.functions import (
-    functions_of,
-    kernel_nodes,
-    layer_names,
-    with_kernel_nodes,
-)
+from tunegate.compiler.build import functions
 from tunegate.compiler.importing.import_onnx import fused, import_operators
 from tunegate.compiler.opening import KnownSchedules
 from tunegate.compiler.targets import tvm_target
@@ -47,7 +42,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_a_kernel_without_weights_is_called_like_its_first_and_last_node(module: Any) -> None:
-    labels = [each.label for each in functions_of(module)]
+    labels = [each.label for each in functions.functions_of(module)]
     assert labels == ["encoder/proj", "encoder/attention to root", "ReduceMax y"]
 
 
@@ -56,24 +51,26 @@ def test_a_change_of_layout_keeps_its_operator(tmp_path: Path) -> None:
         save(conv_model(), tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m"
     )
     found = fused(import_operators(prepared, "m"), TARGET, channels_last=True)
-    labels = [each.label for each in functions_of(found)]
+    labels = [each.label for each in functions.functions_of(found)]
     assert labels == ["transpose", "conv", "transpose (conv_relu)"]
 
 
 def test_all_nodes_of_a_fused_kernel_are_known_in_their_order(module: Any) -> None:
-    assert ["encoder/attention", "encoder/exp", "encoder/root"] in kernel_nodes(module).values()
+    assert ["encoder/attention", "encoder/exp", "encoder/root"] in functions.kernel_nodes(
+        module
+    ).values()
 
 
 def test_names_are_no_part_of_what_a_kernel_computes(module: Any) -> None:
-    plain = with_kernel_nodes(module, [])
-    assert kernel_nodes(plain) == {}
-    found, known = functions_of(plain), functions_of(module)
+    plain = functions.with_kernel_nodes(module, [])
+    assert functions.kernel_nodes(plain) == {}
+    found, known = functions.functions_of(plain), functions.functions_of(module)
     assert [each.workload.digest for each in found] == [each.workload.digest for each in known]
     assert [each.label for each in found] == [each.operator for each in found]
 
 
 def names_of(model: onnx.ModelProto, tmp_path: Path) -> list[str]:
-    return list(layer_names(save(model, tmp_path / "m.onnx")).values())
+    return list(functions.layer_names(save(model, tmp_path / "m.onnx")).values())
 
 
 def named(model: onnx.ModelProto, *names: str) -> onnx.ModelProto:

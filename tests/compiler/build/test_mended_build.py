@@ -33,14 +33,7 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.loading import bound_inference
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactTensor
-from tunegate.tune.compiler_protocol import (
-    BuildModel,
-    Built,
-    CheckArtifact,
-    Checked,
-    MendBuild,
-    Mended,
-)
+from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
@@ -100,7 +93,7 @@ class Bench:
         prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
         module = import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",))
         self.functions = functions_of(module)
-        self.request = BuildModel(
+        self.request = compiler_protocol.BuildModel(
             model=ModelFile(file=str(self.file), path="m.onnx", shapes={}),
             target=CPU,
             records={f.workload.digest: (record_of(f),) for f in self.functions},
@@ -111,20 +104,22 @@ class Bench:
             seed=1,
         )
 
-    def mended(self, limit_seconds: float = 60.0) -> Mended:
+    def mended(self, limit_seconds: float = 60.0) -> compiler_protocol.Mended:
         built = handle_request(self.request)
-        assert isinstance(built, Built)
-        check = CheckArtifact(
+        assert isinstance(built, compiler_protocol.Built)
+        check = compiler_protocol.CheckArtifact(
             directory=self.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
         )
         checked = handle_request(check)
-        assert isinstance(checked, Checked)
+        assert isinstance(checked, compiler_protocol.Checked)
         assert checked.check is not None
         assert not checked.check.passed
         mended = handle_request(
-            MendBuild(build=self.request, check=check, limit_seconds=limit_seconds)
+            compiler_protocol.MendBuild(
+                build=self.request, check=check, limit_seconds=limit_seconds
+            )
         )
-        assert isinstance(mended, Mended)
+        assert isinstance(mended, compiler_protocol.Mended)
         return mended
 
 
@@ -200,13 +195,13 @@ def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
     transferred = {f.workload.digest: "transfer" for f in bench.functions}
     bench.request = msgspec.structs.replace(bench.request, sources=transferred, settled=())
     built = handle_request(bench.request)
-    assert isinstance(built, Built)
+    assert isinstance(built, compiler_protocol.Built)
     assert built.dropped == ("first", "second")
-    check = CheckArtifact(
+    check = compiler_protocol.CheckArtifact(
         directory=bench.request.directory, reference=built.reference, kind="llvm", seeds=(1, 2)
     )
     checked = handle_request(check)
-    assert isinstance(checked, Checked)
+    assert isinstance(checked, compiler_protocol.Checked)
     assert checked.check is not None
     assert checked.check.passed
 
@@ -304,11 +299,11 @@ def test_what_computes_right_on_one_seed_only_is_found_out(
 
     def checked(*seeds: int) -> str:
         reply = check_numbers(
-            CheckArtifact(
+            compiler_protocol.CheckArtifact(
                 directory=str(directory), reference=str(reference), kind="llvm", seeds=seeds
             )
         )
-        assert isinstance(reply, Checked)
+        assert isinstance(reply, compiler_protocol.Checked)
         assert reply.check is not None
         return reply.check.detail
 

@@ -18,17 +18,9 @@ from tvm_ffi import structural_walk
 
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import save
-from tunegate.compiler.importing.import_onnx import (
-    MOST_COPIES,
-    MOST_READS,
-    fused,
-    import_operators,
-    sizes_of_parameters,
-)
+from tunegate.compiler.importing import import_onnx
+from tunegate.compiler.schedules import vector_functions
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.compiler.schedules.vector_functions import (
-    vectorize_elementary_functions,
-)
 from tunegate.models.preparation import prepare
 
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
@@ -75,7 +67,9 @@ def imported(model: onnx.ModelProto, directory: Path) -> Any:
     prepared = prepare(
         save(model, directory / "m.onnx"), shapes={}, into=directory / "p", path="m.onnx"
     )
-    return fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=False)
+    return import_onnx.fused(
+        import_onnx.import_operators(prepared, "m.onnx"), TARGET, channels_last=False
+    )
 
 
 def kernels(module: Any) -> dict[str, Any]:
@@ -104,8 +98,11 @@ def test_no_expression_of_a_chain_grows_past_its_bound(
 ) -> None:
     module = imported(chain(operators, length), tmp_path)
     for kernel in kernels(module).values():
-        assert reads_when_inlined(kernel) <= 2 * MOST_READS
-        assert max(size.copies for size in sizes_of_parameters(kernel)) <= MOST_COPIES
+        assert reads_when_inlined(kernel) <= 2 * import_onnx.MOST_READS
+        assert (
+            max(size.copies for size in import_onnx.sizes_of_parameters(kernel))
+            <= import_onnx.MOST_COPIES
+        )
 
 
 @pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])
@@ -127,7 +124,7 @@ def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
 def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
     operators: list[str], length: int, tmp_path: Path
 ) -> None:
-    vectorize_elementary_functions()
+    vector_functions.vectorize_elementary_functions()
     model = chain(operators, length)
     module = imported(model, tmp_path)
     with TARGET:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tvm import te, tirx
 
 from tests.compiler.low_precision.product_kernels import activations, convolution, matrices
+from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision.expressions import rewritten
 from tunegate.compiler.low_precision.product import (
     DEPTH,
@@ -15,11 +16,6 @@ from tunegate.compiler.low_precision.product import (
     ProductShape,
     RowsOfTiles,
     product_of,
-)
-from tunegate.compiler.low_precision.tile_numbers import (
-    BFLOAT16_VECTORS,
-    INT8_VECTORS,
-    TileNumbers,
 )
 from tunegate.compiler.low_precision.vector_products import VectorProducts
 from tunegate.errors import UnsupportedModelError
@@ -201,12 +197,14 @@ def test_a_row_of_the_window_is_one_tap_where_its_pixels_are_neighbours() -> Non
     assert (len(far.taps), far.tap_depth, far.pixel) == (9, 32, 32)
 
 
-@pytest.mark.parametrize("numbers", [INT8_VECTORS, BFLOAT16_VECTORS], ids=["int8", "bfloat16"])
+@pytest.mark.parametrize(
+    "numbers", [tile_numbers.INT8_VECTORS, tile_numbers.BFLOAT16_VECTORS], ids=["int8", "bfloat16"]
+)
 @pytest.mark.parametrize(
     ("rows", "at_once", "tiles"), [(1, 1, 4), (6, 6, 4), (7, 7, 2), (14, 7, 2), (24, 12, 2)]
 )
 def test_blocks_are_even_and_fill_the_registers(
-    rows: int, at_once: int, tiles: int, numbers: TileNumbers
+    rows: int, at_once: int, tiles: int, numbers: tile_numbers.TileNumbers
 ) -> None:
     extents = Extents(rows, 1)
     shape = ProductShape(1, extents, 64, extents, 64)

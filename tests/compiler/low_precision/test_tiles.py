@@ -14,24 +14,13 @@ from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import convolution
 from tests.compiler.low_precision.test_tile_kernel import TARGET, needs_tiles
+from tunegate.compiler.low_precision import packed_weights, tile_numbers
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.expressions import whole_buffer
 from tunegate.compiler.low_precision.lower_kernels import is_faster, tiles_ns
 from tunegate.compiler.low_precision.operands import QUANTIZE, Bfloat16Operands, ImageScale
-from tunegate.compiler.low_precision.packed_weights import (
-    bfloat16_bits,
-    packed,
-    packed_words,
-    quantized_columns,
-)
 from tunegate.compiler.low_precision.product import Extents, ProductShape, RowsOfTiles, product_of
 from tunegate.compiler.low_precision.tile_kernel import TileRows
-from tunegate.compiler.low_precision.tile_numbers import (
-    BFLOAT16,
-    BFLOAT16_VECTORS,
-    INT8,
-    INT8_VECTORS,
-)
 from tunegate.system.machine.cores import lacks_some
 
 WITHOUT_ROOM = """
@@ -83,17 +72,21 @@ def square(size: int, channels: int, out: int, window: int = 1) -> ProductShape:
 
 
 MEASURED_US = [
-    (BFLOAT16, square(28, 128, 128, 3), 146),
-    (BFLOAT16, square(28, 256, 512), 181),
-    (BFLOAT16, ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768), 119),
-    (INT8, square(28, 128, 128, 3), 75),
-    (INT8, square(28, 256, 512), 206),
-    (INT8, square(7, 512, 512), 13),
-    (INT8_VECTORS, square(28, 128, 128, 3), 443),
-    (INT8_VECTORS, square(14, 256, 256, 3), 463),
-    (BFLOAT16_VECTORS, square(28, 128, 128, 3), 1106),
-    (BFLOAT16_VECTORS, square(14, 256, 256, 3), 1186),
-    (BFLOAT16_VECTORS, ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768), 709),
+    (tile_numbers.BFLOAT16, square(28, 128, 128, 3), 146),
+    (tile_numbers.BFLOAT16, square(28, 256, 512), 181),
+    (tile_numbers.BFLOAT16, ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768), 119),
+    (tile_numbers.INT8, square(28, 128, 128, 3), 75),
+    (tile_numbers.INT8, square(28, 256, 512), 206),
+    (tile_numbers.INT8, square(7, 512, 512), 13),
+    (tile_numbers.INT8_VECTORS, square(28, 128, 128, 3), 443),
+    (tile_numbers.INT8_VECTORS, square(14, 256, 256, 3), 463),
+    (tile_numbers.BFLOAT16_VECTORS, square(28, 128, 128, 3), 1106),
+    (tile_numbers.BFLOAT16_VECTORS, square(14, 256, 256, 3), 1186),
+    (
+        tile_numbers.BFLOAT16_VECTORS,
+        ProductShape(1, Extents(128, 1), 768, Extents(128, 1), 768),
+        709,
+    ),
 ]
 
 
@@ -129,7 +122,7 @@ def test_an_image_lies_rounded_inside_of_a_border_of_zeros() -> None:
         T.arg("image", product.source)
         result = T.arg("result", T.buffer((5 * 4,), "uint16"))
         with T.attr(0, amx.IMPORTED, amx.ROUND):
-            rows = TileRows(product, 16, Bfloat16Operands(BFLOAT16), 1)
+            rows = TileRows(product, 16, Bfloat16Operands(tile_numbers.BFLOAT16), 1)
             rows.fill()
             T.evaluate(
                 tvm.tirx.call_extern("handle", "memcpy", T.address_of(result[0]), rows.at(0), 40)
@@ -172,24 +165,26 @@ def widened(bits: np.ndarray) -> np.ndarray:
 )
 def test_a_number_is_rounded_to_one_of_its_two_neighbours_in_bfloat16(value: float) -> None:
     exact = np.array([value], "float32")
-    (found,) = widened(bfloat16_bits(exact))
+    (found,) = widened(packed_weights.bfloat16_bits(exact))
     step = np.spacing(np.abs(exact[0]), dtype="float32") * 2.0**16
     assert abs(float(found) - value) <= step / 2
 
 
 def test_of_two_equally_near_ones_the_even_is_taken() -> None:
     halfway = np.array([0x3F808000, 0x3F818000], "uint32").view("float32")
-    assert bfloat16_bits(halfway).tolist() == [0x3F80, 0x3F82]
+    assert packed_weights.bfloat16_bits(halfway).tolist() == [0x3F80, 0x3F82]
 
 
 def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
     extents = Extents(4, 4)
     rows = RowsOfTiles(ProductShape(1, extents, 3, extents, 18, window=Extents(2, 2)))
     weights = np.arange(2 * 2 * 3 * 18, dtype="float32").reshape(2, 2, 3, 18)
-    found = widened(packed(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
+    found = widened(packed_weights.packed(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
     for tap, depth, column in ((0, 0, 0), (1, 5, 17), (0, 3, 16), (1, 2, 15)):
         place = column // 16, tap, 0, depth // 2, column % 16, depth % 2
-        expected = widened(bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column]))
+        expected = widened(
+            packed_weights.bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column])
+        )
         assert found[place] == expected[()]
     assert found[1, :, :, :, 2:].any() == np.False_
     assert found[:, :, :, 3:].any() == np.False_
@@ -197,21 +192,21 @@ def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
 
 def test_a_column_in_int8_has_its_own_scale_around_0() -> None:
     weights = np.array([[[1.0, -508.0, 0.0], [-2.0, 4.0, 0.0]]], "float32")
-    scales, whole = quantized_columns(weights)
+    scales, whole = packed_weights.quantized_columns(weights)
     np.testing.assert_allclose(scales, [2 / 127, 4, 1])
     assert whole.tolist() == [[[64, -127, 0], [-127, 1, 0]]]
 
 
 def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
     extents = Extents(4, 4)
-    rows = RowsOfTiles(ProductShape(1, extents, 70, extents, 18), INT8.depth)
+    rows = RowsOfTiles(ProductShape(1, extents, 70, extents, 18), tile_numbers.INT8.depth)
     weights = np.random.default_rng(1).normal(size=(70, 18)).astype("float32")
-    found = packed(weights, rows, INT8)
-    scales, whole = quantized_columns(weights.reshape(1, 70, 18))
-    assert found.size == packed_words(rows, INT8)
-    assert packed(weights, RowsOfTiles(rows.shape), BFLOAT16).size == packed_words(
-        RowsOfTiles(rows.shape), BFLOAT16
-    )
+    found = packed_weights.packed(weights, rows, tile_numbers.INT8)
+    scales, whole = packed_weights.quantized_columns(weights.reshape(1, 70, 18))
+    assert found.size == packed_weights.packed_words(rows, tile_numbers.INT8)
+    assert packed_weights.packed(
+        weights, RowsOfTiles(rows.shape), tile_numbers.BFLOAT16
+    ).size == packed_weights.packed_words(RowsOfTiles(rows.shape), tile_numbers.BFLOAT16)
     np.testing.assert_array_equal(found[-64:-46], whole.sum(axis=(0, 1)))
     np.testing.assert_array_equal(found[-32:-14].view("float32"), scales)
     tiles = found[:-64].view("int8").reshape(2, 2, 16, 16, 4)
@@ -226,8 +221,8 @@ def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
 def quantized(image: np.ndarray, threads: int) -> np.ndarray:
     """The image as uint8, with three numbers behind it that stand for 0."""
     extents = Extents(image.size, 1)
-    rows = RowsOfTiles(ProductShape(1, extents, 1, extents, 1), INT8.depth)
-    scale = ImageScale(rows, INT8)
+    rows = RowsOfTiles(ProductShape(1, extents, 1, extents, 1), tile_numbers.INT8.depth)
+    scale = ImageScale(rows, tile_numbers.INT8)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("main")
         source = T.arg("image", T.buffer((image.size,), "float32"))

@@ -15,13 +15,10 @@ from tests.compiler.search.test_search import added
 from tests.compiler.search.test_space import product
 from tests.support.models import grouped_convolutions
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules import unscheduled
 from tunegate.compiler.schedules.algorithm_variants import with_algorithm
 from tunegate.compiler.schedules.default_schedule import with_default_schedule, with_inlined_chains
 from tunegate.compiler.schedules.schedule_choice import prior_pick
-from tunegate.compiler.schedules.unscheduled import (
-    inline_followers,
-    with_parallel_loops,
-)
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import tvm_target
@@ -95,7 +92,7 @@ def test_what_follows_is_computed_where_the_sum_is_written() -> None:
     loop = schedule.get_loops(block)[3]
     written = schedule.cache_write(block, 0, "global")
     schedule.reverse_compute_at(written, loop)
-    inline_followers(schedule, written)
+    unscheduled.inline_followers(schedule, written)
     left = schedule.get_child_blocks(schedule.get_sblock("root"))
     names = {schedule.get(each).name_hint for each in left}
     assert names == {"pad_temp", "conv2d_nhwc", "conv2d_nhwc_global"}
@@ -214,20 +211,20 @@ def shares(module: Any) -> list[int]:
 
 def test_a_large_nest_is_shared_out_and_a_small_one_is_not() -> None:
     small = activation(8)
-    assert shares(with_parallel_loops(activation(512), TWO)) == [512]
-    assert with_parallel_loops(small, TWO) is small
+    assert shares(unscheduled.with_parallel_loops(activation(512), TWO)) == [512]
+    assert unscheduled.with_parallel_loops(small, TWO) is small
 
 
 def test_as_many_loops_are_shared_out_as_the_threads_need() -> None:
     x = te.placeholder((1, 4, 32, 2048), "float32", "x")
     module = parallel_loops_module_of(x, topi.nn.relu(x))
-    assert shares(with_parallel_loops(module, TWO)) == [128]
-    assert shares(with_parallel_loops(module, MANY)) == [128]
+    assert shares(unscheduled.with_parallel_loops(module, TWO)) == [128]
+    assert shares(unscheduled.with_parallel_loops(module, MANY)) == [128]
 
 
 @pytest.mark.parametrize("module", [activation(512), softmax()])
 def test_the_numbers_are_the_same(module: Any) -> None:
-    shared = with_parallel_loops(module, TWO)
+    shared = unscheduled.with_parallel_loops(module, TWO)
     assert shares(shared)
     np.testing.assert_array_equal(computed(shared), computed(module))
 
@@ -244,7 +241,7 @@ def computed(module: Any) -> np.ndarray:
 def test_a_sum_is_never_taken_apart() -> None:
     x = te.placeholder((1_000_000,), "float32", "x")
     module = parallel_loops_module_of(x, topi.sum(x))
-    assert with_parallel_loops(module, TWO) is module
+    assert unscheduled.with_parallel_loops(module, TWO) is module
 
 
 MADE_BY_REVISION = {"1": "400a48b73ae5f371"}

@@ -14,14 +14,9 @@ from tests.support.models.grouped_convolutions import Shape, arguments, convolve
 from tests.support.models.workload_corpus import primitive, workloads
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.schedules import grouped_convolutions
 from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS
 from tunegate.compiler.schedules.default_schedule import with_group_vectors
-from tunegate.compiler.schedules.grouped_convolutions import (
-    Groups,
-    channel_vectors,
-    group_vectors,
-    grouped_convolution,
-)
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
@@ -67,7 +62,7 @@ def computed(module: Any, shape: Shape, *, has_followers: bool = True) -> np.nda
 @settings(max_examples=15)
 def test_it_computes_what_numpy_does(shape: Shape) -> None:
     assume(shape.is_possible)
-    vectors = group_vectors(workload(shape).module["main"])
+    vectors = grouped_convolutions.group_vectors(workload(shape).module["main"])
     if vectors is None:
         return
     assert np.array_equal(computed(vectors.module, shape), convolved(shape, *arguments(shape)))
@@ -91,7 +86,7 @@ def test_every_schedule_of_it_computes_the_same_and_is_found_again(shape: Shape)
 
 
 def test_weights_are_packed_when_a_model_is_built() -> None:
-    vectors = group_vectors(workload(Shape()).module["main"])
+    vectors = grouped_convolutions.group_vectors(workload(Shape()).module["main"])
     assert vectors is not None
     kernel = built_kernel(vectors.module, TARGET).kernel
     assert kernel.packs == (1,)
@@ -104,7 +99,7 @@ def test_weights_are_packed_when_a_model_is_built() -> None:
 def test_weights_that_are_no_constants_are_read_where_they_are() -> None:
     shape = Shape(groups=6, channels_in=3, channels_out=20)
     plain = workload(shape, has_constants=False)
-    vectors = group_vectors(plain.module["main"])
+    vectors = grouped_convolutions.group_vectors(plain.module["main"])
     assert vectors is not None
     assert built_kernel(vectors.module, TARGET).kernel.packs == ()
     assert np.array_equal(computed(vectors.module, shape), convolved(shape, *arguments(shape)))
@@ -181,7 +176,7 @@ def cpu(name: str) -> Any:
 
 
 def found_in(function: Any) -> Any:
-    return grouped_convolution(canonical_workload(function).module["main"])
+    return grouped_convolutions.grouped_convolution(canonical_workload(function).module["main"])
 
 
 @pytest.mark.parametrize(
@@ -195,9 +190,11 @@ def found_in(function: Any) -> Any:
     ],
 )
 def test_it_is_found_with_its_groups(shape: Shape) -> None:
-    found = grouped_convolution(workload(shape).module["main"])
+    found = grouped_convolutions.grouped_convolution(workload(shape).module["main"])
     assert found is not None
-    assert found.groups == Groups(shape.groups, shape.channels_in, shape.channels_out)
+    assert found.groups == grouped_convolutions.Groups(
+        shape.groups, shape.channels_in, shape.channels_out
+    )
     assert found.weight_extents[:2] == shape.window
 
 
@@ -238,12 +235,14 @@ def test_of_two_in_a_function_none_is_taken() -> None:
 
 # Vectors of channels fill registers, and never cut a group in two where they span several.
 
-GROUPS = st.builds(Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130))
+GROUPS = st.builds(
+    grouped_convolutions.Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130)
+)
 
 
 @given(GROUPS)
-def test_vectors_cover_all_channels(groups: Groups) -> None:
-    vectors = channel_vectors(groups)
+def test_vectors_cover_all_channels(groups: grouped_convolutions.Groups) -> None:
+    vectors = grouped_convolutions.channel_vectors(groups)
     if vectors is None:
         return
     assert groups.number * groups.channels_out % vectors.lanes == 0

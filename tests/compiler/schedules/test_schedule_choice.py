@@ -13,15 +13,7 @@ from tests.support.tuning_records import make_key, make_record
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.opening import import_in_layout
-from tunegate.compiler.schedules.schedule_choice import (
-    MAX_TRANSFERRED,
-    ScheduleChoice,
-    as_before,
-    chosen_schedule,
-    record_id,
-    transferred_schedules,
-    without_schedules,
-)
+from tunegate.compiler.schedules import schedule_choice
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
@@ -46,25 +38,27 @@ def test_a_record_that_does_not_replay_leaves_the_default_schedule(tmp_path: Pat
     function = schedule_choice_product(tmp_path)
     of_another = msgspec.structs.replace(make_record(), status="ok")
     for records in ((), (of_another,)):
-        choice = chosen_schedule(function, {function.workload.digest: records}, TARGET)
+        choice = schedule_choice.chosen_schedule(
+            function, {function.workload.digest: records}, TARGET
+        )
         assert (choice.main, choice.record) == (None, None)
 
 
 def test_a_schedule_stays_where_an_earlier_build_had_the_same(tmp_path: Path) -> None:
-    choice = chosen_schedule(schedule_choice_product(tmp_path), {}, TARGET, "prior")
+    choice = schedule_choice.chosen_schedule(schedule_choice_product(tmp_path), {}, TARGET, "prior")
     assert choice.picked is not None
     key = WorkloadKey(choice.function.workload.digest, TARGET.key)
-    mark = mark_of(record_id(key, choice.picked))
-    assert as_before([choice], HowBuilt(kept=(mark,)), TARGET.key) == [choice]
+    mark = mark_of(schedule_choice.record_id(key, choice.picked))
+    assert schedule_choice.as_before([choice], HowBuilt(kept=(mark,)), TARGET.key) == [choice]
     for other in ((), (mark + 1,)):
-        (found,) = as_before([choice], HowBuilt(kept=other), TARGET.key)
+        (found,) = schedule_choice.as_before([choice], HowBuilt(kept=other), TARGET.key)
         assert (found.main, found.schedule) == (None, None)
 
 
 def test_a_neighbours_record_that_is_picked_counts_as_transferred(tmp_path: Path) -> None:
     """Each pick is offered as a neighbour's, until nothing better is found beside it."""
     function = schedule_choice_product(tmp_path)
-    choice = chosen_schedule(function, {}, TARGET, "prior")
+    choice = schedule_choice.chosen_schedule(function, {}, TARGET, "prior")
     for _ in range(20):
         if choice.picked is None:
             break
@@ -72,26 +66,31 @@ def test_a_neighbours_record_that_is_picked_counts_as_transferred(tmp_path: Path
             "another", template=choice.picked.template, decisions=choice.picked.decisions
         )
         records = {function.workload.digest: (near,)}
-        choice = chosen_schedule(function, records, TARGET, "transfer")
+        choice = schedule_choice.chosen_schedule(function, records, TARGET, "transfer")
     assert choice.record is not None
     assert choice.record.key == make_key("another")
 
 
 def test_a_pick_that_computed_other_numbers_before_is_not_picked_again(tmp_path: Path) -> None:
     function = schedule_choice_product(tmp_path)
-    pick = chosen_schedule(function, {}, TARGET, "prior").picked
+    pick = schedule_choice.chosen_schedule(function, {}, TARGET, "prior").picked
     assert pick is not None
     wrong = make_record(status="wrong", template=pick.template, decisions=pick.decisions)
     records = {function.workload.digest: (wrong,)}
-    assert chosen_schedule(function, records, TARGET, "prior").picked not in {None, pick}
+    assert schedule_choice.chosen_schedule(function, records, TARGET, "prior").picked not in {
+        None,
+        pick,
+    }
 
 
 def test_kernels_without_their_schedule_have_the_default_one(tmp_path: Path) -> None:
     one = schedule_choice_product(tmp_path)
     other = msgspec.structs.replace(one, name="other")
-    chosen = [ScheduleChoice(each, object(), make_record()) for each in (one, other)]
-    left = without_schedules(chosen, {"other"})
-    assert left == [chosen[0], ScheduleChoice(other, None, None)]
+    chosen = [
+        schedule_choice.ScheduleChoice(each, object(), make_record()) for each in (one, other)
+    ]
+    left = schedule_choice.without_schedules(chosen, {"other"})
+    assert left == [chosen[0], schedule_choice.ScheduleChoice(other, None, None)]
 
 
 # The choice among neighbours' schedules: the likeliest few are tried, in the better of two
@@ -124,17 +123,17 @@ def lanes(schedules: Sequence[Schedule]) -> list[float]:
 def test_what_is_expected_to_be_fast_comes_before_what_is_near() -> None:
     space = space_of(128)
     slow_first = sorted(offered(space, 16), key=lambda schedule: lanes([schedule]))
-    found = transferred_schedules(slow_first, space, lanes)
-    assert len(found.fitting) == MAX_TRANSFERRED
+    found = schedule_choice.transferred_schedules(slow_first, space, lanes)
+    assert len(found.fitting) == schedule_choice.MAX_TRANSFERRED
     tried = lanes([s for s in described(space, found.fitting) if s])
-    assert sum(tried) > sum(lanes(slow_first[:MAX_TRANSFERRED]))
+    assert sum(tried) > sum(lanes(slow_first[: schedule_choice.MAX_TRANSFERRED]))
 
 
 def test_a_schedule_of_another_shape_is_tried_in_two_adaptations() -> None:
     """500 is not a multiple of what 512 is split by: one is TVM's own repair, the
     other has the nearest divisors."""
     space = space_of(500)
-    found = transferred_schedules(offered(space_of(512), 2), space, None)
+    found = schedule_choice.transferred_schedules(offered(space_of(512), 2), space, None)
     assert 2 < len(found.fitting) <= 4
     assert None not in described(space, found.fitting)
 
@@ -146,6 +145,6 @@ def test_what_fits_in_neither_way_is_counted() -> None:
     hostile = msgspec.structs.replace(
         other, decisions=(*other.decisions[:-1], (other.decisions[-1][0], (-5,)))
     )
-    found = transferred_schedules([foreign, good, hostile], space, lanes)
+    found = schedule_choice.transferred_schedules([foreign, good, hostile], space, lanes)
     assert described(space, found.fitting) == [good]
     assert found.misfits == 2

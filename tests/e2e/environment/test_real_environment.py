@@ -15,6 +15,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.support.git_repository import new_repository
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model
 from tunegate.cli.supported_machine import NEWEST, OLDEST
 
@@ -110,16 +111,13 @@ PYTHONS = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
 @pytest.mark.parametrize(("lock", "processor", "python"), [*product(RUN, PROCESSORS, PYTHONS)])
 def test_a_lock_resolves_to_wheels(lock: Path, processor: str, python: str, tmp_path: Path) -> None:
     """The resolver takes nothing but wheels for glibc 2.28, with the hashes of the lock."""
-    made = subprocess.run(
+    made = run_program(
         [
             *(str(UV), "--no-config", "pip", "install", "--dry-run", "--require-hashes"),
             *("--only-binary", ":all:", "--target", str(tmp_path / "nothing")),
             *("--python-platform", f"{processor}-manylinux_2_28", "--python-version", python),
             *("-r", str(lock)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )
     assert made.returncode == 0, made.stderr[-2000:]
     assert "Would install" in made.stderr

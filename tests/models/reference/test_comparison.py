@@ -6,12 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.support.models.inexact import (
-    cancelling_model,
-    quantized_model,
-    requantized_model,
-    row_norm,
-)
+from tests.support.models import inexact
 from tests.support.models.unusual import map_model
 from tests.support.small_onnx import one_node_model, save
 from tunegate.artifacts.builds import NumericCheck
@@ -124,7 +119,7 @@ def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
 
 
 def test_a_build_may_be_off_as_far_as_the_reference_is_from_itself(tmp_path: Path) -> None:
-    check = beside(cancelling_model(1500.0), 1.004, tmp_path)
+    check = beside(inexact.cancelling_model(1500.0), 1.004, tmp_path)
     assert check.passed
     assert check.reference_noise is not None
     assert 0.002 < check.tolerance <= 0.01
@@ -134,15 +129,15 @@ def test_a_build_may_be_off_as_far_as_the_reference_is_from_itself(tmp_path: Pat
 def test_a_reference_full_of_noise_is_no_door_for_any_numbers(
     tmp_path: Path, offset: float
 ) -> None:
-    check = beside(cancelling_model(offset), 1.05, tmp_path)
+    check = beside(inexact.cancelling_model(offset), 1.05, tmp_path)
     assert not check.passed
     assert check.tolerance <= 0.01
 
 
 def test_a_quantized_model_may_be_off_by_a_step_and_no_more(tmp_path: Path) -> None:
     """One step of 0.4 is 2% of the largest output, and the reference is off by as much."""
-    assert beside(quantized_model(), 1.0, tmp_path, off=0.4).passed
-    assert not beside(quantized_model(), 1.0, tmp_path, off=1.6).passed
+    assert beside(inexact.quantized_model(), 1.0, tmp_path, off=0.4).passed
+    assert not beside(inexact.quantized_model(), 1.0, tmp_path, off=1.6).passed
 
 
 @pytest.mark.parametrize(("off", "passes"), [(0.0, True), (0.6, False)])
@@ -150,7 +145,7 @@ def test_what_is_written_is_right_however_the_reference_optimizes(
     off: float, passes: bool, tmp_path: Path
 ) -> None:
     level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    check = beside(requantized_model(), 1.0, tmp_path, off=off, level=level)
+    check = beside(inexact.requantized_model(), 1.0, tmp_path, off=off, level=level)
     assert (check.passed, check.as_written) == (passes, passes)
     assert check.reference_noise is not None
     assert check.reference_noise > 0.05
@@ -160,11 +155,11 @@ def test_what_is_written_is_right_however_the_reference_optimizes(
 def test_the_reference_is_the_model_as_it_is_written(kind: str, tmp_path: Path) -> None:
     """ONNX Runtime takes it for a norm of rows, which it is not; production would be wrong."""
     level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    right = beside(row_norm(kind, keepdims=0), 1.0, tmp_path, level=level)
+    right = beside(inexact.row_norm(kind, keepdims=0), 1.0, tmp_path, level=level)
     assert (right.passed, right.as_written) == (True, True)
     assert right.reference_noise is not None
     assert right.reference_noise > 0.05
-    wrong = beside(row_norm(kind, keepdims=0), 1.0, tmp_path)
+    wrong = beside(inexact.row_norm(kind, keepdims=0), 1.0, tmp_path)
     assert not wrong.passed
     assert "of the largest output" in wrong.detail
 

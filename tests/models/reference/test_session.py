@@ -15,14 +15,9 @@ from tests.support.small_onnx import conv_model, one_node_model, save
 from tunegate.errors import NotOfferedError
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
+from tunegate.models.reference import onnx_runtime
 from tunegate.models.reference.comparison import arrays_in, kind
 from tunegate.models.reference.model_precision import ModelPrecision, precision_of, save_float16
-from tunegate.models.reference.onnx_runtime import (
-    FallingBack,
-    exact_options,
-    onnxruntime,
-    timed_options,
-)
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, write_optimized
 
 
@@ -181,8 +176,8 @@ def test_sums_of_int8_are_right_without_vnni() -> None:
     graph = helper.make_graph([node], "g", [given], [made], [weight])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     feed = {"x": np.full((4, 64), 255, np.uint8)}
-    for options in (exact_options(), timed_options(threads=1)):
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    for options in (onnx_runtime.exact_options(), onnx_runtime.timed_options(threads=1)):
+        session = onnx_runtime.onnxruntime.InferenceSession(model.SerializeToString(), options)
         assert np.all(session.run(None, feed)[0] == 64 * 255 * 127)
 
 
@@ -236,7 +231,7 @@ def test_an_output_says_what_it_is(value: Any, named: tuple[tuple[int, ...], str
 def test_a_model_whose_fusions_fail_runs_without_them_and_says_so(tmp_path: Path) -> None:
     file = save(unfusable_model(), tmp_path / "m.onnx")
     x = np.arange(192, dtype=np.float32).reshape(1, 3, 8, 8)
-    session = FallingBack(file, exact_options)
+    session = onnx_runtime.FallingBack(file, onnx_runtime.exact_options)
     (found,) = session.run({"x": x})
     assert found.shape == (1, 3, 13, 13)
     assert session.opened.note.startswith(
@@ -253,7 +248,7 @@ def test_what_does_not_load_without_optimizations_either_is_the_models_own_fault
     model = unfusable_model()
     model.graph.node[0].op_type = "Unknown"
     with pytest.raises(Exception, match="Unknown"):
-        FallingBack(save(model, tmp_path / "m.onnx"), exact_options)
+        onnx_runtime.FallingBack(save(model, tmp_path / "m.onnx"), onnx_runtime.exact_options)
 
 
 def test_a_model_whose_basic_fusions_fail_reaches_the_compiler_as_it_is_written(

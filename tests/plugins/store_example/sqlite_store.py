@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tunegate_cache.stores.store import (
-    MaintainedStore,
-    ObjectConflictError,
-    ObjectNotFoundError,
-    Pointer,
-    PointerMovedError,
-    StoreBusyError,
-    StoreUnavailableError,
-)
+from tunegate_cache.stores import store
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _TABLE = "CREATE TABLE IF NOT EXISTS objects (name TEXT PRIMARY KEY, body BLOB, version INTEGER)"
@@ -43,11 +35,11 @@ class SqliteStore:
     def write(self, name: str, body: bytes) -> None:
         self._ask("INSERT OR IGNORE INTO objects VALUES (?, ?, 0)", name, body)
         if self.read(name) != body:
-            raise ObjectConflictError(f"{self._path}: {name} holds another body")
+            raise store.ObjectConflictError(f"{self._path}: {name} holds another body")
 
-    def read_pointer(self, name: str) -> Pointer:
+    def read_pointer(self, name: str) -> store.Pointer:
         body, version = self._row(name)
-        return Pointer(body, str(version))
+        return store.Pointer(body, str(version))
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         if expected is None:
@@ -58,7 +50,7 @@ class SqliteStore:
             )
             moved = self._ask(swap, body, name, int(expected))[1]
         if not moved:
-            raise PointerMovedError(name)
+            raise store.PointerMovedError(name)
 
     def delete(self, name: str) -> None:
         self._ask("DELETE FROM objects WHERE name = ?", name)
@@ -66,7 +58,7 @@ class SqliteStore:
     def _row(self, name: str) -> tuple[bytes, int]:
         rows, _ = self._ask("SELECT body, version FROM objects WHERE name = ?", name)
         if not rows:
-            raise ObjectNotFoundError(name)
+            raise store.ObjectNotFoundError(name)
         return rows[0][0], rows[0][1]
 
     def _ask(self, statement: str, *values: object) -> tuple[list[Any], int]:
@@ -83,10 +75,10 @@ class SqliteStore:
                 return answered.fetchall(), answered.rowcount
         except sqlite3.OperationalError as error:
             is_busy = error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
-            kind = StoreBusyError if is_busy else StoreUnavailableError
+            kind = store.StoreBusyError if is_busy else store.StoreUnavailableError
             raise kind(f"{self._path}: {error}") from error
         except (sqlite3.Error, OSError) as error:
-            raise StoreUnavailableError(f"{self._path}: {error}") from error
+            raise store.StoreUnavailableError(f"{self._path}: {error}") from error
 
 
 def _open(address: StoreAddress) -> SqliteStore:
@@ -97,7 +89,7 @@ def _accepts(address: StoreAddress) -> bool:
     return not address.parts.netloc and len(address.parts.path) > 1
 
 
-_: type[MaintainedStore] = SqliteStore
+_: type[store.MaintainedStore] = SqliteStore
 SQLITE = StoreKind(
     form="sqlite:///directory/cache.db",
     accepts=_accepts,

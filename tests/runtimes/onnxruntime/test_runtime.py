@@ -11,12 +11,7 @@ from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig
 from tunegate.runtimes.build_messages import Refused, Written
-from tunegate.runtimes.onnxruntime.operator_profile import (
-    InsertedNodes,
-    _Event,
-    _own_times,
-    profiled_ms,
-)
+from tunegate.runtimes.onnxruntime import operator_profile
 from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, opened
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -105,8 +100,8 @@ def known(name: str, operator: str) -> str:
     return {"relu1_nchwc": "conv1"}.get(name, "") if operator == "Conv" else ""
 
 
-def nodes(*more: NodeProto) -> InsertedNodes:
-    return InsertedNodes([*NODES, *more], known)
+def nodes(*more: NodeProto) -> operator_profile.InsertedNodes:
+    return operator_profile.InsertedNodes([*NODES, *more], known)
 
 
 def test_a_circle_ends() -> None:
@@ -114,8 +109,8 @@ def test_a_circle_ends() -> None:
     assert nodes(loop).layer_of("loop") == ""
 
 
-def event(name: str, ts: int, dur: int, tid: int = 1) -> _Event:
-    return _Event(cat="Node", name=name, dur=dur, ts=ts, tid=tid)
+def event(name: str, ts: int, dur: int, tid: int = 1) -> operator_profile._Event:
+    return operator_profile._Event(cat="Node", name=name, dur=dur, ts=ts, tid=tid)
 
 
 def test_a_loop_has_the_time_that_its_body_leaves() -> None:
@@ -127,7 +122,7 @@ def test_a_loop_has_the_time_that_its_body_leaves() -> None:
         event("next", 100, 5),
         event("elsewhere", 20, 7, tid=2),
     ]
-    assert [(each.name, own) for each, own in _own_times(events)] == [
+    assert [(each.name, own) for each, own in operator_profile._own_times(events)] == [
         ("loop", 30),
         ("body", 22),
         ("inner", 8),
@@ -144,7 +139,9 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
     for node in body.g.node:
         node.name = f"body_{node.op_type}"
     file = save(proto, tmp_path / "m.onnx")
-    found = profiled_ms(file, {"x": np.ones(4, np.float32)}, 3, partial(opened, file, 1))
+    found = operator_profile.profiled_ms(
+        file, {"x": np.ones(4, np.float32)}, 3, partial(opened, file, 1)
+    )
     assert set(found) == {"loop", "body_Sin", "body_Identity"}
 
 
@@ -156,6 +153,8 @@ def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
     file = save(proto, tmp_path / "m.onnx")
     (given,) = proto.graph.input
     shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
-    found = profiled_ms(file, {given.name: np.ones(shape, np.float32)}, 2, partial(opened, file, 1))
+    found = operator_profile.profiled_ms(
+        file, {given.name: np.ones(shape, np.float32)}, 2, partial(opened, file, 1)
+    )
     assert found
     assert set(found) <= {node.name for node in proto.graph.node}

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.reference.session import ReferenceSession
@@ -55,9 +55,7 @@ def test_its_maker_is_not_told_that_it_is_used() -> None:
         "print(sys.modules['openvino_telemetry'],"
         " [name for name in sys.modules if name.startswith('openvino_telemetry.')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     assert done.stdout == "None []\n"
 
 

@@ -14,12 +14,6 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.static_int8 import save_static
 from tunegate.runtimes.tensorrt import runtime
 from tunegate.runtimes.tensorrt import runtime as build_turn
-from tunegate.runtimes.tensorrt.runtime import (
-    RUNTIME,
-    device_turn,
-    engine_refusal,
-    names_of_engine_layers,
-)
 from tunegate.system.nvidia.gpus import visible_gpus
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
@@ -36,11 +30,11 @@ def test_what_is_not_installed_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: None if name == missing else object())
-    assert RUNTIME.unsupported(GPU) == f"needs {missing}: pip install 'tunegate[tensorrt]'"
+    assert runtime.RUNTIME.unsupported(GPU) == f"needs {missing}: pip install 'tunegate[tensorrt]'"
 
 
 def test_int8_is_offered_with_given_values_alone() -> None:
-    found = RUNTIME.variants(GPU)["int8"]
+    found = runtime.RUNTIME.variants(GPU)["int8"]
     assert (found["precision"], found["quantization"]) == ("int8", "static")
 
 
@@ -65,7 +59,7 @@ def test_int8_of_tensor_cores_is_symmetric_and_leaves_biases_in_float32(
 
 def test_without_a_device_there_is_nothing_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_turn, "visible_gpus", tuple)
-    with device_turn():
+    with runtime.device_turn():
         pass
 
 
@@ -106,7 +100,7 @@ TOLD = json.dumps(
 
 
 def test_a_layer_is_called_like_the_first_node_that_it_was_made_of() -> None:
-    found = names_of_engine_layers(TOLD)
+    found = runtime.names_of_engine_layers(TOLD)
     assert found[CONV] == "/conv1/Conv"
     assert found[FUSED] == "/attn/MatMul"
 
@@ -137,4 +131,4 @@ def test_a_layer_is_called_like_the_first_node_that_it_was_made_of() -> None:
     ],
 )
 def test_the_first_error_is_told_in_one_line(said: list[str], told: str) -> None:
-    assert engine_refusal(said) == told
+    assert runtime.engine_refusal(said) == told

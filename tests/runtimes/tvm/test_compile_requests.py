@@ -12,13 +12,7 @@ from tunegate.artifacts.builds import Build, NumericCheck, unbuilt
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compile_requests import (
-    MAX_MENDING_SECONDS,
-    CompileRequests,
-    has_graphs,
-    opened_key,
-    questions_after_build,
-)
+from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.finished_build import made_again, risky_schedules
 from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked, MendBuild
 from tunegate.tune.protocol import ModelFile
@@ -30,7 +24,7 @@ def test_requests_share_no_directory(tmp_path: Path) -> None:
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=3)
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
-    requests = CompileRequests(tmp_path, seed=1)
+    requests = compile_requests.CompileRequests(tmp_path, seed=1)
     assert requests.tasks(model).scratch != requests.build(job).scratch
 
 
@@ -49,11 +43,11 @@ def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
         settings={"precision": "bfloat16"},
         samples=3,
     )
-    requests = CompileRequests(tmp_path, seed=1)
+    requests = compile_requests.CompileRequests(tmp_path, seed=1)
     asked = requests.build(job)
     assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
     assert len(set(requests.samples(job))) == 3
-    assert CompileRequests(tmp_path, seed=2).samples(job) == requests.samples(job)
+    assert compile_requests.CompileRequests(tmp_path, seed=2).samples(job) == requests.samples(job)
 
 
 @pytest.mark.parametrize("settings", [{}, {"launch": "whole"}, {"precision": "int8"}])
@@ -64,7 +58,7 @@ def test_a_build_has_the_settings_of_its_candidate(
         file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a")
     )
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
-    requests = CompileRequests(tmp_path, seed=1)
+    requests = compile_requests.CompileRequests(tmp_path, seed=1)
     assert requests.build(job).settings == settings
 
 
@@ -74,7 +68,7 @@ def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) ->
         for shapes in ({}, {"x": (1, 2)})
         for name in ("a", "b")
     ]
-    assert len({opened_key(job) for job in jobs}) == 4
+    assert len({compile_requests.opened_key(job) for job in jobs}) == 4
 
 
 @pytest.mark.parametrize(
@@ -92,7 +86,7 @@ def test_one_launch_needs_no_graph(
 ) -> None:
     model = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=target)
     job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
-    assert has_graphs(job) is does
+    assert compile_requests.has_graphs(job) is does
 
 
 # A build is checked, and mended where it computes other numbers.
@@ -113,14 +107,16 @@ CHECK = CheckArtifact(directory="out", reference="ref", kind="llvm", seeds=(1, 2
 
 
 def test_a_build_is_checked_and_nothing_more_is_asked_where_it_is_right() -> None:
-    ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=900.0)
+    ask = compile_requests.questions_after_build(BUILD, seeds=(1, 2), limit_seconds=900.0)
     assert ask(BUILT) == CHECK
     assert ask(Checked(RIGHT)) is None
     assert ask(Checked()) is None
 
 
 def test_a_build_in_other_numbers_tells_its_error_in_place_of_a_check() -> None:
-    ask = questions_after_build(BUILD, seeds=(1, 2), samples=(7, 8), limit_seconds=900.0)
+    ask = compile_requests.questions_after_build(
+        BUILD, seeds=(1, 2), samples=(7, 8), limit_seconds=900.0
+    )
     asked = ask(BUILT)
     assert isinstance(asked, CheckArtifact)
     assert asked.samples == (7, 8)
@@ -128,8 +124,8 @@ def test_a_build_in_other_numbers_tells_its_error_in_place_of_a_check() -> None:
 
 
 def test_a_build_that_computes_other_numbers_is_mended_in_half_the_time() -> None:
-    for limit, seconds in ((60.0, 30.0), (900.0, MAX_MENDING_SECONDS)):
-        ask = questions_after_build(BUILD, seeds=(1, 2), limit_seconds=limit)
+    for limit, seconds in ((60.0, 30.0), (900.0, compile_requests.MAX_MENDING_SECONDS)):
+        ask = compile_requests.questions_after_build(BUILD, seeds=(1, 2), limit_seconds=limit)
         ask(BUILT)
         assert ask(Checked(WRONG)) == MendBuild(build=BUILD, check=CHECK, limit_seconds=seconds)
 

@@ -1,7 +1,6 @@
 """A build for a GPU launches its kernels as one, where the device can."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
 from tunegate.artifacts.builds import Build, unbuilt
@@ -245,13 +245,7 @@ ASKS = "import tvm; print(tvm.get_global_func('runtime.NumThreads')())"
 def test_kernels_get_the_targets_threads(threads: int) -> None:
     """TVM by itself would take half of the cores."""
     variables = child_variables(TargetConfig(name="cpu", threads=threads))
-    done = subprocess.run(
-        [sys.executable, "-c", ASKS],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program([sys.executable, "-c", ASKS], env={**os.environ, **variables}, check=True)
     assert int(done.stdout) == min(threads or default_threads(), os.cpu_count() or 1)
 
 
@@ -277,7 +271,5 @@ def test_to_know_of_it_loads_no_compiler() -> None:
         "import sys; from tunegate.runtimes.tvm.runtime import RUNTIME;"
         "RUNTIME.versions(); RUNTIME.toolchain(); print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     assert not {"tvm", "tvm_ffi", "onnxruntime", "xgboost"} & set(done.stdout.split())

@@ -5,42 +5,37 @@ import pytest
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError
-from tunegate.system.cache.shared_cache import (
-    cache_directory,
-    cache_home,
-    open_shared_store,
-    state_home,
-)
+from tunegate.system.cache import shared_cache
 
 
 def test_without_variables_everything_is_where_it_was() -> None:
     usual = Path("~/.cache/tunegate").expanduser()
-    assert (cache_home({}), state_home({})) == (usual, usual)
+    assert (shared_cache.cache_home({}), shared_cache.state_home({})) == (usual, usual)
 
 
 def test_the_variables_name_the_directories_of_a_new_user(tmp_path: Path) -> None:
     variables = {"XDG_CACHE_HOME": str(tmp_path / "c"), "XDG_STATE_HOME": str(tmp_path / "s")}
-    assert cache_home(variables) == tmp_path / "c" / "tunegate"
-    assert state_home(variables) == tmp_path / "s" / "tunegate"
+    assert shared_cache.cache_home(variables) == tmp_path / "c" / "tunegate"
+    assert shared_cache.state_home(variables) == tmp_path / "s" / "tunegate"
 
 
 def test_what_an_earlier_version_left_stays_in_use(tmp_path: Path) -> None:
     usual = Path("~/.cache/tunegate").expanduser()
     (usual / "ms1").mkdir(parents=True)
     variables = {"XDG_CACHE_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
-    assert cache_home(variables) == usual
-    assert state_home(variables) == tmp_path / "tunegate"
+    assert shared_cache.cache_home(variables) == usual
+    assert shared_cache.state_home(variables) == tmp_path / "tunegate"
     (usual / "undelivered").mkdir()
-    assert state_home(variables) == usual
+    assert shared_cache.state_home(variables) == usual
 
 
 def test_the_default_cache_is_the_users_and_another_is_where_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory(CacheConfig().url, tmp_path) == tmp_path / "tunegate"
+    assert shared_cache.cache_directory(CacheConfig().url, tmp_path) == tmp_path / "tunegate"
     elsewhere = Path("~/elsewhere").expanduser()
-    assert cache_directory("~/elsewhere", tmp_path) == elsewhere
+    assert shared_cache.cache_directory("~/elsewhere", tmp_path) == elsewhere
 
 
 # A cache in the checkout, and what a checkout may bring in its place.
@@ -54,13 +49,13 @@ def project(tmp_path: Path) -> Checkout:
 
 
 def test_a_relative_directory_lies_in_the_checkout(project: Checkout) -> None:
-    assert cache_directory("cache", project.path) == project.path / "cache"
+    assert shared_cache.cache_directory("cache", project.path) == project.path / "cache"
 
 
 def test_records_that_were_committed_are_refused(project: Checkout) -> None:
     project.commit({"cache/ms1/z/main/segment": b"claims"})
     with pytest.raises(ConfigError, match="git tracks files in it"):
-        cache_directory("cache", project.path)
+        shared_cache.cache_directory("cache", project.path)
 
 
 @pytest.mark.parametrize("url", ["cache", "cache/of/models"])
@@ -70,14 +65,14 @@ def test_a_directory_in_a_submodule_is_the_checkouts(project: Checkout, url: str
     (project.path / "cache" / "of").mkdir(parents=True)
     (project.path / "cache" / "of" / "segment").write_bytes(b"claims")
     with pytest.raises(ConfigError, match="git tracks files in it"):
-        cache_directory(url, project.path)
+        shared_cache.cache_directory(url, project.path)
 
 
 @pytest.mark.parametrize("url", ["cache", "cache/of/models"])
 def test_a_link_of_the_checkout_is_refused(project: Checkout, tmp_path: Path, url: str) -> None:
     (project.path / "cache").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="cache is a symbolic link"):
-        cache_directory(url, project.path)
+        shared_cache.cache_directory(url, project.path)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +86,7 @@ def test_settings_of_s3_that_were_committed_are_refused(
     config = CacheConfig(url="s3://bucket/prefix")
     monkeypatch.chdir(project.path)
     monkeypatch.setenv(name, "aws/config" if is_relative else str(project.path / "aws" / "config"))
-    open_shared_store(config, root=project.path)
+    shared_cache.open_shared_store(config, root=project.path)
     project.commit({"aws/config": b"[default]\ncredential_process = ./evil\n"})
     with pytest.raises(ConfigError, match=f"{name}: .*aws/config: git tracks it"):
-        open_shared_store(config, root=project.path)
+        shared_cache.open_shared_store(config, root=project.path)

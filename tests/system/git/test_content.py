@@ -9,14 +9,8 @@ import psutil
 import pytest
 
 from tests.support.git_repository import Checkout, clone, new_repository
+from tests.support.models import pointer_files
 from tests.support.models.external_data import model_with_data
-from tests.support.models.pointer_files import (
-    dvc_file_of,
-    keep_in_dvc,
-    keep_in_lfs,
-    lfs_pointer_to,
-    md5_of,
-)
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ModelVersion, Revisions
 from tunegate.config import Config, ModelConfig
@@ -59,27 +53,27 @@ def version_at_head(repository: GitRepository) -> ModelVersion:
 
 
 def test_a_file_that_talks_of_pointers_is_not_one(project: Checkout) -> None:
-    text = lfs_pointer_to(BODY) + b"more"
+    text = pointer_files.lfs_pointer_to(BODY) + b"more"
     project.commit({PATH: text})
     assert content_at_head(project) == text
 
 
 def test_lfs_content_comes_from_the_local_store(project: Checkout) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
-    keep_in_lfs(project, BODY)
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
+    pointer_files.keep_in_lfs(project, BODY)
     assert content_at_head(project) == BODY
 
 
 def test_a_worktree_uses_the_lfs_store_of_its_repository(project: Checkout, tmp_path: Path) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
-    keep_in_lfs(project, BODY)
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
+    pointer_files.keep_in_lfs(project, BODY)
     project.git("worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
     assert content_at_head(Checkout(tmp_path / "tree")) == BODY
 
 
 @pytest.mark.usefixtures("no_git_lfs")
 def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
     assert str(raised.value) == (
@@ -91,7 +85,7 @@ def test_an_lfs_pointer_alone_says_what_to_run(project: Checkout) -> None:
 def test_git_lfs_is_asked_for_what_is_not_here(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
     (tmp_path / "served").write_bytes(BODY)
     install_git_lfs(tmp_path / "bin", f"cat '{tmp_path / 'served'}'", monkeypatch)
     assert content_at_head(project) == BODY
@@ -101,7 +95,7 @@ def test_git_lfs_is_asked_for_what_is_not_here(
 def test_what_git_lfs_could_not_get_says_what_to_run(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
     install_git_lfs(tmp_path / "bin", script, monkeypatch)
     with pytest.raises(ModelError, match=r"and git-lfs could not fetch it. Run: git lfs fetch"):
         content_at_head(project)
@@ -110,7 +104,7 @@ def test_what_git_lfs_could_not_get_says_what_to_run(
 def test_a_git_lfs_that_never_answers_is_stopped(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
     install_git_lfs(tmp_path / "bin", "sleep 600", monkeypatch)
     monkeypatch.setattr(git_process, "_MAX_SECONDS", 1)
     started = time.monotonic()
@@ -122,13 +116,13 @@ def test_a_git_lfs_that_never_answers_is_stopped(
 
 
 def test_dvc_content_may_be_checked_out_from_a_cache_elsewhere(project: Checkout) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    project.commit({f"{PATH}.dvc": pointer_files.dvc_file_of(PATH, BODY)})
     (project.path / PATH).write_bytes(BODY)
     assert content_at_head(project) == BODY
 
 
 def test_a_checked_out_file_of_another_content_is_not_taken(project: Checkout) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    project.commit({f"{PATH}.dvc": pointer_files.dvc_file_of(PATH, BODY)})
     (project.path / PATH).write_bytes(b"an older model")
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
@@ -139,7 +133,7 @@ def test_a_checked_out_file_of_another_content_is_not_taken(project: Checkout) -
 
 
 def test_a_checked_out_link_is_not_followed(project: Checkout, tmp_path: Path) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
+    project.commit({f"{PATH}.dvc": pointer_files.dvc_file_of(PATH, BODY)})
     (tmp_path / "real").write_bytes(BODY)
     (project.path / PATH).symlink_to(tmp_path / "real")
     with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
@@ -147,8 +141,8 @@ def test_a_checked_out_link_is_not_followed(project: Checkout, tmp_path: Path) -
 
 
 def test_a_pipe_in_the_cache_is_no_file_to_wait_for(project: Checkout) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
-    kept = keep_in_dvc(project, BODY)
+    project.commit({f"{PATH}.dvc": pointer_files.dvc_file_of(PATH, BODY)})
+    kept = pointer_files.keep_in_dvc(project, BODY)
     kept.unlink()
     os.mkfifo(kept)
     with pytest.raises(ModelError, match=r"only its \.dvc file is here"):
@@ -157,16 +151,16 @@ def test_a_pipe_in_the_cache_is_no_file_to_wait_for(project: Checkout) -> None:
 
 @pytest.mark.parametrize("other", [BODY[:-1] + b"X", BODY[:-1], BODY + b"more"])
 def test_other_bytes_in_the_lfs_store_are_an_error(project: Checkout, other: bytes) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
-    keep_in_lfs(project, BODY).write_bytes(other)
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
+    pointer_files.keep_in_lfs(project, BODY).write_bytes(other)
     with pytest.raises(ModelError, match=rf"{NAMED}: the Git LFS store has .* Run: git lfs fetch"):
         content_at_head(project)
 
 
 @pytest.mark.parametrize("other", [BODY[:-1] + b"X", BODY[:-1], BODY + b"more"])
 def test_other_bytes_in_the_dvc_cache_are_an_error(project: Checkout, other: bytes) -> None:
-    project.commit({f"{PATH}.dvc": dvc_file_of(PATH, BODY)})
-    keep_in_dvc(project, BODY).write_bytes(other)
+    project.commit({f"{PATH}.dvc": pointer_files.dvc_file_of(PATH, BODY)})
+    pointer_files.keep_in_dvc(project, BODY).write_bytes(other)
     with pytest.raises(ModelError, match=rf"{NAMED}: the DVC cache has .* Run: dvc pull --force"):
         content_at_head(project)
 
@@ -174,7 +168,7 @@ def test_other_bytes_in_the_dvc_cache_are_an_error(project: Checkout, other: byt
 def test_other_bytes_from_git_lfs_are_an_error(
     project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.commit({PATH: lfs_pointer_to(BODY)})
+    project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
     install_git_lfs(tmp_path / "bin", "echo cut short", monkeypatch)
     with pytest.raises(ModelError) as raised:
         content_at_head(project)
@@ -189,7 +183,7 @@ def test_an_old_dvc_file_may_have_the_md5_of_unix_line_ends(
     project: Checkout, line_end: bytes
 ) -> None:
     body = line_end.join([b"words"] * 9)
-    md5 = md5_of(body.replace(b"\r\n", b"\n"))
+    md5 = pointer_files.md5_of(body.replace(b"\r\n", b"\n"))
     name = Path(PATH).name
     project.commit({f"{PATH}.dvc": f"outs:\n- md5: {md5}\n  path: {name}\n".encode()})
     (project.path / PATH).write_bytes(body)
@@ -197,7 +191,7 @@ def test_an_old_dvc_file_may_have_the_md5_of_unix_line_ends(
 
 
 def test_a_newer_dvc_file_may_not(project: Checkout) -> None:
-    md5, name = md5_of(b"a\nb"), Path(PATH).name
+    md5, name = pointer_files.md5_of(b"a\nb"), Path(PATH).name
     text = f"outs:\n- md5: {md5}\n  size: 4\n  hash: md5\n  path: {name}\n"
     project.commit({f"{PATH}.dvc": text.encode()})
     (project.path / PATH).write_bytes(b"a\r\nb")
@@ -214,16 +208,18 @@ def test_a_broken_dvc_file_is_said_to_be_one(project: Checkout) -> None:
 
 def test_data_files_come_from_lfs_and_dvc_too(project: Checkout, tmp_path: Path) -> None:
     files = {
-        "models/in-lfs.onnx": lfs_pointer_to(model_with_data("w.bin")),
-        "models/w.bin": lfs_pointer_to(b"lfs weights"),
-        "models/in-dvc.onnx.dvc": dvc_file_of("in-dvc.onnx", model_with_data("v.bin")),
-        "models/v.bin.dvc": dvc_file_of("v.bin", b"dvc weights"),
+        "models/in-lfs.onnx": pointer_files.lfs_pointer_to(model_with_data("w.bin")),
+        "models/w.bin": pointer_files.lfs_pointer_to(b"lfs weights"),
+        "models/in-dvc.onnx.dvc": pointer_files.dvc_file_of(
+            "in-dvc.onnx", model_with_data("v.bin")
+        ),
+        "models/v.bin.dvc": pointer_files.dvc_file_of("v.bin", b"dvc weights"),
     }
     project.commit(files)
     for kept in (model_with_data("w.bin"), b"lfs weights"):
-        keep_in_lfs(project, kept)
+        pointer_files.keep_in_lfs(project, kept)
     for kept in (model_with_data("v.bin"), b"dvc weights"):
-        keep_in_dvc(project, kept)
+        pointer_files.keep_in_dvc(project, kept)
     repository = GitRepository(project.path)
     for version in GitModelReader(repository).models("HEAD").values():
         repository.export_model(version, tmp_path / "out")

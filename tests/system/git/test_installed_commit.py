@@ -9,6 +9,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from tests.house.sources import ROOT
 from tests.support.git_repository import Checkout, clone, new_repository
+from tests.support.programs import run_program
 from tunegate.errors import RevisionError
 from tunegate.system.git.compared_revisions import GitHistory
 from tunegate.system.git.installed_commit import InstalledCommit, installed_commit
@@ -71,9 +72,7 @@ def test_an_installation_is_what_its_distribution_says(
     (metadata,) = tmp_path.glob("*.dist-info")
     (metadata / "direct_url.json").write_text(json.dumps(origin))
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}){ASK}"
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-I", "-c", script], check=True)
     assert done.stdout.strip() == (
         json.dumps(expected, separators=(",", ":")) if expected else "nobody knows"
     )

@@ -5,12 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tunegate.system.machine.cores import (
-    lacks_any,
-    lacks_some,
-    physical_cores,
-    usable_cores,
-)
+from tunegate.system.machine import cores
 from tunegate.system.machine.packages import bytecode_check
 from tunegate.system.processes.memory_limit import available_bytes
 
@@ -28,21 +23,21 @@ def siblings(devices: Path, said: dict[int, str]) -> Path:
 @pytest.mark.parametrize("limit", ["max 100000", "max", ""])
 def test_without_a_quota_every_core_of_the_mask_is_usable(tmp_path: Path, limit: str) -> None:
     (tmp_path / "cpu.max").write_text(limit)
-    assert usable_cores(tmp_path) == len(ALLOWED)
+    assert cores.usable_cores(tmp_path) == len(ALLOWED)
 
 
 def test_half_a_core_is_one(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("50000 100000")
-    assert usable_cores(tmp_path) == 1
+    assert cores.usable_cores(tmp_path) == 1
 
 
 def test_each_core_has_its_own_threads(tmp_path: Path) -> None:
     each = siblings(tmp_path, {thread: str(thread) for thread in ALLOWED})
-    assert physical_cores(each) == tuple((thread,) for thread in ALLOWED)
+    assert cores.physical_cores(each) == tuple((thread,) for thread in ALLOWED)
 
 
 def test_where_the_machine_does_not_say_each_is_a_core(tmp_path: Path) -> None:
-    assert physical_cores(tmp_path / "none") == tuple((thread,) for thread in ALLOWED)
+    assert cores.physical_cores(tmp_path / "none") == tuple((thread,) for thread in ALLOWED)
 
 
 def cpu_info(folder: Path, flags: str) -> Path:
@@ -54,10 +49,13 @@ def cpu_info(folder: Path, flags: str) -> Path:
 def test_one_of_several_is_enough_or_all_are_needed(tmp_path: Path) -> None:
     info = cpu_info(tmp_path, "avx512f avx512_bf16")
     wanted = ("amx_bf16", "avx512_bf16")
-    assert lacks_any(wanted, info) == ""
-    assert lacks_some(wanted, info) == "the processor lacks amx_bf16 (it has avx512f avx512_bf16)"
-    assert lacks_some(("avx512_bf16",), info) == ""
-    assert lacks_any((), info) == lacks_some((), info) == ""
+    assert cores.lacks_any(wanted, info) == ""
+    assert (
+        cores.lacks_some(wanted, info)
+        == "the processor lacks amx_bf16 (it has avx512f avx512_bf16)"
+    )
+    assert cores.lacks_some(("avx512_bf16",), info) == ""
+    assert cores.lacks_any((), info) == cores.lacks_some((), info) == ""
 
 
 # The memory of a container is what its control groups leave.

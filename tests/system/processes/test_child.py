@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.programs import run_program
 from tests.system.processes.test_conversations import question
 from tunegate.system.processes import child as child_module
 from tunegate.system.processes import memory_limit as module
@@ -249,9 +250,7 @@ def test_the_limit_is_named() -> None:
         "from tunegate.system.processes.memory_limit import memory_problem; "
         "print(memory_problem(MemoryError()))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     assert done.stdout == "it needs more than the 2.1 GB of memory that it may take here\n"
 
 

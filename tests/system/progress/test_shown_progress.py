@@ -5,15 +5,7 @@ from pathlib import Path
 import pytest
 
 from tunegate.artifacts.plans import ExpectedStep
-from tunegate.system.progress.shown_progress import (
-    Paced,
-    PlainLog,
-    Pulsed,
-    Terminal,
-    paced_progress,
-    progress,
-    read_paces,
-)
+from tunegate.system.progress import shown_progress
 from tunegate.system.progress.time_left import TimeLeft, load_words, rounded, time_left
 
 
@@ -26,7 +18,7 @@ class Tty(io.StringIO):
 
 def test_a_plan_gives_each_step_its_number_and_the_run_a_bar() -> None:
     stream = Tty()
-    live = Terminal(stream)
+    live = shown_progress.Terminal(stream)
     live.expect(
         [
             ExpectedStep("build", (20.0,), "build 1 model"),
@@ -45,7 +37,7 @@ def test_a_plan_gives_each_step_its_number_and_the_run_a_bar() -> None:
 @pytest.mark.parametrize("text", ["[red]conv[/red]", "matmul[3]", "[/]", "[bold"])
 def test_names_from_a_pull_request_are_shown_as_they_are(text: str) -> None:
     stream = Tty()
-    live = Terminal(stream)
+    live = shown_progress.Terminal(stream)
     live.step(text)
     live.update(text)
     live.warn(text)
@@ -54,9 +46,9 @@ def test_names_from_a_pull_request_are_shown_as_they_are(text: str) -> None:
 
 
 def test_a_terminal_gets_a_live_line_and_a_log_plain_ones() -> None:
-    assert isinstance(progress(Tty()), Terminal)
-    plain = progress(io.StringIO())
-    assert isinstance(plain, Pulsed)
+    assert isinstance(shown_progress.progress(Tty()), shown_progress.Terminal)
+    plain = shown_progress.progress(io.StringIO())
+    assert isinstance(plain, shown_progress.Pulsed)
     plain.close()
 
 
@@ -70,7 +62,7 @@ class SetClock:
 
 def test_a_log_has_one_line_per_step_with_the_seconds_since_the_start() -> None:
     stream, clock = io.StringIO(), SetClock()
-    lines = PlainLog(stream, clock)
+    lines = shown_progress.PlainLog(stream, clock)
     lines.step("detect")
     clock.now += 12.34
     lines.step("tune: shard 0")
@@ -84,7 +76,7 @@ def test_a_log_has_one_line_per_step_with_the_seconds_since_the_start() -> None:
 
 def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -> None:
     stream, clock = io.StringIO(), SetClock()
-    lines = PlainLog(stream, clock)
+    lines = shown_progress.PlainLog(stream, clock)
     lines.expect(
         [
             ExpectedStep("tune", (60.0,), "tune 4 tasks", has_cap=True),
@@ -112,7 +104,7 @@ def test_a_plan_is_told_once_and_each_step_with_its_number_and_the_time_left() -
 
 def test_a_step_that_says_nothing_gives_a_sign_of_life_after_ten_seconds() -> None:
     stream, clock = io.StringIO(), SetClock()
-    lines = PlainLog(stream, clock)
+    lines = shown_progress.PlainLog(stream, clock)
     lines.step("build: 2 builds")
     for _ in range(25):
         clock.now += 1.0
@@ -125,7 +117,7 @@ def test_a_step_that_says_nothing_gives_a_sign_of_life_after_ten_seconds() -> No
 
 def test_a_pulsed_log_needs_nobody_to_say_anything() -> None:
     stream, clock = io.StringIO(), SetClock()
-    log = Pulsed(PlainLog(stream, clock), seconds=0.01)
+    log = shown_progress.Pulsed(shown_progress.PlainLog(stream, clock), seconds=0.01)
     log.step("build")
     clock.now += 10
     deadline = time.monotonic() + 60
@@ -137,7 +129,7 @@ def test_a_pulsed_log_needs_nobody_to_say_anything() -> None:
 
 def test_a_name_from_a_pull_request_begins_no_line_of_a_log() -> None:
     stream = io.StringIO()
-    log = PlainLog(stream)
+    log = shown_progress.PlainLog(stream)
     for say in (log.step, log.warn):
         say("dimension n\n::error::x\r##[error]y\x1b[2K")
     assert len(stream.getvalue().splitlines()) == 2
@@ -154,14 +146,14 @@ OTHER = ExpectedStep("build", (10.0,), "build 1 model", "other.onnx on cpu")
 def told(file: Path, *steps: ExpectedStep) -> str:
     """The plan of a run that expects these steps."""
     stream = io.StringIO()
-    Paced(PlainLog(stream, SetClock()), file).expect(steps)
+    shown_progress.Paced(shown_progress.PlainLog(stream, SetClock()), file).expect(steps)
     return stream.getvalue().partition("; ")[2].strip()
 
 
 def ran(file: Path, build_seconds: float, *, is_finished: bool = True) -> None:
     """A run that tunes, builds for so long in two parts, and measures for 30 s."""
     clock = SetClock()
-    run = Paced(PlainLog(io.StringIO(), clock), file, clock)
+    run = shown_progress.Paced(shown_progress.PlainLog(io.StringIO(), clock), file, clock)
     run.expect([TUNE, BUILD, MEASURE])
     run.step("tune", "tune")
     clock.now += 300
@@ -188,7 +180,9 @@ def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
 
 def test_a_busy_machine_is_told_beside_the_plan(tmp_path: Path) -> None:
     stream = io.StringIO()
-    run = Paced(PlainLog(stream, SetClock()), tmp_path / "paces.json", busy="the load is 9")
+    run = shown_progress.Paced(
+        shown_progress.PlainLog(stream, SetClock()), tmp_path / "paces.json", busy="the load is 9"
+    )
     run.expect([])
     assert "9" not in stream.getvalue()
     run.expect([BUILD])
@@ -199,20 +193,22 @@ def test_the_latest_runs_count_most(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
     for seconds in (80, 20, 20, 20):
         ran(file, seconds)
-    assert read_paces(file)["build"] == pytest.approx((4**0.125,))
+    assert shown_progress.read_paces(file)["build"] == pytest.approx((4**0.125,))
 
 
 def test_each_part_of_a_step_has_a_pace_of_its_own(tmp_path: Path) -> None:
     file, clock = tmp_path / "paces.json", SetClock()
-    run = Paced(PlainLog(io.StringIO(), clock), file, clock)
+    run = shown_progress.Paced(shown_progress.PlainLog(io.StringIO(), clock), file, clock)
     run.expect([BUILD])
     for seconds in (60, 5):
         run.step("build", "build")
         clock.now += seconds
     run.finished()
-    assert read_paces(file)["build: m.onnx on cpu"] == (6.0, 0.5)
+    assert shown_progress.read_paces(file)["build: m.onnx on cpu"] == (6.0, 0.5)
     again = io.StringIO()
-    shown = Paced(PlainLog(again, clock, update_seconds=0), file, clock)
+    shown = shown_progress.Paced(
+        shown_progress.PlainLog(again, clock, update_seconds=0), file, clock
+    )
     shown.expect([BUILD])
     shown.step("build", "build")
     clock.now += 60
@@ -227,7 +223,7 @@ def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: 
         file.write_bytes(content)
         assert told(file, BUILD) == "about 20 s in all"
     file.write_text('{"build": [1e300, 1], "measure": [-5], "choose": []}')
-    assert read_paces(file) == {"build": (50.0, 1.0), "measure": (0.02,)}
+    assert shown_progress.read_paces(file) == {"build": (50.0, 1.0), "measure": (0.02,)}
     file.unlink()
     file.mkdir()
     ran(file, 80)
@@ -238,7 +234,7 @@ def test_a_run_that_fails_keeps_no_pace(tmp_path: Path) -> None:
     file = tmp_path / "paces.json"
 
     def measure(ending: Exception | None) -> None:
-        with paced_progress(file) as run:
+        with shown_progress.paced_progress(file) as run:
             run.expect([MEASURE])
             run.step("measure", "measure")
             if ending is not None:
