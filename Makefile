@@ -110,7 +110,7 @@ LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11
 # What an extra needs besides the core.
 LIBRARIES := import sys, tomllib; print(*(each for each in tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"] if not each.startswith("tunegate")), sep="\n")
 # What the images have for the addresses of the extra deploy.
-CLIENTS := import sys, tomllib; print(*sum(tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies"].values(), []), sep="\n")
+CLIENTS := import sys, tomllib; found = tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies"]; print(*found["mlflow"], *found["hub"], sep="\n")
 lock: $(BIN)/uv
 	$(LOCKED) requirements/installer.in -o requirements/installer.lock
 	$(LOCKED) --extra tvm -c requirements/installer.lock pyproject.toml -o requirements/run.lock

@@ -37,6 +37,7 @@ HEAVY_DOORS = (
     "botocore",
     "urllib3",
     "mlflow",
+    "sigstore",
     "huggingface_hub",
     "ml_dtypes",
     "pynvml",

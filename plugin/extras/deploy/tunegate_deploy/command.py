@@ -86,7 +86,8 @@ class AttestOptions(Options, frozen=True, kw_only=True):
     """Settings that sign the verdict in `--out`."""
 
     unsigned: Annotated[
-        bool, Option("write statement.json and predicate.json alone, for another signer")
+        bool,
+        Option("sign nothing: statement.json, predicate.json, subjects.sha256 are for others"),
     ] = False
     cyclonedx: Annotated[
         bool, Option("write the verdict as evidence.cdx.json too, a CycloneDX model card")

@@ -29,7 +29,7 @@ _DERIVED = (
     r"measurements-.*\.json"
 )
 _PLANNED = rf"changes\.json|{_DERIVED}"
-_SIGNED = r"evidence\.(json|cdx\.json)|statement\.json|predicate\.json"
+_SIGNED = r"evidence\.(json|cdx\.json)|statement\.json|predicate\.json|subjects\.sha256"
 _JUDGED = rf"verdict\.json|report\.md|report\.html|junit\.xml|sarif\.json|ci-.*|{_SIGNED}"
 _GATED = rf"warm\.json|measurements\.json|{_JUDGED}"
 _PAGES = r"(history|costs)\.html|history\.(csv|jsonl)|study\.(json|md|html)"
@@ -143,7 +143,7 @@ def _refuse_foreign(path: Path) -> None:
     names = _names(path) if path.exists() else ()
     if not names:
         return
-    _refuse_tracked(path)
+    refuse_tracked(path)
     is_ours = owned_directory.is_marked(path) or all(_is_handed_over(path / name) for name in names)
     if ".git" in names or not is_ours:
         raise OutputError(_truncation_advice(path, names) or _foreign(path, names))
@@ -178,7 +178,7 @@ def _ends_too_soon(file: Path) -> bool:
     return False
 
 
-def _refuse_tracked(path: Path) -> None:
+def refuse_tracked(path: Path) -> None:
     """Raises for a directory that contains content of the checkout, or is its submodule."""
     place = Path(os.path.realpath(path))
     root = working_tree(place.parent)

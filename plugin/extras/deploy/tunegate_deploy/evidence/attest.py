@@ -22,6 +22,7 @@ from tunegate.artifacts.verdicts import Verdict
 from tunegate.errors import ArtifactError
 from tunegate.system.clock import SystemClock
 from tunegate.system.git.repository import GitRepository
+from tunegate.system.output.directory import refuse_tracked
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.command import AttestOptions
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
@@ -30,16 +31,18 @@ from tunegate_deploy.evidence.envelope import (
     read_private_key,
     signed,
 )
-from tunegate_deploy.evidence.statement import make_statement
+from tunegate_deploy.evidence.statement import checksums, make_statement
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 KEY_VARIABLE = "TUNEGATE_EVIDENCE_KEY"
 
 
 def run(options: AttestOptions) -> int:
-    """Writes evidence.json, and statement.json and predicate.json for other signers. Raises
-    ArtifactError if the files of `--out` do not belong together, EvidenceError for the key."""
+    """Writes evidence.json, and for other signers statement.json, or predicate.json with
+    subjects.sha256. Raises ArtifactError if the files of `--out` do not belong together,
+    OutputError if they are committed, EvidenceError for the key."""
     out = options.settings.out
+    refuse_tracked(out)  # a verdict that was committed is nobody's measurement
     verdict = artifact_io.read(out / "verdict.json", Verdict)
     changes = artifact_io.read(out / "changes.json", ChangeSet)
     run_of_gate = _read_measurements(out, verdict)
@@ -56,6 +59,7 @@ def run(options: AttestOptions) -> int:
     document = msgspec.json.encode(statement)
     artifact_io.write_bytes(out / "statement.json", document)
     artifact_io.write_bytes(out / "predicate.json", msgspec.json.encode(statement.predicate))
+    artifact_io.write_bytes(out / "subjects.sha256", checksums(statement).encode())
     if options.cyclonedx:
         artifact_io.write_bytes(out / "evidence.cdx.json", bill_of_materials(statement))
     pem = os.environ.get(KEY_VARIABLE, "")

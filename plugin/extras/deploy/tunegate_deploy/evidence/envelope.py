@@ -33,10 +33,10 @@ class EvidenceError(TunegateError):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """`keyid` is a hint at the signing key; `sig` is base64."""
+    """`sig` is base64; `keyid` is a hint at the signing key."""
 
-    keyid: Annotated[str, msgspec.Meta(max_length=128)]
     sig: str
+    keyid: Annotated[str, msgspec.Meta(max_length=128)] = ""
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +47,13 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     signatures: Annotated[tuple[Signature, ...], msgspec.Meta(max_length=MAX_SIGNATURES)]
 
 
+class _Kind(msgspec.Struct):
+    """The part of a statement that says which layout the rest has."""
+
+    type: str = msgspec.field(name="_type")
+    predicate_type: str = msgspec.field(name="predicateType")
+
+
 def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:
     """Returns the evidence file: the statement, signed by the key."""
     payload = msgspec.json.encode(statement)
@@ -54,7 +61,7 @@ def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:
     envelope = Envelope(
         payload_type=PAYLOAD_TYPE,
         payload=_text(payload),
-        signatures=(Signature(key_id(key.public_key().public_bytes_raw()), _text(signature)),),
+        signatures=(Signature(_text(signature), key_id(key.public_key().public_bytes_raw())),),
     )
     return msgspec.json.format(msgspec.json.encode(envelope), indent=2) + b"\n"
 
@@ -72,12 +79,12 @@ def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
     message = encode_for_signing(envelope.payload_type, payload)
     signatures = [_bytes(each.sig) for each in envelope.signatures]
     if not any(_is_by(key, each, message) for key in trusted for each in signatures):
-        named = ", ".join(each.keyid for each in envelope.signatures) or "nobody"
+        named = ", ".join(each.keyid for each in envelope.signatures if each.keyid) or "nobody"
         raise EvidenceError(
             f"no trusted key has signed this content (it names {named}): it was altered, or signed "
             "by somebody else. Trust the key in the policy, or make the evidence again."
         )
-    return _statement(envelope, payload)
+    return read_statement(envelope.payload_type, payload)
 
 
 def require_moderate(size: int) -> None:
@@ -95,18 +102,18 @@ def _open(evidence: bytes) -> tuple[Envelope, bytes]:
     return envelope, _bytes(envelope.payload)
 
 
-def _statement(envelope: Envelope, payload: bytes) -> Statement:
-    """Returns the statement. The type is signed, too, so it is read after the signature."""
-    if envelope.payload_type != PAYLOAD_TYPE:
-        raise EvidenceError(f"a signed {envelope.payload_type}, and not an in-toto statement.")
+def read_statement(payload_type: str, payload: bytes) -> Statement:
+    """Returns the statement of a verified payload. Raises EvidenceError for any other: the type is
+    signed, too, so it is read after the signature."""
+    if payload_type != PAYLOAD_TYPE:
+        raise EvidenceError(f"a signed {payload_type}, and not an in-toto statement.")
     try:
-        kind = msgspec.json.decode(payload)
-        statement = msgspec.json.decode(payload, type=Statement)
+        kind = msgspec.json.decode(payload, type=_Kind)
+        if (kind.type, kind.predicate_type) != (STATEMENT_TYPE, PREDICATE_TYPE):
+            raise EvidenceError(f"a signed {kind.predicate_type}, and not a latency verdict.")
+        return msgspec.json.decode(payload, type=Statement)
     except NOT_JSON as error:
         raise EvidenceError(f"a signed statement of another layout ({error}).") from error
-    if (statement.type, statement.predicate_type) != (STATEMENT_TYPE, PREDICATE_TYPE):
-        raise EvidenceError(f"a signed {kind.get('predicateType')}, and not a latency verdict.")
-    return statement
 
 
 def _is_by(key: Ed25519PublicKey, signature: bytes, message: bytes) -> bool:

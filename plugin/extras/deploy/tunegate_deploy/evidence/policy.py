@@ -15,6 +15,7 @@ from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_deploy.evidence.envelope import EvidenceError
+from tunegate_deploy.evidence.sigstore_bundle import Identity
 from tunegate_deploy.evidence.statement import JudgedCell, Statement, subject_name
 
 _CLOCK_SKEW = datetime.timedelta(minutes=10)
@@ -23,11 +24,14 @@ _CLOCK_SKEW = datetime.timedelta(minutes=10)
 class EvidencePolicy(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True
 ):
-    """The content of a policy file. `keys` are the public keys that may sign. `policy-digests` are
-    the accepted rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are.
-    `targets` must have been judged, and on one of the `devices`; if empty, any."""
+    """The content of a policy file. `keys` are the public keys that may sign, `identities` the CI
+    jobs, by the certificates and logs in the file `trusted-root`. `policy-digests` are the accepted
+    rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are. `targets` must
+    have been judged, and on one of the `devices`; if empty, any."""
 
-    keys: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    keys: tuple[str, ...] = ()
+    identities: tuple[Identity, ...] = ()
+    trusted_root: str = ""
     max_age_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     max_margin_percent: Annotated[float, msgspec.Meta(gt=0)] | None = None
     policy_digests: tuple[str, ...] = ()
@@ -40,7 +44,7 @@ def read_policy(path: Path) -> EvidencePolicy:
     """Returns the policy of a file. Raises ConfigError."""
     try:
         text = read_regular(path).decode()
-        return msgspec.convert(read_yaml(text), EvidencePolicy)
+        policy = msgspec.convert(read_yaml(text), EvidencePolicy)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
     except (YamlProblemError, UnicodeDecodeError, msgspec.ValidationError) as error:
@@ -48,6 +52,14 @@ def read_policy(path: Path) -> EvidencePolicy:
         raise ConfigError(
             f"{path}: {told}. The page of the extra deploy shows a policy."
         ) from error
+    if not policy.keys and not policy.identities:
+        raise ConfigError(f"{path}: it names nobody who may sign. Give keys or identities.")
+    if policy.identities and not policy.trusted_root:
+        raise ConfigError(
+            f"{path}: identities need a trusted-root, the file of who vouches for them."
+        )
+    root = path.parent / policy.trusted_root
+    return msgspec.structs.replace(policy, trusted_root=str(root))
 
 
 def check_statement(

@@ -15,6 +15,7 @@ import msgspec
 from tunegate.artifacts.changes import ChangeSet, Side
 from tunegate.artifacts.measurements import Interval, MeasurementRun
 from tunegate.artifacts.verdicts import Finding, Status, Verdict
+from tunegate.errors import ArtifactError
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://github.com/tunegate/tunegate/latency-verdict/v1"
@@ -119,6 +120,15 @@ def make_statement(
             finished_at=now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
         ),
     )
+
+
+def checksums(statement: Statement) -> str:
+    """Returns the subjects as `sha256sum` lists them, for `actions/attest`. Raises ArtifactError
+    for a name of several lines, which could say that another file was judged."""
+    for each in statement.subject:
+        if len(each.name.splitlines()) > 1:
+            raise ArtifactError(f"{each.name!r}: a name of several lines is not signed. Rename it.")
+    return "".join(f"{each.digest['sha256']}  {each.name}\n" for each in statement.subject)
 
 
 def subject_name(side: Side, path: str) -> str:

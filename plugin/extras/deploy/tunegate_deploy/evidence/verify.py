@@ -21,6 +21,7 @@ from tunegate_deploy.evidence.envelope import (
     verified,
 )
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
+from tunegate_deploy.evidence.sigstore_bundle import is_bundle, verified_bundle
 from tunegate_deploy.evidence.statement import JudgedCell
 
 _LONGEST = 400
@@ -52,8 +53,13 @@ def shown_by(
         content = read_regular(evidence)
     except OSError as error:
         raise EvidenceError(f"{evidence}: cannot be read ({error.strerror}).") from error
+    signed = (
+        verified_bundle(content, policy.identities, Path(policy.trusted_root))
+        if is_bundle(content)
+        else verified(content, keys)
+    )
     return check_statement(
-        verified(content, keys),
+        signed,
         policy,
         head=file_digests(model),
         base=None if production is None else file_digests(production),

@@ -143,3 +143,15 @@ def test_without_a_key_nothing_is_signed(deployment: Deployment) -> None:
     assert "TUNEGATE_EVIDENCE_KEY is not set" in done.stderr
     done = deployment.workspace.tunegate("attest", "--unsigned", TUNEGATE_EVIDENCE_KEY="")
     assert done.returncode == 0, done.stderr
+    out = deployment.workspace.root / ".tunegate"
+    subjects = json.loads((out / "statement.json").read_text())["subject"]
+    sums = [f"{each['digest']['sha256']}  {each['name']}" for each in subjects]
+    assert (out / "subjects.sha256").read_text().splitlines() == sums
+
+
+def test_a_verdict_that_was_committed_is_not_signed(deployment: Deployment) -> None:
+    workspace = deployment.workspace
+    shutil.copytree(workspace.root / ".tunegate", workspace.root / "results")
+    subprocess.run(["git", "add", "-f", "results"], cwd=workspace.root, check=True)
+    done = workspace.tunegate("attest", "--out", "results", TUNEGATE_EVIDENCE_KEY=PEM)
+    assert (done.returncode, "git tracks results" in done.stderr) == (2, True), done.stderr

@@ -18,7 +18,7 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 
 from tunegate.artifacts.changes import Side
-from tunegate.errors import ConfigError
+from tunegate.errors import ArtifactError, ConfigError
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
@@ -32,7 +32,13 @@ from tunegate_deploy.evidence.envelope import (
     verified,
 )
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
-from tunegate_deploy.evidence.statement import JudgedCell, Statement, Subject, make_statement
+from tunegate_deploy.evidence.statement import (
+    JudgedCell,
+    Statement,
+    Subject,
+    checksums,
+    make_statement,
+)
 from tunegate_deploy.evidence.verify import shown_by
 
 NOW = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.UTC)
@@ -83,6 +89,15 @@ def test_the_envelope_is_that_of_dsse() -> None:
     assert encode_for_signing("http://example.com/HelloWorld", b"hello world") == (
         b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
+
+
+def test_a_name_of_several_lines_adds_no_subject_to_the_list() -> None:
+    line = f"{'d' * 64}  head:models/other.onnx"
+    assert line in checksums(statement()).splitlines()
+    twice = statement()
+    twice = msgspec.structs.replace(twice, subject=(Subject(f"head:x\n{line}", {"sha256": "0"}),))
+    with pytest.raises(ArtifactError, match="several lines"):
+        checksums(twice)
 
 
 def altered(change: Callable[[dict[str, object]], None]) -> bytes:

@@ -1,0 +1,95 @@
+"""A bundle of Sigstore, such as an attestation of GitHub: a certificate that names the CI job signs
+the statement, and a public log has the signature. The package `sigstore` checks it offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cryptography.x509 import Certificate, SubjectAlternativeName
+
+from tunegate.artifacts.artifact_io import NOT_JSON
+from tunegate.errors import ConfigError
+from tunegate_deploy.evidence.envelope import EvidenceError, read_statement
+from tunegate_deploy.evidence.statement import Statement
+
+_MEDIA_TYPE = "application/vnd.dev.sigstore.bundle"
+_LONGEST = 300
+_Name = Annotated[str, msgspec.Meta(min_length=1)]  # an empty issuer would be any issuer
+
+
+class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A signer: the address of a workflow at a ref, as its certificate has it, and the `issuer` of
+    its token."""
+
+    identity: _Name
+    issuer: _Name
+
+
+class _Kind(msgspec.Struct):
+    media_type: str = msgspec.field(name="mediaType", default="")
+
+
+def is_bundle(evidence: bytes) -> bool:
+    """Returns whether this is a bundle, and not a bare envelope."""
+    try:
+        return msgspec.json.decode(evidence, type=_Kind).media_type.startswith(_MEDIA_TYPE)
+    except NOT_JSON:
+        return False
+
+
+def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: Path) -> Statement:
+    """Returns the statement of a bundle signed by one of these, by the certificates and logs of a
+    trusted root. Raises EvidenceError, and ConfigError for the root or a missing package."""
+    if not signers:
+        raise EvidenceError(
+            "a bundle of Sigstore, and the policy has no identities. Add its signer."
+        )
+    if find_spec("sigstore") is None:
+        raise ConfigError(
+            "a bundle of Sigstore is read by a package that is not installed. "
+            "Run: python -m pip install 'tunegate-deploy[sigstore]'"
+        )
+    from sigstore.models import Bundle, TrustedRoot  # noqa: PLC0415
+    from sigstore.verify import Verifier  # noqa: PLC0415
+
+    try:
+        verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
+    except Exception as error:  # the package passes on errors of several others
+        raise ConfigError(f"{trusted_root}: no trusted root ({_first_line(error)}).") from error
+    try:
+        bundle = Bundle.from_json(evidence)
+        payload_type, payload = verifier.verify_dsse(bundle, _AnyOf(signers))
+    except Exception as error:  # hostile certificates raise what the parsers raise
+        raise EvidenceError(
+            f"not signed by whom the policy names: {_first_line(error)}."
+        ) from error
+    return read_statement(payload_type, payload)
+
+
+class _AnyOf:
+    """The package's policy of this name does not say who has signed."""
+
+    def __init__(self, signers: Sequence[Identity]) -> None:
+        self._signers = signers
+
+    def verify(self, cert: Certificate) -> None:
+        from sigstore.errors import VerificationError  # noqa: PLC0415
+        from sigstore.verify import policy  # noqa: PLC0415
+
+        wanted = [policy.Identity(identity=x.identity, issuer=x.issuer) for x in self._signers]
+        try:
+            policy.AnyOf([*wanted]).verify(cert)
+        except VerificationError as error:
+            names = cert.extensions.get_extension_for_class(SubjectAlternativeName).value
+            shown = ", ".join(str(each.value) for each in names)
+            message = f"it is by {shown}, or by another issuer"
+            raise VerificationError(message) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:_LONGEST].rstrip(".")
