@@ -21,7 +21,7 @@ from tunegate.decide.error_budget import (
     shipped_errors,
 )
 from tunegate.decide.gpu_clocks import MAX_DROPPED
-from tunegate.decide.guards import counted, left_out, noise_of
+from tunegate.decide.guards import disturbed_launches, noise_of, undisturbed_launches
 
 BOTH = AccuracyConfig(max_error=1.0, min_agreement=95.0)
 
@@ -244,14 +244,14 @@ def with_dropped(dropped: int) -> Launch:
 
 def test_a_launch_counts_or_is_left_out() -> None:
     launches = noisy(0.001, 0.002, 0.5, 0.001)
-    assert counted(launches, MARGIN) == [launches[0], launches[1], launches[3]]
-    assert left_out(launches, MARGIN) == [launches[2]]
+    assert undisturbed_launches(launches, MARGIN) == [launches[0], launches[1], launches[3]]
+    assert disturbed_launches(launches, MARGIN) == [launches[2]]
 
 
 def test_a_machine_that_is_always_noisy_keeps_its_launches() -> None:
     launches = noisy(0.2, 0.25, 0.3)
-    assert counted(launches, MARGIN) == launches
-    assert left_out(launches, MARGIN) == []
+    assert undisturbed_launches(launches, MARGIN) == launches
+    assert disturbed_launches(launches, MARGIN) == []
 
 
 def test_a_launch_whose_clock_left_too_few_pairs_counts_as_infinitely_noisy() -> None:
@@ -259,4 +259,4 @@ def test_a_launch_whose_clock_left_too_few_pairs_counts_as_infinitely_noisy() ->
     assert noise_of(with_dropped(most)) == 0.001
     assert noise_of(with_dropped(most + 1)) == math.inf
     launches = [*noisy(0.001, 0.001), with_dropped(most + 1)]
-    assert left_out(launches, MARGIN) == launches[2:]
+    assert disturbed_launches(launches, MARGIN) == launches[2:]

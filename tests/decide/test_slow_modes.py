@@ -12,11 +12,11 @@ WORST = math.log(1.05)
 RARE = 0.2
 
 
-def seen(quiet: int, *slow: float, spread: float = 0.003) -> slow_modes.Seen:
+def seen(quiet: int, *slow: float, spread: float = 0.003) -> slow_modes.HeadStarts:
     """A number of starts without a change, and slow ones that only probes saw."""
     rng = random.Random(3)
     usual = tuple(rng.gauss(0.0, spread) for _ in range(quiet))
-    return slow_modes.Seen(
+    return slow_modes.HeadStarts(
         effects=(*usual, *slow), paired=usual[:4], worst=WORST, probed=(*usual[4:], *slow)
     )
 
@@ -108,14 +108,14 @@ def test_both_answers_together_hardly_ever_miss_a_mode(share: float) -> None:
     runs = 400
     for _ in range(runs):
         starts = drawn(slow_modes.starts_needed(RARE))
-        found = slow_modes.Seen(effects=tuple(starts), paired=tuple(starts[:4]), worst=WORST)
+        found = slow_modes.HeadStarts(effects=tuple(starts), paired=tuple(starts[:4]), worst=WORST)
         if slow_modes.is_clean(RARE, found):
             missed += 1
             continue
         wanted = slow_modes.second_look(RARE, found, 60)
         if wanted is not None:
             more = (*starts, *drawn(wanted - len(starts)))
-            again = slow_modes.Seen(effects=more, paired=more, worst=WORST, second=wanted)
+            again = slow_modes.HeadStarts(effects=more, paired=more, worst=WORST, second=wanted)
             missed += slow_modes.is_clean(RARE, again)
     assert missed / runs <= slow_modes.FIRST_ERROR + slow_modes.SECOND_ERROR + 0.012
 
@@ -124,6 +124,6 @@ def test_a_slow_start_that_noise_may_hide_counts_for_less() -> None:
     """No start is over the cut-off, but one in ten of a mode would be under it as well."""
     noisy = tuple(0.06 if n % 2 else -0.06 for n in range(16))
     assert not slow_modes.is_excluded(
-        0.2, slow_modes.Seen(effects=noisy, paired=noisy[:4], worst=WORST)
+        0.2, slow_modes.HeadStarts(effects=noisy, paired=noisy[:4], worst=WORST)
     )
     assert slow_modes.is_excluded(0.2, seen(16))

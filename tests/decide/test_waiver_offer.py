@@ -15,7 +15,7 @@ from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import ISSUE_TO_WRITE, REASON_TO_WRITE, WaiverOffer
 from tunegate.config import GateConfig
 from tunegate.decide.decision import bounds, percent_interval
-from tunegate.decide.waiving import standing, unbounded_steps, waiver_offer
+from tunegate.decide.waiving import unbounded_steps, waiver_offer, waiver_state
 from tunegate.errors import ConfigError
 from tunegate.report.waiver_text import waiver_text, waiver_yaml
 from tunegate.review.gate_rules import GateRules, Policies
@@ -46,7 +46,7 @@ def test_the_offer_would_cover_what_was_measured_and_may_be_written(high: float)
     offer = offered(compared(change))
     assert offer is not None
     (waiver,) = offer.waivers
-    assert standing(waiver, slowed(change), TODAY) == "covers"
+    assert waiver_state(waiver, slowed(change), TODAY) == "covers"
     assert waiver.expires == TODAY + datetime.timedelta(days=30)
     assert (waiver.issue, waiver.reason) == (ISSUE_TO_WRITE, REASON_TO_WRITE)
     with pytest.raises(ConfigError, match="issue and reason have the words of the offer"):
@@ -66,7 +66,9 @@ def test_the_next_run_of_the_same_change_seldom_exceeds_it(
 
     offers = [offer for _ in range(runs) if (offer := offered(compared(measured())))]
     assert len(offers) > 0.9 * runs
-    exceeded = sum(standing(o.waivers[0], slowed(measured()), TODAY) == "exceeded" for o in offers)
+    exceeded = sum(
+        waiver_state(o.waivers[0], slowed(measured()), TODAY) == "exceeded" for o in offers
+    )
     assert 100 * exceeded / len(offers) <= most_percent
 
 
@@ -129,7 +131,7 @@ def test_a_waiver_that_allows_too_little_is_to_be_changed_and_keeps_what_it_says
     (waiver,) = offer.waivers
     assert offer.filed == (waiver.cell,)
     assert (waiver.issue, waiver.reason) == (filed.issue, filed.reason)
-    assert standing(waiver, slowed(SLOW), TODAY) == "covers"
+    assert waiver_state(waiver, slowed(SLOW), TODAY) == "covers"
     assert "change that entry to this one" in waiver_text(offer)
     assert "put this into" not in waiver_text(offer)
     assert parse_waivers(waiver_yaml(offer), "tunegate-waivers.yaml", TODAY) == (waiver,)

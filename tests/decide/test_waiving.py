@@ -16,7 +16,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Interval
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.compare import compare
-from tunegate.decide.waiving import Slowdown, is_enough, notes, standing, waiver_offer
+from tunegate.decide.waiving import Slowdown, is_enough, notes, waiver_offer, waiver_state
 from tunegate.review.gate_rules import GateRules, Policies
 
 CELL = Cell(model="models/m.onnx", target="cpu")
@@ -31,17 +31,17 @@ def change(high: float) -> tuple[Slowdown, ...]:
     ("high", "found"), [(7.9, "covers"), (8.0, "exceeded"), (30.0, "exceeded")]
 )
 def test_the_whole_interval_must_lie_below_the_ceiling(high: float, found: str) -> None:
-    assert standing(make_waiver(ceiling_percent=8.0), change(high), TODAY) == found
+    assert waiver_state(make_waiver(ceiling_percent=8.0), change(high), TODAY) == found
 
 
 def test_the_last_day_still_counts_and_the_next_does_not() -> None:
-    assert standing(make_waiver(expires=TODAY), change(5.0), TODAY) == "covers"
-    assert standing(make_waiver(expires=TODAY - DAY), change(5.0), TODAY) == "expired"
+    assert waiver_state(make_waiver(expires=TODAY), change(5.0), TODAY) == "covers"
+    assert waiver_state(make_waiver(expires=TODAY - DAY), change(5.0), TODAY) == "expired"
 
 
 def test_nothing_is_waived_without_a_waiver_or_without_an_interval() -> None:
-    assert standing(None, change(5.0), TODAY) == "none"
-    assert standing(make_waiver(), (), TODAY) == "exceeded"
+    assert waiver_state(None, change(5.0), TODAY) == "none"
+    assert waiver_state(make_waiver(), (), TODAY) == "exceeded"
 
 
 def test_expired_and_needless_waivers_are_named() -> None:
@@ -69,7 +69,7 @@ def test_nothing_over_the_ceiling_or_after_the_day_is_ever_covered(
     high: float, ceiling: float, days: int
 ) -> None:
     waiver = make_waiver(ceiling_percent=ceiling, expires=TODAY + days * DAY)
-    if standing(waiver, change(high), TODAY) == "covers":
+    if waiver_state(waiver, change(high), TODAY) == "covers":
         assert high < ceiling
         assert days >= 0
 

@@ -9,7 +9,7 @@ from tests.support.measured_cells import make_launches
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.config import GateConfig
-from tunegate.decide.guards import counted
+from tunegate.decide.guards import undisturbed_launches
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import other
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
@@ -72,7 +72,7 @@ def test_a_burst_at_the_beginning_passes_and_the_launches_after_it_decide() -> N
     noises = [0.001, 0.001, 0.4, 0.4, 0.4, 0.001, 0.001, 0.001, 0.001]
     effects = [0.1, 0.06, -0.9, 0.9, -0.9, 0.1, 0.101, 0.1, 0.099]
     found, _ = measured(ScriptedBench(effects, noises))
-    assert (found.stopped, len(counted(found.launches, 0.03))) == ("decided", 6)
+    assert (found.stopped, len(undisturbed_launches(found.launches, 0.03))) == ("decided", 6)
 
 
 def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
@@ -81,7 +81,7 @@ def test_launches_on_a_gpu_that_was_held_back_do_not_count() -> None:
     bench.launches = [msgspec.structs.replace(x, clocks=hot) for x in bench.launches]
     found, _ = measured(bench)
     assert found.stopped == "disturbed"
-    assert counted(found.launches, 0.03) == []
+    assert undisturbed_launches(found.launches, 0.03) == []
 
 
 def test_a_few_pairs_without_a_steady_clock_leave_the_launch() -> None:

@@ -14,7 +14,7 @@ from tests.support.reports import KINDS, WHOLE, make_report
 from tunegate.artifacts.changes import LayerChange
 from tunegate.artifacts.inputs import DrawnInput, InputRule, Integers, OneOf
 from tunegate.artifacts.verdicts import Report
-from tunegate.decide.waiving import slowdowns, standing
+from tunegate.decide.waiving import slowdowns, waiver_state
 from tunegate.errors import ConfigError
 from tunegate.report.comment import render
 from tunegate.report.headline import STATUS_WORDS
@@ -124,7 +124,7 @@ def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
     filled = re.sub("<.*>", "https://example.com/1", block)
     (waiver,) = parse_waivers(filled, "tunegate-waivers.yaml", today)
     (comparison,) = make_report("slowed").comparisons
-    assert standing(waiver, slowdowns(comparison), today) == "covers"
+    assert waiver_state(waiver, slowdowns(comparison), today) == "covers"
 
 
 def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:

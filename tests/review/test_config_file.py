@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import PolicyChange
 from tunegate.config import Config, GateConfig, ModelConfig, ObjectiveConfig, TargetConfig
 from tunegate.errors import USAGE, ConfigError
 from tunegate.review.config_file import line_of, load_config, parse_config
-from tunegate.review.rules import GATE, TARGET, merged_section, section_changes, written
+from tunegate.review.rules import GATE, TARGET, merged_section, section_changes, yaml_text
 
 MODELS = "models:\n  - path: m.onnx\n"
 
@@ -338,7 +338,7 @@ def test_a_text_without_the_key_has_its_first_line(text: str) -> None:
     ],
 )
 def test_a_value_is_written_as_in_the_file(value: object, text: str) -> None:
-    assert written(value) == text
+    assert yaml_text(value) == text
 
 
 gates = st.builds(

@@ -8,7 +8,13 @@ from tests.support.git_repository import Checkout, new_repository
 from tunegate.artifacts.changes import ModelInput, Revisions
 from tunegate.config import Accuracy, AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.models.reader import GitModelReader
-from tunegate.review.covered_model import Asked, CoveredModel, NamesInHead, asked_of, names_in_head
+from tunegate.review.covered_model import (
+    CoveredModel,
+    JudgingEntry,
+    NamesInHead,
+    judging_entry,
+    names_in_head,
+)
 from tunegate.review.detect import moved_submodules
 from tunegate.review.globs import matches
 from tunegate.review.input_shapes import ShapeLevel
@@ -19,10 +25,10 @@ WIDE, TINY = {"x": (1, 512)}, {"x": (1, 2)}
 
 def asked(
     old: ModelConfig, new: ModelConfig | None, inputs: tuple[ModelInput, ...] | None = None
-) -> Asked:
+) -> JudgingEntry:
     targets = (TargetConfig(name="cpu"), TargetConfig(name="gpu"))
     config = Config(models=(old,), targets=targets)
-    return asked_of(CoveredModel("a[1]/m*.onnx", old, new), config, config, lambda _: inputs)
+    return judging_entry(CoveredModel("a[1]/m*.onnx", old, new), config, config, lambda _: inputs)
 
 
 def entry(**fields: object) -> ModelConfig:

@@ -25,7 +25,7 @@ from tunegate.config import TargetConfig
 from tunegate.models.inputs.calibration import MAX_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
 from tunegate.runtimes.loading import bound_inference
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
@@ -254,9 +254,9 @@ class Child:
             seeds=(1, 2),
         )
 
-    def written(self, source: str = SAME, **changes: object) -> Written:
+    def written(self, source: str = SAME, **changes: object) -> WrittenBuild:
         reply = self.reply(source, **changes)
-        assert isinstance(reply, Written), reply
+        assert isinstance(reply, WrittenBuild), reply
         return reply
 
     def refused(self, source: str) -> str:
@@ -264,7 +264,7 @@ class Child:
         assert isinstance(reply, Refused)
         return reply.reason
 
-    def reply(self, source: str, **changes: object) -> Written | Refused:
+    def reply(self, source: str, **changes: object) -> WrittenBuild | Refused:
         self._packages.install("fast", source)
         return handle_request(msgspec.structs.replace(self.request, **changes))
 

@@ -45,32 +45,32 @@ def lanes(rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 def test_what_was_seen_is_not_drawn_again() -> None:
-    first, is_small = pools().drawn((), ())
-    again, _ = pools().drawn((), set(first))
+    first, is_small = pools().draw_pool((), ())
+    again, _ = pools().draw_pool((), set(first))
     assert (is_small, again) == (False, [])
 
 
 def test_what_keeps_the_compiler_busy_is_left_out() -> None:
     """A CPU's; the nest is not one that a GPU has."""
-    every, _ = pools("cuda").drawn((), ())
-    kept, _ = pools().drawn((), ())
+    every, _ = pools("cuda").draw_pool((), ())
+    kept, _ = pools().draw_pool((), ())
     assert len(every) == POOL
     assert set(kept) < set(every)
 
 
 def test_what_is_bred_scores_higher_than_what_was_drawn() -> None:
     mine = pools()
-    drawn, _ = mine.drawn((), ())
+    drawn, _ = mine.draw_pool((), ())
     few = drawn[:8]
-    bred = mine.bred(lanes, few, (), ())
+    bred = mine.breed(lanes, few, (), ())
     assert max(bred.values()) > max(bred[sample] for sample in few)
 
 
 def test_what_was_seen_is_not_bred_again() -> None:
     mine = pools()
-    drawn, _ = mine.drawn((), ())
-    bred = set(mine.bred(lanes, drawn[:8], (), ()))
-    again = set(pools().bred(lanes, drawn[:8], (), bred))
+    drawn, _ = mine.draw_pool((), ())
+    bred = set(mine.breed(lanes, drawn[:8], (), ()))
+    again = set(pools().breed(lanes, drawn[:8], (), bred))
     assert again & bred == set(drawn[:8])
 
 

@@ -154,11 +154,11 @@ def test_a_kill_while_opening_idle_or_asked_is_survived_and_the_fourth_is_one_to
         time.sleep(0.1)
         child.propose(Propose(workload=workload, count=1))
         assert child.knows(workload)
-        assert (child.asked_for(workload), child.asked_for("another")) == (1, 0)
+        assert (child.requested_count(workload), child.requested_count("another")) == (1, 0)
         (nothing,) = search_child_received(child, lambda: False)  # to be asked again
         assert (nothing.exhausted, nothing.candidates) == (False, ())
         assert not child.knows(workload)
-        assert child.asked_for(workload) == 0
+        assert child.requested_count(workload) == 0
         search_child_received(child, lambda: child.is_idle)
         child.propose(Propose(workload=workload, count=1))
         (proposed,) = search_child_received(child, lambda: False)

@@ -31,12 +31,14 @@ def explained(error: BaseException) -> Ending:
     if was_cancelled(error):
         return Ending(errors.CANCELLED, "cancelled; what was finished is kept")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return Ending(errors.USAGE, f"a name is longer than this machine takes ({named(error)})")
+        return Ending(
+            errors.USAGE, f"a name is longer than this machine takes ({error_text(error)})"
+        )
     trouble = _trouble(error)
     return (
         Ending(errors.UNFIT, trouble)
         if trouble
-        else Ending(errors.BUG, f"a bug of tunegate ({named(error)})")
+        else Ending(errors.BUG, f"a bug of tunegate ({error_text(error)})")
     )
 
 
@@ -56,15 +58,15 @@ def _trouble(error: BaseException) -> str:
     """Returns the trouble of the machine or the installation, '' if it is neither."""
     match error:
         case ImportError() | SyntaxError():
-            return f"the installation is damaged ({named(error)}). {_AGAIN}"
+            return f"the installation is damaged ({error_text(error)}). {_AGAIN}"
         case BrokenPipeError():
             return "whoever reads the output has gone away"
         case MemoryError():
             return "out of memory. Use a machine with more, or a smaller model."
         case ValueError() if _came_of_an_import(error):
-            return f"the installation is damaged ({named(error)}). {_AGAIN}"
+            return f"the installation is damaged ({error_text(error)}). {_AGAIN}"
         case OSError():
-            return f"this machine refuses: {named(error)}"
+            return f"this machine refuses: {error_text(error)}"
         case _:
             return ""
 
@@ -80,7 +82,7 @@ def _came_of_an_import(error: BaseException) -> bool:
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] == opcode.opmap["IMPORT_NAME"]
 
 
-def named(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Returns its type and the first line of its text, or the type alone if the text fails."""
     try:
         lines = str(error).strip().splitlines()

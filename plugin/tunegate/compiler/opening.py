@@ -234,7 +234,7 @@ class KnownSchedules(Generic[_Choice]):
         self._chosen: dict[str, tuple[object, _Choice]] = {}
         self._slower: dict[tuple[str, Hashable], bool] = {}
 
-    def chosen(self, name: str, given: object, choose: Callable[[], _Choice]) -> _Choice:
+    def choose_once(self, name: str, given: object, choose: Callable[[], _Choice]) -> _Choice:
         """Returns the choice for `given` (records and their source): the earlier one if the same
         was given last."""
         known = self._chosen.get(name)
@@ -242,7 +242,7 @@ class KnownSchedules(Generic[_Choice]):
             known = self._chosen[name] = given, choose()
         return known[1]
 
-    def tried(self, name: str, schedule: Hashable, *, slower: bool) -> None:
+    def remember_speed(self, name: str, schedule: Hashable, *, slower: bool) -> None:
         """Remembers how this schedule did in the model."""
         self._slower[name, schedule] = slower
 

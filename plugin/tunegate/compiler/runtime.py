@@ -20,7 +20,7 @@ _FAST_CORES = 1
 """The number of the faster kind of cores, where there are two."""
 
 
-class _Named(Protocol):
+class _HasName(Protocol):
     @property
     def name(self) -> str: ...
 
@@ -66,7 +66,7 @@ def device_of_kind(kind: str) -> Any:
     return tvm.cuda() if kind == "cuda" else tvm.cpu()
 
 
-def arguments_of(inputs: Iterable[_Named], feed: Mapping[str, Any], device: Any) -> list[Any]:
+def arguments_of(inputs: Iterable[_HasName], feed: Mapping[str, Any], device: Any) -> list[Any]:
     """Returns the input arrays on the device, in order."""
     return [tvm.runtime.tensor(feed[each.name], device) for each in inputs]
 

@@ -11,7 +11,7 @@ from tunegate.decide import slow_modes
 from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_launches
 from tunegate.decide.energy import energy_change
 from tunegate.decide.gpu_clocks import effects_in_cycles
-from tunegate.decide.guards import counted, left_out
+from tunegate.decide.guards import disturbed_launches, undisturbed_launches
 from tunegate.decide.inside_launch import inside, mean_effects
 from tunegate.decide.sequential import StoppingRule, decide_median, last_analysis
 from tunegate.decide.stalls import WANTED_BELOW_MS, may_matter
@@ -32,7 +32,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     bounds: Bounds
     median: CellDecision
     inside: tuple[Inside, ...]
-    modes: tuple[slow_modes.Seen, ...]
+    modes: tuple[slow_modes.HeadStarts, ...]
     excluded: Excluded
     energy: EnergyChange | None = None
 
@@ -59,7 +59,7 @@ def assess(
 ) -> Assessment | None:
     """Returns the assessment, or None without an interval. `starts` are the start counts at which
     slow modes were looked for; the second look has the rest of the error."""
-    undisturbed = counted(launches, rule.margin)
+    undisturbed = undisturbed_launches(launches, rule.margin)
     decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
     if not _have_a_spread(decisive):
         return None
@@ -118,11 +118,14 @@ def _modes(
     probes: Sequence[Launch],
     rule: StoppingRule,
     bounded: tuple[int, int],
-) -> tuple[slow_modes.Seen, ...]:
+) -> tuple[slow_modes.HeadStarts, ...]:
     """Returns the slow modes by medians and by means. A launch left out for its noise still counts
     as a start if the head is slow in it; otherwise a slow mode that is also noisy would never be
     seen."""
-    usual, others = counted(launches, rule.margin), left_out(launches, rule.margin)
+    usual, others = (
+        undisturbed_launches(launches, rule.margin),
+        disturbed_launches(launches, rule.margin),
+    )
     by_median = _seen_starts(
         [x.effect for x in usual],
         [x.effect for x in others],
@@ -146,11 +149,11 @@ def _seen_starts(
     probes: Sequence[float],
     worst: float,
     rare: float,
-) -> slow_modes.Seen | None:
+) -> slow_modes.HeadStarts | None:
     if not usual:
         return None
     usual, others, probes = (list(map(_sure, effects)) for effects in (usual, others, probes))
-    found = slow_modes.Seen(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
+    found = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
     limit = slow_modes.cut_off(rare or 1.0, found.usual, worst)
     slow = [effect for effect in others if abs(effect - found.usual) >= limit - found.usual]
     return msgspec.structs.replace(
@@ -174,7 +177,10 @@ def _inferences(launches: Sequence[Launch]) -> int:
 
 
 def _excluded(
-    modes: Sequence[slow_modes.Seen], rule: StoppingRule, inferences: int, starts: Sequence[Launch]
+    modes: Sequence[slow_modes.HeadStarts],
+    rule: StoppingRule,
+    inferences: int,
+    starts: Sequence[Launch],
 ) -> Excluded:
     """Returns the shares of slow launches that all kinds of modes exclude, by the kind with the
     most slow launches."""
@@ -199,8 +205,8 @@ def _excluded(
 
 
 def _most_slow(
-    modes: Sequence[slow_modes.Seen], rare: float, usual: float
-) -> tuple[float, slow_modes.Seen]:
+    modes: Sequence[slow_modes.HeadStarts], rare: float, usual: float
+) -> tuple[float, slow_modes.HeadStarts]:
     """Returns the share and the kind with the most slow launches, among those not excluded if there
     are any."""
     unproven = [

@@ -35,7 +35,7 @@ _SCALE = 1.4826
 _MIN_SPREAD = 0.0002
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class HeadStarts(msgspec.Struct, frozen=True, kw_only=True):
     """The effects, ln(head / base), of all starts of the head. In `paired` launches the base's side
     may be the slow one, which says how often the machine is. `worst` is the ln of the mean that
     must not pass. The bounds of `bounded` launches passed; they do not cover what was `probed`, nor
@@ -78,7 +78,7 @@ def lowest_cut_off(usual: float, worst: float) -> float:
     return cut_off(MAX_SHARE, usual, worst)
 
 
-def is_excluded(share: float, seen: Seen) -> bool:
+def is_excluded(share: float, seen: HeadStarts) -> bool:
     """Returns whether a mode of that share that matters would hardly have shown so few slow
     launches. If the usual launch is too slow already, nothing is excluded."""
     if seen.usual >= seen.worst:
@@ -87,17 +87,17 @@ def is_excluded(share: float, seen: Seen) -> bool:
     return _is_bounded(share, cut, seen) or _is_counted(share, cut, seen)
 
 
-def is_clean(rare: float, seen: Seen) -> bool:
+def is_clean(rare: float, seen: HeadStarts) -> bool:
     """Returns whether every mode of the share `rare` or more is excluded."""
     return not open_shares(rare, seen)
 
 
-def open_shares(rare: float, seen: Seen) -> list[float]:
+def open_shares(rare: float, seen: HeadStarts) -> list[float]:
     """Returns the shares of `rare` or more that are not excluded."""
     return [share for share in _shares(rare) if not is_excluded(share, seen)]
 
 
-def excluded_share(seen: Seen) -> float | None:
+def excluded_share(seen: HeadStarts) -> float | None:
     """Returns the smallest share from which on every mode is excluded, None if there is none."""
     found = None
     for share in reversed(_shares(_FINEST, 5 * _STEPS)):
@@ -107,7 +107,7 @@ def excluded_share(seen: Seen) -> float | None:
     return found
 
 
-def slow_starts(rare: float, seen: Seen) -> int:
+def slow_starts(rare: float, seen: HeadStarts) -> int:
     """Returns the number of starts over the cut-off of the rarest mode in question, 0 if the usual
     start is too slow already."""
     if seen.usual >= seen.worst:
@@ -121,7 +121,7 @@ def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
     return math.ceil(math.log(error) / math.log1p(-rare))
 
 
-def second_look(rare: float, seen: Seen, most: int) -> int | None:
+def second_look(rare: float, seen: HeadStarts, most: int) -> int | None:
     """Returns the number of starts that would exclude the share with the rest of the error if no
     further start is slow, None if `most` are not enough."""
     usual = seen.usual
@@ -135,14 +135,14 @@ def second_look(rare: float, seen: Seen, most: int) -> int | None:
     return None
 
 
-def _is_bounded(share: float, cut: float, seen: Seen) -> bool:
+def _is_bounded(share: float, cut: float, seen: HeadStarts) -> bool:
     """Returns whether the bounds over launches exclude the mode. Slow starts outside those bounds
     lead to more launches first."""
     unknown = (*seen.left_out, *(seen.probed if seen.second is None else ()))
     return (1 - share) ** seen.bounded <= seen.error and not any(x >= cut for x in unknown)
 
 
-def _is_counted(share: float, cut: float, seen: Seen) -> bool:
+def _is_counted(share: float, cut: float, seen: HeadStarts) -> bool:
     """Returns whether the number of slow starts excludes a mode of that share. Noise may hide a
     slow start and a machine may slow down either side; both are allowed for. After the second look
     there is no other."""
@@ -154,7 +154,7 @@ def _is_counted(share: float, cut: float, seen: Seen) -> bool:
     return binomial_at_most(slow, len(seen.effects), chance) <= seen.error
 
 
-def _on_the_base(seen: Seen, cut: float) -> float:
+def _on_the_base(seen: HeadStarts, cut: float) -> float:
     """Returns the lower bound on the share of launches in which the base was as slow: a mode of the
     machine."""
     mirrored = 2 * seen.usual - cut

@@ -86,10 +86,10 @@ def total_stalls(launches: Sequence[Launch]) -> tuple[Stalls, ...]:
     if not all(launch.stalls for launch in launches):
         return ()
     by_size = zip(*(launch.stalls for launch in launches), strict=True)
-    return tuple(_added(each) for each in by_size)
+    return tuple(_sum_stalls(each) for each in by_size)
 
 
-def _added(known: Sequence[Stalls]) -> Stalls:
+def _sum_stalls(known: Sequence[Stalls]) -> Stalls:
     return Stalls(
         times=known[0].times,
         base=sum(each.base for each in known),

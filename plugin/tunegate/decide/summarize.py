@@ -101,7 +101,7 @@ def build_notes(run: MeasurementRun | None) -> Iterator[str]:
             for note in _notes(built.head):
                 yield _line(built.cell, "", note)
         for side, build in (("base", built.base), ("head", built.head)):
-            for note in _given_up(build) if build is not None else ():
+            for note in _fallback_notes(build) if build is not None else ():
                 yield _line(built.cell, f" ({side})", note)
 
 
@@ -113,7 +113,7 @@ def _line(cell: Cell, side: str, note: str) -> str:
 
 def _notes(head: Build) -> Iterator[str]:
     yield from _unverified(head)
-    yield from _left_out(head)
+    yield from _dropped_parts(head)
     yield from _tolerated(head)
 
 
@@ -127,7 +127,7 @@ def _unverified(head: Build) -> Iterator[str]:
             )
 
 
-def _left_out(head: Build) -> Iterator[str]:
+def _dropped_parts(head: Build) -> Iterator[str]:
     if head.without_graphs:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
     if head.dropped:
@@ -138,7 +138,7 @@ def _left_out(head: Build) -> Iterator[str]:
         yield f"slower in the model with their schedules, so without: {told}"
 
 
-def _given_up(build: Build) -> Iterator[str]:
+def _fallback_notes(build: Build) -> Iterator[str]:
     yield from build.notes
     if build.without_picks:
         yield (

@@ -32,7 +32,7 @@ from tunegate.review.gate_rules import GateRules, Policies
 from tunegate.wording import raise_key
 
 MEDIAN = "the median"
-Standing = Literal["none", "covers", "open", "exceeded", "expired"]
+WaiverState = Literal["none", "covers", "open", "exceeded", "expired"]
 
 
 class Slowdown(NamedTuple):
@@ -66,7 +66,9 @@ def beyond(waiver: Waiver, found: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
     return tuple(each for each in found if not each.change.high < waiver.ceiling_percent)
 
 
-def standing(waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.date) -> Standing:
+def waiver_state(
+    waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.date
+) -> WaiverState:
     """Returns `covers` if the whole interval of every test that did not pass lies below the
     ceiling, and `open` if all proven ones do but an undecided test may exceed it."""
     if waiver is None:
@@ -123,7 +125,7 @@ def pending_cover(policies: Policies, cell: Cell, found: Sequence[Slowdown]) -> 
     signed = policies.signed_waivers
     filed = [each for each in policies.pending_waivers if each not in signed]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
-        if standing(pending, found, policies.today) == "covers":
+        if waiver_state(pending, found, policies.today) == "covers":
             return pending
     return None
 
@@ -137,7 +139,7 @@ def _with_waiver(
     until = f"{ceiling} until {waiver.expires}"
     why = f"waived up to {until}: {waiver.reason} ({waiver.issue})"
     where = _where(waiver, rules)
-    match standing(waiver, found, rules.policies.today):
+    match waiver_state(waiver, found, rules.policies.today):
         case "covers":
             return result._replace(status="waived").with_remarks(why, f"the waiver is {where}")
         case "open":

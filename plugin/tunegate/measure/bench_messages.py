@@ -80,7 +80,7 @@ BenchReply = Ready | Timed | Profiled | Broken
 # A pair of values: one for the base, one for the head of a launch.
 
 _T = TypeVar("_T")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class Sides(NamedTuple, Generic[_T]):
@@ -91,7 +91,7 @@ class Sides(NamedTuple, Generic[_T]):
         """Returns the value of this side."""
         return self.base if side == "base" else self.head
 
-    def each(self, made: Callable[[_T], Made]) -> Sides[Made]:
+    def map(self, made: Callable[[_T], Result]) -> Sides[Result]:
         """Returns the results of `made` for either side."""
         return Sides(made(self.base), made(self.head))
 

@@ -187,7 +187,7 @@ class Devices:
                 yield LeasedDevice({}, lambda: None, energy)
             return
         try:
-            gpu = self._chosen()
+            gpu = self._measured_gpu()
             with (
                 prepared([gpu], self._cuda),
                 held_device(gpu.claim),
@@ -198,7 +198,7 @@ class Devices:
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
 
-    def _chosen(self) -> MeasuredGpu:
+    def _measured_gpu(self) -> MeasuredGpu:
         if self._gpu is None:
             self._gpu = gpus_of(self._cuda)[0]
         return self._gpu

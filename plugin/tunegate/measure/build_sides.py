@@ -104,7 +104,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         ]
         for wanted, later in zip(groups, compiled_later(groups), strict=True):
             if wanted:
-                step = told_builds(wanted, self.compiled, is_compared=_has_base(sides))
+                step = progress_line(wanted, self.compiled, is_compared=_has_base(sides))
                 self.context.progress.step(step, "build")
                 built |= self._of(wanted, later)
         return built
@@ -211,10 +211,12 @@ def _in_order(
         ]
         for side in SIDES
     }
-    return CellCandidates(cell=cell, base=_needed(of["base"]), head=_needed(of["head"]))
+    return CellCandidates(
+        cell=cell, base=_useful_builds(of["base"]), head=_useful_builds(of["head"])
+    )
 
 
-def _needed(builds: Sequence[Build]) -> tuple[Build, ...]:
+def _useful_builds(builds: Sequence[Build]) -> tuple[Build, ...]:
     """Returns the builds without those that add nothing to the others."""
     return tuple(build for build in builds if not build.is_needless) or tuple(builds)
 
@@ -376,7 +378,7 @@ def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
     )
 
 
-def told_builds(
+def progress_line(
     wanted: Sequence[WantedBuild],
     compiled: Collection[tuple[Cell, Side]],
     *,

@@ -44,7 +44,7 @@ def choose_runtime(
     """Returns the cells with one build per side, each in the directory that users know. If only
     weights differ, one side is measured for both. No further launch of a side starts after
     `seconds`."""
-    directories = _Kept(context.out, shipping)
+    directories = _ShippedBuilds(context.out, shipping)
     choosing = _Choosing(context, benchmarker, seconds)
     chosen = []
     for cell in candidates:
@@ -221,7 +221,7 @@ def _kernels(builds: Sequence[Build]) -> dict[str, list[tuple[str, str, int]]]:
     }
 
 
-class _Kept:
+class _ShippedBuilds:
     """Moves the chosen build to the directory that users know."""
 
     def __init__(self, out: Path, shipping: Shipping) -> None:

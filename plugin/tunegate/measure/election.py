@@ -100,13 +100,15 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         near = [name for name in ranked if medians[name] - best < CLEAR]
         kept = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
         if best > -CLEAR:
-            return self._held(self.leader, {n: e for n, e in self.effects.items() if n in kept})
-        return self._held(first, {n: () for n in self.effects if n in kept and n != first})
+            return self._with_leader(
+                self.leader, {n: e for n, e in self.effects.items() if n in kept}
+            )
+        return self._with_leader(first, {n: () for n in self.effects if n in kept and n != first})
 
     def _exact_of(self, names: Sequence[str]) -> Sequence[str]:
         return [name for name in names if name not in self.inexact]
 
-    def _held(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
+    def _with_leader(self, leader: str, effects: Mapping[str, tuple[float, ...]]) -> Election:
         return msgspec.structs.replace(self, leader=leader, effects=effects)
 
 

@@ -88,7 +88,7 @@ class _Measuring:
                 return _unmeasured(built, "identical")
             named = f"measure: {built.cell.model} on {built.cell.target}"
             self.context.progress.step(named, "measure")
-            return self._compared(built, base, head)
+            return self._compare_sides(built, base, head)
         except MeasurementError as error:
             seconds = clock.monotonic() - started
             return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
@@ -102,7 +102,7 @@ class _Measuring:
         needed = inferences_needed(wanted.percentile)
         return msgspec.structs.replace(found, alone=self.benchmarker.times(head, needed))
 
-    def _compared(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
+    def _compare_sides(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
         at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
         measured = self._launches(built, at_base, at_head)
         effect = statistics.fmean(launch.effect for launch in measured.launches)

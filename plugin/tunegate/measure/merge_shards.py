@@ -44,7 +44,9 @@ def merge_shards(
     measured: list[tuple[MeasuringShard, measurements.ShardMeasurements]] = []
     unmeasured: list[measurements.UnmeasuredShard] = []
     for shard in planned:
-        counted = _counted(shard, [each for each in handed if each.shard == shard.index], bound)
+        counted = _accept_shard(
+            shard, [each for each in handed if each.shard == shard.index], bound
+        )
         if isinstance(counted, measurements.ShardMeasurements):
             measured.append((shard, counted))
         else:
@@ -71,7 +73,7 @@ def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedSh
         raise ArtifactError(message)
 
 
-def _counted(
+def _accept_shard(
     shard: MeasuringShard, handed: Sequence[HandedShard], bound: measurements.ShardBinding
 ) -> measurements.ShardMeasurements | measurements.UnmeasuredShard:
     if not handed:

@@ -284,7 +284,7 @@ class Blocks:
 
     def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
         counted = Sides(self._counted_times("base"), self._counted_times("head"))
-        return counted.each(lambda blocks: [found(block) for block in blocks])
+        return counted.map(lambda blocks: [found(block) for block in blocks])
 
     def _counted_times(self, side: Side) -> list[Sequence[float]]:
         return self._counted_only(self._times.of(side))

@@ -20,7 +20,7 @@ from tunegate.decide.assessment import (
     worst_median,
 )
 from tunegate.decide.decision import bounds
-from tunegate.decide.guards import CONTROL_EVERY, counted, is_control_due, noise_of
+from tunegate.decide.guards import CONTROL_EVERY, is_control_due, noise_of, undisturbed_launches
 from tunegate.decide.slow_modes import lowest_cut_off
 from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, ProbeThresholds
@@ -170,7 +170,7 @@ class _Series:
     def _plan_for_stalls(self, made: int) -> None:
         """Plans the launches that the seconds left pay for: all of them where the verdict is open,
         a part of them and up to DECISIVE_INFERENCES where it would be a pass."""
-        counting = len(counted(self._launches, self._rule.margin))
+        counting = len(undisturbed_launches(self._launches, self._rule.margin))
         more = next((size - counting for size in self._rule.analyses if size > counting), 0)
         inferences = stalls.total_stalls(self._launches)[0].inferences
         left = self._seconds_left()
@@ -291,7 +291,7 @@ def _replanned(bench: Bench, launches: list[Launch]) -> int:
 
 
 def _so_far(launches: list[Launch], rule: sequential.StoppingRule) -> LaunchProgress:
-    effects = [launch.effect for launch in counted(launches, rule.margin)]
+    effects = [launch.effect for launch in undisturbed_launches(launches, rule.margin)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         center = 100 * math.expm1(statistics.fmean(effects or [0.0]))
         low, high = float("-inf"), float("inf")

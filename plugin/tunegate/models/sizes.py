@@ -184,7 +184,7 @@ def _likely_places(model: onnx.ModelProto, evidence: Evidence) -> tuple[_Places,
     return likely, {place: _symbol(inputs, *place) for place in likely}
 
 
-def _guesses(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> Guesses:
+def _guesses(likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]) -> Guesses:
     sums = _sums(likely, chosen, symbols)
     return tuple(
         GuessedSize(
@@ -226,7 +226,7 @@ def _whole(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelI
 
 
 _Places = dict[Place, LikelySize]
-_Chosen = Mapping[str, int]
+_ChoiceByKind = Mapping[str, int]
 """The index of the chosen size in the list of each kind."""
 
 
@@ -261,19 +261,21 @@ def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
     return next(value.symbol(axis) for value in inputs if value.name == name)
 
 
-def _sizes(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
+def _sizes(
+    likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]
+) -> dict[Place, int]:
     plain = {place: _chosen_size(each, chosen) for place, each in likely.items()}
     return {**plain, **_sums(likely, chosen, symbols)}
 
 
-def _sums(likely: _Places, chosen: _Chosen, symbols: Mapping[Place, str]) -> dict[Place, int]:
+def _sums(likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]) -> dict[Place, int]:
     """Returns the sizes of dimensions that are sums of others."""
     known = {symbols[place]: _chosen_size(each, chosen) for place, each in likely.items()}
     found = ((place, computed_size(symbols[place], known)) for place in likely)
     return {place: size for place, size in found if size}
 
 
-def _chosen_size(likely: LikelySize, chosen: _Chosen) -> int:
+def _chosen_size(likely: LikelySize, chosen: _ChoiceByKind) -> int:
     return likely.sizes[min(chosen[likely.kind], len(likely.sizes) - 1)]
 
 

@@ -10,7 +10,7 @@ from tunegate.models.inputs.named_values import setting_rule
 from tunegate.models.inputs.trial import Trial
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.trial_messages import NotLoaded, Outcome, TrialReply, TriedSizes, TrySizes
 from tunegate.system.output.artifact_file import ArtifactTensor
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
@@ -32,7 +32,7 @@ def handle_request(request: TrySizes) -> TrialReply:
     except ModelError as error:
         return NotLoaded(str(error).removeprefix(f"{request.path}: ").removesuffix("."))
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return NotLoaded(f"ONNX Runtime does not load it ({said(error)})")
+        return NotLoaded(f"ONNX Runtime does not load it ({error_line(error)})")
     try:
         drawing = draw_inputs(prepared, NOTHING_KNOWN, request.path, trial)
     except RefusedInputsError as error:
@@ -44,7 +44,7 @@ def handle_request(request: TrySizes) -> TrialReply:
             raise
         return TriedSizes(outcome=Outcome(problem=memory_problem(error)))
     rules = {each.name: each.rule for each in drawing.tensors if each.rule and _is_written(each)}
-    inputs = tuple(each.drawn() for each in drawing.tensors)
+    inputs = tuple(each.as_reported() for each in drawing.tensors)
     return TriedSizes(outcome=drawing.outcome or Outcome(), inputs=inputs, rules=rules)
 
 

@@ -162,7 +162,7 @@ def new_standings(
         kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
         share_kept = kept_share(built.cell.model, tasks, tuned, answered, kind)
         if is_far_behind(*times, kept=share_kept):
-            standings.append(_standing(keys[where]["head"], *times))
+            standings.append(_model_standing(keys[where]["head"], *times))
     return tuple(standings)
 
 
@@ -193,7 +193,7 @@ def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[fl
     return (min(compiled), min(others)) if compiled and others else None
 
 
-def _standing(
+def _model_standing(
     key: WorkloadKey, compiled_ms: float, other_ms: float
 ) -> model_standing.ModelStanding:
     return model_standing.ModelStanding(

@@ -47,7 +47,7 @@ def resolve(
     resumed = {key for key, lookup in lookups.items() if answers[key] is not lookup}
     claimed = sum(task.claims is not None for task in tasks)
     other_runners = tuple(_missed_runners(tasks, index))
-    use = _counted(index.use(), len(resumed), sum(task.key in resumed for task in paid))
+    use = _without_unfinished(index.use(), len(resumed), sum(task.key in resumed for task in paid))
     use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners))
     return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 
@@ -113,7 +113,7 @@ def _with_claims(use: CacheUse, claimed: int) -> CacheUse:
     return msgspec.structs.replace(use, claimed=claimed, notes=(*use.notes, note))
 
 
-def _counted(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
+def _without_unfinished(use: CacheUse, unfinished: int, resumed: int) -> CacheUse:
     """Returns the use of the cache without unfinished tasks among the exact hits. `resumed` of them
     are tuned on in this run."""
     tasks = plural(resumed, "task")

@@ -47,7 +47,7 @@ class _Cell(msgspec.Struct, frozen=True):
         return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
 
     @property
-    def sides(self) -> int:
+    def side_count(self) -> int:
         return sum(getattr(self.change, side) is not None for side in SIDES)
 
 
@@ -186,7 +186,7 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
         once = building_seconds(cell.change, [known.task for known in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
         return (_LATER if is_later else 1.0) * once
-    return OPENING_SECONDS * cell.sides
+    return OPENING_SECONDS * cell.side_count
 
 
 def _choosing(
@@ -207,7 +207,7 @@ def _choosing(
             if is_tried(config, cell, candidate, candidates)
         ]
         launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
-        parts += [min(most, launches * LAUNCH_SECONDS)] * each.sides
+        parts += [min(most, launches * LAUNCH_SECONDS)] * each.side_count
     return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(chosen))
 
 

@@ -52,7 +52,9 @@ def try_builds(
 
 def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSet:
     """Returns the tasks of models that can be built, and a note on each other model."""
-    left = tuple(task for each in tasks.tasks if (task := _used(each, refused)).uses)
+    left = tuple(
+        task for each in tasks.tasks if (task := _without_refused_uses(each, refused)).uses
+    )
     notes = (*tasks.notes, *refusal_notes(refused, tasks.changes))
     return msgspec.structs.replace(tasks, tasks=left, notes=notes)
 
@@ -95,7 +97,7 @@ def _is_tried(target: TargetConfig) -> bool:
     return target.kind == "llvm"
 
 
-def _used(task: TuningTask, refused: Mapping[TriedModel, str]) -> TuningTask:
+def _without_refused_uses(task: TuningTask, refused: Mapping[TriedModel, str]) -> TuningTask:
     uses = tuple(use for use in task.uses if (use.model, use.side, task.target) not in refused)
     return msgspec.structs.replace(task, uses=uses)
 

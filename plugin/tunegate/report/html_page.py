@@ -45,7 +45,7 @@ def page_environment(*, longest_text: int, own: str = "tunegate.report") -> Envi
 
 _CHANGE = Markup('<span><strong>{}</strong><span class="sub">{}</span></span>')
 _NOTHING = Markup("{}").format(NONE)
-_Drawn = tuple[Column[Any], CellContent]
+_Cell = tuple[Column[Any], CellContent]
 
 
 def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
@@ -71,7 +71,7 @@ def _title(column: Column[Any]) -> Markup:
     return Markup('<th scope="col"{}>{}</th>').format(number, column.title)
 
 
-def _row(row: Sequence[_Drawn], longest_text: int) -> Markup:
+def _row(row: Sequence[_Cell], longest_text: int) -> Markup:
     (first, name), *others = row
     below = [cell for column, cell in others if column.under == first.title]
     told = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]

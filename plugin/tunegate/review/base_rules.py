@@ -17,7 +17,7 @@ from tunegate.config import (
 )
 from tunegate.review.globs import matches
 from tunegate.review.model_settings import values_of
-from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, section_changes, written
+from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, section_changes, yaml_text
 
 
 def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
@@ -50,7 +50,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
             yield PolicyChange(
                 key="targets[].runner",
                 old="not set",
-                new=written(list(target.runner)),
+                new=yaml_text(list(target.runner)),
                 effect="changed",
                 counts="once merged",
                 target=name,
@@ -122,8 +122,8 @@ def metric_changes(old: _Metric, new: _Metric, model: ModelPath) -> Iterator[Pol
     elif old != new:
         yield PolicyChange(
             key=METRIC_KEY,
-            old=written(old),
-            new=written(new),
+            old=yaml_text(old),
+            new=yaml_text(new),
             effect="loosened" if new is None else "changed",
             counts="once merged",
             model=model,
@@ -164,12 +164,12 @@ def newly_outside(base: Config, judging: Config) -> tuple[str, ...]:
 
 def _outside(config: Config) -> Iterator[tuple[str, str]]:
     for entry in config.models:
-        yield from _named(entry.inputs, entry.path)
+        yield from _absolute_files(entry.inputs, entry.path)
         for name, profile in entry.profiles.items():
-            yield from _named(profile.inputs, f"{entry.path}: profiles.{name}")
+            yield from _absolute_files(profile.inputs, f"{entry.path}: profiles.{name}")
 
 
-def _named(inputs: Inputs, where: str) -> Iterator[tuple[str, str]]:
+def _absolute_files(inputs: Inputs, where: str) -> Iterator[tuple[str, str]]:
     for name, values in values_of(inputs).items():
         for file in values.files:
             if PurePath(file).is_absolute():
@@ -194,7 +194,7 @@ def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange
         if glob not in base.files:
             yield _change("files", "not set", glob, "tightened")
     if base.indexes != head.indexes:
-        old, new = (written(list(each.indexes)) for each in (base, head))
+        old, new = (yaml_text(list(each.indexes)) for each in (base, head))
         yield _change("indexes", old, new, "changed")
 
 

@@ -77,7 +77,7 @@ def reshaped(
     after: tuple[changes.ModelInput, ...],
 ) -> changes.PolicyChange | None:
     """Returns the change of inputs, None if both take the same inputs in any order."""
-    old, new = _written(before), _written(after)
+    old, new = _inputs_text(before), _inputs_text(after)
     if old == new:
         return None
     return changes.PolicyChange(
@@ -98,7 +98,7 @@ def seeded(
     )
 
 
-def _written(inputs: tuple[changes.ModelInput, ...]) -> str:
+def _inputs_text(inputs: tuple[changes.ModelInput, ...]) -> str:
     shapes = (
         f"{' '.join(filter(None, (value.name, value.dtype)))} "
         f"[{', '.join('?' if n is None else str(n) for n in value.dimensions)}]"

@@ -23,7 +23,7 @@ from tunegate.review.base_rules import METRIC_KEY, merged_metric, metric_changes
 from tunegate.review.globs import literal
 from tunegate.review.input_shapes import ResolvedShapes, ShapeLevel, resolve_shapes, takes
 from tunegate.review.model_settings import entry_levels, entry_shapes, entry_values
-from tunegate.review.rules import ACCURACY, OBJECTIVE, merged_section, section_changes, written
+from tunegate.review.rules import ACCURACY, OBJECTIVE, merged_section, section_changes, yaml_text
 
 InputsOf = Callable[[ModelPath], tuple[ModelInput, ...] | None]
 """Returns the inputs of a model by its path in the head, None if it cannot be read."""
@@ -37,20 +37,20 @@ class CoveredModel(NamedTuple):
     new: ModelConfig | None
 
 
-class Asked(NamedTuple):
+class JudgingEntry(NamedTuple):
     """The entry that judges the model, and its differences from the base's."""
 
     entry: ModelConfig
     changes: tuple[PolicyChange, ...]
 
 
-def asked_of(
+def judging_entry(
     model: CoveredModel,
     base: Config,
     head: Config,
     inputs_of: InputsOf,
     inputs_before: InputsOf = lambda _: None,
-) -> Asked:
+) -> JudgingEntry:
     """Returns the entry that judges: the base's shapes if they still fit, its objective and
     accuracy or stricter ones, its targets and more."""
     shapes = _merge_shapes(model, EntryOf(base, model.old), head, (inputs_of, inputs_before))
@@ -74,7 +74,7 @@ def asked_of(
         *accuracy_changes,
         *target_changes,
     )
-    return Asked(entry, changes)
+    return JudgingEntry(entry, changes)
 
 
 def _merge_shapes(
@@ -106,10 +106,10 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
         return old, []
     if old is None:
         return new, [
-            _key_change(model, "objective", "not set", written(new), "tightened", counts="now")
+            _key_change(model, "objective", "not set", yaml_text(new), "tightened", counts="now")
         ]
     if new is None:
-        return old, [_key_change(model, "objective", written(old), "not set", "loosened")]
+        return old, [_key_change(model, "objective", yaml_text(old), "not set", "loosened")]
     found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
     return merged_section(old, new, OBJECTIVE), list(found)
 
@@ -120,9 +120,9 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
     if model.new is None or old == new:
         return old, []
     if new == "same":
-        return new, [_key_change(model, "accuracy", written(old), new, "tightened", counts="now")]
+        return new, [_key_change(model, "accuracy", yaml_text(old), new, "tightened", counts="now")]
     if old == "same":
-        return old, [_key_change(model, "accuracy", old, written(new), "loosened")]
+        return old, [_key_change(model, "accuracy", old, yaml_text(new), "loosened")]
     metrics = old.metric_command, new.metric_command
     differences = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
     others = (each for each in differences if each.key != METRIC_KEY)
@@ -144,10 +144,10 @@ def _targets(
     all_of_them = (*old, *(name for name in new if name not in old))
     changes = []
     if lost:
-        changes.append(_key_change(model, "targets", written(old), written(new), "loosened"))
+        changes.append(_key_change(model, "targets", yaml_text(old), yaml_text(new), "loosened"))
     elif gained:
         changes.append(
-            _key_change(model, "targets", written(old), written(new), "tightened", counts="now")
+            _key_change(model, "targets", yaml_text(old), yaml_text(new), "tightened", counts="now")
         )
     return all_of_them, changes
 
@@ -196,7 +196,7 @@ class _Profile(NamedTuple):
     given: Mapping[str, tuple[int, ...]]
 
     @property
-    def asked(self) -> tuple[object, ...]:
+    def work_key(self) -> tuple[object, ...]:
         """A value that is equal for two profiles of the same work."""
         misfit = self.given if self.found.problems else {}
         return self.found.shapes, self.values, self.dims, misfit
@@ -287,11 +287,11 @@ def _renamed_symbols(
     before: Mapping[str, _Profile], after: Mapping[str, _Profile]
 ) -> frozenset[str]:
     """Returns the profiles of the base that the head has under another name."""
-    new = [profile.asked for name, profile in after.items() if name not in before]
+    new = [profile.work_key for name, profile in after.items() if name not in before]
     return frozenset(
         name
         for name, profile in before.items()
-        if name not in after and profile.fits and profile.asked in new
+        if name not in after and profile.fits and profile.work_key in new
     )
 
 
@@ -301,9 +301,9 @@ def _changes(
     renamed: frozenset[str],
     key: str,
 ) -> Iterator[PolicyChange]:
-    work_before = [before[name].asked for name in renamed]
+    work_before = [before[name].work_key for name in renamed]
     for name, profile in before.items():
-        if name in after and profile.asked != after[name].asked:
+        if name in after and profile.work_key != after[name].work_key:
             place = f"models[].profiles.{name}" if name else key
             old, new = _first_difference(profile, after[name])
             yield _shape_change(place, old, new, "changed", is_pending=profile.fits)
@@ -316,7 +316,7 @@ def _changes(
                 is_pending=profile.fits,
             )
     for name, profile in after.items():
-        if name not in before and profile.asked not in work_before:
+        if name not in before and profile.work_key not in work_before:
             yield _shape_change(
                 "models[].profiles", "not set", _titled(name), "tightened", is_pending=False
             )
@@ -335,9 +335,9 @@ def _key(old: ModelConfig, new: ModelConfig) -> str:
 
 def _first_difference(old: _Profile, new: _Profile) -> tuple[str, str]:
     """Returns the coarsest difference of two profiles."""
-    for one, other in zip(old.asked, new.asked, strict=True):
+    for one, other in zip(old.work_key, new.work_key, strict=True):
         if one != other:
-            return written(one), written(other)
+            return yaml_text(one), yaml_text(other)
     return "", ""
 
 
@@ -367,7 +367,7 @@ def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
 
 # Renamed inputs: what the base says of an input holds under its new name.
 
-_Said = TypeVar("_Said")
+_PerInput = TypeVar("_PerInput")
 
 
 class NamesInHead(msgspec.Struct, frozen=True):
@@ -378,7 +378,7 @@ class NamesInHead(msgspec.Struct, frozen=True):
     lost: frozenset[str] = frozenset()
     new: frozenset[str] = frozenset()
 
-    def of(self, said: Mapping[str, _Said]) -> dict[str, _Said]:
+    def of(self, said: Mapping[str, _PerInput]) -> dict[str, _PerInput]:
         """Returns the values for the base's inputs under the head's names."""
         return {
             self.renamed.get(name, name): each

@@ -131,10 +131,10 @@ def _change(
     if after.storage == "link" and (before is None or before.contents != after.contents):
         return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
     if before is None:
-        return _added(asked, name, after, "new in the head")
+        return _added_model(asked, name, after, "new in the head")
     former = asked.former_name(name, after, before)
     if former is None:
-        return _added(asked, name, after, "a new profile of the model")
+        return _added_model(asked, name, after, "a new profile of the model")
     return _between(asked, name, former, (before, after))
 
 
@@ -162,7 +162,9 @@ def _between(
     return None if same else _build_change("renamed", name, (old, new), targets, renamed)
 
 
-def _added(asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
+def _added_model(
+    asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str
+) -> ModelChange:
     head, problem = asked.reader.opened(after)
     if what := _no_file(head):
         return _unreadable(name, None, asked.config, what)

@@ -13,9 +13,9 @@ import msgspec
 from tunegate.artifacts.changes import ModelPath, PolicyChange
 from tunegate.config import Config, ModelConfig, OperatorLibraryConfig
 from tunegate.review import base_rules
-from tunegate.review.covered_model import Asked, CoveredModel, InputsOf, asked_of
+from tunegate.review.covered_model import CoveredModel, InputsOf, JudgingEntry, judging_entry
 from tunegate.review.model_settings import entry_for
-from tunegate.review.rules import BUDGET, CACHE, GATE, merged_section, section_changes, written
+from tunegate.review.rules import BUDGET, CACHE, GATE, merged_section, section_changes, yaml_text
 
 
 class Effective(NamedTuple):
@@ -49,7 +49,7 @@ def effective(
         if (old := entry_for(base, before)) is not None
     ]
     asked_entries = [
-        (model, asked_of(model, base, head, inputs_of, inputs_before)) for model in covered
+        (model, judging_entry(model, base, head, inputs_of, inputs_before)) for model in covered
     ]
     own = [
         entry_asked.entry
@@ -92,7 +92,7 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
     )
 
 
-def _is_head_s(model: CoveredModel, found: Asked, config: Config) -> bool:
+def _is_head_s(model: CoveredModel, found: JudgingEntry, config: Config) -> bool:
     """Returns whether the head's own entry already asks for the same. A command runs only by an
     entry of the base."""
     if model.new is None:
@@ -118,8 +118,8 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
     if base.executor != head.executor:
         yield PolicyChange(
             key="executor",
-            old=written(base.executor),
-            new=written(head.executor),
+            old=yaml_text(base.executor),
+            new=yaml_text(head.executor),
             effect="changed",
             counts="once merged",
         )
@@ -131,14 +131,14 @@ def _library_changes(
     """A library is code: the head can neither open one nor change its digest."""
     if head.custom_operators != before:
         old, new = (
-            written(list(each)) if each else "not set" for each in (before, head.custom_operators)
+            yaml_text(list(each)) if each else "not set" for each in (before, head.custom_operators)
         )
         yield PolicyChange(
             key="custom-operators", old=old, new=new, effect="changed", counts="once merged"
         )
 
 
-def _of_models(asked: Iterable[tuple[CoveredModel, Asked]]) -> Iterator[PolicyChange]:
+def _of_models(asked: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
     """Yields one change for all models of an entry with the same change."""
     found = [(model.old.path, change) for model, each in asked for change in each.changes]
     found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))

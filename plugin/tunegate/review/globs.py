@@ -249,14 +249,14 @@ def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) 
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(written, path), path))
     free = [path for path in near if not any(matches(entry, path) for entry in entries)]
-    meant = near[0] if not is_pattern else _meant(written, free[0]) if free else ""
+    meant = near[0] if not is_pattern else _likely_glob(written, free[0]) if free else ""
     shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
     if _likeness(written, meant) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{shown}. Correct the {what}, or {_COMMIT}"
     return f"{shown if is_pattern else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
 
 
-def _meant(glob: str, path: ModelPath) -> str:
+def _likely_glob(glob: str, path: ModelPath) -> str:
     """Returns the glob most like this one that matches the path."""
     directory, last = str(PurePosixPath(path).parent), glob.rpartition("/")[2]
     own, top = glob.rpartition("/")[0], path.partition("/")[0]

@@ -67,8 +67,8 @@ def section_changes(
             effect = _effect(field.name, old, new, rules)
             yield PolicyChange(
                 key=key,
-                old=written(old),
-                new=written(new),
+                old=yaml_text(old),
+                new=yaml_text(new),
                 effect=effect,
                 counts="now" if effect == "tightened" else "once merged",
                 **place,
@@ -96,7 +96,7 @@ def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object
 # Values of the configuration as its file writes them.
 
 
-def written(value: object) -> str:
+def yaml_text(value: object) -> str:
     """Returns the value in YAML's short form: `3`, `fail`, `[1, 128]`, or `not set` for None."""
     if value is None:
         return "not set"

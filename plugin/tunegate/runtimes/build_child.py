@@ -24,9 +24,9 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun, compared, kind
 from tunegate.models.reference.error_samples import sampled_errors
-from tunegate.models.reference.onnx_runtime import said, use_libraries
+from tunegate.models.reference.onnx_runtime import error_line, use_libraries
 from tunegate.models.seeded_inputs import seeded_inputs
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in
@@ -79,12 +79,12 @@ def _write_or_refuse(
 
 def _cannot_run(title: str, path: str, error: Exception) -> str:
     problem = memory_problem(error)
-    return f"{path}: {problem or f'{title} cannot run the model ({said(error)})'}."
+    return f"{path}: {problem or f'{title} cannot run the model ({error_line(error)})'}."
 
 
 def _write_artifact(
     runtime: SavingRuntime, prepared: PreparedModel, request: WriteArtifact
-) -> Written | Refused:
+) -> WrittenBuild | Refused:
     started = time.monotonic()
     directory = Path(request.directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -127,13 +127,13 @@ def _write_artifact(
     check, sampled = found
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)
-    return Written(
+    return WrittenBuild(
         key=key,
         size_bytes=size,
         seconds=time.monotonic() - started,
         check=check,
         sampled=sampled,
-        inputs=tuple(each.drawn() for each in artifact.inputs),
+        inputs=tuple(each.as_reported() for each in artifact.inputs),
         notes=notes,
     )
 
@@ -199,14 +199,14 @@ def _does_not_run(
     sizes = ", ".join(f"{name} {list(shape)}" for name, shape in request.shapes.items())
     if sizes and not invented:
         return (
-            f"{artifact.model}: {title} does not run it at {sizes} ({said(error)}). "
+            f"{artifact.model}: {title} does not run it at {sizes} ({error_line(error)}). "
             "Give sizes that the model takes under dims: or inputs: in tunegate.yaml."
         )
     named = ", ".join(invented or [each.name for each in artifact.inputs])
     others = ", or other sizes under dims:," if sizes else ""
     return (
         f"{artifact.model}: {title} does not run it on the inputs that were drawn "
-        f"({said(error)}). Give values for {named} under inputs:{others} in tunegate.yaml."
+        f"({error_line(error)}). Give values for {named} under inputs:{others} in tunegate.yaml."
     )
 
 

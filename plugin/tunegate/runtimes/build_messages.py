@@ -36,7 +36,7 @@ class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
     libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
-class Written(msgspec.Struct, frozen=True, tag="written", kw_only=True):
+class WrittenBuild(msgspec.Struct, frozen=True, tag="written", kw_only=True):
     """`key` is the digest of everything that decides what runs. The requester reports a failed
     `check`. `notes` tell a user how it runs."""
 
@@ -57,5 +57,5 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     memory: bool = False
 
 
-WriteReply = Written | Refused
+WriteReply = WrittenBuild | Refused
 """A reply of the child."""

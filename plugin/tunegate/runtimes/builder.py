@@ -12,7 +12,7 @@ from tunegate.artifacts.candidates import QUANTIZATION, REFERENCE, STATIC
 from tunegate.models.inputs.calibration import MAX_INPUTS, calibration_seeds, error_seeds
 from tunegate.models.operator_libraries import Libraries
 from tunegate.ports import Builder, BuildJob
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, Written
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
 from tunegate.system.clock import derived
@@ -99,7 +99,7 @@ class SavingBuilder:
         error = self._error(job, talk)
         if error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)
-        written = reply if isinstance(reply, Written) else None
+        written = reply if isinstance(reply, WrittenBuild) else None
         return Build(
             key=written.key if written else "",
             directory=job.directory.name if error is None else "",
@@ -118,7 +118,7 @@ class SavingBuilder:
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:
         path, title = job.model.path, self._runtime.title
         match talk.replies[0] if talk.replies else None:
-            case Written(check=check):
+            case WrittenBuild(check=check):
                 wrong = check.detail if check is not None else ""
                 return f"{path}: {title} computes other numbers: {wrong}." if wrong else None
             case Refused(reason=reason):

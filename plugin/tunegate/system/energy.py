@@ -12,7 +12,7 @@ from tunegate.artifacts.measurements import Gpu
 from tunegate.config import LOCAL, Config
 from tunegate.ports import NO_COUNTER, EnergyCounter, EnergyReading
 from tunegate.system.nvidia.gpus import visible_gpus
-from tunegate.system.nvidia.nvml import asked, nvml
+from tunegate.system.nvidia.nvml import answer_or_none, nvml
 
 # Energy of the processors: RAPL, as Linux shows it under /sys/class/powercap. Every package counts,
 # and beside it its memory (`dram`), which no package includes. `core` and `uncore` are parts of a
@@ -169,8 +169,8 @@ def _joules_of(library: Any | None, uuid: str) -> float | None:
     """Returns the joules since the driver was loaded; NVML counts millijoules."""
     if library is None:
         return None
-    handle = asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+    handle = answer_or_none(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
     if handle is None:
         return None
-    used = asked(library, library.nvmlDeviceGetTotalEnergyConsumption, handle)
+    used = answer_or_none(library, library.nvmlDeviceGetTotalEnergyConsumption, handle)
     return None if used is None else used * _MILLI

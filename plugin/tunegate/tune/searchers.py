@@ -96,9 +96,9 @@ class Searchers:
         """Returns whether its child already has this task's schedules and results."""
         return self._of[workload].knows(workload)
 
-    def asked_for(self, workload: str) -> int:
+    def requested_count(self, workload: str) -> int:
         """Returns the number of candidates requested of this task's child and not proposed yet."""
-        return self._of[workload].asked_for(workload)
+        return self._of[workload].requested_count(workload)
 
     def propose(self, request: Propose) -> None:
         self._of[request.workload].propose(request)
@@ -133,7 +133,9 @@ class Searchers:
         searched. It gets the run's results of a task with its first request."""
         for _ in range(len(self._of) // len(self._serving)):
             tasks = Counter(map(id, self._of.values()))
-            free = [w for w, of in self._of.items() if of is not child and not of.asked_for(w)]
+            free = [
+                w for w, of in self._of.items() if of is not child and not of.requested_count(w)
+            ]
             if not free:
                 return
             self._of[max(free, key=lambda w: tasks[id(self._of[w])])] = child
@@ -194,7 +196,7 @@ class SearchChild:
         """Returns whether this process has been asked for the task."""
         return workload in self._introduced
 
-    def asked_for(self, workload: str) -> int:
+    def requested_count(self, workload: str) -> int:
         """Returns the number of candidates of this task requested and not proposed yet."""
         asked = self._asked
         return asked.count if asked is not None and asked.workload == workload else 0

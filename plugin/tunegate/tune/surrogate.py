@@ -32,15 +32,15 @@ _HALF_TRUSTED = 16
 """With so many measurements a correction counts half."""
 
 
-class _Known(NamedTuple):
+class _LabelledRows(NamedTuple):
     """Rows, their labels, and the prediction for each that does not use its label."""
 
     features: np.ndarray
     labels: np.ndarray
     expected: np.ndarray
 
-    def only(self, chosen: np.ndarray) -> _Known:
-        return _Known(*(part[chosen] for part in self))
+    def only(self, chosen: np.ndarray) -> _LabelledRows:
+        return _LabelledRows(*(part[chosen] for part in self))
 
 
 class Surrogate:
@@ -77,7 +77,7 @@ class Surrogate:
         features = np.array(self._rows, dtype=np.float32)
         tried = []
         for expect in self._expectations(float(np.mean(labels))):
-            known = _Known(features, labels, expect(self._rows))
+            known = _LabelledRows(features, labels, expect(self._rows))
             tried.append((_evidence(known), known, expect))
         self.evidence, known, expect = max(tried, key=lambda one: one[0])
         if self.evidence < MIN_CORRELATION:
@@ -104,7 +104,7 @@ class Surrogate:
             yield lambda rows: np.full(len(rows), average)
 
 
-def _evidence(known: _Known) -> float:
+def _evidence(known: _LabelledRows) -> float:
     fold = np.arange(len(known.labels)) % _FOLDS
     predicted = np.zeros(len(known.labels))
     for number in range(_FOLDS):
@@ -114,7 +114,7 @@ def _evidence(known: _Known) -> float:
     return rank_correlation(predicted.tolist(), known.labels.tolist())
 
 
-def _correction(known: _Known) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _correction(known: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Returns a function from features and predictions to corrected predictions."""
     trees = BoostedTrees(
         known.features, known.labels, _SURROGATE_PARAMETERS, rounds=_ROUNDS, expected=known.expected
@@ -152,7 +152,7 @@ class SamplePools:
     def __init__(self, samples: SampleSpace, features: SampleFeatures, kind: str) -> None:
         self._samples, self._features, self._kind = samples, features, kind
 
-    def drawn(
+    def draw_pool(
         self, good: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
     ) -> tuple[list[ScheduleSample], bool]:
         """Returns a pool without seen samples, and whether the space is exhausted."""
@@ -165,7 +165,7 @@ class SamplePools:
             found |= dict.fromkeys(self._worth_compiling(pool, seen))
         return list(found), len(pool) < POOL
 
-    def bred(
+    def breed(
         self,
         score: Score,
         samples: Sequence[ScheduleSample],
@@ -177,7 +177,7 @@ class SamplePools:
         scores = self._scores(score, samples)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(GOOD, scores, key=scores.__getitem__)]
-            pool, _ = self.drawn(parents, seen)
+            pool, _ = self.draw_pool(parents, seen)
             scores |= self._scores(score, [sample for sample in pool if sample not in scores])
         return scores
 

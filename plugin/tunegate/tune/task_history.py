@@ -95,7 +95,7 @@ class TaskHistory:
         """Returns the seconds that building, or measuring, the next candidate may take."""
         return patience_seconds(self._costs)
 
-    def known(self) -> tuple[tuple[Schedule, float], ...]:
+    def measured_schedules(self) -> tuple[tuple[Schedule, float], ...]:
         """Returns the schedules that this run has measured, with their milliseconds."""
         return tuple((schedule, record.median_ms) for schedule, (record, _) in self._ok.items())
 
@@ -452,7 +452,7 @@ class PriorResults:
         default schedule with this toolchain."""
         claimed = self.claims.records if self.claims is not None else ()
         known: list[tuple[Origin, TuningRecord]] = []
-        lost = self._lost()
+        lost = self._slower_than_default()
         match self._lookup:
             case ExactHit(records=records) if self._has_only_older:
                 asked = [each for each in records if each.template and each not in lost]
@@ -471,7 +471,7 @@ class PriorResults:
             if record.template and record not in lost
         )
 
-    def _lost(self) -> tuple[TuningRecord, ...]:
+    def _slower_than_default(self) -> tuple[TuningRecord, ...]:
         """Returns the records that are slower than the default schedule's, both of today."""
         records = () if isinstance(self._lookup, Miss) else self._lookup.records
         today = [r for r in records if self._is_own(r) and self._is_current(r)]

@@ -210,7 +210,7 @@ class TuningRun:
                 count=choice.candidates if room is None else min(choice.candidates, room),
                 seeds=history.before.seeds() if is_new else (),
                 failed=history.before.failed() if is_new else (),
-                known=history.known() if is_new else (),
+                known=history.measured_schedules() if is_new else (),
                 results=() if is_new else results,
             )
         )
@@ -321,7 +321,7 @@ class TuningRun:
     def _in_flight(self, workload: str) -> int:
         """Returns the number of candidates that already count as trials of the budget: those
         requested of the search, and those that are out."""
-        return self._search.asked_for(workload) + self._batches.in_flight(workload)
+        return self._search.requested_count(workload) + self._batches.in_flight(workload)
 
 
 # Workers that die before anything has run point to the machine, not to the candidates.

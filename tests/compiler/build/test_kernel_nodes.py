@@ -112,7 +112,7 @@ NAMES, SCHEDULES = "ab", "st"
 def test_what_is_given_again_is_not_chosen_again(asked: list[tuple[str, int]]) -> None:
     known, last = KnownSchedules[object](), dict[str, tuple[int, object]]()
     for name, records in asked:
-        choice = known.chosen(name, records, object)
+        choice = known.choose_once(name, records, object)
         if name in last and last[name][0] == records:
             assert choice is last[name][1]
         else:
@@ -128,7 +128,7 @@ def test_a_schedule_that_was_tried_keeps_its_verdict_and_no_other_has_it(
 ) -> None:
     known = KnownSchedules[object]()
     for (name, schedule), slower in tried.items():
-        known.tried(name, schedule, slower=slower)
+        known.remember_speed(name, schedule, slower=slower)
     for name in NAMES:
         for schedule in SCHEDULES:
             assert known.is_slower(name, schedule) == tried.get((name, schedule))

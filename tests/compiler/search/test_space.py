@@ -171,7 +171,7 @@ def test_what_nobody_uses_is_dropped_and_decisions_move_along() -> None:
     longer.insert(2, dead)
     found = trace_signature(longer, PURE)
     assert found.text == trace_signature(trace("a"), PURE).text
-    assert found.moved([(2, (9, 9)), (3, (4, 8))]) == ((2, (4, 8)),)
+    assert found.renumber([(2, (9, 9)), (3, (4, 8))]) == ((2, (4, 8)),)
 
 
 def test_any_other_instruction_attribute_or_order_is_another_form() -> None:

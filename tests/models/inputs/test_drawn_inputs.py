@@ -117,8 +117,8 @@ def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: P
     tensors = drawn_inputs(_prepared(_of_sequence(2), tmp_path), KnownInputs(), "m.onnx")
     (parts,) = seeded_inputs(tensors, 1).values()
     assert [each.shape for each in parts] == [(2,)] * DRAWN_LENGTH
-    assert values_in_words(tensors[0].drawn()) == "3 tensors, 0 to 6"
-    assert type_in_words(tensors[0].drawn()) == "sequence of [2] int64"
+    assert values_in_words(tensors[0].as_reported()) == "3 tensors, 0 to 6"
+    assert type_in_words(tensors[0].as_reported()) == "sequence of [2] int64"
     known = _beside(_of_sequence(2), tmp_path)
     assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
 
@@ -136,7 +136,7 @@ def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
     tensors = drawn_inputs(prepared, given, "m.onnx")
     (parts,) = seeded_inputs(tensors, 1).values()
     assert [each.tolist() for each in parts] == [[1], [2, 3]]
-    assert type_in_words(tensors[0].drawn()) == "sequence of int64"
+    assert type_in_words(tensors[0].as_reported()) == "sequence of int64"
 
 
 def test_what_the_user_gives_comes_first(tmp_path: Path) -> None:

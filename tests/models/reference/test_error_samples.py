@@ -15,7 +15,7 @@ from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun
 from tunegate.models.reference.error_samples import CaseFiles, sampled_errors
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession
 from tunegate.system.output.artifact_file import ArtifactTensor
 
@@ -138,7 +138,7 @@ LOADING = """[ONNXRuntimeError] : 1 : FAIL : Load model from /p/fixed.onnx faile
     ],
 )
 def test_an_error_is_told_in_one_line(error: Exception, line: str) -> None:
-    assert said(error) == line
+    assert error_line(error) == line
 
 
 CASE_FILES_X = ArtifactTensor(

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from tests.support.models.inexact import STATIC, quantized
 from tests.support.small_onnx import conv_model, one_node_model
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
-from tunegate.runtimes.build_messages import Refused, Written
+from tunegate.runtimes.build_messages import Refused, WrittenBuild
 
 IN_RANGE = InputRule(Uniform(-1.0, 1.0))
 
@@ -22,7 +22,7 @@ def reply(
     given: dict[str, InputRule] | None = None,
     samples: int = 4,
     runtime: str = "onnxruntime",
-) -> Written | Refused:
+) -> WrittenBuild | Refused:
     seeds = tuple(range(10, 10 + samples))
     rules = {"x": IN_RANGE} if given is None else given
     return quantized(root, model, (runtime, "int8", STATIC), seeds, rules)
@@ -53,7 +53,7 @@ def operators(root: Path) -> list[str]:
 )
 def test_convolutions_are_quantized_with_their_error_told(tmp_path: Path, runtime: str) -> None:
     written = reply(tmp_path, conv_model(), runtime=runtime)
-    assert isinstance(written, Written), written
+    assert isinstance(written, WrittenBuild), written
     assert written.sampled is not None
     assert len(written.sampled.relative) == 4
     assert all(0 < each < 0.05 for each in written.sampled.relative)
@@ -64,14 +64,14 @@ def test_convolutions_are_quantized_with_their_error_told(tmp_path: Path, runtim
 def test_a_model_of_an_old_opset_is_quantized_by_channel(tmp_path: Path) -> None:
     model = conv_model()
     model.opset_import[0].version = 11
-    assert isinstance(reply(tmp_path, model), Written)
+    assert isinstance(reply(tmp_path, model), WrittenBuild)
 
 
 def test_the_ranges_are_those_of_the_given_values(tmp_path: Path) -> None:
     wide = InputRule(Uniform(-9.0, 9.0))
     steps = []
     for name, rule in (("narrow", IN_RANGE), ("wide", wide)):
-        assert isinstance(reply(tmp_path / name, conv_model(), given={"x": rule}), Written)
+        assert isinstance(reply(tmp_path / name, conv_model(), given={"x": rule}), WrittenBuild)
         graph = onnx.load(tmp_path / name / "artifact" / "model.onnx").graph
         values = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
         steps.append(float(values["x_scale"]))
@@ -84,7 +84,7 @@ def test_the_cases_that_calibrated_tell_no_error(tmp_path: Path) -> None:
         np.save(file, np.random.default_rng(case).uniform(-1, 1, (1, 8, 8, 8)).astype("float32"))
     given = {"x": InputRule(Files(tuple(map(str, files))))}
     written = reply(tmp_path, conv_model(), given=given, samples=20)
-    assert isinstance(written, Written), written
+    assert isinstance(written, WrittenBuild), written
     assert written.sampled is not None
     assert len(written.sampled.relative) == 4
 
@@ -118,5 +118,5 @@ def test_a_product_whose_bias_is_a_row_is_quantized(tmp_path: Path) -> None:
     graph = helper.make_graph(nodes, "g", [x], [y], weights)
     opset = [helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)
-    assert isinstance(reply(tmp_path, model), Written)
+    assert isinstance(reply(tmp_path, model), WrittenBuild)
     assert operators(tmp_path).count("QuantizeLinear") == 2

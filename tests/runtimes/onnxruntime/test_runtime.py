@@ -10,7 +10,7 @@ from tests.support.models.inexact import quantized
 from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig
-from tunegate.runtimes.build_messages import Refused, Written
+from tunegate.runtimes.build_messages import Refused, WrittenBuild
 from tunegate.runtimes.onnxruntime import operator_profile
 from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, opened
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -49,14 +49,14 @@ def test_a_session_has_the_threads_of_the_artifact_and_all_optimizations(tmp_pat
 # Models with matrix products of int8, written by the child that builds them.
 
 
-def reply(root: Path, model: onnx.ModelProto, samples: tuple[int, ...]) -> Written | Refused:
+def reply(root: Path, model: onnx.ModelProto, samples: tuple[int, ...]) -> WrittenBuild | Refused:
     build = (RUNTIME.name, "int8.dynamic", {"precision": "int8"})
     return quantized(root, model, build, samples)
 
 
 def test_a_quantized_model_says_its_error_against_float32(tmp_path: Path) -> None:
     written = reply(tmp_path, chain_model(layers=2, width=32), samples=(1, 2, 3))
-    assert isinstance(written, Written), written
+    assert isinstance(written, WrittenBuild), written
     assert written.sampled is not None
     assert all(0 < each < 0.1 for each in written.sampled.relative)
     nodes = onnx.load(tmp_path / "artifact" / MODEL).graph.node
@@ -70,7 +70,7 @@ def test_nothing_is_written_beside_the_model_of_the_user(tmp_path: Path) -> None
 
 def test_a_quantized_model_that_is_asked_for_its_check_does_not_pass(tmp_path: Path) -> None:
     written = reply(tmp_path, chain_model(layers=1, width=32), samples=())
-    assert isinstance(written, Written)
+    assert isinstance(written, WrittenBuild)
     assert written.check is not None
     assert not written.check.passed
 

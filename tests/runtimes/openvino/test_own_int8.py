@@ -12,7 +12,7 @@ from tests.support.small_onnx import conv_model, one_node_model, save
 from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.build_messages import Refused, Written
+from tunegate.runtimes.build_messages import Refused, WrittenBuild
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -23,13 +23,13 @@ RULES = {"x": InputRule(Uniform(-1.0, 1.0))}
 pytest.importorskip("nncf", reason="NNCF is not installed: pip install 'tunegate[nncf]'")
 
 
-def reply(root: Path, model: onnx.ModelProto) -> Written | Refused:
+def reply(root: Path, model: onnx.ModelProto) -> WrittenBuild | Refused:
     return quantized(root, model, ("openvino", "int8.nncf", OWN), (10, 11, 12), RULES)
 
 
 def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_path: Path) -> None:
     written = reply(tmp_path, conv_model(size=64, name="stem"))
-    assert isinstance(written, Written), written
+    assert isinstance(written, WrittenBuild), written
     assert written.sampled is not None
     assert all(0 < each < 0.05 for each in written.sampled.relative)
     artifact = ArtifactFile.read(tmp_path / "artifact")

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import save
 from tunegate.artifacts.inputs import NOTHING_KNOWN, InputRule, KnownInputs
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, Written
+from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
 
 _WIDTH = 64
 
@@ -147,7 +147,7 @@ def quantized(
     build: tuple[str, str, dict[str, str]],
     samples: tuple[int, ...],
     given: dict[str, InputRule] | None = None,
-) -> Written | Refused:
+) -> WrittenBuild | Refused:
     """`build` is the runtime, the variant and its settings. With `given` rules it is calibrated."""
     runtime, variant, settings = build
     return handle_request(

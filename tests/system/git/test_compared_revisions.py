@@ -180,7 +180,7 @@ def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, d
     merge = commit_of(origin, "HEAD")
     here = clone(origin, tmp_path / "clone", *filter(None, [depth]))
     history = GitHistory(here.path)
-    assert history.named(good, "GOOD") == good
+    assert history.resolve_commit(good, "GOOD") == good
     assert history.commits_between(good, merge) == (second, merge)
     assert history.subject(merge).startswith("Merge")
     with pytest.raises(RevisionError, match="no ancestor"):

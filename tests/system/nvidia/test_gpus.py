@@ -24,7 +24,7 @@ from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus, why_a_library_wins
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
-from tunegate.system.nvidia.nvml import asked, busy_meter, nvml, state_of
+from tunegate.system.nvidia.nvml import answer_or_none, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle
 
 THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), gpu("GPU-c3"))
@@ -327,8 +327,8 @@ def test_what_a_device_cannot_say_is_none(monkeypatch: pytest.MonkeyPatch, tmp_p
     with nvml() as library:
         assert library is not None
         handle = library.nvmlDeviceGetHandleByIndex(0)
-        assert asked(library, library.nvmlDeviceGetEccMode, handle) is None
-        assert asked(library, library.nvmlDeviceGetName, handle) == "NVIDIA L4"
+        assert answer_or_none(library, library.nvmlDeviceGetEccMode, handle) is None
+        assert answer_or_none(library, library.nvmlDeviceGetName, handle) == "NVIDIA L4"
 
 
 def test_every_function_of_the_simulation_is_one_of_the_real_binding() -> None:

@@ -89,7 +89,7 @@ def _ends(repository: GitRepository, given: str) -> tuple[str, str]:
     good, dots, bad = given.partition("..")
     if not (good and dots) or bad.startswith("."):
         raise ConfigError(f'"{given}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
-    return repository.named(good, "GOOD"), repository.named(bad or "HEAD", "BAD")
+    return repository.resolve_commit(good, "GOOD"), repository.resolve_commit(bad or "HEAD", "BAD")
 
 
 class _BisectedModel:

@@ -18,7 +18,7 @@ from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.config import Config, GateConfig, ModelConfig, TargetConfig
 from tunegate.decide.decision import MIN_SPREAD, PASS_ERROR, Bounds, bounds
 from tunegate.decide.distributions import t_quantile
-from tunegate.decide.guards import counted
+from tunegate.decide.guards import undisturbed_launches
 from tunegate.decide.sequential import affordable_analyses
 from tunegate.errors import PASS, UNFIT, ModelError
 from tunegate.measure.bench_driver import FreshProcesses
@@ -134,7 +134,7 @@ def _against_itself(
         launches.append(bench.launch(gate.pairs))
         context.progress.update(f"{plural(len(launches), 'launch', 'launches')}")
     spent = clock.monotonic() - started
-    kept = counted(launches, math.log1p(gate.margin_percent / 100))
+    kept = undisturbed_launches(launches, math.log1p(gate.margin_percent / 100))
     return [launch.effect for launch in kept], spent / len(launches)
 
 

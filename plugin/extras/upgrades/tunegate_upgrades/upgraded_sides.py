@@ -103,7 +103,7 @@ class UpgradedSides:
                 seed=context.seed,
                 libraries=self._source.config.custom_operators,
             ),
-        ).each(lambda build: located(build, self._out))
+        ).map(lambda build: located(build, self._out))
         return CellBuilds(cell=cell, base=base, head=head)
 
     def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:

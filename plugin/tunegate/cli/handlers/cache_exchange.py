@@ -217,7 +217,7 @@ def import_records(options: cache.ImportOptions) -> int:
         opened_tools(settings, project.checkout(), out) as tools,
     ):
         models = export_models(changes, tools.source)
-        imported, standing = _standing(changes, tools, models, database)
+        imported, standing = _challenges(changes, tools, models, database)
         results = revalidate(
             standing,
             models.files,
@@ -243,7 +243,7 @@ def import_records(options: cache.ImportOptions) -> int:
     return PASS if published else UNFIT
 
 
-def _standing(
+def _challenges(
     changes: ChangeSet, tools: Tools, models: ExportedModels, database: StockDatabase
 ) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
     # What replays on our own modules challenges what the cache has. Its times are claims, which

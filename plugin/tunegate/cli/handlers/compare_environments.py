@@ -73,7 +73,7 @@ def compare_environments(
     # Read the packages of both environments.
     base, head = directories
     names = list(runtime.versions())
-    found = Sides(base, head).each(lambda each: read_environment(each, runtime.title, names))
+    found = Sides(base, head).map(lambda each: read_environment(each, runtime.title, names))
     changes = _changes(model, targets, found)
     # Each side of an artifact runs in its own environment.
     with opened_output(settings.out, "compare") as out:
@@ -134,7 +134,7 @@ class _Builds:
             self.directories(target),
             Sides(*self._environments),
             SavingBuilder(self._runtime, scratch, seed=seed, libraries=self._libraries),
-        ).each(lambda build: located(build, self._out.path))
+        ).map(lambda build: located(build, self._out.path))
         cell = Cell(model=self._model.file.name, target=target.name)
         return CellBuilds(cell=cell, base=base, head=head)
 

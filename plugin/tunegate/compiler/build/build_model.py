@@ -101,7 +101,7 @@ def _choose_schedule(
 ) -> schedule_choice.ScheduleChoice:
     records = request.records.get(function.workload.digest, ())
     source = schedule_choice.source_of(function, request)
-    choice: schedule_choice.ScheduleChoice = opened.known.chosen(
+    choice: schedule_choice.ScheduleChoice = opened.known.choose_once(
         function.name,
         (records, source),
         lambda: schedule_choice.chosen_schedule(function, request.records, target, source),
@@ -135,7 +135,7 @@ def link_model(
         functions=tuple(functions),
         size_bytes=linked.size_bytes,
         seconds=time.monotonic() - started,
-        inputs=tuple(each.drawn() for each in inputs),
+        inputs=tuple(each.as_reported() for each in inputs),
         how=HowBuilt(
             kept=tuple(sorted({mark_of(f.rid) for f in functions if f.rid} | {*linked.decided}))
         ),
@@ -301,7 +301,7 @@ def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> in
 # Times schedules against the default ones inside the model: kernel by kernel, then the whole
 # model. A kernel that is timed alone finds its inputs in the cache, and no other layout beside it.
 
-_TRIED = "with-tried.so"
+_TRIED_LIBRARY = "with-tried.so"
 
 
 class Linking(NamedTuple):
@@ -327,7 +327,7 @@ def slower_ones(
     beside = linking.link(without, Path(request.scratch) / "without-tried")
     # A path that was loaded once keeps giving the same library, and the model may be linked there
     # again.
-    library = Path(request.scratch) / _TRIED
+    library = Path(request.scratch) / _TRIED_LIBRARY
     if _has_other_files(request):
         library = linking.link(choices, library)
     else:
@@ -345,7 +345,7 @@ def slower_ones(
         )
     for choice in choices:
         if (name := choice.function.name) in tried:
-            opened.known.tried(name, choice.schedule, slower=name in slower)
+            opened.known.remember_speed(name, choice.schedule, slower=name in slower)
     return slower
 
 
@@ -389,7 +389,7 @@ def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[Artifac
     libraries are compared: a GPU computes on while it is timed."""
     if _has_other_files(request) or request.target.kind != "llvm":
         return False
-    tried = Path(request.scratch) / _TRIED
+    tried = Path(request.scratch) / _TRIED_LIBRARY
     return is_faster_whole(tried, without, inputs=inputs, seed=request.seed)
 
 

@@ -158,15 +158,15 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
     """The node being converted."""
 
     def _construct_nodes(self, graph: onnx.GraphProto) -> None:
-        super()._construct_nodes(SimpleNamespace(node=self._each(graph)))
+        super()._construct_nodes(SimpleNamespace(node=self._visit_nodes(graph)))
 
     def _convert_subgraph(self, builder: Any, graph: onnx.GraphProto) -> Any:
         branch = SimpleNamespace(
-            initializer=graph.initializer, node=self._each(graph), output=graph.output
+            initializer=graph.initializer, node=self._visit_nodes(graph), output=graph.output
         )
         return super()._convert_subgraph(builder, branch)
 
-    def _each(self, graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    def _visit_nodes(self, graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
         outer = self.node
         for node in graph.node:
             self.node = node
@@ -283,7 +283,7 @@ def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
     """Makes an operator on any number of tensors work on two at a time. TVM stacks them, which
     copies each tensor and keeps every convolution of the model in its layout."""
 
-    def taken(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    def fold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
         first, *others = operands
         if all(isinstance(operand, tvm.ir.GenericConst) for operand in operands):
             return None
@@ -291,7 +291,7 @@ def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
             first = builder.normalize(take(first, other))
         return first
 
-    return taken
+    return fold
 
 
 def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:

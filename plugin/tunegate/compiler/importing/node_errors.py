@@ -66,10 +66,10 @@ def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
 
 
 def _subject(node: onnx.NodeProto) -> str:
-    return f"operator {node.op_type} ({named(node)})"
+    return f"operator {node.op_type} ({node_label(node)})"
 
 
-def named(node: onnx.NodeProto) -> str:
+def node_label(node: onnx.NodeProto) -> str:
     """Returns the node's name, or its output's."""
     if node.name:
         return f'node "{node.name}"'

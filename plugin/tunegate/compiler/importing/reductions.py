@@ -231,7 +231,7 @@ def triangle(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
     return new.nodes
 
 
-def kept_everything(
+def rewrite_dropout_mask(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
     """Rewrites Dropout in inference with its (boolean) mask as an output. Raises

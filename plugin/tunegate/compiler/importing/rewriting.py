@@ -320,7 +320,7 @@ RULES: Mapping[str, RewritingRule] = {
     "Col2Im": convolutions.image_of_columns,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
     **dict.fromkeys(_RANDOM, drawn_at_random),
-    "Dropout": selections.kept_everything,
+    "Dropout": selections.rewrite_dropout_mask,
     "Expand": declared_shapes.expanded_to,
     "Tile": declared_shapes.tiled,
     "ConstantOfShape": declared_shapes.constant_of_shape,

@@ -188,7 +188,7 @@ def without_inverse_transposes(module: Any) -> Any:
     """Returns the module with transposes moved behind such operators and without pairs that cancel;
     the module unchanged if that leaves no fewer transposes."""
     main = module["main"]
-    moved = _Moved(module).visit_expr(main)
+    moved = _TransposeSinker(module).visit_expr(main)
     changed = relax.transform.DeadCodeElimination()(_replace_main(module, moved))
     return changed if _transposes(changed) < _transposes(module) else module
 
@@ -212,7 +212,7 @@ def _is_transpose(node: Any) -> bool:
 
 
 @relax.expr_functor.mutator
-class _Moved(relax.PyExprMutator):  # type: ignore[misc]
+class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
     """Turns each operator on transposed values into a transpose of the operator."""
 
     def visit_call_(self, call: Any) -> Any:

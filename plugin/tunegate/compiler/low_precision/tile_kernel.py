@@ -40,7 +40,7 @@ def tile_kernel(
     if product.shape.products > numbers.most_products:
         message = "a sum has more products than 32 bits hold"
         raise UnsupportedModelError(message)
-    return _Kernel(product, function, threads, numbers).made()
+    return _Kernel(product, function, threads, numbers).build()
 
 
 def _products_of(rows: RowsOfTiles, numbers: TileNumbers) -> BlockProducts:
@@ -58,7 +58,7 @@ class _Kernel:
         self._high = self._products.rows
         self._blocks = -(-self._rows.row_count // self._high)
 
-    def made(self) -> Any:
+    def build(self) -> Any:
         function = self._function
         with IRBuilder() as builder, T.prim_func(is_private=True, s_tir=True):
             T.func_name("main")

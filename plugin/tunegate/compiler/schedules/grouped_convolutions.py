@@ -388,11 +388,11 @@ class _Steps:
         group = tirx.floordiv(self._vector, self._number(in_group))
         pixel = [*found.pixel, group * self._number(found.groups.channels_in) + channel]
 
-        def added(sum_: Any, piece: Piece) -> Any:
+        def add_products(sum_: Any, piece: Piece) -> Any:
             number = _vector_of(BufferLoad(found.image_buffer, pixel), piece.lanes)
             return sum_ + number * self._weights(channel, piece)
 
-        return added, self._region(found.image_buffer, pixel)
+        return add_products, self._region(found.image_buffer, pixel)
 
     def _spanning(self) -> tuple[Callable[[Any, Piece], Any], Any]:
         """Returns the step for vectors that span groups: for each input channel, a shuffled vector
@@ -400,14 +400,14 @@ class _Steps:
         found, vectors = self._found, self._vectors
         span = vectors.span(found.groups)
 
-        def added(sum_: Any, piece: Piece) -> Any:
+        def add_products(sum_: Any, piece: Piece) -> Any:
             for channel in range(found.groups.channels_in):
                 order = vectors.order(found.groups, channel)[piece.first :][: piece.lanes]
                 numbers = self._shuffle(order, span)
                 sum_ = sum_ + numbers * self._weights(self._number(channel), piece)
             return sum_
 
-        return added, self._region(found.image_buffer, self._pixel(span, 0), last=span)
+        return add_products, self._region(found.image_buffer, self._pixel(span, 0), last=span)
 
     def _pixel(self, span: int, first: int) -> list[Any]:
         start = self._vector * self._number(span)

@@ -235,9 +235,9 @@ def _rank_samples(
     rng = random.Random(seed)  # noqa: S311 -- a search, not a secret
     samples = SampleSpace(sampling, rng, seldom=seldom)
     pools = SamplePools(samples, features, kind)
-    drawn, _ = pools.drawn(offered, ())
+    drawn, _ = pools.draw_pool(offered, ())
     fitting = [each for each in offered if not features.is_hopeless(each, kind)]
-    scores = pools.bred(prior.ratios, [*fitting, *drawn], (), ())
+    scores = pools.breed(prior.ratios, [*fitting, *drawn], (), ())
     for sample in sorted(scores, key=lambda each: -scores[each]):
         if prior.knows([features.of(sample)])[0]:
             yield sample

@@ -177,11 +177,11 @@ class TaskSearch:
         """Returns the samples, and the order in which to try them."""
         good = [_sample(schedule) for schedule in self._best()]
         seen = {_sample(schedule) for schedule in self._seen}
-        samples, self._is_small = self._pools.drawn(good, seen)
+        samples, self._is_small = self._pools.draw_pool(good, seen)
         score = self._surrogate.score() if self._filters and samples else None
         scores = None
         if score is not None:
-            bred = self._pools.bred(score, samples, good, seen)
+            bred = self._pools.breed(score, samples, good, seen)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
         return samples, picks(scores, kinds, count, self._rng)

@@ -294,7 +294,7 @@ class TraceSignature(NamedTuple):
     text: str
     kept: tuple[int, ...]
 
-    def moved(self, decisions: Collection[Decision]) -> tuple[Decision, ...]:
+    def renumber(self, decisions: Collection[Decision]) -> tuple[Decision, ...]:
         """Renumbers decisions of the trace as decisions of the signature, without those of dropped
         instructions."""
         places = {old: new for new, old in enumerate(self.kept)}

@@ -61,7 +61,7 @@ def _fitting(
 def _translate(space: DesignSpace, foreign: ForeignSchedule) -> Iterator[Schedule]:
     """Yields the schedule in each of our templates that fits: two may differ in names alone."""
     theirs = trace_signature(foreign.instructions, space.pure_kinds)
-    decisions = theirs.moved(foreign.decisions)
+    decisions = theirs.renumber(foreign.decisions)
     for digest, template in space.templates.items():
         if template.signature == theirs.text and template.variant.name == DIRECT:
             yield Schedule(digest, decisions)

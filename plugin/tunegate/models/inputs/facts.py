@@ -43,7 +43,7 @@ _WORDS = 8
 def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
     """Returns a rule that reads an encoder's categories from its attributes."""
 
-    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
+    def fact_rule(meeting: Meeting, _: Dataflow) -> Fact | None:
         step, position = meeting.use
         attributes = attributes_of(step.node)
         known: list[Any] = next((attributes[name] for name in names if attributes.get(name)), [])
@@ -53,7 +53,7 @@ def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
         words = _WORDS if meeting.trace.is_text else 1
         return categories(list(known), f"categories of {what}", words)
 
-    return told
+    return fact_rule
 
 
 def categories(known: list[Any], why: str, words: int = 1) -> Fact | None:
@@ -82,7 +82,7 @@ def facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
     """Yields the facts about an input of integers, booleans or texts."""
     for meeting in meetings_of(tensor, flow):
         step = meeting.use.step
-        tell = _TOLD.get(step.op)
+        tell = _FACT_RULES.get(step.op)
         fact = tell(meeting, flow) if tell is not None else None
         if fact is not None:
             yield _translate(fact, meeting)
@@ -92,7 +92,7 @@ def index_facts_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Fact]:
     """Yields the facts about a float input that the model casts to integers. Bounds of rescaled
     values are left out."""
     for meeting in meetings_of(tensor, flow):
-        tell = _TOLD.get(meeting.use.step.op) if meeting.trace.is_whole else None
+        tell = _FACT_RULES.get(meeting.use.step.op) if meeting.trace.is_whole else None
         fact = tell(meeting, flow) if tell is not None else None
         if fact is not None and meeting.trace.scale == 1:
             yield _translate(fact, meeting)
@@ -228,12 +228,12 @@ def _length_of_sequence(at: int, axis: int) -> Callable[[Meeting, Dataflow], Fac
     """Returns a rule for lengths, which become those of the whole axis, so that all work is
     done."""
 
-    def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    def fact_rule(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
         size = flow.dimension(step.inputs[0], axis) if position == at else None
         return None if size is None else Fact("a length: the whole axis", values=(size,))
 
-    return told
+    return fact_rule
 
 
 def _reverse(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -242,11 +242,11 @@ def _reverse(meeting: Meeting, flow: Dataflow) -> Fact | None:
 
 
 def _mask(position: int) -> Callable[[Meeting, Dataflow], Fact | None]:
-    def told(meeting: Meeting, _: Dataflow) -> Fact | None:
+    def fact_rule(meeting: Meeting, _: Dataflow) -> Fact | None:
         is_it = meeting.use.position == position
         return Fact(HIDES_NOTHING, values=(1,)) if is_it else None
 
-    return told
+    return fact_rule
 
 
 def _inverted_mask(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -266,19 +266,19 @@ def _cast_to_boolean(meeting: Meeting, _: Dataflow) -> Fact | None:
 def _embedding(tables: dict[int, int]) -> Callable[[Meeting, Dataflow], Fact | None]:
     """Returns a rule for tokens and segments, each with its table."""
 
-    def told(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    def fact_rule(meeting: Meeting, flow: Dataflow) -> Fact | None:
         step, position = meeting.use
         if position not in tables or tables[position] >= len(step.inputs):
             return None
         table = step.inputs[tables[position]]
         return _indices(flow.dimension(table, 0), _table_name(table, flow))
 
-    return told
+    return fact_rule
 
 
 _ML = "ai.onnx.ml."
 _MS = "com.microsoft."
-_TOLD: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
+_FACT_RULES: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Scatter"), _gather),
     f"{_ML}ArrayFeatureExtractor": lambda meeting, flow: (
         _indices(flow.dimension(meeting.use.step.inputs[0], -1), "features")

@@ -29,7 +29,7 @@ def float_rule(tensor: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
     for _ in range(_MAX_STEPS):
         uses = flow.uses(name)
         for use in uses:
-            tell = _TOLD.get(use.step.op)
+            tell = _FLOAT_RULES.get(use.step.op)
             rule = tell(use, tensor, flow) if tell is not None else None
             if rule is not None:
                 return rule
@@ -269,7 +269,7 @@ def _is_usable(array: Any) -> bool:
     return bool(np.all(np.isfinite(array)))
 
 
-_TOLD: dict[str, Callable[[Use, TensorLike, Dataflow], inputs.InputRule | None]] = {
+_FLOAT_RULES: dict[str, Callable[[Use, TensorLike, Dataflow], inputs.InputRule | None]] = {
     "QuantizeLinear": _quantization,
     "Div": _scaling,
     "Mul": _scaling,

@@ -68,7 +68,7 @@ def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
 
 def _sizes_met(tensor: TensorLike, flow: Dataflow) -> Iterator[tuple[Trace, Sizes]]:
     for trace, use in meetings_of(tensor, flow):
-        tell = _TOLD.get(use.step.op)
+        tell = _SIZE_RULES.get(use.step.op)
         sizes = tell(use, flow) if tell is not None else None
         if sizes is not None:
             yield trace, sizes
@@ -114,7 +114,7 @@ def _count(name: str, flow: Dataflow) -> int:
     return 1 if not shape else shape[0] or 0
 
 
-def _told(declared: Sequence[Number], guess: Sequence[Number], why: str) -> Sizes:
+def _declared_or_guess(declared: Sequence[Number], guess: Sequence[Number], why: str) -> Sizes:
     """Returns what is declared, and the guess where nothing is."""
     if not any(number is not None for number in declared):
         return Sizes(guess, f"a size: {why}")
@@ -165,7 +165,9 @@ def _shape_of_result(use: Use, flow: Dataflow) -> Sizes | None:
     elif step.op == "Reshape":
         guess = list(data) if len(data) == rank else [*([1] * (rank - 1)), -1]
         target = tuple(-1 if d is None and target.count(None) == 1 else d for d in target)
-    return _told(target, guess, "a usual one" if is_fill else "the shape that it has anyway")
+    return _declared_or_guess(
+        target, guess, "a usual one" if is_fill else "the shape that it has anyway"
+    )
 
 
 def _repeats(use: Use, flow: Dataflow) -> Sizes | None:
@@ -176,7 +178,7 @@ def _repeats(use: Use, flow: Dataflow) -> Sizes | None:
     every = [
         whole // one if whole and one else None for whole, one in zip(target, data, strict=True)
     ]
-    return _told(every, [1] * len(data), "no repetition")
+    return _declared_or_guess(every, [1] * len(data), "no repetition")
 
 
 def _resized(use: Use, flow: Dataflow) -> Sizes | None:
@@ -193,9 +195,9 @@ def _resized(use: Use, flow: Dataflow) -> Sizes | None:
     pairs = [(_at(data, axis), _at(target, axis)) for axis in axes]
     if is_scales:
         found = [whole / one if whole and one else None for one, whole in pairs]
-        return _told(found, factors, "twice the sides")
+        return _declared_or_guess(found, factors, "twice the sides")
     guess = [one and one * (by or 1) for (one, _), by in zip(pairs, factors, strict=True)]
-    return _told([whole for _, whole in pairs], guess, "twice the sides")
+    return _declared_or_guess([whole for _, whole in pairs], guess, "twice the sides")
 
 
 def _slice(use: Use, flow: Dataflow) -> Sizes | None:
@@ -243,7 +245,7 @@ def _pads(use: Use, flow: Dataflow) -> Sizes | None:
         before.append(None if more is None else more // 2)
         after.append(None if more is None else more - more // 2)
     guess = [float(len(data) < 3 or axis > 1) for axis in axes] * 2  # noqa: PLR2004
-    return _told([*before, *after], guess, "one at each end of the sides")
+    return _declared_or_guess([*before, *after], guess, "one at each end of the sides")
 
 
 def _parts(use: Use, flow: Dataflow) -> Sizes | None:
@@ -339,7 +341,7 @@ def _shape_with(use: Use, data: Dimensions, axes: Sequence[int]) -> Dimensions |
 
 
 def _window(use: Use, flow: Dataflow) -> Sizes | None:
-    return _told(_target(use, flow, 1), [_USUAL], "a short window")
+    return _declared_or_guess(_target(use, flow, 1), [_USUAL], "a short window")
 
 
 def _always(numbers: dict[int, float], why: str) -> Callable[[Use, Dataflow], Sizes | None]:
@@ -352,7 +354,7 @@ def _always(numbers: dict[int, float], why: str) -> Callable[[Use, Dataflow], Si
     return told
 
 
-_TOLD: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {
+_SIZE_RULES: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {
     **dict.fromkeys(("Reshape", "Expand", "ConstantOfShape"), _shape_of_result),
     "Tile": _repeats,
     **dict.fromkeys(("Resize", "Upsample"), _resized),

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tunegate.artifacts.inputs import Columns, Constant, Files, Integers
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping
 from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.models.trial_messages import Outcome
@@ -59,7 +59,7 @@ class Trial:
             except Exception as error:  # its errors have no common base class
                 if lacked_memory(error):  # no other values would help: the build reports it
                     raise
-                return Outcome(problem=said(error))
+                return Outcome(problem=error_line(error))
             took = _seconds_used(began, worked)
             seconds = min(seconds, took) if seconds else took
             if took > _SLOW_SECONDS:

@@ -16,7 +16,7 @@ from onnx.external_data_helper import uses_external_data
 from tunegate.artifacts.builds import NumericCheck, OutputDifference
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference import model_precision
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import LEVELS, ReferenceSession, session_as_written
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
@@ -50,13 +50,13 @@ def compared(
     try:
         right = _reference(reference, feeds)
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return DidNotRun(said(error), of_reference=True)
+        return DidNotRun(error_line(error), of_reference=True)
     expected = right.expected
     try:
         got = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
-        return DidNotRun(said(error))
+        return DidNotRun(error_line(error))
     worst = _worst(artifact, got, expected, _usual)
     broken = _broken_promise(artifact, right.names, got) if worst.passed else ""
     if broken:

@@ -15,7 +15,7 @@ from tunegate.artifacts.inputs import Files
 from tunegate.models.inputs.calibration import lasting_order
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.comparison import DidNotRun, arrays_in
-from tunegate.models.reference.onnx_runtime import said
+from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import session_as_written
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
 from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
@@ -64,7 +64,7 @@ def sampled_errors(
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
-        return DidNotRun(said(error))
+        return DidNotRun(error_line(error))
     return watch.found()
 
 

@@ -22,12 +22,12 @@ __all__ = [
     "DATA_FOLDER",
     "FallingBack",
     "Opened",
+    "error_line",
     "exact_options",
     "float16_tool",
     "onnxruntime",
     "open_session",
     "quantization",
-    "said",
     "timed_options",
     "use_libraries",
 ]
@@ -116,7 +116,7 @@ class FallingBack:
 
     def _fall_to(self, plain: Any, error: Exception) -> None:
         self._is_optimized = False
-        self.opened = Opened(plain, _UNOPTIMIZED.format(said(error)))
+        self.opened = Opened(plain, _UNOPTIMIZED.format(error_line(error)))
 
 
 def open_session(
@@ -193,7 +193,7 @@ _ONNX_RUNTIME = re.compile(
 message."""
 
 
-def said(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Returns the message without parts about the library itself: the last line of a traceback, or
     ONNX Runtime's message, without its middle if it is long, as the cause comes last."""
     text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))

@@ -60,7 +60,7 @@ def profiled_ms(
     found: dict[str, list[int]] = defaultdict(list)
     kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
     for event, microseconds in _own_times(kernels):
-        found[layers.named(event)].append(microseconds)
+        found[layers.layer_of_event(event)].append(microseconds)
     return {name: _each_ms(times, inferences + 1) for name, times in found.items()}
 
 
@@ -107,7 +107,7 @@ class _Layers:
         self._makers = {out: node for node in nodes for out in node.output}
         self._inserted = InsertedNodes(nodes_of(run), self._user_name)
 
-    def named(self, event: _Event) -> str:
+    def layer_of_event(self, event: _Event) -> str:
         """Returns an event's layer. An inserted node gets the name of its layer, or a description
         if that is unknown."""
         name = event.name.removesuffix(_KERNEL)

@@ -40,7 +40,7 @@ class GitHistory:
 
     def head(self) -> str:
         """Returns the checked out commit. Raises RevisionError."""
-        return self.named("HEAD", "--head")
+        return self.resolve_commit("HEAD", "--head")
 
     def default_branch_name(self) -> str:
         """Returns the name of the default branch on the remote, or before the first commit that of
@@ -115,11 +115,11 @@ class GitHistory:
         that is the default branch; any other base is one commit, taken literally. A branch is
         fetched, as a kept clone has an old one. Raises RevisionError, NoBaselineError,
         EnvironmentUnfitError."""
-        commit = self.named(head or "HEAD", "--head")
+        commit = self.resolve_commit(head or "HEAD", "--head")
         if base is None or (fetch.is_commit_id(base) and set(base) == {"0"}):
             return self._against(named_revision.default_branch(self._git), commit)
         named_revision.fetch_if_branch(self._git, base)
-        given = self.named(base, "--base")
+        given = self.resolve_commit(base, "--base")
         branches = named_revision.named_branches(self._git, base)
         if branches:
             return self._against_named(base, self._nearest(branches, commit), commit)
@@ -127,13 +127,13 @@ class GitHistory:
 
     def revisions_without_base(self, head: str | None) -> Revisions:
         """Returns the head alone: everything in it is new. Raises RevisionError."""
-        commit = self.named(head or "HEAD", "--head")
+        commit = self.resolve_commit(head or "HEAD", "--head")
         return Revisions(base=None, head=commit, reason="--no-base")
 
     def since_release(self, head: str | None, pattern: str) -> Revisions:
         """Returns the head against the release before it. Tags are fetched each time, as a kept
         clone has old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
-        commit = self.named(head or "HEAD", "--head")
+        commit = self.resolve_commit(head or "HEAD", "--head")
         told = fetch.fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
         if release is None:
@@ -153,9 +153,9 @@ class GitHistory:
     def commit_of(self, revision: str | None, option: str) -> str | None:
         """Returns the commit that an option names, fetched if it is missing. Raises
         RevisionError."""
-        return None if revision is None else self.named(revision, option)
+        return None if revision is None else self.resolve_commit(revision, option)
 
-    def named(self, revision: str, option: str) -> str:
+    def resolve_commit(self, revision: str, option: str) -> str:
         """Returns the commit of a name that somebody gave, fetched if it is missing. Raises
         RevisionError."""
         return named_revision.named_commit(self._git, revision, option)
@@ -188,7 +188,7 @@ class GitHistory:
         branch = named_revision.known_default_branch(self._git)
         if branch is None:
             return None
-        found = self._merge_base(branch, self.named(head or "HEAD", "--head"))
+        found = self._merge_base(branch, self.resolve_commit(head or "HEAD", "--head"))
         return None if found is None else found.commit
 
     # ---------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class GitEvents(GitHistory):
     ) -> Revisions:
         """Returns the revisions of a push. A new branch has no commit before it, and nothing to
         compare if it is the default one; a forced push may have lost it."""
-        head, is_new = self.named(after, "--head"), set(before) == {"0"}
+        head, is_new = self.resolve_commit(after, "--head"), set(before) == {"0"}
         if is_new and is_default:
             reason = "the first push of the default branch, and nothing was there before"
             return Revisions(base=None, head=head, reason=reason)
@@ -112,8 +112,8 @@ class GitEvents(GitHistory):
             if not fetch.ensure_here(self._git, commit):
                 raise EnvironmentUnfitError(f"{commit[:12]} could not be fetched. {REMEDY}")
         return Revisions(
-            base=self.named(base, "--base"),
-            head=self.named(head, "--head"),
+            base=self.resolve_commit(base, "--base"),
+            head=self.resolve_commit(head, "--head"),
             reason="named by the event",
         )
 
@@ -134,7 +134,7 @@ class GitEvents(GitHistory):
         ref = fetch.fetch_branch(self._git, target)
         if ref is None:
             raise _fetch_error(target)
-        return self.named(ref, "--base")
+        return self.resolve_commit(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
         found = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None

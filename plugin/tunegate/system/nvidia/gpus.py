@@ -9,7 +9,7 @@ import msgspec
 from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
 from tunegate.artifacts.measurements import Gpu
 from tunegate.system.machine.device_lock import Claim
-from tunegate.system.nvidia.nvml import asked, nvml, text
+from tunegate.system.nvidia.nvml import answer_or_none, nvml, text
 from tunegate_cache.format.records import DeviceFingerprint
 
 
@@ -64,7 +64,7 @@ def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
     with nvml() as library:
         if library is None:
             return ()
-        count = asked(library, library.nvmlDeviceGetCount) or 0
+        count = answer_or_none(library, library.nvmlDeviceGetCount) or 0
         found = [gpu for index in range(count) for gpu in _gpus(library, index)]
     return _select_visible(found, variables.get(_VISIBLE))
 
@@ -84,22 +84,22 @@ def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
 
 def _gpus(library: Any, index: int) -> Iterator[Gpu]:
     """Yields the device at an index of the bus, or its partitions (MIG)."""
-    whole = asked(library, library.nvmlDeviceGetHandleByIndex, index)
+    whole = answer_or_none(library, library.nvmlDeviceGetHandleByIndex, index)
     if whole is None:
         return  # lost, or not ours to see
-    mig = asked(library, library.nvmlDeviceGetMigMode, whole)
+    mig = answer_or_none(library, library.nvmlDeviceGetMigMode, whole)
     if not mig or not mig[0]:
         handles = [whole]
     else:
-        most = asked(library, library.nvmlDeviceGetMaxMigDeviceCount, whole) or 0
+        most = answer_or_none(library, library.nvmlDeviceGetMaxMigDeviceCount, whole) or 0
         part = library.nvmlDeviceGetMigDeviceHandleByIndex
         handles = [
             handle
             for number in range(most)
-            if (handle := asked(library, part, whole, number)) is not None
+            if (handle := answer_or_none(library, part, whole, number)) is not None
         ]
     for handle in handles:
-        gpu = asked(library, _gpu, library, index, whole, handle)
+        gpu = answer_or_none(library, _gpu, library, index, whole, handle)
         if gpu is not None:
             yield gpu
 
@@ -108,18 +108,20 @@ def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
     """Describes a GPU. `handle` is the device or a partition of it; clocks and power are the whole
     device's."""
     major, minor = library.nvmlDeviceGetCudaComputeCapability(whole)
-    milliwatts = asked(library, library.nvmlDeviceGetEnforcedPowerLimit, whole)
-    ecc = asked(library, library.nvmlDeviceGetEccMode, whole)
+    milliwatts = answer_or_none(library, library.nvmlDeviceGetEnforcedPowerLimit, whole)
+    ecc = answer_or_none(library, library.nvmlDeviceGetEccMode, whole)
     return Gpu(
         index=index,
         uuid=text(library.nvmlDeviceGetUUID(handle)),
         name=text(library.nvmlDeviceGetName(handle)),
         compute_capability=f"{major}.{minor}",
-        cores=asked(library, library.nvmlDeviceGetNumGpuCores, handle) or 0,
+        cores=answer_or_none(library, library.nvmlDeviceGetNumGpuCores, handle) or 0,
         memory_bytes=int(library.nvmlDeviceGetMemoryInfo(handle).total),
         driver=text(library.nvmlSystemGetDriverVersion()),
         power_cap_watts=None if milliwatts is None else milliwatts / 1000,
-        max_sm_mhz=asked(library, library.nvmlDeviceGetMaxClockInfo, whole, library.NVML_CLOCK_SM),
+        max_sm_mhz=answer_or_none(
+            library, library.nvmlDeviceGetMaxClockInfo, whole, library.NVML_CLOCK_SM
+        ),
         is_part=handle is not whole,
         ecc=None if ecc is None else bool(ecc[0]),
     )

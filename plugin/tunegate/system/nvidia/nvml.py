@@ -20,7 +20,7 @@ def nvml() -> Iterator[Any | None]:
             library.nvmlShutdown()
 
 
-def asked(library: Any, question: Callable[..., Value], *about: Any) -> Value | None:
+def answer_or_none(library: Any, question: Callable[..., Value], *about: Any) -> Value | None:
     """Returns the answer, None if this device, driver or permission gives none."""
     try:
         return question(*about)
@@ -74,19 +74,25 @@ def watched(uuid: str) -> Iterator[StateReader]:
     """Yields a repeatable reading of a device: opening the driver's library takes longer than a
     reading."""
     with nvml() as library:
-        handle = library and asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+        handle = library and answer_or_none(
+            library, library.nvmlDeviceGetHandleByUUID, uuid.encode()
+        )
         yield lambda: None if handle is None else _state(library, handle)
 
 
 def _state(library: Any, handle: Any) -> GpuState:
-    milliwatts = asked(library, library.nvmlDeviceGetPowerUsage, handle)
-    memory = asked(library, library.nvmlDeviceGetMemoryInfo, handle)
-    processes = asked(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
-    rates = asked(library, library.nvmlDeviceGetUtilizationRates, handle)
+    milliwatts = answer_or_none(library, library.nvmlDeviceGetPowerUsage, handle)
+    memory = answer_or_none(library, library.nvmlDeviceGetMemoryInfo, handle)
+    processes = answer_or_none(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    rates = answer_or_none(library, library.nvmlDeviceGetUtilizationRates, handle)
     return GpuState(
-        sm_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM),
-        memory_mhz=asked(library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM),
-        celsius=asked(
+        sm_mhz=answer_or_none(
+            library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM
+        ),
+        memory_mhz=answer_or_none(
+            library, library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM
+        ),
+        celsius=answer_or_none(
             library, library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU
         ),
         watts=None if milliwatts is None else milliwatts / 1000,
@@ -98,7 +104,7 @@ def _state(library: Any, handle: Any) -> GpuState:
 
 
 def _throttle_reasons(library: Any, handle: Any) -> tuple[str, ...]:
-    bits = asked(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    bits = answer_or_none(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(name for bit, name in _REASONS.items() if bits & bit)
 
 
@@ -112,7 +118,7 @@ def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
     second."""
     with nvml() as library:
         found = (
-            asked(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
+            answer_or_none(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
             for uuid in uuids
             if library is not None
         )
@@ -121,7 +127,9 @@ def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
         def read() -> float | None:
             if library is None:
                 return None
-            rates = (asked(library, library.nvmlDeviceGetUtilizationRates, h) for h in handles)
+            rates = (
+                answer_or_none(library, library.nvmlDeviceGetUtilizationRates, h) for h in handles
+            )
             known = [int(each.gpu) for each in rates if each is not None]
             return sum(known) / len(known) if known else None
 

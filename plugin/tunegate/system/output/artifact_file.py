@@ -33,7 +33,7 @@ class ArtifactTensor(msgspec.Struct, frozen=True):
     rule: InputRule | None = None
     form: InputForm = ""
 
-    def drawn(self) -> DrawnInput:
+    def as_reported(self) -> DrawnInput:
         """Returns the input as the report shows it."""
         return DrawnInput(self.name, self.shape, self.dtype, self.rule, self.form)
 

@@ -44,7 +44,7 @@ class Paced:
 
     def __init__(
         self,
-        shown: Shown | Both,
+        shown: ProgressView | Both,
         file: Path,
         clock: Callable[[], float] = time.monotonic,
         busy: str = "",
@@ -346,10 +346,10 @@ def _row(line: Table, cells: Sequence[RenderableType]) -> Table:
 # Chooses the display: a live line on a terminal, plain lines in a log. Everything here goes to
 # stderr; stdout belongs to the product.
 
-Shown = Terminal | PlainLog | Pulsed
+ProgressView = Terminal | PlainLog | Pulsed
 
 
-def progress(stream: TextIO | Talk | None = None) -> Shown | Both:
+def progress(stream: TextIO | Talk | None = None) -> ProgressView | Both:
     """Returns the progress for where stderr goes, and for the command line's options."""
     target = stream if stream is not None else sys.stderr
     if not isinstance(target, Talk):
@@ -363,7 +363,7 @@ def unread_progress() -> PlainLog:
     return PlainLog(io.StringIO())
 
 
-def _display_for(talk: Talk) -> Shown:
+def _display_for(talk: Talk) -> ProgressView:
     if talk.is_quiet:
         return unread_progress()
     if talk.is_verbose:
@@ -378,7 +378,7 @@ def _terminal_or_log(stream: TextIO) -> Terminal | Pulsed:
 class Both:
     """The display and the log file together."""
 
-    def __init__(self, shown: Shown, kept: PlainLog) -> None:
+    def __init__(self, shown: ProgressView, kept: PlainLog) -> None:
         self._parts = (shown, kept)
 
     def expect(self, steps: Sequence[ExpectedStep]) -> None:
