@@ -23,10 +23,9 @@ from benchmarks.kit.dot_products import DOTS, Case
 from benchmarks.kit.models import one_thread
 from benchmarks.kit.peers import onnx_runtime
 from benchmarks.kit.tables import heading, row
-from tunegate.compiler.low_precision.packed_weights import packed
 from tunegate.compiler.low_precision.product import RowsOfTiles, product_of
 from tunegate.compiler.low_precision.tile_kernel import tile_kernel
-from tunegate.compiler.low_precision.tile_numbers import NUMBERS, TileNumbers
+from tunegate.compiler.low_precision.tile_numbers import NUMBERS, TileNumbers, packed
 from tunegate.system.machine.cores import lacks_some
 
 CPUS = {

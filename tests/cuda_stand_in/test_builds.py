@@ -19,23 +19,33 @@ BUILDS = """
 import json, sys
 from contextlib import closing
 from pathlib import Path
-from tunegate.artifacts.candidates import LAUNCH
+from tunegate.artifacts.candidates import LAUNCH, PRECISION
 from tunegate_whole_model.forms import WHOLE
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 place, is_whole = Path(sys.argv[1]), sys.argv[2] == "whole"
+precision = {PRECISION: "float16"} if sys.argv[2] == "float16" else {}
 target = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 model = ModelJob(file=place / "m.onnx", path="m.onnx", shapes={}, target=target)
-settings = {LAUNCH: WHOLE} if is_whole else {}
-job = BuildJob(model=model, records={}, sources={}, directory=place / "out", settings=settings)
+settings = {LAUNCH: WHOLE} if is_whole else precision
+job = BuildJob(
+    model=model,
+    records={},
+    sources={},
+    directory=place / "out",
+    settings=settings,
+    samples=3 if precision else 0,
+)
 with closing(MetaScheduleCompiler(place / "compiler", seed=1)) as compiler:
     (built,) = compiler.build([job])
 found = {
     "error": built.error,
     "without_graphs": built.without_graphs,
     "is_right": built.check is not None and built.check.passed,
+    "errors": built.sampled.relative if built.sampled else [0],
+    "lower": [task.name for task in built.tasks if task.source == "tiles"],
 }
 if not is_whole:
     found["layers"] = dict(FreshProcesses(place / "bench", 1, target).operators_ms(place / "out"))
@@ -58,18 +68,18 @@ def embedding_model() -> onnx.ModelProto:
         helper.make_node("Softmax", ["first"], ["shares"], name="shares"),
         helper.make_node("MatMul", ["shares", "w"], ["y"], name="second"),
     ]
-    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [8])]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [8, 16])]
+    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [16])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [16, 16])]
     graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-@pytest.mark.parametrize("launch", ["kernels", "whole"])
+@pytest.mark.parametrize("launch", ["kernels", "float16", "whole"])
 def test_a_model_with_an_embedding_is_built_and_right(
     cuda_stand_in: WhatCuda, tmp_path: Path, launch: str
 ) -> None:
-    """With a launch for each kernel they are captured, and each has its time all the same; as one
-    launch they are timed one by one, in any order."""
+    """With a launch for each kernel they are captured, and each has its time all the same (in
+    float16 too); as one launch they are timed one by one, in any order."""
     save(embedding_model(), tmp_path / "m.onnx")
     done = run_program(
         [sys.executable, "-c", BUILDS, str(tmp_path), launch],
@@ -77,7 +87,10 @@ def test_a_model_with_an_embedding_is_built_and_right(
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert (found["error"], found["without_graphs"], found["is_right"]) == (None, "", True)
-    if launch == "kernels":
+    is_lower = launch == "float16"
+    assert (found["error"], found["without_graphs"], found["is_right"]) == (None, "", not is_lower)
+    assert found["lower"] == (["first, second"] if is_lower else [])
+    assert (max(found["errors"]) > 0, max(found["errors"]) < 0.01) == (is_lower, True)
+    if launch != "whole":
         assert sorted(found["layers"]) == sorted(set(found["names"]))
         assert all(milliseconds > 0 for milliseconds in found["layers"].values())

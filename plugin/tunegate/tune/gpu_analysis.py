@@ -35,7 +35,7 @@ USUAL_SHARED_MEMORY = 48 * 1024
 class Card(msgspec.Struct, frozen=True):
     """A GPU: `processors` are its multiprocessors. One of them holds `threads` in `blocks` and
     `shared_bytes`, does `lanes` multiply-adds of 32 bits a cycle, and gets `bytes_per_cycle` from
-    memory while all do."""
+    memory while all do. Its tensor cores do `tensor_lanes` of float16 a cycle by `mma`."""
 
     processors: int
     threads: int
@@ -43,18 +43,19 @@ class Card(msgspec.Struct, frozen=True):
     shared_bytes: int
     lanes: int
     bytes_per_cycle: float
+    tensor_lanes: int
 
 
 # Occupancy is the programming guide's table. Multiprocessors and bandwidth are those of the common
 # data-center card of each capability: a card here says its own number of multiprocessors.
 _CARDS = {
-    75: Card(40, 1024, 16, 64 << 10, 64, 5.5),  # T4
-    80: Card(108, 2048, 32, 164 << 10, 64, 10.0),  # A100
-    86: Card(72, 1536, 16, 100 << 10, 128, 5.5),  # A10
-    89: Card(58, 1536, 24, 100 << 10, 128, 3.0),  # L4
-    90: Card(132, 2048, 32, 228 << 10, 128, 14.0),  # H100
-    100: Card(148, 2048, 32, 228 << 10, 128, 28.0),  # B200
-    120: Card(188, 1536, 24, 100 << 10, 128, 4.0),  # RTX PRO 6000
+    75: Card(40, 1024, 16, 64 << 10, 64, 5.5, 512),  # T4
+    80: Card(108, 2048, 32, 164 << 10, 64, 10.0, 1024),  # A100
+    86: Card(72, 1536, 16, 100 << 10, 128, 5.5, 512),  # A10
+    89: Card(58, 1536, 24, 100 << 10, 128, 3.0, 512),  # L4
+    90: Card(132, 2048, 32, 228 << 10, 128, 14.0, 1024),  # H100
+    100: Card(148, 2048, 32, 228 << 10, 128, 28.0, 1024),  # B200
+    120: Card(188, 1536, 24, 100 << 10, 128, 4.0, 512),  # RTX PRO 6000
 }
 
 

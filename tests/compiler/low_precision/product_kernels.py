@@ -59,19 +59,19 @@ def convolution(
 
     def value(x: Any) -> Any:
         layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
-        made = relax.op.nn.conv2d(x, _drawn(weights), **layouts, **attributes)
-        return activation(relax.op.add(made, _drawn((1, 1, 1, weights[3])))) if stages else made
+        made = relax.op.nn.conv2d(x, drawn(weights), **layouts, **attributes)
+        return activation(relax.op.add(made, drawn((1, 1, 1, weights[3])))) if stages else made
 
-    return _fused(image, value)
+    return fused_kernel(image, value)
 
 
 def matrices(rows: tuple[int, ...], depth: int, columns: int) -> Fused:
     """A product and a GELU, which reads it twice."""
 
     def value(x: Any) -> Any:
-        return relax.op.nn.gelu(relax.op.matmul(x, _drawn((depth, columns))))
+        return relax.op.nn.gelu(relax.op.matmul(x, drawn((depth, columns))))
 
-    return _fused((*rows, depth), value)
+    return fused_kernel((*rows, depth), value)
 
 
 def activations(images: tuple[int, ...], rows: int, depth: int, columns: int) -> Fused:
@@ -94,13 +94,13 @@ def activations(images: tuple[int, ...], rows: int, depth: int, columns: int) ->
     return Fused(module, module[call.args[0]], ())
 
 
-def _drawn(shape: tuple[int, ...]) -> Any:
+def drawn(shape: tuple[int, ...]) -> Any:
     depth = int(np.prod(shape[:-1]))
     values = np.random.default_rng(len(shape)).normal(0, depth**-0.5, shape)
     return relax.const(values.astype("float32"))
 
 
-def _fused(shape: tuple[int, ...], value: Any) -> Fused:
+def fused_kernel(shape: tuple[int, ...], value: Any) -> Fused:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType(shape, "float32"))
     with builder.function("main", [x]):

@@ -15,7 +15,6 @@ from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import Fused, activations, convolution, matrices
 from tunegate.compiler.low_precision import tiles as amx
-from tunegate.compiler.low_precision.packed_weights import packed
 from tunegate.compiler.low_precision.product import (
     Extents,
     RowsOfTiles,
@@ -30,6 +29,7 @@ from tunegate.compiler.low_precision.tile_numbers import (
     INT8,
     INT8_VECTORS,
     TileNumbers,
+    packed,
 )
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
 from tunegate.errors import UnsupportedModelError

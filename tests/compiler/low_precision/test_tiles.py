@@ -14,7 +14,7 @@ from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import convolution
 from tests.compiler.low_precision.test_tile_kernel import TARGET, needs_tiles
-from tunegate.compiler.low_precision import packed_weights, tile_numbers
+from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.expressions import whole_buffer
 from tunegate.compiler.low_precision.lower_kernels import is_faster, tiles_ns
@@ -165,25 +165,25 @@ def widened(bits: np.ndarray) -> np.ndarray:
 )
 def test_a_number_is_rounded_to_one_of_its_two_neighbours_in_bfloat16(value: float) -> None:
     exact = np.array([value], "float32")
-    (found,) = widened(packed_weights.bfloat16_bits(exact))
+    (found,) = widened(tile_numbers.bfloat16_bits(exact))
     step = np.spacing(np.abs(exact[0]), dtype="float32") * 2.0**16
     assert abs(float(found) - value) <= step / 2
 
 
 def test_of_two_equally_near_ones_the_even_is_taken() -> None:
     halfway = np.array([0x3F808000, 0x3F818000], "uint32").view("float32")
-    assert packed_weights.bfloat16_bits(halfway).tolist() == [0x3F80, 0x3F82]
+    assert tile_numbers.bfloat16_bits(halfway).tolist() == [0x3F80, 0x3F82]
 
 
 def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
     extents = Extents(4, 4)
     rows = RowsOfTiles(ProductShape(1, extents, 3, extents, 18, window=Extents(2, 2)))
     weights = np.arange(2 * 2 * 3 * 18, dtype="float32").reshape(2, 2, 3, 18)
-    found = widened(packed_weights.packed(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
+    found = widened(tile_numbers.packed(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
     for tap, depth, column in ((0, 0, 0), (1, 5, 17), (0, 3, 16), (1, 2, 15)):
         place = column // 16, tap, 0, depth // 2, column % 16, depth % 2
         expected = widened(
-            packed_weights.bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column])
+            tile_numbers.bfloat16_bits(weights.reshape(2, 6, 18)[tap, depth, column])
         )
         assert found[place] == expected[()]
     assert found[1, :, :, :, 2:].any() == np.False_
@@ -192,7 +192,7 @@ def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
 
 def test_a_column_in_int8_has_its_own_scale_around_0() -> None:
     weights = np.array([[[1.0, -508.0, 0.0], [-2.0, 4.0, 0.0]]], "float32")
-    scales, whole = packed_weights.quantized_columns(weights)
+    scales, whole = tile_numbers.quantized_columns(weights)
     np.testing.assert_allclose(scales, [2 / 127, 4, 1])
     assert whole.tolist() == [[[64, -127, 0], [-127, 1, 0]]]
 
@@ -201,12 +201,12 @@ def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
     extents = Extents(4, 4)
     rows = RowsOfTiles(ProductShape(1, extents, 70, extents, 18), tile_numbers.INT8.depth)
     weights = np.random.default_rng(1).normal(size=(70, 18)).astype("float32")
-    found = packed_weights.packed(weights, rows, tile_numbers.INT8)
-    scales, whole = packed_weights.quantized_columns(weights.reshape(1, 70, 18))
-    assert found.size == packed_weights.packed_words(rows, tile_numbers.INT8)
-    assert packed_weights.packed(
+    found = tile_numbers.packed(weights, rows, tile_numbers.INT8)
+    scales, whole = tile_numbers.quantized_columns(weights.reshape(1, 70, 18))
+    assert found.size == tile_numbers.packed_words(rows, tile_numbers.INT8)
+    assert tile_numbers.packed(
         weights, RowsOfTiles(rows.shape), tile_numbers.BFLOAT16
-    ).size == packed_weights.packed_words(RowsOfTiles(rows.shape), tile_numbers.BFLOAT16)
+    ).size == tile_numbers.packed_words(RowsOfTiles(rows.shape), tile_numbers.BFLOAT16)
     np.testing.assert_array_equal(found[-64:-46], whole.sum(axis=(0, 1)))
     np.testing.assert_array_equal(found[-32:-14].view("float32"), scales)
     tiles = found[:-64].view("int8").reshape(2, 2, 16, 16, 4)

@@ -254,7 +254,7 @@ def test_threads_do_not_wait_awake_while_onnx_runtime_computes() -> None:
     assert child_variables(TargetConfig(name="cpu"))["TVM_THREAD_POOL_SPIN_COUNT"] == "1000"
 
 
-def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
+def test_it_runs_on_all_targets_in_narrow_numbers_too() -> None:
     cpu, gpu = TargetConfig(name="a"), TargetConfig(name="b", kind="cuda", arch="sm_90")
     assert RUNTIME.unsupported(cpu) == RUNTIME.unsupported(gpu) == ""
     assert RUNTIME.variants(cpu) == {
@@ -262,7 +262,7 @@ def test_it_runs_on_all_targets_and_on_cpus_in_narrow_numbers_too() -> None:
         "bf16": {"precision": "bfloat16"},
         "int8.dynamic": {"precision": "int8"},
     }
-    assert RUNTIME.variants(gpu)[""] == {}
+    assert RUNTIME.variants(gpu).items() >= {"": {}, "f16": {"precision": "float16"}}.items()
     assert "bf16" not in RUNTIME.variants(gpu)
 
 

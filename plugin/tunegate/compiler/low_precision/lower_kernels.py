@@ -2,6 +2,7 @@
 faster."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,13 +11,11 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import codegen
 
-from tunegate.artifacts.candidates import FLOAT32, PRECISION
-from tunegate.compiler.low_precision import tile_numbers
-from tunegate.compiler.low_precision.packed_weights import packed
+from tunegate.artifacts.candidates import FLOAT16, FLOAT32, PRECISION
+from tunegate.compiler.low_precision import tensor_cores, tile_numbers
 from tunegate.compiler.low_precision.product import (
     COLUMNS,
     ROWS,
-    Product,
     ProductShape,
     RowsOfTiles,
     product_of,
@@ -28,15 +27,20 @@ from tunegate.config import TargetConfig
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.system.machine.cores import lacks_some
 from tunegate.tune.compiler_protocol import BuiltFunction
+from tunegate.tune.gpu_analysis import Card, card_of
 
 TILES_VERSION = 4
 """Goes up with every change of these kernels: a build with other kernels is another build."""
 
 
 class TileKernel(NamedTuple):
-    product: Product
-    numbers: tile_numbers.TileNumbers
+    """`weights` is the number of the parameter whose constant is replaced by what `packed` makes of
+    it, numbers of type `word`; None without one."""
+
     function: Any
+    weights: int | None = None
+    packed: Callable[[np.ndarray], np.ndarray] | None = None
+    word: str = ""
 
 
 class TileKernels(NamedTuple):
@@ -52,8 +56,9 @@ class TileKernels(NamedTuple):
 def require_tiles(
     precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
 ) -> None:
-    """Raises NotOfferedError if the machine or the target cannot multiply such numbers."""
-    if precision != FLOAT32:
+    """Raises NotOfferedError if the machine or the target cannot multiply such numbers. The
+    compiler supports no GPU without tensor cores."""
+    if precision != FLOAT32 and target.kind == "llvm":
         _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
 
 
@@ -84,21 +89,33 @@ def tile_kernels(
     if none is faster."""
     if precision == FLOAT32:
         return TileKernels({}, target.target)
-    threads = threads_of(target.target)
-    cpu = str(target.attributes["mcpu"])
-    is_native = cpu == str(codegen.llvm_get_system_cpu())
-    numbers = _numbers_for(precision, "" if is_native else cpu)
     calls = _calls(module["main"])
+    if target.attributes["kind"] == "cuda":
+        card = card_of(str(target.attributes["arch"]))
+        tiles, multiply = target.target, tensor_cores.MULTIPLY
+        lower: Callable[..., TileKernel | None] = partial(_on_tensor_cores, card=card)
+    else:
+        lower, tiles, multiply = _by_tiles(target, precision)
     found = {
         choice.function.name: kernel
         for choice in choices
-        if (kernel := _lower(choice, calls.get(choice.function.name, ()), threads, numbers))
-        is not None
+        if (kernel := lower(choice, calls.get(choice.function.name, ()))) is not None
     }
     if not found:
-        message = "no product of the model has constant weights and is faster in it"
+        message = "no product of the model is faster in it"
         raise NotOfferedError(message)
-    return TileKernels(found, target.target, _with_tiles(target, numbers), numbers.multiply)
+    return TileKernels(found, target.target, tiles, multiply)
+
+
+def _by_tiles(
+    target: ResolvedTarget, precision: str
+) -> tuple[Callable[..., TileKernel | None], Any, str]:
+    """Returns what lowers a kernel for a CPU, the target of such kernels, and the instruction."""
+    cpu = str(target.attributes["mcpu"])
+    is_native = cpu == str(codegen.llvm_get_system_cpu())
+    numbers = _numbers_for(precision, "" if is_native else cpu)
+    lower = partial(_lower, threads=threads_of(target.target), numbers=numbers)
+    return lower, _with_tiles(target, numbers), numbers.multiply
 
 
 def with_tiles(module: Any, kernels: Mapping[str, TileKernel]) -> Any:
@@ -152,9 +169,40 @@ def _lower(
             product.shape, threads, _known_ms(choice), own, packs=packs
         ):
             return None
-        return TileKernel(product, own, tile_kernel(product, function, threads, own))
+        kernel = tile_kernel(product, function, threads, own)
+        rows = RowsOfTiles(product.shape, own.depth)
+        packing = partial(tile_numbers.packed, rows=rows, numbers=own)
+        return TileKernel(kernel, None if packs else product.weights, packing, own.word)
     except UnsupportedModelError:
         return None
+
+
+def _on_tensor_cores(
+    choice: ScheduleChoice, calls: Collection[Sequence[Any]], card: Card
+) -> TileKernel | None:
+    """Returns the kernel if it is faster; weights that float16 cannot hold stay in float32."""
+    function = choice.function.workload.module["main"]
+    product = tensor_cores.matrix_product(function)
+    if product is None:
+        return None
+    tiles = tensor_cores.best_tiles(product, card)
+    if not tensor_cores.is_faster(product, tiles, card, _known_ms(choice)):
+        return None
+    packing = place = None
+    for operand in (product.rows, product.columns):
+        if operand.parameter is None or not _is_constant(calls, operand.parameter):
+            continue
+        if not _are_finite(calls, operand.parameter, tensor_cores.MAX_HALF):
+            return None
+        if packing is None:
+            packing = tensor_cores.packed_weights(product, operand, tiles)
+            place = operand.parameter if packing else None
+    plan = tensor_cores.Plan(product, tiles, packing, place)
+    try:
+        kernel = tensor_cores.tensor_core_kernel(function, plan)
+    except UnsupportedModelError:
+        return None
+    return TileKernel(kernel, place, packing.pack if packing else None, FLOAT16)
 
 
 def _for_activations(numbers: tile_numbers.TileNumbers) -> tile_numbers.TileNumbers | None:
@@ -171,12 +219,19 @@ def _known_ms(choice: ScheduleChoice) -> float | None:
     return record.median_ms if record is not None and is_own else None
 
 
-def _are_finite(calls: Collection[Sequence[Any]], place: int) -> bool:
-    return bool(calls) and all(
-        isinstance(call[place], tvm.ir.GenericConst)
-        and bool(np.isfinite(call[place].value.numpy()).all())
-        for call in calls
+def _are_finite(
+    calls: Collection[Sequence[Any]],
+    place: int,
+    most: float = float(np.finfo(np.float32).max),
+) -> bool:
+    """Returns whether this argument of all calls is a constant of numbers up to `most`."""
+    return _is_constant(calls, place) and all(
+        bool((np.abs(call[place].value.numpy()) <= most).all()) for call in calls
     )
+
+
+def _is_constant(calls: Collection[Sequence[Any]], place: int) -> bool:
+    return bool(calls) and all(isinstance(call[place], tvm.ir.GenericConst) for call in calls)
 
 
 def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
@@ -209,12 +264,11 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         callee, arguments = call.args[0], call.args[1]
         if callee.name_hint not in self._kernels:
             return super().visit_call_(call)
-        product, numbers, _ = self._kernels[callee.name_hint]
+        kernel = self._kernels[callee.name_hint]
         values = [self.visit_expr(each) for each in arguments.fields]
-        if product.right is None:
-            weights = values[product.weights].value.numpy()
-            rows = RowsOfTiles(product.shape, numbers.depth)
-            values[product.weights] = relax.const(packed(weights, rows, numbers), numbers.word)
+        if kernel.weights is not None and kernel.packed is not None:
+            weights = values[kernel.weights].value.numpy()
+            values[kernel.weights] = relax.const(kernel.packed(weights), kernel.word)
         return relax.call_tir(
             self._variables[callee.name_hint], relax.Tuple(values), call.ty_args[0]
         )

@@ -8,9 +8,8 @@ from tvm.tirx.script.builder import ir as T
 
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.expressions import long, loop, whole_buffer
-from tunegate.compiler.low_precision.packed_weights import tile_words, whole_columns
 from tunegate.compiler.low_precision.product import COLUMNS, Product, RowsOfTiles
-from tunegate.compiler.low_precision.tile_numbers import TileNumbers
+from tunegate.compiler.low_precision.tile_numbers import TileNumbers, tile_words, whole_columns
 
 # Quantizes activations to uint8 by their range in this inference, and back. Jacob et al.,
 # "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",

@@ -221,18 +221,18 @@ def _unravel(place: Any, extents: Sequence[int]) -> list[Any]:
 def product_of(function: Any) -> Product | None:
     """Returns the product that the kernel computes, None if it is no product of a known kind."""
     blocks = [*blocks_of(function)]
-    places = [at for at, block in enumerate(blocks) if _loops(block)[1]]
+    places = [at for at, block in enumerate(blocks) if loops_of(block)[1]]
     if len(places) != 1 or places[0] > 1:
         return None
     (at,) = places
-    multiplied = _factors(blocks[at])
+    multiplied = factors_of(blocks[at])
     if multiplied is None:
         return None
     left, right = multiplied
     parameters = list(function.params)
     weights = next((n for n, each in enumerate(parameters) if each.same_as(right.source)), None)
     constants = {int(n) for n in (function.attrs or {}).get(ATTRIBUTE, ())}
-    stages = _stages(blocks[at], blocks[at + 1 :])
+    stages = stages_of(blocks[at], blocks[at + 1 :])
     if weights is None or stages is None:
         return None
     is_packed = weights in constants
@@ -258,7 +258,7 @@ def blocks_of(function: Any) -> Iterator[Any]:
         yield inner.block
 
 
-def _loops(block: Any) -> tuple[list[Any], list[Any]]:
+def loops_of(block: Any) -> tuple[list[Any], list[Any]]:
     """Returns the variables over the result, and the reduction variables."""
     kinds = IterVar.DataPar, IterVar.CommReduce
     return tuple(  # type: ignore[return-value]
@@ -266,7 +266,7 @@ def _loops(block: Any) -> tuple[list[Any], list[Any]]:
     )
 
 
-def _factors(block: Any) -> tuple[Any, Any] | None:
+def factors_of(block: Any) -> tuple[Any, Any] | None:
     """Returns the two loads whose products are summed in float32."""
     match block.body.value:
         case Add(a=TensorLoad() as so_far, b=Mul(a=TensorLoad() as left, b=TensorLoad() as right)):
@@ -277,12 +277,12 @@ def _factors(block: Any) -> tuple[Any, Any] | None:
             return None
 
 
-def _stages(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
+def stages_of(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
     """Returns the stages after the sums; None unless each is element-wise on their shape."""
-    extents = _extents(_loops(sums)[0])
+    extents = _extents(loops_of(sums)[0])
     found: list[Stage] = []
     for block in blocks:
-        over, summed = _loops(block)
+        over, summed = loops_of(block)
         variables = [v.var for v in over]
         own = [*map(_is_same, block.body.indices, variables)]
         if summed or _extents(over) != extents or not all(own) or len(own) != len(extents):
@@ -300,7 +300,7 @@ def _extents(variables: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _is_convolution(block: Any) -> bool:
-    return tuple(map(len, _loops(block))) == _CONVOLUTION_LOOPS
+    return tuple(map(len, loops_of(block))) == _CONVOLUTION_LOOPS
 
 
 _Found = tuple[ProductShape, Any, tuple[int, ...]] | None
@@ -314,7 +314,7 @@ def _reading(block: Any, *, is_constant: bool) -> Callable[..., _Found]:
 
 def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
     """Matches batched matrix products: (..., rows, depth) by (..., depth, columns)."""
-    over, summed = _loops(block)
+    over, summed = loops_of(block)
     variables = [v.var for v in over]
     if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
         return None
@@ -334,7 +334,7 @@ def _reads(load: Any, indices: Sequence[Any]) -> bool:
 
 def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
     """Matches a matrix product: (..., rows, depth) by (depth, columns)."""
-    over, summed = _loops(block)
+    over, summed = loops_of(block)
     variables = [v.var for v in over]
     if before or len(summed) != 1 or len(right.indices) != 2:  # noqa: PLR2004
         return None
@@ -350,7 +350,7 @@ def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Foun
 
 def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Found:
     """Matches a convolution with channels last."""
-    over, summed = ([v.var for v in kind] for kind in _loops(block))
+    over, summed = ([v.var for v in kind] for kind in loops_of(block))
     image, height, width, columns = over
     rows, across, depth = summed
     # The indices must be those of a convolution: steps and taps in height and width.
@@ -369,8 +369,8 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
     if source is None:
         return None
     (*_, channels), images = map(int, source.shape), int(source.shape[0])
-    extents = _extents(_loops(block)[0])
-    window = _extents(_loops(block)[1])
+    extents = _extents(loops_of(block)[0])
+    window = _extents(loops_of(block)[1])
     strides, dilations = zip(*[step for step in steps if step is not None], strict=True)
     shape = ProductShape(
         images=images,

@@ -12,12 +12,12 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
+from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.expressions import long, loop, rewritten, whole_buffer
 from tunegate.compiler.low_precision.operands import TileOperands, operands_of
-from tunegate.compiler.low_precision.packed_weights import column_words, packed_words
 from tunegate.compiler.low_precision.product import COLUMNS, Product, RowsOfTiles, Stage
-from tunegate.compiler.low_precision.tile_numbers import BFLOAT16, TileNumbers
+from tunegate.compiler.low_precision.tile_numbers import BFLOAT16, TileNumbers, column_words
 from tunegate.compiler.low_precision.tiles import TileProducts
 from tunegate.compiler.low_precision.vector_products import BlockProducts, SumBlock, VectorProducts
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
@@ -32,7 +32,7 @@ def tile_kernel(
     product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
 ) -> Any:
     """Returns the function's kernel in these numbers; its weights are those of
-    `packed_weights.packed`. Raises UnsupportedModelError for unknown stages, and for sums that
+    `tile_numbers.packed`. Raises UnsupportedModelError for unknown stages, and for sums that
     could overflow."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
@@ -78,7 +78,7 @@ class _Kernel:
         return self._products.functions + self._operands.functions + packing
 
     def _packed_buffer(self) -> Any:
-        return T.buffer((packed_words(self._rows, self._numbers),), self._numbers.word)
+        return T.buffer((tile_numbers.packed_words(self._rows, self._numbers),), self._numbers.word)
 
     @property
     def _column_size(self) -> int:
@@ -334,7 +334,7 @@ it calls."""
 
 def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
     """Emits the packing and returns the buffer: for each image, the layout of
-    `packed_weights.packed`."""
+    `tile_numbers.packed`."""
     pairs, tiles = rows.tap_depth // 2, -(-rows.shape.out_channels // COLUMNS)
     size = tiles * pairs * 2 * COLUMNS
     buffer = whole_buffer(rows.shape.images * size, BFLOAT16.word)

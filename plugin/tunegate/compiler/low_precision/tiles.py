@@ -11,9 +11,8 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from tunegate.compiler.low_precision.expressions import long
-from tunegate.compiler.low_precision.packed_weights import column_words
 from tunegate.compiler.low_precision.product import COLUMNS, ROWS, RowsOfTiles
-from tunegate.compiler.low_precision.tile_numbers import TileNumbers
+from tunegate.compiler.low_precision.tile_numbers import TileNumbers, column_words
 from tunegate.compiler.low_precision.vector_products import SumBlock
 
 BYTES = 64

@@ -6,9 +6,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from tunegate.compiler.low_precision.packed_weights import column_words
 from tunegate.compiler.low_precision.product import COLUMNS, RowsOfTiles
-from tunegate.compiler.low_precision.tile_numbers import TileNumbers
+from tunegate.compiler.low_precision.tile_numbers import TileNumbers, column_words
 
 
 class SumBlock(NamedTuple):

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import PRECISION, RuntimeName
+from tunegate.artifacts.candidates import FLOAT16, PRECISION, RuntimeName
 from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.ports import Programs
@@ -22,6 +22,11 @@ from tunegate_cache.format.records import Toolchain
 
 _LIMIT_SECONDS = 60.0
 _LEAST_CAPABILITY = 8.0
+_LOWER: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "llvm": {"bf16": {PRECISION: "bfloat16"}, "int8.dynamic": {PRECISION: "int8"}},
+    "cuda": {"f16": {PRECISION: FLOAT16}},
+}
+"""The variants in lower precision, by the target's kind."""
 
 
 @functools.cache
@@ -55,9 +60,7 @@ class Tvm:
         return ""
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        narrow = {"bf16": {PRECISION: "bfloat16"}, "int8.dynamic": {PRECISION: "int8"}}
-        lower = narrow if target.kind == "llvm" else {}
-        found: dict[str, Mapping[str, str]] = {"": {}, **lower}
+        found: dict[str, Mapping[str, str]] = {"": {}, **_LOWER[target.kind]}
         for form in installed_forms():
             found |= form.variants(target)
         return found

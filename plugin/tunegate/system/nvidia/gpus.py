@@ -46,7 +46,7 @@ def why_a_library_wins(precision: str, gpus: Sequence[Gpu]) -> str:
         return ""
     return (
         f"TVM has no instructions for the full rate of the tensor cores of {first.name} (wgmma), "
-        "so products in lower precision are left to a library"
+        "so a library can be faster in lower precision"
     )
 
 

@@ -1,0 +1,178 @@
+"""Products on tensor cores: what the kernels compute is what float32 is, to the rounding of their
+operands, and NVRTC takes their text. A stand-in for a device computes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from tests.compiler.low_precision import product_kernels
+from tests.cuda_stand_in.fixtures import WhatCuda
+from tunegate.compiler.cuda_text import machine_code, without_library_headers
+from tunegate.compiler.low_precision import tensor_cores
+from tunegate.compiler.targets import tvm_target
+from tunegate.config import TargetConfig
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.tune.gpu_analysis import card_of
+
+CARD = card_of("sm_90")
+
+
+def convolution(
+    image: tuple[int, ...], weights: tuple[int, ...], **attributes: Any
+) -> product_kernels.Fused:
+    def value(x: Any) -> Any:
+        made = relax.op.nn.conv2d(x, product_kernels.drawn(weights), **attributes)
+        bias = product_kernels.drawn((1, weights[0], 1, 1))
+        return relax.op.nn.relu(relax.op.add(made, bias))
+
+    return product_kernels.fused_kernel(image, value)
+
+
+CASES: dict[str, Callable[[], product_kernels.Fused]] = {
+    "matrices": lambda: product_kernels.matrices((2, 64), 128, 64),
+    "odd matrices": lambda: product_kernels.matrices((50,), 71, 37),
+    "scores": lambda: product_kernels.activations((1, 3), 40, 32, 48),
+    "odd scores": lambda: product_kernels.activations((2,), 17, 33, 31),
+    "window": lambda: convolution((1, 20, 14, 14), (24, 20, 3, 3), padding=1, strides=2),
+    "pixel": lambda: convolution((2, 32, 8, 8), (64, 32, 1, 1)),
+    "odd window": lambda: convolution(
+        (2, 17, 9, 11), (19, 17, 3, 2), padding=(1, 0), dilation=(2, 1)
+    ),
+}
+"""Kernels as a model for a GPU has them: images have their channels first."""
+
+
+class Lowered(NamedTuple):
+    module: Any
+    arguments: list[np.ndarray]
+    plan: tensor_cores.Plan
+
+
+def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered:
+    """The kernel on tensor cores, and its arguments; the weights are packed."""
+    product = tensor_cores.matrix_product(kernel.function)
+    assert product is not None
+    constants = {n: a for n, a in enumerate(kernel.arguments) if isinstance(a, tvm.ir.GenericConst)}
+    plan = tensor_cores.Plan(product, tiles)
+    draw = np.random.default_rng(0)
+    arguments = [
+        constants[n].value.numpy()
+        if n in constants
+        else draw.normal(0, 1, [int(extent) for extent in buffer.shape]).astype("float32")
+        for n, buffer in enumerate(kernel.function.params[:-1])
+    ]
+    for operand in (product.rows, product.columns):
+        if operand.parameter in constants:
+            packed = tensor_cores.packed_weights(product, operand, tiles)
+            assert packed is not None
+            plan = plan._replace(packed=packed, place=operand.parameter)
+    function = tensor_cores.tensor_core_kernel(kernel.function, plan)
+    return Lowered(
+        tvm.IRModule({"main": function.with_attr("global_symbol", "main")}), arguments, plan
+    )
+
+
+def compiled(kernel: Lowered, arch: str) -> Any:
+    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch=arch)).target
+    with target:
+        return tvm.tirx.build(kernel.module, target=target, pipeline="default")
+
+
+def largest_errors() -> dict[str, list[float]]:
+    """The error of each case by each tile, in parts of the largest number."""
+    device, found = tvm.cuda(), {}
+    for case, make in CASES.items():
+        kernel = make()
+        found[case] = [
+            _error(kernel, lowered(kernel, tiles), device)
+            for tiles in (tensor_cores.TILES if case == "odd window" else tensor_cores.TILES[:1])
+        ]
+    return found
+
+
+def _error(kernel: product_kernels.Fused, lower: Lowered, device: Any) -> float:
+    packed, place = lower.plan.packed, lower.plan.place
+    given = [
+        packed.pack(each) if packed is not None and n == place else each
+        for n, each in enumerate(lower.arguments)
+    ]
+    free = [
+        each
+        for n, each in enumerate(lower.arguments)
+        if not kernel.arguments or not isinstance(kernel.arguments[n], tvm.ir.GenericConst)
+    ]
+    expected = kernel.computed(*free)
+    into = tvm.runtime.tensor(np.full_like(expected, np.nan), device)
+    tensors = [tvm.runtime.tensor(each, device) for each in given]
+    compiled(lower, "sm_90")["main"](*tensors, into)
+    return float(np.abs(into.numpy() - expected).max() / np.abs(expected).max())
+
+
+@pytest.mark.cuda_stand_in
+@pytest.mark.timeout(900)
+def test_kernels_compute_what_float32_does_but_for_rounding(cuda_stand_in: WhatCuda) -> None:
+    """Among the cases are sizes that no tile divides, a stride, a border, a dilation, and all
+    tiles; NaN stays where nothing was written."""
+    variables = cuda_stand_in(capability=90)
+    program = f"import json; from {__name__} import largest_errors as e; print(json.dumps(e()))"
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**variables, "PYTHONPATH": f"{root}:{variables['PYTHONPATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert [*found] == [*CASES]
+    assert all(1e-6 < error < 2e-3 for errors in found.values() for error in errors), found
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_nvrtc_compiles_their_text(monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
+    variables = cuda_variables()
+    if variables.get("TVM_CUDA_COMPILE_MODE") != "nvrtc":
+        pytest.skip("the headers of CUDA, or NVRTC, are missing")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (source,) = compiled(lowered(CASES["window"](), tensor_cores.TILES[-1]), arch).imports
+    text = without_library_headers(source.inspect_source())
+    assert text is not None
+    assert "wmma::mma_sync" in text
+    with tvm_target(TargetConfig(name="gpu", kind="cuda", arch=arch)).target:
+        assert machine_code(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "measured_ms", "tile"),
+    [
+        (lambda: product_kernels.matrices((4096,), 1024, 4096), None, (64, 128)),
+        (lambda: product_kernels.matrices((64,), 1024, 64), 1.0, (32, 32)),
+        (lambda: product_kernels.matrices((64,), 1024, 64), 0.001, None),
+        (lambda: product_kernels.matrices((8,), 512, 512), None, None),
+        (lambda: convolution((1, 16, 8, 8), (16, 1, 3, 3), groups=16), None, None),
+        (lambda: product_kernels.fused_kernel((64, 64), relax.op.exp), None, None),
+    ],
+    ids=["large", "small", "fast already", "few rows", "depthwise", "no product"],
+)
+def test_what_tensor_cores_make_faster_gets_tiles_of_its_size(
+    kernel: Callable[[], product_kernels.Fused],
+    measured_ms: float | None,
+    tile: tuple[int, int] | None,
+) -> None:
+    product = tensor_cores.matrix_product(kernel().function)
+    found = None
+    if product is not None:
+        tiles = tensor_cores.best_tiles(product, CARD)
+        if tensor_cores.is_faster(product, tiles, CARD, measured_ms):
+            found = tiles.rows, tiles.columns
+    assert found == tile
