@@ -95,6 +95,23 @@ def test_bursts_of_a_busy_machine_never_fail(seed: int) -> None:
     assert found.decision != "fail"
 
 
+def test_a_head_within_a_wide_margin_may_meet_more_stalls_of_the_machine() -> None:
+    """A busy machine stops a process once in so many milliseconds, not in so many inferences."""
+
+    def stopped(usual_ms: float, start: float) -> Blocks:
+        times = [usual_ms] * 1200
+        for at in np.arange(start, 1200 * usual_ms, 9):
+            times[int(at / usual_ms)] = 50.0
+        return [times[n : n + 100] for n in range(0, 1200, 100)]
+
+    found = [stalls.stalls_of(stopped(1.0, x), stopped(1.1, 9 - x)) for x in range(8)]
+    seen = stalls.total_stalls(
+        [msgspec.structs.replace(make_launches([0.0])[0], stalls=each) for each in found]
+    )
+    assert seen[0].head > 1.05 * seen[0].base
+    assert stalls.chance_of(seen[0]) > 0.01
+
+
 def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
     """Five quartets against none: one chance in 32."""
     one = Stalls(times=5.0, base=0, head=3, base_worse=0, head_worse=3, inferences=1200)

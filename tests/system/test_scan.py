@@ -39,7 +39,9 @@ def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
     assert data_files(model.SerializeToString()) == ("function.bin", "list.bin")
 
 
-@pytest.mark.parametrize("location", ["../w", "/etc/passwd", "a/../../w", "", ".", ".."])
+@pytest.mark.parametrize(
+    "location", ["../w", "/etc/passwd", "a/../../w", "", ".", "..", "w/", "w/."]
+)
 def test_a_path_out_of_the_models_directory_is_refused(location: str) -> None:
     with pytest.raises(ModelError) as raised:
         data_files(model_with_data(location))

@@ -4,9 +4,11 @@ A stall is rare: the robust mean of a launch leaves it out, and p99 ends before 
 bursts, because what holds up a machine holds up several inferences, so consecutive ones count once.
 The unit is a quartet of blocks, base, head, head, base or the reverse. The side with more stalls is
 the worse one. Without a change either side is worse with equal chance whatever the machine does,
-because the order of a quartet is random. The number of quartets with a worse head is then binomial
-with one half: McNemar's test of paired counts (Psychometrika 12, 1947), in its exact form. The rate
-of stalls has the bound of Clopper & Pearson (Biometrika 26, 1934).
+because the order of a quartet is random. A head that is slower by less than the margin also meets
+more of the machine's stalls, by as much: the base's count is scaled by the ratio of the medians.
+The number of quartets with a worse head is then binomial with one half: McNemar's test of paired
+counts (Psychometrika 12, 1947), in its exact form. The rate of stalls has the bound of Clopper &
+Pearson (Biometrika 26, 1934).
 """
 
 import math
@@ -48,9 +50,9 @@ def stalls_of(
 ) -> tuple[Stalls, ...]:
     """Returns the stalls of one launch by size, from the block times of either side in order. Two
     pairs of blocks are a quartet."""
-    usual = float(np.median([time for block in base for time in block]))
-    inferences = sum(map(len, head))
-    return tuple(_of_size(times, times * usual, base, head, inferences) for times in SIZES)
+    usual, usual_head = (float(np.median([t for block in x for t in block])) for x in (base, head))
+    slower = max(1.0, usual_head / usual) if usual else 1.0
+    return tuple(_of_size(times, times * usual, base, head, slower) for times in SIZES)
 
 
 def _of_size(
@@ -58,11 +60,13 @@ def _of_size(
     limit_ms: float,
     base: Sequence[Sequence[float]],
     head: Sequence[Sequence[float]],
-    inferences: int,
+    slower: float,
 ) -> Stalls:
+    """Returns the stalls over the limit. `slower` is by how much the machine alone would give the
+    head more of them, as its inferences take longer."""
     before, after = ([_bursts(block, limit_ms) for block in side] for side in (base, head))
     quartets = [
-        (sum(before[at : at + _QUARTET]), sum(after[at : at + _QUARTET]))
+        (round(slower * sum(before[at : at + _QUARTET])), sum(after[at : at + _QUARTET]))
         for at in range(0, len(before), _QUARTET)
     ]
     return Stalls(
@@ -71,7 +75,7 @@ def _of_size(
         head=sum(after),
         base_worse=sum(base > head for base, head in quartets),
         head_worse=sum(head > base for base, head in quartets),
-        inferences=inferences,
+        inferences=sum(map(len, head)),
     )
 
 

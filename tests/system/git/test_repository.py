@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import onnx
 import psutil
 import pytest
 
 from tests.support.git_repository import Checkout, clone, new_repository
-from tests.support.models.external_data import model_with_data
+from tests.support.models.external_data import lay_out, model_with_data
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.changes import ModelVersion
 from tunegate.errors import ModelError, RevisionError
@@ -35,6 +36,20 @@ def version(revision: str, path: str) -> ModelVersion:
         storage="git",
         size_bytes=0,
     )
+
+
+def test_a_data_file_may_be_named_twice_and_is_not_the_model(
+    origin: Checkout, tmp_path: Path
+) -> None:
+    """Both ended the run of all models, as files that exist."""
+    twice = onnx.load_from_string(model_with_data("w"))
+    lay_out(twice.graph.initializer.add(name="v"), "./w")
+    own = model_with_data("own.onnx")
+    told = origin.commit({"m.onnx": twice.SerializeToString(), "w": b"w", "own.onnx": own})
+    repository = GitRepository(origin.path)
+    assert repository.export_model(version(told, "m.onnx"), tmp_path / "m").is_file()
+    with pytest.raises(ModelError, match=r"^own\.onnx: its external data file is itself"):
+        repository.export_model(version(told, "own.onnx"), tmp_path / "own")
 
 
 @pytest.mark.parametrize("place", ["empty", "no/such/directory"])

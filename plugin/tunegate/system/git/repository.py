@@ -237,6 +237,11 @@ class GitRepository(GitEvents):
         written = {version.path: model}
         for name in self._data_files(version, body):
             target = into / name
+            if target == model:
+                message = f"{version.path}: its external data file is itself. Export it again."
+                raise ModelError(message)
+            if target in written.values():  # in other words, such as ./w.bin
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
             found = self._data_file(version, name)
             with target.open("x+b") as file:
