@@ -327,3 +327,43 @@ def constants(module: Any) -> list[tuple[tuple[int, ...], bytes]]:
         if hasattr(argument, "value")
     ]
     return [(value.shape, value.tobytes()) for value in found]
+
+
+# Weights are padded to whole vectors.
+
+
+def product(x: Any, weights: Any) -> Any:
+    return relax.op.matmul(x, weights)
+
+
+def convolution_of_pixels(x: Any, weights: Any) -> Any:
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    return relax.op.nn.conv2d(x, weights, padding=[1, 1], **layouts)
+
+
+@pytest.mark.parametrize(
+    ("operator", "image", "weights", "cuts"),
+    [
+        (product, (3, 6), (6, 21), 1),
+        (product, (5, 7, 6), (6, 18385), 1),
+        (convolution_of_pixels, (1, 5, 7, 4), (3, 3, 4, 150), 1),
+        (product, (3, 6), (6, 24), 0),
+        (product, (3, 6), (6, 5), 0),
+    ],
+)
+def test_odd_weights_are_padded_and_the_result_is_cut_behind_what_fuses(
+    operator: Callable[[Any, Any], Any], image: Any, weights: Any, cuts: int
+) -> None:
+    random = np.random.default_rng(1)
+    numbers, added = (random.standard_normal(s).astype("float32") for s in (weights, weights[-1:]))
+    x = relax.Var("x", relax.TensorType(image, "float32"))
+    shifted = relax.op.add(operator(x, relax.const(numbers)), relax.const(added))
+    before = one_call(relax.op.multiply(relax.op.nn.relu(shifted), shifted), (x,))
+    after = packing.with_whole_vectors(before, TARGET)
+    assert calls(after)["relax.strided_slice"] == cuts
+    given = tvm.runtime.tensor(random.standard_normal(image).astype("float32"))
+    one, other = (
+        relax.VirtualMachine(tvm.compile(each, "llvm"), tvm.cpu())["main"](given).numpy()
+        for each in (before, after)
+    )
+    np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-5)

@@ -31,7 +31,7 @@ from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, 
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
-from tunegate.compiler.layouts.packing import marked, with_moved_constants
+from tunegate.compiler.layouts.packing import marked, with_moved_constants, with_whole_vectors
 from tunegate.compiler.schedules.vector_functions import copies_of_argument, parts_of
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.compilable import unsupported_operators
@@ -76,6 +76,8 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
     with _naming_model(model.proto, model.path):
         module = layout.channels_last(model.module) if channels_last else model.module
         module = with_moved_constants(module)
+        if str(target.kind.name) == "llvm":
+            module = with_whole_vectors(module, target)
         with target:
             legalized = with_cut_chains(_LEGALIZED(module))
             grouped = relax.transform.FuseOps()(legalized)

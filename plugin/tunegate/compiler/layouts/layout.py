@@ -169,7 +169,7 @@ def _makes_patches(call: Any) -> bool:
 # one have such transposes everywhere.
 
 _TRANSPOSE = "relax.permute_dims"
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     f"relax.{name}"
     for name in (
         *("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "clip"),
@@ -225,7 +225,7 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
             return call
         if name in _QUANTIZING:
             return self._quantized(call, _QUANTIZING[name])
-        return self._behind(call) if name in _ELEMENTWISE else call
+        return self._behind(call) if name in ELEMENTWISE else call
 
     def _quantized(self, call: Any, operator: Callable[..., Any]) -> Any:
         """Returns `call` with the transpose of its numbers behind it."""

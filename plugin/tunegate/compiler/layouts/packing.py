@@ -16,7 +16,11 @@ from tvm.s_tir import SBlock, SBlockRealize
 from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import BufferStore, FloorDiv, FloorMod, For, IntImm, Var
 
+from tunegate.compiler.layouts.layout import ELEMENTWISE
+from tunegate.compiler.schedules.product_tiles import register_tile, sums_per_read
 from tunegate.compiler.search.workload import Workload, canonical_workload
+from tunegate.compiler.targets import vector_registers
+from tunegate.tune.prior import VectorRegisters
 
 
 class Digit(NamedTuple):
@@ -232,6 +236,123 @@ _MOVES: dict[str, Callable[[np.ndarray, Any], np.ndarray | None]] = {
     "relax.expand_dims": _reshape,
     "relax.squeeze": _reshape,
 }
+
+
+# Weights padded with zeros to whole vectors. A product whose innermost extent is no multiple of a
+# register's lanes has no tile: one with 18385 classes took forty times as long as with 18408. What
+# is too much of the result is cut off behind the element-wise operators that follow: they still
+# fuse with the product.
+
+_LAST_CHANNELS = {
+    "relax.nn.conv1d": ("NWC", "WIO", "NWC"),
+    "relax.nn.conv2d": ("NHWC", "HWIO", "NHWC"),
+}
+_PRODUCT = "relax.matmul"
+_MATRIX = 2
+_MAX_VECTORS = 8
+
+
+def with_whole_vectors(module: Any, target: Any) -> Any:
+    """Returns a Relax module, not yet legalized, in which float32 products with constant weights,
+    and convolutions with channels last, give whole vectors."""
+    return _fold(module, _Padding(module, vector_registers(target)))
+
+
+@mutator
+class _Padding(PyExprMutator):  # type: ignore[misc]
+    def __init__(self, module: Any, has: VectorRegisters) -> None:
+        super().__init__(module)
+        self._has = has
+        self._padded: set[Any] = set()
+        self._names = {
+            binding.value: binding.var.name
+            for block in module["main"].body.blocks
+            for binding in block.bindings
+        }
+
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        if getattr(call.op, "name", "") in ELEMENTWISE:
+            return self._behind(visited, call)
+        weights = _numbers(_definition(visited.args[1], self)) if _is_product(call) else None
+        if weights is None or weights.dtype != np.float32 or not _is_static(call):
+            return visited
+        extents = [int(extent) for extent in call.ty.shape]
+        wanted = _whole(extents, self._has)
+        if wanted == extents[-1] or weights.shape[-1] != extents[-1]:
+            return visited
+        wide = relax.Call(visited.op, [visited.args[0], _pad(weights, wanted)], visited.attrs)
+        return self._cut(wide, call)
+
+    def _behind(self, visited: Any, call: Any) -> Any:
+        """Returns an element-wise operator with its cuts behind it, if all operands can be wide."""
+        wide = [self._before_cut(argument) for argument in visited.args]
+        widths = {int(each.ty.shape[-1]) for each in wide if each is not None}
+        if len(widths) != 1 or not _is_static(call):
+            return visited
+        (width,), extent = widths, int(call.ty.shape[-1])
+        operands = [
+            self._widened(argument, extent, width) if each is None else each
+            for argument, each in zip(visited.args, wide, strict=True)
+        ]
+        if any(each is None for each in operands):
+            return visited
+        return self._cut(relax.Call(visited.op, operands, visited.attrs), call)
+
+    def _cut(self, wide: Any, call: Any) -> Any:
+        """Returns the part of `wide` that stands for `call`, and gives it the same name."""
+        value = self.builder_.emit(wide, self._names.get(call, ""))
+        self._padded.add(value)
+        last = len(call.ty.shape) - 1
+        return relax.op.strided_slice(value, [last], [0], [call.ty.shape[last]])
+
+    def _before_cut(self, argument: Any) -> Any | None:
+        made = _definition(argument, self)
+        is_call = isinstance(made, relax.Call) and made.args
+        return made.args[0] if is_call and made.args[0] in self._padded else None
+
+    def _widened(self, argument: Any, extent: int, width: int) -> Any | None:
+        """Returns the operand of a wide operator, None for a computed value of each number."""
+        shape = getattr(getattr(argument, "ty", None), "shape", None)
+        if shape is None or len(shape) == 0 or int(shape[-1]) == 1 != extent:
+            return argument
+        values = _numbers(_definition(argument, self))
+        return None if values is None else _pad(values, width)
+
+
+def _is_product(call: Any) -> bool:
+    name, attributes = getattr(call.op, "name", ""), call.attrs
+    if name not in _LAST_CHANNELS:
+        return name == _PRODUCT and len(call.args[1].ty.shape) == _MATRIX
+    layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout)
+    return tuple(map(str, layouts)) == _LAST_CHANNELS[name] and int(attributes.groups) == 1
+
+
+def _is_static(call: Any) -> bool:
+    shape = getattr(call.ty, "shape", None)
+    return isinstance(shape, relax.ShapeExpr) and all(
+        isinstance(extent, IntImm) for extent in shape.values
+    )
+
+
+def _whole(extents: Sequence[int], has: VectorRegisters) -> int:
+    """Returns the innermost extent with which the product should be computed: the one that takes
+    the fewest reads with its best tile."""
+    *outer, extent = extents
+    if extent <= has.lanes or extent % has.lanes == 0 or not outer:
+        return extent
+    lanes = (vectors * has.lanes for vectors in range(1, _MAX_VECTORS + 1))
+
+    def reads(width: int) -> float:
+        tile = register_tile([*outer, width], range(len(outer)), has)
+        return math.inf if tile is None else width / sums_per_read(tile, has)
+
+    return min({-(-extent // each) * each for each in lanes}, key=lambda each: (reads(each), each))
+
+
+def _pad(values: np.ndarray, width: int) -> Any:
+    missing = width - values.shape[-1]
+    return _constant(np.pad(values, [*[(0, 0)] * (values.ndim - 1), (0, missing)]))
 
 
 # Weights in the order in which a schedule reads them, packed once at build time. The functions of a

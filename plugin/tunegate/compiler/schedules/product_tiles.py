@@ -153,7 +153,7 @@ def register_tile(
     fills no register."""
     tiles = list(_tiles(extents, axes, has))
     # Of equals that along the innermost axis, whose neighbours lie side by side.
-    return max(tiles, key=lambda tile: (_per_read(tile, has), tile.axis), default=None)
+    return max(tiles, key=lambda tile: (sums_per_read(tile, has), tile.axis), default=None)
 
 
 def _tiles(
@@ -178,7 +178,8 @@ def _most_columns(vectors: int, has: VectorRegisters) -> int:
     return (has.count - _OTHERS) // vectors - 1
 
 
-def _per_read(tile: RegisterTile, has: VectorRegisters) -> float:
+def sums_per_read(tile: RegisterTile, has: VectorRegisters) -> float:
+    """Returns how much a tile adds for each number that it reads; more is faster."""
     vectors = tile.lanes // has.lanes
     return vectors * tile.columns / (_VECTOR_READ * vectors + tile.columns)
 
