@@ -47,6 +47,7 @@ KNOWN_EXTRAS = (
     KnownExtra("upgrades", {"key": ("watch.files",)}),
     KnownExtra("whole-model", {"artifact": ("native", "native_whole", "whole")}),
     KnownExtra("tuners", {"command": ("lent-gc",)}),
+    KnownExtra("exchange", {"command": ("cache export", "cache import")}),
 )
 
 

@@ -19,8 +19,6 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
 from tunegate.artifacts.tasks import (
     CacheUse,
-    ForeignSchedule,
-    ImportedSchedule,
     ScheduleSource,
     TuningTask,
 )
@@ -224,14 +222,6 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, records=records, sources=sources)
 
 
-class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an export: the number of records in the stock database. `misfits` are layers
-    whose records do not replay here."""
-
-    written: int
-    misfits: tuple[str, ...]
-
-
 class Compiler(Protocol):
     """ONNX models to tasks and to builds.
 
@@ -259,18 +249,6 @@ class Compiler(Protocol):
         ...
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]: ...
-
-    def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
-        """Exports the best records of each model into a stock MetaSchedule database in its
-        directory."""
-        ...
-
-    def import_schedules(
-        self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
-    ) -> Sequence[ImportedSchedule]:
-        """Returns the few fastest schedules, by their claims, that fit a task of these models
-        exactly."""
-        ...
 
 
 class Builder(Protocol):

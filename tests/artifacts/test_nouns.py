@@ -7,7 +7,6 @@ from tests.support.measured_cells import make_build, make_measurement
 from tunegate.artifacts import changes
 from tunegate.artifacts.builds import CandidateTime, Cell, RuntimeChoice
 from tunegate.artifacts.measurements import CellMeasurement, TaskDifference, UnmeasuredShard
-from tunegate.artifacts.tasks import ForeignSchedule
 
 
 def test_a_build_is_told_from_the_others_of_its_side_by_runtime_and_variant() -> None:
@@ -45,17 +44,6 @@ def test_all_that_is_not_stricter_than_before_weakens(
 ) -> None:
     change = changes.PolicyChange(key="gate.seconds", old="1", new="2", effect=effect, counts="now")
     assert change.weakens == weakens
-
-
-def test_a_schedule_claims_the_median_of_its_times() -> None:
-    schedule = ForeignSchedule(
-        kind="llvm",
-        arguments=(),
-        instructions=(),
-        decisions=(),
-        run_nanoseconds=(3_000_000, 1_000_000, 9_000_000),
-    )
-    assert schedule.median_ms == 3.0
 
 
 def difference_ms(base_ms: float | None, head_ms: float | None) -> float:

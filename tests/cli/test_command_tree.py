@@ -9,7 +9,7 @@ from tests.support.declared_commands import all_commands, core_commands
 from tunegate.cli import command_tree, commands, shared_options
 from tunegate.cli.ci_option import asked_job
 from tunegate.cli.commands.gating import RunOptions
-from tunegate.cli.help_pages import overview
+from tunegate.cli.help_pages import group_page, overview
 from tunegate.cli.parse import named_command, parse
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
@@ -55,6 +55,25 @@ def test_a_command_of_an_extra_is_one_like_any_other() -> None:
     assert [command.name for command in all_commands()][-1] == "fly"
     assert "  fly           leave the ground" in overview().splitlines()
     assert "fly" in command_tree.command_names()
+
+
+def test_a_command_of_an_extra_may_be_one_of_a_group(fly: Path) -> None:
+    with pytest.raises(ConfigError, match=r'there is no command "fly"\. See: tunegate cache'):
+        parse(["cache", "fly"])
+    register(fly.parent, "a_bird-1.0", command_tree.COMMAND_GROUP, "cache fly", "a_plane:COMMAND")
+    fly.write_text(FLY.replace('name="fly"', 'name="cache fly"'))
+    assert parse(["cache", "fly", "--json"]).command.name == "cache fly"
+    assert "  fly           leave the ground" in group_page(command_tree.CACHE_GROUP).splitlines()
+    assert command_tree.command_names().count("cache fly") == 0
+
+
+@pytest.mark.usefixtures("fly")
+def test_a_command_of_a_group_that_is_not_installed_says_what_to_install() -> None:
+    line = (
+        r'tunegate cache export is not installed\. Install it: pip install "tunegate\[exchange\]"'
+    )
+    with pytest.raises(ConfigError, match=line):
+        parse(["cache", "export", "d"])
 
 
 def test_an_extra_that_cannot_be_used_costs_its_own_command(fly: Path) -> None:

@@ -23,8 +23,6 @@ REQUIRED = {
     "confirm": ["a", "b"],
     "cache why-miss": ["layer"],
     "cache promote": ["--from-zone", "dev/me"],
-    "cache export": ["d"],
-    "cache import": ["d"],
     "cache pull": ["d"],
 }
 

@@ -19,8 +19,6 @@ OTHER_MEANINGS = {
     # The package `tvm` has one door, where kernels are made; a record says by which version.
     "plugin/tunegate/compiler": {"tvm"},
     "cache/tunegate_cache/format": {"tvm"},
-    # What is exported is a database of TVM's own, and its reader is told how to open it.
-    "plugin/tunegate/cli/handlers/cache_exchange.py": {"tvm"},
     # ONNX Runtime is also the reference, which decides what numbers are right.
     "plugin/tunegate/models/reference": {"onnxruntime"},
     "plugin/tunegate/artifacts/candidates.py": {"onnxruntime"},
@@ -30,6 +28,8 @@ OTHER_MEANINGS = {
     "plugin/tunegate/models/narrow_types.py": {"onnxruntime"},
     # The same package, with another of its providers; and how it tells the times of operators.
     "plugin/tunegate/runtimes/onnxruntime_cuda": {"onnxruntime"},
+    # Its databases are TVM's own.
+    "plugin/extras/exchange": {"tvm"},
     # It extends one runtime.
     "plugin/extras/whole_model": {"tvm"},
     # The meaning of a key names the runtimes that it may have.

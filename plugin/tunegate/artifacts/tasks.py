@@ -1,13 +1,11 @@
 """The functions to tune, and what the cache knows about them."""
 
-import statistics
 from typing import Any, Literal
 
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, ModelPath, Side
 from tunegate_cache.format.records import (
-    Decision,
     DeviceFingerprint,
     ExactHit,
     Lookup,
@@ -170,33 +168,5 @@ by the prior and never measured. `tiles` is our own kernel in lower precision.""
 UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "older", "prior")
 """Sources of schedules that nobody trusted has measured for their kernel with this compiler."""
 
-
-# Schedules of other people's databases: proposals until they replay on our own modules.
-
 Instruction = tuple[str, list[Any], list[Any], list[str]]
 """(kind, inputs, attributes, outputs), as TVM's `Trace.as_json` writes it."""
-
-
-class ForeignSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """`arguments` are (dtype, shape) of each buffer. `instructions` use the names of another
-    module. The times are claims."""
-
-    kind: Literal["llvm", "cuda"]
-    arguments: tuple[tuple[str, tuple[int, ...]], ...]
-    instructions: tuple[Instruction, ...]
-    decisions: tuple[Decision, ...]
-    run_nanoseconds: tuple[int, ...]
-
-    @property
-    def median_ms(self) -> float:
-        return statistics.median(self.run_nanoseconds) / 1e6
-
-
-class ImportedSchedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign schedule as decisions under a template of our task `key`. `number` is its place in
-    the given list."""
-
-    number: int
-    key: WorkloadKey
-    template: str
-    decisions: tuple[Decision, ...]

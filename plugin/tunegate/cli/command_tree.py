@@ -54,8 +54,6 @@ CACHE_GROUP = CommandGroup(
         "revoke",
         "promote",
         "pin",
-        "export",
-        "import",
         "pull",
         "push",
     ),
@@ -66,7 +64,15 @@ GROUPS = {group.name: group for group in (CACHE_GROUP,)}
 def command_names() -> tuple[str, ...]:
     """Returns the first words of all commands, the extras' last. A core command cannot be
     replaced."""
-    return (*COMMANDS, *(name for name in installed(COMMAND_GROUP) if name not in COMMANDS))
+    added = (name for name in installed(COMMAND_GROUP) if name.partition(" ")[0] not in COMMANDS)
+    return (*COMMANDS, *added)
+
+
+def names_in(group: CommandGroup) -> tuple[str, ...]:
+    """Returns the second words of a group's commands, the extras' last."""
+    begin = f"{group.name} "
+    added = (n.removeprefix(begin) for n in installed(COMMAND_GROUP) if n.startswith(begin))
+    return (*group.commands, *(name for name in added if name not in group.commands))
 
 
 def declared(name: str) -> Command | CommandGroup:
@@ -74,9 +80,9 @@ def declared(name: str) -> Command | CommandGroup:
     unusable extra."""
     if name in GROUPS:
         return GROUPS[name]
-    if name.partition(" ")[0] not in COMMANDS:
-        return _declared_by_an_extra(name)
     first, _, last = name.rpartition(" ")
+    if name not in COMMANDS and (first not in GROUPS or last not in GROUPS[first].commands):
+        return _declared_by_an_extra(name)
     module = next(file for file, names in _FILES.items() if (first or last) in names)
     constant = last.replace("-", "_").upper()
     command: Command = getattr(importlib.import_module(f"{_ROOM}.{module}"), constant)

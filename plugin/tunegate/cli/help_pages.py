@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tunegate import __version__
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared, names_in
 from tunegate.cli.parse import HELP_FLAGS, command_help, named_command
 from tunegate.errors import EnvironmentUnfitError, TunegateError
 from tunegate.wording import PAGES
@@ -72,7 +72,7 @@ def _summary(name: str) -> str:
 
 def group_page(group: CommandGroup) -> str:
     """Returns the output of `tunegate GROUP --help`."""
-    listed = [(name, declared(f"{group.name} {name}").summary) for name in group.commands]
+    listed = [(name, _summary(f"{group.name} {name}")) for name in names_in(group)]
     return (
         f"usage: tunegate {group.name} COMMAND ...\n\n"
         f"{group.sentence}\n\n{_listing(listed)}\n"

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared
+from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared, names_in
 from tunegate.cli.option import Argument, KeyOptions, Option, options_of
 from tunegate.cli.shared_options import Options
 from tunegate.errors import ConfigError
@@ -49,8 +49,9 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
     found, rest = declared(words[0]), words[1:]
     if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
         return found, rest
-    if rest[0] not in found.commands:
-        raise _unknown(rest[0], found.commands, f"tunegate {found.name}")
+    if rest[0] not in found.commands and rest[0] not in (known := names_in(found)):
+        refuse_missing("command", f"{found.name} {rest[0]}")
+        raise _unknown(rest[0], known, f"tunegate {found.name}")
     return declared(f"{found.name} {rest[0]}"), rest[1:]
 
 

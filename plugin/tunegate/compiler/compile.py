@@ -14,7 +14,6 @@ from tunegate.compiler.forms import form_for
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.low_precision.lower_kernels import require_tiles
 from tunegate.compiler.opening import OpenModel, opened_model
-from tunegate.compiler.search.stock_database import export_database, import_schedules
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
@@ -70,10 +69,6 @@ def _serve(request: Request) -> compiler_protocol.CompileReply | compiler_protoc
             return check_numbers(request)
         case compiler_protocol.MendBuild():
             return _mend(request)
-        case compiler_protocol.ExportDatabase():
-            return _export_database(request)
-        case compiler_protocol.ImportSchedules():
-            return _import_schedules(request)
 
 
 def _precision_name(request: Request) -> str:
@@ -100,25 +95,16 @@ def _list_tasks(request: compiler_protocol.ListTasks) -> compiler_protocol.Tasks
     )
 
 
-def _export_database(request: compiler_protocol.ExportDatabase) -> compiler_protocol.Exported:
-    target = tvm_target(request.target)
-    functions = _open(request).functions
-    return export_database(functions, request.records, target.target, Path(request.directory))
-
-
-def _import_schedules(request: compiler_protocol.ImportSchedules) -> compiler_protocol.Imported:
-    target = tvm_target(request.target)
-    functions = _open(request).functions
-    return compiler_protocol.Imported(tuple(import_schedules(functions, request.foreign, target)))
-
-
 def _open(request: compiler_protocol.CompileRequest) -> OpenModel:
+    return open_model(request.model, request.target, Path(request.scratch))
+
+
+def open_model(model: ModelFile, target: TargetConfig, scratch: Path) -> OpenModel:
     """Opens the model, or returns the open one: a child serves one target only."""
     global _open_model  # noqa: PLW0603 -- the state of this process
-    if _open_model is None or _open_model[0] != request.model:
-        load_intrinsics(request.target.kind)
-        opened = opened_model(request.model, request.target, Path(request.scratch))
-        _open_model = request.model, opened
+    if _open_model is None or _open_model[0] != model:
+        load_intrinsics(target.kind)
+        _open_model = model, opened_model(model, target, scratch)
     return _open_model[1]
 
 

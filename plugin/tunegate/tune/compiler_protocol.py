@@ -8,7 +8,7 @@ import msgspec
 from tunegate.artifacts.builds import BuiltTask, NumericCheck, SampledErrors, WrongKernel
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
 from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
-from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.config import TargetConfig
 from tunegate.tune.protocol import Failed, ModelFile
 from tunegate_cache.format.how_built import HowBuilt
@@ -54,25 +54,6 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
         return {**lower, LAUNCH: self.launch} if self.launch else lower
 
 
-class ExportDatabase(msgspec.Struct, frozen=True, tag="export", kw_only=True):
-    """Append the best records that replay to a stock database in `directory`."""
-
-    model: ModelFile
-    target: TargetConfig
-    records: dict[str, tuple[TuningRecord, ...]]
-    directory: str
-    scratch: str
-
-
-class ImportSchedules(msgspec.Struct, frozen=True, tag="import", kw_only=True):
-    """Find the foreign schedules that fit a template of one of the model's functions."""
-
-    model: ModelFile
-    target: TargetConfig
-    foreign: tuple[ForeignSchedule, ...]
-    scratch: str
-
-
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
     """Those of a model."""
 
@@ -103,19 +84,8 @@ class Built(msgspec.Struct, frozen=True, tag="built", kw_only=True):
     how: HowBuilt = HowBuilt()
 
 
-class Exported(msgspec.Struct, frozen=True, tag="exported", kw_only=True):
-    """`misfits` are labels of functions none of whose records replays."""
-
-    written: int
-    misfits: tuple[str, ...]
-
-
-class Imported(msgspec.Struct, frozen=True, tag="imported"):
-    schedules: tuple[ImportedSchedule, ...]
-
-
-CompileRequest = ListTasks | BuildModel | ExportDatabase | ImportSchedules
-CompileReply = Tasks | Built | Exported | Imported | Failed
+CompileRequest = ListTasks | BuildModel
+CompileReply = Tasks | Built | Failed
 
 
 # The kernel that a child tries in a model. One that dies of it, or hangs, cannot say so itself.

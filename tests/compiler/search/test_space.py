@@ -1,4 +1,3 @@
-import json
 import random
 from typing import Any
 
@@ -7,18 +6,11 @@ import pytest
 import tvm
 import tvm_ffi
 from tvm import te
-from tvm.s_tir import meta_schedule as ms
 
-from tests.support.models.stock_tvm import fill
-from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, Instruction
-from tunegate.compiler.build.functions import ModelFunction
+from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.search.space import DesignSpace, trace_signature
-from tunegate.compiler.search.stock_database import import_schedules
 from tunegate.compiler.search.workload import Workload, canonical_workload
-from tunegate.compiler.targets import tvm_target
-from tunegate.config import TargetConfig
-from tunegate.system.cache.stock_database import read_database
 from tunegate.tune.protocol import Schedule
 
 
@@ -190,82 +182,3 @@ def test_the_number_of_cores_does_not_count() -> None:
         trace_signature([*trace("a"), parallel(16)], PURE).text
         == trace_signature([*trace("a"), parallel(64)], PURE).text
     )
-
-
-load_intrinsics("llvm")
-IMPORT_SCHEDULES_TARGET = tvm_target(TargetConfig(name="cpu", kind="llvm"))
-
-
-CODE: Instruction = ("Annotate", ["b0", '"int x;"'], ["pragma_import_c"], [])
-
-
-def ours(rows: int = 64) -> ModelFunction:
-    return ModelFunction(
-        name="f",
-        workload=canonical_workload(product(rows, 48, 80)),
-        weight=1,
-        label="f",
-        operator="matmul",
-        dtype="float32",
-        flops=1.0,
-        bytes_moved=0.0,
-    )
-
-
-@pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> list[ForeignSchedule]:
-    """What plain TVM writes of the same function under other names."""
-    directory = tmp_path_factory.mktemp("stock")
-    module = product(64, 48, 80, name="theirs")
-    database = ms.database.JSONDatabase(work_dir=str(directory))
-    fill(database, tvm.IRModule({"main": module}), IMPORT_SCHEDULES_TARGET.target)
-    return list(read_database(directory).schedules)
-
-
-def imported(foreign: list[ForeignSchedule], *functions: ModelFunction) -> list[ImportedSchedule]:
-    return list(import_schedules(functions or [ours()], foreign, IMPORT_SCHEDULES_TARGET))
-
-
-def test_schedules_of_the_same_function_under_other_names_fit(
-    foreign: list[ForeignSchedule],
-) -> None:
-    found = imported(foreign)
-    assert len(found) == 4
-    space = DesignSpace(ours().workload, IMPORT_SCHEDULES_TARGET.target)
-    for schedule in found:
-        replayed = space.replay(Schedule(schedule.template, schedule.decisions))
-        assert replayed is not None
-        assert schedule.key.workload == ours().workload.digest
-
-
-def test_a_function_of_another_shape_imports_nothing(foreign: list[ForeignSchedule]) -> None:
-    assert imported(foreign, ours(rows=32)) == []
-
-
-def test_tiles_that_do_not_multiply_to_the_extent_are_refused(
-    foreign: list[ForeignSchedule],
-) -> None:
-    broken = [
-        msgspec.structs.replace(
-            schedule,
-            decisions=tuple((i, (7, *v[1:]) if len(v) > 1 else v) for i, v in schedule.decisions),
-        )
-        for schedule in foreign
-    ]
-    assert imported(broken) == []
-
-
-def test_an_instruction_more_is_refused(foreign: list[ForeignSchedule]) -> None:
-    more = [
-        msgspec.structs.replace(s, instructions=(*s.instructions[:4], CODE, *s.instructions[4:]))
-        for s in foreign
-    ]
-    assert imported(more) == []
-
-
-def test_the_instructions_of_postprocessing_are_never_looked_at(
-    foreign: list[ForeignSchedule],
-) -> None:
-    longer = [msgspec.structs.replace(s, instructions=(*s.instructions, CODE)) for s in foreign]
-    assert imported(longer) == imported(foreign)
-    assert "pragma" not in json.dumps(msgspec.to_builtins(imported(longer)))

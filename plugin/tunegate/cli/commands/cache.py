@@ -213,44 +213,6 @@ PIN = Command(
 )
 
 
-# Declares `tunegate cache export`.
-
-
-class ExportOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache export`: where the database goes."""
-
-    cache: CacheAddress = CacheAddress()
-    directory: Annotated[Path, Argument("where it goes", "DIR", Path)]
-
-
-EXPORT = Command(
-    name="cache export",
-    summary="write a stock MetaSchedule database for the models at HEAD",
-    options=ExportOptions,
-    handler="tunegate.cli.handlers.cache_exchange:export",
-    examples=("tunegate cache export database",),
-)
-
-
-# Declares `tunegate cache import`.
-
-
-class ImportOptions(Options, frozen=True, kw_only=True):
-    """Options of `cache import`: where the database is."""
-
-    cache: CacheAddress = CacheAddress()
-    directory: Annotated[Path, Argument("the database", "DIR", Path)]
-
-
-IMPORT = Command(
-    name="cache import",
-    summary="take over what a stock MetaSchedule database knows, after measuring it again",
-    options=ImportOptions,
-    handler="tunegate.cli.handlers.cache_exchange:import_records",
-    examples=("tunegate cache import database/cpu",),
-)
-
-
 # Declares `tunegate cache pull`.
 
 

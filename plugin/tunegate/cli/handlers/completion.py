@@ -8,7 +8,7 @@ import argparse
 import shtab
 
 from tunegate.cli.command import CommandGroup
-from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared, names_in
 from tunegate.cli.commands.starting import CompletionOptions
 from tunegate.cli.handlers.reporting import write_line
 from tunegate.cli.parse import parser_of
@@ -40,7 +40,7 @@ def _add(place: argparse._SubParsersAction[argparse.ArgumentParser], name: str, 
     found = declared(name)
     if isinstance(found, CommandGroup):
         below = place.add_parser(word, help=found.summary).add_subparsers()
-        for each in found.commands:
+        for each in names_in(found):
             _add(below, f"{name} {each}", each)
         return
     parser = place.add_parser(word, help=found.summary, parents=[parser_of(found)])

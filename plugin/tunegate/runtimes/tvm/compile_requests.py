@@ -9,7 +9,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH, PRECISION
-from tunegate.artifacts.tasks import ForeignSchedule, TuningTask
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
@@ -53,7 +53,7 @@ class CompileRequests:
 
     def tasks(self, job: ModelJob) -> compiler_protocol.ListTasks:
         return compiler_protocol.ListTasks(
-            model=_file(job), target=job.target, scratch=self._fresh()
+            model=model_file(job), target=job.target, scratch=self._fresh()
         )
 
     def untuned(self, job: ModelJob) -> BuildJob:
@@ -63,7 +63,7 @@ class CompileRequests:
 
     def build(self, job: BuildJob, cuda_graphs: bool = False) -> compiler_protocol.BuildModel:
         return compiler_protocol.BuildModel(
-            model=_file(job.model),
+            model=model_file(job.model),
             target=job.model.target,
             records=_records(job),
             sources={key.workload: source for key, source in job.sources.items()},
@@ -88,22 +88,6 @@ class CompileRequests:
         """Returns the seeds of the inputs that measure the error of a build in lower precision."""
         return error_seeds(job.samples)
 
-    def export(self, job: BuildJob) -> compiler_protocol.ExportDatabase:
-        return compiler_protocol.ExportDatabase(
-            model=_file(job.model),
-            target=job.model.target,
-            records=_records(job),
-            directory=str(job.directory.resolve()),
-            scratch=self._fresh(),
-        )
-
-    def import_schedules(
-        self, job: ModelJob, foreign: Sequence[ForeignSchedule]
-    ) -> compiler_protocol.ImportSchedules:
-        return compiler_protocol.ImportSchedules(
-            model=_file(job), target=job.target, foreign=tuple(foreign), scratch=self._fresh()
-        )
-
     def _fresh(self) -> str:
         self._count += 1
         directory = self._scratch / f"compile-{self._count}"
@@ -111,7 +95,7 @@ class CompileRequests:
         return str(directory.resolve())
 
 
-def _file(job: ModelJob) -> ModelFile:
+def model_file(job: ModelJob) -> ModelFile:
     return ModelFile(file=str(job.file.resolve()), path=job.path, shapes=dict(job.shapes))
 
 

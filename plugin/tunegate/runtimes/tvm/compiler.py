@@ -7,27 +7,25 @@ that built a model compares it with ONNX Runtime at once.
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 import msgspec
 
 from tunegate.artifacts.builds import Build, unbuilt
-from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule, TuningTask
+from tunegate.artifacts.tasks import TuningTask
 from tunegate.errors import ModelError
-from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, Export, ModelJob
+from tunegate.ports import NOTHING_LISTED, BuildJob, Compiler, ModelJob
 from tunegate.runtimes.tvm import compile_requests, finished_build
 from tunegate.system.processes.conversations import Conversation
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed
-from tunegate_cache.format.records import WorkloadKey
 
 _CHILD = "tunegate.compiler.compile"
 _MAX_SECONDS = 900.0
 _MOST_DEATHS = 3
 """The schedules that are dropped one by one before all are."""
 
-_Wanted = TypeVar("_Wanted", compiler_protocol.Exported, compiler_protocol.Imported)
 _Reply = compiler_protocol.CompileReply | compiler_protocol.Checked | compiler_protocol.Mended
 
 
@@ -144,38 +142,6 @@ class MetaScheduleCompiler:
 
     def _build_plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
         return self._build_all([(job, False) for job in jobs])
-
-    def export(self, jobs: Sequence[BuildJob]) -> Sequence[Export]:
-        """Exports jobs one after another into the database of their directory, which several may
-        share. Raises ModelError."""
-        return [self._export(job) for job in jobs]
-
-    def import_schedules(
-        self, jobs: Sequence[ModelJob], foreign: Sequence[ForeignSchedule]
-    ) -> Sequence[ImportedSchedule]:
-        """Returns the schedules that fit a task of one of the models. Raises ModelError."""
-        found: dict[WorkloadKey, list[ImportedSchedule]] = {}
-        for job in jobs:
-            request = self._requests.import_schedules(job, foreign)
-            reply = self._request(job, request, compiler_protocol.Imported)
-            for key in {schedule.key for schedule in reply.schedules}:
-                found[key] = [s for s in reply.schedules if s.key == key]
-        return [schedule for schedules in found.values() for schedule in schedules]
-
-    def _export(self, job: BuildJob) -> Export:
-        reply = self._request(job.model, self._requests.export(job), compiler_protocol.Exported)
-        return Export(written=reply.written, misfits=reply.misfits)
-
-    def _request(
-        self, job: ModelJob, request: compiler_protocol.CompileRequest, wanted: type[_Wanted]
-    ) -> _Wanted:
-        shares = compile_requests.memory_for([job])
-        talk = Conversation(self._children.begin(job, shares.memory), request)
-        self._children.converse([job], [talk], shares, [False])
-        reply = talk.replies[0] if talk.replies else None
-        if not isinstance(reply, wanted):
-            raise self._model_error(job.path, talk)
-        return reply
 
     def _build_conversation(
         self, job: BuildJob, request: compiler_protocol.BuildModel, memory: MemoryLimit

@@ -29,7 +29,7 @@ def main(model: str, directory: str) -> None:
         fill(database, task.dispatched[0], target)
 
 
-def fill(database: Any, module: Any, target: Any) -> None:  # noqa: ANN401 -- TVM has no types
+def fill(database: Any, module: Any, target: Any) -> None:
     context = ms.TuneContext(
         mod=module,
         target=target,

@@ -1,4 +1,5 @@
-"""Imports foreign schedules as decisions on our own templates. Runs in a child.
+"""The child that converts schedules: foreign ones to decisions on our own templates, and ours to a
+stock database.
 
 A foreign trace is compared, as data, with the templates of our own module. Only our template with
 its integers is applied, and it must come out of TVM unchanged.
@@ -10,17 +11,35 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
-from tunegate.artifacts.tasks import ForeignSchedule, ImportedSchedule
+from tunegate.artifacts.candidates import FLOAT32
 from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.compile import open_model, reply_or_failure
 from tunegate.compiler.layouts.packing import unmarked
 from tunegate.compiler.schedules.algorithm_variants import DIRECT
 from tunegate.compiler.search.space import DesignSpace, trace_signature
-from tunegate.compiler.targets import ResolvedTarget
-from tunegate.tune.compiler_protocol import Exported
+from tunegate.compiler.targets import ResolvedTarget, tvm_target
 from tunegate.tune.protocol import Schedule
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
+from tunegate_exchange import requests
+from tunegate_exchange.requests import Exported, ForeignSchedule, ImportedSchedule
 
+Request = requests.Request
 _MAX_OF_EACH = 4
+
+
+def handle_request(request: Request) -> requests.Reply:
+    """Serves one request. A model that cannot be compiled is a reply, not a crash."""
+    return reply_or_failure(lambda: _serve(request), request.model.path, FLOAT32)
+
+
+def _serve(request: Request) -> requests.Exported | requests.Imported:
+    target = tvm_target(request.target)
+    functions = open_model(request.model, request.target, Path(request.scratch)).functions
+    match request:
+        case requests.ExportDatabase(records=records, directory=directory):
+            return export_database(functions, records, target.target, Path(directory))
+        case requests.ImportSchedules(foreign=foreign):
+            return requests.Imported(tuple(import_schedules(functions, foreign, target)))
 
 
 def import_schedules(
@@ -73,7 +92,7 @@ def _arguments(module: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 # Exports records as a stock MetaSchedule database: two JSON files that TVM writes itself, for plain
-# TVM to read. Runs in a child.
+# TVM to read.
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tunegate.errors import ConfigError
-from tunegate.system.cache.stock_database import RECORDS, StockDatabase, read_database
+from tunegate_exchange.requests import ForeignSchedule
+from tunegate_exchange.stock_database import RECORDS, StockDatabase, read_database
 
 TARGET = {"keys": ["cpu"], "kind": "llvm", "num-cores": 2}
 ARGUMENTS = [["TENSOR", "float32", [1, 16]], ["TENSOR", "float32", [16, 8]]]
@@ -92,3 +93,14 @@ def test_a_line_without_end_is_not_held_in_memory(tmp_path: Path) -> None:
 def test_a_directory_without_a_database_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="holds no MetaSchedule database"):
         read_database(tmp_path)
+
+
+def test_a_schedule_claims_the_median_of_its_times() -> None:
+    schedule = ForeignSchedule(
+        kind="llvm",
+        arguments=(),
+        instructions=(),
+        decisions=(),
+        run_nanoseconds=(3_000_000, 1_000_000, 9_000_000),
+    )
+    assert schedule.median_ms == 3.0

@@ -13,8 +13,9 @@ from typing import Annotated, Any, cast
 import msgspec
 
 from tunegate.artifacts.artifact_io import NOT_JSON
-from tunegate.artifacts.tasks import ForeignSchedule, Instruction
+from tunegate.artifacts.tasks import Instruction
 from tunegate.errors import ConfigError
+from tunegate_exchange.requests import ForeignSchedule
 
 RECORDS = "database_tuning_record.json"
 _MAX_LINE = 4 * 1024 * 1024

@@ -1,0 +1,1 @@
+"""Schedules on their way between the cache and plain TVM's databases."""
