@@ -97,6 +97,18 @@ def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
     assert outline_of(model.SerializeToString()).seeded == ("RandomUniform 7.0",) * 2
 
 
+@pytest.mark.parametrize(("reads", "told"), [("x", ("If",)), ("size", ()), ("w", ())])
+def test_a_branch_that_numbers_of_the_inputs_choose_is_told(
+    reads: str, told: tuple[str, ...]
+) -> None:
+    model = matmul_model()
+    empty = helper.make_graph([], "branch", [], [])
+    chosen = helper.make_node("If", ["c"], [], then_branch=empty, else_branch=empty)
+    nodes = [node("Size", "x", "size"), node("ReduceMax", reads, "c"), chosen]
+    model.graph.node.extend(nodes)
+    assert outline_of(model.SerializeToString()).choosing == told
+
+
 def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:
     random = helper.make_node("RandomUniformLike", ["a"], ["b"])
     seed = random.attribute.add(name="seed", ref_attr_name="s", type=onnx.AttributeProto.FLOAT)

@@ -15,7 +15,7 @@ from tunegate.config import Config, ModelConfig, ProfileConfig, WatchConfig
 from tunegate.measure.choose_runtime import NOTHING_FIXED, Fixed, replaced, restricted
 from tunegate.models.reader import GitModelReader
 from tunegate.review.base_rules import merged_watch, watch_changes
-from tunegate.review.compared_work import AskedWork, reshaped, seeded
+from tunegate.review.compared_work import SEEDED, AskedWork, added, reshaped
 from tunegate.review.detect import detect
 from tunegate.system.git.repository import GitRepository
 
@@ -41,14 +41,17 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
 def test_a_new_random_operator_with_a_seed_and_another_seed_are_told(
     before: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
-    told = seeded("m.onnx", before, after)
+    told = added(SEEDED, "m.onnx", before, after)
     assert told is not None
     assert (told.old, told.new) == (", ".join(before) or "none", ", ".join(after))
     assert told.weakens
 
 
 def test_one_that_was_there_or_is_gone_is_not() -> None:
-    assert seeded("m.onnx", ("Bernoulli 1.0", "RandomUniform 2.0"), ("RandomUniform 2.0",)) is None
+    assert (
+        added(SEEDED, "m.onnx", ("Bernoulli 1.0", "RandomUniform 2.0"), ("RandomUniform 2.0",))
+        is None
+    )
 
 
 def test_another_type_is_told() -> None:

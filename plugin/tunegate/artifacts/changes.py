@@ -192,13 +192,15 @@ class ModelInput(msgspec.Struct, frozen=True):
 
 class ModelOutline(msgspec.Struct, frozen=True, kw_only=True):
     """`parts` counts the operators and the shapes of the weights. `seeded` are the kinds of
-    operators that draw random numbers from a seed in the model. Each of the `layers` has its
-    operator, weight shapes and attributes, in words."""
+    operators that draw random numbers from a seed in the model, `choosing` those that choose what
+    to compute by numbers of the inputs. Each of the `layers` has its operator, weight shapes and
+    attributes, in words."""
 
     graph_digest: str
     inputs: tuple[ModelInput, ...]
     parts: dict[str, int]
     seeded: tuple[str, ...] = ()
+    choosing: tuple[str, ...] = ()
     layers: dict[str, dict[str, str]] = {}
 
 

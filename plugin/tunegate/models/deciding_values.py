@@ -1,7 +1,7 @@
 """Values of a graph that decide how much there is to compute (shapes, counts, conditions), and
 everything that they are computed from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import onnx
 
@@ -36,6 +36,7 @@ _DECIDING_INPUTS: dict[str, slice] = {
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
+_CHOOSING = ("If", "Loop")
 
 Sources = dict[str, list[tuple[str, ...]]]
 
@@ -43,15 +44,35 @@ Sources = dict[str, list[tuple[str, ...]]]
 def deciding_values(model: onnx.ModelProto) -> set[str]:
     """Returns their names, in every graph and function: a name used in two of them counts for
     both."""
+    deciding = [name for node in nodes_of(model) for name in _deciding(node)]
+    return _add_all_sources(deciding, _sources_of(model))
+
+
+def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Returns which of `If` and `Loop` choose a branch, or a number of steps, by numbers of the
+    model's inputs."""
+    inputs, sources = {value.name for value in model.graph.input}, _sources_of(model)
+    nodes = [node for node in nodes_of(model) if node.op_type in _CHOOSING]
+    deciding = {
+        kind: [name for node in nodes if node.op_type == kind for name in _deciding(node)]
+        for kind in _CHOOSING
+    }
+    return tuple(kind for kind in _CHOOSING if inputs & _add_all_sources(deciding[kind], sources))
+
+
+def _deciding(node: onnx.NodeProto) -> Iterator[str]:
+    yield from node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
+    if node.op_type == "Loop":
+        yield from (name for body in bodies_of(node) for name in _outputs(body)[:1])
+
+
+def _sources_of(model: onnx.ModelProto) -> Sources:
+    """Returns what each value is computed from, by operator."""
     sources: Sources = {}
     functions = {(f.domain, f.name): f for f in model.functions}
-    deciding: list[str] = []
     for node in nodes_of(model):
         _add_sources(sources, node, functions.get((node.domain, node.op_type)))
-        deciding += node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
-        if node.op_type == "Loop":
-            deciding += [name for body in bodies_of(node) for name in _outputs(body)[:1]]
-    return _add_all_sources(deciding, sources)
+    return sources
 
 
 def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:

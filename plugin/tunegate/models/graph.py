@@ -11,7 +11,7 @@ from onnx import TensorProto, numpy_helper
 
 from tunegate.artifacts.changes import ModelOutline
 from tunegate.errors import ModelError
-from tunegate.models.deciding_values import deciding_values
+from tunegate.models.deciding_values import chosen_by_inputs, deciding_values
 from tunegate.models.model_inputs import graph_inputs
 from tunegate.system.onnx_scan import bodies_of, nodes_of, parsed_model
 
@@ -142,6 +142,7 @@ def outline_of(model: bytes) -> ModelOutline:
         inputs=graph_inputs(graph),
         parts=dict(parts),
         seeded=_seeded_names(proto),
+        choosing=chosen_by_inputs(proto),
         layers=_layers(graph),
     )
 

@@ -65,10 +65,14 @@ class AskedWork(NamedTuple):
         return None if outline is None else outline.inputs
 
 
-# Changes that make base and head different work: other inputs, and seeded random numbers.
+# Changes that make base and head different work: other inputs, and operators that do not always do
+# the same.
 
 INPUTS_KEY = "inputs of the model"
 SEEDED = "random operators with a seed of their own"
+"""They are equal in every process, so a model could recognise the gate and be fast only there."""
+CHOOSING = "operators that choose their work by numbers of the inputs"
+"""The gate draws inputs, and users may send others, for which such a model does more."""
 
 
 def reshaped(
@@ -85,16 +89,15 @@ def reshaped(
     )
 
 
-def seeded(
-    path: changes.ModelPath, before: tuple[str, ...], after: tuple[str, ...]
+def added(
+    key: str, path: changes.ModelPath, before: tuple[str, ...], after: tuple[str, ...]
 ) -> changes.PolicyChange | None:
-    """Returns the change to seeded random numbers, None if none is new and none got another seed.
-    They are equal in every process, so a model could recognise the gate and be fast only there."""
+    """Returns the change to operators of the kind `key`, None if none is new."""
     if Counter(after) <= Counter(before):
         return None
     old, new = (", ".join(kinds) or "none" for kinds in (before, after))
     return changes.PolicyChange(
-        key=SEEDED, old=old, new=new, effect="changed", counts="now", model=path
+        key=key, old=old, new=new, effect="changed", counts="now", model=path
     )
 
 

@@ -23,7 +23,7 @@ from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
 from tunegate.review import model_settings
-from tunegate.review.compared_work import AskedWork, reshaped, seeded
+from tunegate.review.compared_work import CHOOSING, SEEDED, AskedWork, added, reshaped
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
 from tunegate.review.globs import matches, may_match_below, uncompared_versions, unmatched_paths
@@ -260,9 +260,11 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
         before, after = reader.outline(change.base), reader.outline(change.head)
         if before is None or after is None:
             continue
+        path = path_of(change.path)
         told = (
-            reshaped(path_of(change.path), before.inputs, after.inputs),
-            seeded(path_of(change.path), before.seeded, after.seeded),
+            reshaped(path, before.inputs, after.inputs),
+            added(SEEDED, path, before.seeded, after.seeded),
+            added(CHOOSING, path, before.choosing, after.choosing),
         )
         yield from (each for each in told if each is not None)
 
