@@ -94,6 +94,9 @@ def steps(repository: Path, minutes: float, changed: Sequence[Path]) -> list[Ste
             prepare=lambda: _commit(repository, changed, new_weights),
         ),
         Step("slower", run, 170, 1, prepare=lambda: _commit(repository, changed[:1], more_work)),
+        # float16 on tensor cores: what it makes of the models, and of single kernels by each tile.
+        Step("half", run, 170, prepare=lambda: _allow_error(repository, changed[:1])),
+        Step("tiles", (*_BENCHMARK, "benchmarks.kernels.tensor_cores"), 90),
         # What is found first, by what many more find: the goal is 0.9 of 64.
         Step("first", (*_BENCHMARK, "benchmarks.tuning.gpu_tuning", *_FIRST_PICKS.split()), 230),
         Step("tests", (*_BENCHMARK, "pytest", "-q", "-m", "gpu", "tests/gpu"), 300),
@@ -236,6 +239,15 @@ def _commit(
     _git(repository, "commit", "-qam", "change")
 
 
+def _allow_error(repository: Path, files: Sequence[Path]) -> None:
+    """Commits a budget of accuracy, and then new weights: the budget of the base counts."""
+    config = repository / "tunegate.yaml"
+    glob = "  - path: models/*.onnx\n"
+    config.write_text(config.read_text().replace(glob, f"{glob}    accuracy: {{max-error: 5}}\n"))
+    _git(repository, "commit", "-qam", "a budget of accuracy")
+    _commit(repository, files, new_weights)
+
+
 def _git(at: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
     subprocess.run(["git", *identity, *arguments], cwd=at, check=True)
@@ -306,6 +318,25 @@ def compared(out: Path) -> Iterator[tuple[str, ...]]:
         yield (name, *shown, ratio, finding["status"])
 
 
+def in_float16(out: Path) -> Iterator[tuple[str, ...]]:
+    """Rows for each candidate that `half` has timed: model, candidate, milliseconds, those of
+    PyTorch in float16, and the error in percent."""
+    try:
+        findings = json.loads((out / "half.verdict.json").read_text())["findings"]
+    except (OSError, ValueError, KeyError):
+        return
+    peers: dict[str, dict[str, float]] = {}
+    with suppress(OSError, ValueError):
+        peers = json.loads((out / "peers.json").read_text())
+    for finding in findings:
+        name = Path(finding["model"]).stem
+        half = peers.get(name, {}).get("float16")
+        for each in finding.get("runtimes", ()):
+            error = (each["error"] or {}).get("center")
+            shown = ("" if n is None else f"{n:.3f}" for n in (each["ms"], half, error))
+            yield (name, each["candidate"], *shown)
+
+
 def main() -> int:
     options = command_line(
         __doc__,
@@ -340,6 +371,10 @@ def main() -> int:
             )
     if rows := list(compared(out)):
         heading("model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict", words=(0, 4))
+        for each in rows:
+            row(*each)
+    if rows := list(in_float16(out)):
+        heading("model | candidate | ms | PyTorch in float16, ms | error, %", words=(0, 1))
         for each in rows:
             row(*each)
     shutil.rmtree(scratch, ignore_errors=True)

@@ -148,7 +148,8 @@ def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
 
 
 def _cpu_target(config: Config) -> TargetConfig:
-    """The first CPU: loop nests of GPUs have no words yet. Raises ConfigError, also for a cache
+    """The first CPU: the columns of the trees merge a GPU's blocks and threads into one number, so
+    trees could not see how full a multiprocessor is. Raises ConfigError, also for a cache
     that may not be written."""
     if config.cache.mode != "rw":
         message = (

@@ -106,6 +106,11 @@ class GpuRunner:
         save(model, self.workspace.root / "models" / "m.onnx")
         self.workspace.commit()
 
+    def costs(self) -> Any:
+        """What the tuning of the first task tried, in turn."""
+        outcome = self.workspace.root / ".tunegate" / "outcome-0.json"
+        return json.loads(outcome.read_text())["tasks"][0]["costs"]
+
     def verdict(self) -> Any:
         return json.loads((self.workspace.root / ".tunegate" / "verdict.json").read_text())
 
@@ -125,7 +130,8 @@ def test_a_job_that_is_cancelled_ends_soon_and_says_so(
 
 
 def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
-    """MIG: each part is a device of its own, as two cards are."""
+    """MIG: each part is a device of its own, as two cards are. What both learn comes first where
+    another product is tuned."""
     variables = cuda_stand_in(devices=("GPU-one",), parts=("MIG-one", "MIG-two"), **SMALL)
     runner = GpuRunner(tmp_path / "w", variables)
     warmed = runner.tunegate("warm", "--trials", "8")
@@ -133,10 +139,12 @@ def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) ->
     first, second = launches(variables)
     assert first > 0
     assert second > 0
-    outcome = json.loads((tmp_path / "w" / ".tunegate" / "outcome-0.json").read_text())
-    picks = [cost["pick"] for cost in outcome["tasks"][0]["costs"] if cost["origin"] == "search"]
+    picks = [cost["pick"] for cost in runner.costs() if cost["origin"] == "search"]
     assert picks.count("predicted") > picks.count("audit"), "first picks are made by analysis"
     assert "random" not in picks
+    runner.commit(chain_model(layers=2, width=48))
+    assert runner.tunegate("warm", "--trials", "1").returncode == 0
+    assert "transfer" in {cost["origin"] for cost in runner.costs()[:2]}
 
 
 def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:

@@ -48,7 +48,7 @@ def matmul_model(
     )
 
 
-def chain_model(*, layers: int, width: int) -> onnx.ModelProto:
+def chain_model(*, layers: int, width: int, rows: int = 4) -> onnx.ModelProto:
     """A model of `layers` products with a weight, one after the other."""
     random = np.random.default_rng(0)
     weights = {
@@ -59,7 +59,7 @@ def chain_model(*, layers: int, width: int) -> onnx.ModelProto:
         helper.make_node("MatMul", [names[n], f"w{n}"], [names[n + 1]], name=f"product{n}")
         for n in range(layers)
     ]
-    shape: list[int | str] = [4, width]
+    shape: list[int | str] = [rows, width]
     return _model(nodes, inputs={"x": shape}, outputs={"y": shape}, initializers=weights)
 
 

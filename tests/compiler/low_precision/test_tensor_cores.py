@@ -55,6 +55,13 @@ class Lowered(NamedTuple):
     arguments: list[np.ndarray]
     plan: tensor_cores.Plan
 
+    def packed_arguments(self) -> list[np.ndarray]:
+        packed, place = self.plan.packed, self.plan.place
+        return [
+            packed.pack(each) if packed is not None and n == place else each
+            for n, each in enumerate(self.arguments)
+        ]
+
 
 def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered:
     """The kernel on tensor cores, and its arguments; the weights are packed."""
@@ -99,11 +106,6 @@ def largest_errors() -> dict[str, list[float]]:
 
 
 def _error(kernel: product_kernels.Fused, lower: Lowered, device: Any) -> float:
-    packed, place = lower.plan.packed, lower.plan.place
-    given = [
-        packed.pack(each) if packed is not None and n == place else each
-        for n, each in enumerate(lower.arguments)
-    ]
     free = [
         each
         for n, each in enumerate(lower.arguments)
@@ -111,7 +113,7 @@ def _error(kernel: product_kernels.Fused, lower: Lowered, device: Any) -> float:
     ]
     expected = kernel.computed(*free)
     into = tvm.runtime.tensor(np.full_like(expected, np.nan), device)
-    tensors = [tvm.runtime.tensor(each, device) for each in given]
+    tensors = [tvm.runtime.tensor(each, device) for each in lower.packed_arguments()]
     compiled(lower, "sm_90")["main"](*tensors, into)
     return float(np.abs(into.numpy() - expected).max() / np.abs(expected).max())
 

@@ -1,0 +1,60 @@
+"""Products in float16 on tensor cores: the time of each tile, and the one that analysis picks.
+
+    python -m benchmarks.kernels.tensor_cores [--rounds 20]
+
+Kernels of an encoder (384 wide, 128 tokens) and of ResNet-50, batch 1, each alone: the least of the
+rounds, by TVM's timer of the device, in microseconds. `chosen / best` says what the analysis costs.
+"""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import tvm
+from tests.compiler.low_precision.product_kernels import Fused, activations, matrices
+from tests.compiler.low_precision.test_tensor_cores import compiled, convolution, lowered
+
+from benchmarks.kit.command import command_line
+from benchmarks.kit.tables import heading, row
+from tunegate.compiler.low_precision import tensor_cores
+from tunegate.system.nvidia.cuda_toolkit import cuda_variables
+from tunegate.tune.gpu_analysis import card_of
+
+CASES: dict[str, Callable[[], Fused]] = {
+    "128 x 384 x 384": lambda: matrices((128,), 384, 384),
+    "128 x 384 x 1536": lambda: matrices((128,), 384, 1536),
+    "128 x 1536 x 384": lambda: matrices((128,), 1536, 384),
+    "scores, 12 of 128 x 32 x 128": lambda: activations((1, 12), 128, 32, 128),
+    "1x1, 56 x 56, 64 to 256": lambda: convolution((1, 64, 56, 56), (256, 64, 1, 1)),
+    "3x3, 28 x 28, 128 to 128": lambda: convolution((1, 128, 28, 28), (128, 128, 3, 3), padding=1),
+    "3x3, 14 x 14, 256 to 256": lambda: convolution((1, 256, 14, 14), (256, 256, 3, 3), padding=1),
+    "1024 x 1024 x 1024": lambda: matrices((1024,), 1024, 1024),
+}
+
+
+def main() -> None:
+    options = command_line(__doc__, rounds=20)
+    os.environ.update(cuda_variables())
+    device = tvm.cuda()
+    arch = "sm_" + str(device.compute_version).replace(".", "")
+    names = [f"{tiles.rows} x {tiles.columns}" for tiles in tensor_cores.TILES]
+    heading(" | ".join(("kernel", *names, "chosen", "chosen / best")), words=(0, len(names) + 1))
+    for case, make in CASES.items():
+        kernel = make()
+        product = tensor_cores.matrix_product(kernel.function)
+        assert product is not None
+        chosen = tensor_cores.TILES.index(tensor_cores.best_tiles(product, card_of(arch)))
+        times = []
+        for tiles in tensor_cores.TILES:
+            lower = lowered(kernel, tiles)
+            shape = [int(extent) for extent in kernel.function.params[-1].shape]
+            arguments = [*lower.packed_arguments(), np.zeros(shape, np.float32)]
+            tensors = [tvm.runtime.tensor(each, device) for each in arguments]
+            timer = compiled(lower, arch).time_evaluator("main", device, number=20, repeat=1)
+            times.append(min(timer(*tensors).mean for _ in range(options.rounds)) * 1e6)
+        ratio = times[chosen] / min(times)
+        row(case, *(f"{each:.1f}" for each in times), names[chosen], f"{ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
