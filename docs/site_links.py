@@ -23,10 +23,10 @@ def on_page_markdown(markdown: str, page: Page, config: dict[str, str], **_: obj
     """Rewrites the links of one page."""
     folder = posixpath.join("docs", posixpath.dirname(page.file.src_uri))
 
-    def leading(found: re.Match[str]) -> str:
-        path = posixpath.normpath(posixpath.join(folder, found[1]))
+    def leading(match: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(folder, match[1]))
         if path.startswith("docs/") and posixpath.splitext(path)[1] == ".md":
-            return found[0]
-        return f"]({config['repo_url']}/blob/main/{path}{found[2] or ''})"
+            return match[0]
+        return f"]({config['repo_url']}/blob/main/{path}{match[2] or ''})"
 
     return LINK.sub(leading, markdown)

@@ -55,9 +55,13 @@ class _Inputs:
     def config(self) -> Path:
         return self.checkout() / (self.text("CONFIG") or CONFIG_FILE)
 
-    def options(self, known: Mapping[str, str]) -> list[str]:
+    def options(self, option_names: Mapping[str, str]) -> list[str]:
         """Returns the options as `--name=value`, so that no value can be taken for an option."""
-        return [f"{option}={self.text(name)}" for name, option in known.items() if self.text(name)]
+        return [
+            f"{option}={self.text(name)}"
+            for name, option in option_names.items()
+            if self.text(name)
+        ]
 
     def is_true(self, name: str, default: str) -> bool:
         """Returns a boolean input. Raises ConfigError naming it."""

@@ -60,56 +60,56 @@ class Wanted(NamedTuple):
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def install(wanted: Wanted) -> str:
+def install(plan: Wanted) -> str:
     """Installs, and returns which tool did. Nothing that comes with a package is run: only wheels
     are accepted, and only with the lock's hashes. Raises CalledProcessError and OSError."""
     try:
-        _install_by_uv(wanted)
+        _install_by_uv(plan)
     except (subprocess.CalledProcessError, OSError) as error:
-        wanted.clear()
+        plan.clear()
         if any(each in str(error) + str(getattr(error, "stderr", "")) for each in _PIP_TOO):
             raise
         why = complaint(error)
         print(f"tunegate: uv failed ({why}): pip installs, which takes minutes", flush=True)
-        _install_by_pip(wanted)
+        _install_by_pip(plan)
         return "pip"
     finally:
-        shutil.rmtree(wanted.beside, ignore_errors=True)
+        shutil.rmtree(plan.beside, ignore_errors=True)
     return "uv"
 
 
-def _install_by_uv(wanted: Wanted) -> None:
-    python = _make_environment(wanted)
-    tool, installer = wanted.beside / "tool", wanted.lock.with_name("installer.lock")
-    options = (*wanted.source, "--no-deps", "--target", tool, "-r", installer)
-    run_child([python, *_PIP_INSTALL, *options], wanted.variables, "fetching uv")
-    pip_config = run_child([python, "-I", "-m", "pip", "config", "list"], wanted.variables)
+def _install_by_uv(plan: Wanted) -> None:
+    python = _make_environment(plan)
+    tool, installer = plan.beside / "tool", plan.lock.with_name("installer.lock")
+    options = (*plan.source, "--no-deps", "--target", tool, "-r", installer)
+    run_child([python, *_PIP_INSTALL, *options], plan.variables, "fetching uv")
+    pip_config = run_child([python, "-I", "-m", "pip", "config", "list"], plan.variables)
     variables = {
-        **wanted.variables,
+        **plan.variables,
         "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does; the hashes say which file it is
-        "UV_CACHE_DIR": str(wanted.beside / "cache"),  # one that is kept would keep damage too
+        "UV_CACHE_DIR": str(plan.beside / "cache"),  # one that is kept would keep damage too
         **uv_variables(pip_config),
     }
     uv = [tool / "bin" / "uv", "--no-config", "--no-progress", "--color", "never", "pip"]
-    options = (*_CHECKED, *wanted.source, "--python", wanted.python, *wanted.requirements)
+    options = (*_CHECKED, *plan.source, "--python", plan.python, *plan.requirements)
     run_child([*uv, "install", "--quiet", *options], variables, "installing packages")
 
 
-def _make_environment(wanted: Wanted) -> str | Path:
+def _make_environment(plan: Wanted) -> str | Path:
     """Makes the virtual environment, and returns a Python that has pip: installing pip again takes
     three seconds."""
     if find_spec("pip") is not None:
-        run_child([*_venv(wanted), "--without-pip"], wanted.variables)
+        run_child([*_venv(plan), "--without-pip"], plan.variables)
         return sys.executable
-    run_child(_venv(wanted), wanted.variables, "making a virtual environment")
-    return wanted.python
+    run_child(_venv(plan), plan.variables, "making a virtual environment")
+    return plan.python
 
 
-def _install_by_pip(wanted: Wanted) -> None:
-    run_child(_venv(wanted), wanted.variables, "making a virtual environment")
-    command = [wanted.python, *_PIP_INSTALL, *wanted.source, *wanted.requirements]
-    run_child(command, wanted.variables, "installing packages")
+def _install_by_pip(plan: Wanted) -> None:
+    run_child(_venv(plan), plan.variables, "making a virtual environment")
+    command = [plan.python, *_PIP_INSTALL, *plan.source, *plan.requirements]
+    run_child(command, plan.variables, "installing packages")
 
 
-def _venv(wanted: Wanted) -> list[str | Path]:
-    return [sys.executable, "-I", "-m", "venv", wanted.directory]
+def _venv(plan: Wanted) -> list[str | Path]:
+    return [sys.executable, "-I", "-m", "venv", plan.directory]

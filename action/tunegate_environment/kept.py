@@ -31,12 +31,12 @@ class Environment(NamedTuple):
 
 
 def environment_for(
-    lock: Path, environment: Mapping[str, str], added: tuple[Path, ...] = ()
+    lock: Path, environment: Mapping[str, str], extra_locks: tuple[Path, ...] = ()
 ) -> Environment:
-    """Returns the environment with exactly the content of the lock and of the extras' `added`
+    """Returns the environment with exactly the content of the lock and of the extras' `extra_locks`
     locks. It is made elsewhere and moved into place when complete, so that nothing interrupted can
     be in it. Raises CalledProcessError and OSError."""
-    key, cache = key_of(lock, *added), cache_directory(environment)
+    key, cache = key_of(lock, *extra_locks), cache_directory(environment)
     directory = cache / key
     began = time.monotonic()
     with _alone(cache, key):
@@ -46,7 +46,7 @@ def environment_for(
             return Environment(key, directory / "bin" / "python")
         again = f" again: {broken}" if directory.exists() else f": {lock.name}"
         print(f"tunegate: making the environment {key[:8]}{again}", flush=True)
-        by = _make(Wanted(lock.resolve(), directory, environment, added))
+        by = _make(Wanted(lock.resolve(), directory, environment, extra_locks))
         _say(f"made the environment {key[:8]} by {by}", began)
         _forget_old(cache, key)
     return Environment(key, directory / "bin" / "python")
@@ -96,15 +96,15 @@ def _is_locked(guard: IO[str]) -> bool:
     return True
 
 
-def _make(wanted: Wanted) -> str:
+def _make(plan: Wanted) -> str:
     """Makes it, after removing what a killed process left: others wait for the lock."""
-    directory = wanted.directory
+    directory = plan.directory
     for abandoned in directory.parent.glob(f"{directory.name}.*"):
         if abandoned.is_dir():
             shutil.rmtree(abandoned, ignore_errors=True)
     making = directory.with_name(f"{directory.name}.making-{os.getpid()}")
     try:
-        by = install(wanted._replace(directory=making))
+        by = install(plan._replace(directory=making))
         seal(making)
         if directory.exists():
             shutil.rmtree(directory)
@@ -124,5 +124,5 @@ def _forget_old(cache: Path, key: str) -> None:
                     shutil.rmtree(cache / guard.stem, ignore_errors=True)
 
 
-def _say(what: str, began: float) -> None:
-    print(f"tunegate: {what} ({time.monotonic() - began:.1f} s)", flush=True)
+def _say(step: str, began: float) -> None:
+    print(f"tunegate: {step} ({time.monotonic() - began:.1f} s)", flush=True)

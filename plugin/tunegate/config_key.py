@@ -97,14 +97,14 @@ def all_keys(section: type[msgspec.Struct]) -> Iterator[DeclaredKey]:
 
 
 def _all_keys(
-    section: type[msgspec.Struct], place: str, seen: set[type[msgspec.Struct]]
+    section: type[msgspec.Struct], place: str, visited: set[type[msgspec.Struct]]
 ) -> Iterator[DeclaredKey]:
     for found in keys_of(section, place):
         yield found
         inside = _section_in(inspect.type_info(found.kind), found.place)
-        if inside is not None and inside[0] not in seen:
-            seen.add(inside[0])
-            yield from _all_keys(*inside, seen)
+        if inside is not None and inside[0] not in visited:
+            visited.add(inside[0])
+            yield from _all_keys(*inside, visited)
 
 
 class KeyAt(NamedTuple):

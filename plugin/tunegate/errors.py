@@ -35,11 +35,11 @@ class ConfigError(TunegateError):
     exit_code = USAGE
 
     def __init__(
-        self, text: str, about: ConfigKey | None = None, others: Sequence[str] = ()
+        self, text: str, about: ConfigKey | None = None, other_keys: Sequence[str] = ()
     ) -> None:
         super().__init__(text)
         self.about = about
-        self.others = tuple(others)
+        self.others = tuple(other_keys)
 
 
 def config_error(problems: Sequence[str], about: ConfigKey | None = None) -> ConfigError:

@@ -66,20 +66,24 @@ def check_revisions(
             raise ArtifactError(message)
 
 
-def check_release(planned: Revisions, found: Revisions) -> None:
+def check_release(planned: Revisions, current: Revisions) -> None:
     """Raises ArtifactError if a plan since a release is of another release than the tags tell."""
-    if (planned.base, planned.release, planned.policy) != (found.base, found.release, found.policy):
+    if (planned.base, planned.release, planned.policy) != (
+        current.base,
+        current.release,
+        current.policy,
+    ):
         message = (
             f"the plan is of everything since {planned.release or 'no release'}, and the release "
-            f"before is {found.release}. {_PLAN_AGAIN}"
+            f"before is {current.release}. {_PLAN_AGAIN}"
         )
         raise ArtifactError(message)
 
 
-def check_changes(planned: ChangeSet, found: ChangeSet) -> None:
+def check_changes(planned: ChangeSet, current: ChangeSet) -> None:
     """Raises ArtifactError if a plan does not match the difference of its revisions."""
     older = frozenset(each.path for each in planned.models if each.ancestor is not None)
-    if _subjects(planned, older) != _subjects(found, older):
+    if _subjects(planned, older) != _subjects(current, older):
         message = f"the plan is not of the models that differ between its revisions. {_PLAN_AGAIN}"
         raise ArtifactError(message)
 

@@ -164,7 +164,7 @@ def measure_shard(
         target=shard.target,
         bound=binding(planned, outcomes, judging.rules),
         machine=context.device.machine(),
-        run=_measured(judging, builds, references, others=others, upgrades=upgrades),
+        run=_measured(judging, builds, references, other_cells=others, upgrades=upgrades),
     )
     artifact_io.write(context.out / f"measurements-{shard.index}.json", found)
     return found
@@ -232,7 +232,7 @@ def _measured(
     builds: Sequence[CellBuilds],
     references: Mapping[ModelPath, Reference],
     *,
-    others: int = 0,
+    other_cells: int = 0,
     upgrades: Upgrades | None = None,
 ) -> MeasurementRun:
     """Returns the measurements, with the user's own metric if there is one."""
@@ -244,7 +244,7 @@ def _measured(
         rules=tools.rules,
         context=context,
         references=references,
-        others=others,
+        other_cells=other_cells,
     )
     measured = upgrades.explained(measured, tools) if upgrades is not None else measured
     return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)

@@ -150,7 +150,7 @@ class TaskIndex(RecordQueue, Protocol):
 
     def lookup(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
         """Returns an answer for each key. `fastest` is in nanoseconds: a record that claims less
@@ -159,7 +159,7 @@ class TaskIndex(RecordQueue, Protocol):
 
     def claims(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         """Returns what only the run's own zone has, if it is not trusted. Call it after
@@ -236,11 +236,13 @@ class Compiler(Protocol):
         ...
 
     def tasks(
-        self, jobs: Sequence[ModelJob], known: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED
+        self,
+        jobs: Sequence[ModelJob],
+        known_tasks: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED,
     ) -> Sequence[Sequence[TuningTask] | ModelError]:
-        """Returns the tasks of each job. Their `uses` have one entry, side 'head'. `known` lists,
-        by the place of a job, are the answer: such a model is not opened, and a build of it with
-        other kernels is refused."""
+        """Returns the tasks of each job. Their `uses` have one entry, side 'head'. `known_tasks`
+        lists, by the place of a job, are the answer: such a model is not opened, and a build of it
+        with other kernels is refused."""
         ...
 
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:

@@ -12,9 +12,9 @@ def plural(number: int, singular: str, plural: str | None = None) -> str:
 # The hint after an unknown word.
 
 
-def did_you_mean(word: str, known: Sequence[str], otherwise: str) -> str:
+def did_you_mean(word: str, words: Sequence[str], otherwise: str) -> str:
     """Returns the most similar known word as a question, `otherwise` if none is similar."""
-    near = difflib.get_close_matches(word, known, n=1)
+    near = difflib.get_close_matches(word, words, n=1)
     return f"Did you mean {near[0]}?" if near else otherwise
 
 
@@ -46,10 +46,10 @@ def milliseconds(value: float | None, digits: int = 4) -> str:
     return f"{_significant(value * 1000, digits)} µs"
 
 
-def compared_times(ours: float, other: float, than: str = "") -> str:
+def compared_times(own: float, other: float, than: str = "") -> str:
     """Returns how much faster ours is, in percent of the other: `51% faster`, followed by ` than
     …`. A slower one may have won an election, because only a clear gain displaces a winner."""
-    percent = 100 * (1 - ours / other)
+    percent = 100 * (1 - own / other)
     beside = f" than {than}" if than else ""
     if percent < 0:
         return f"{-percent:.0f}% slower{beside} (not clearly)"

@@ -36,7 +36,7 @@ def gain(
     behind: float = 0.0,
 ) -> float:
     return improvement.expected_gain(
-        past, candidates, headroom=headroom, noise=0.01, pace=pace, behind=behind
+        past, candidates, headroom=headroom, noise=0.01, pace=pace, roofline_gap=behind
     )
 
 

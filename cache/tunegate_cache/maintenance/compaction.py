@@ -118,19 +118,19 @@ class Compactor:
         )
 
     def _records_so_far(
-        self, found: _Found, revoked: tuple[Revocation, ...], *, is_snapshot_usable: bool
+        self, state: _Found, revoked: tuple[Revocation, ...], *, is_snapshot_usable: bool
     ) -> HotRecords:
         """Returns the best records so far: from the snapshot, or from all archives if it must be
         rebuilt. A workload whose best records were revoked needs its next best, which only the
         archives have."""
-        archives = found.old.archives if found.old is not None else ()
+        archives = state.old.archives if state.old is not None else ()
         hot = HotRecords(revoked)
-        if found.old is not None and is_snapshot_usable:
-            if self._add_snapshot(hot, found.old):
+        if state.old is not None and is_snapshot_usable:
+            if self._add_snapshot(hot, state.old):
                 archives = ()
             else:
                 hot = HotRecords(revoked)
-        for digest in (*archives, *found.orphans):
+        for digest in (*archives, *state.orphans):
             self._add_archive(hot, digest)
         return hot
 
@@ -226,27 +226,27 @@ class Compactor:
         except ObjectNotFoundError:
             return None
 
-    def _publish(self, found: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
-        old, now = found.old, self._seconds()
+    def _publish(self, state: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
+        old, now = state.old, self._seconds()
         version = (old.version if old else 0) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
-        standing = {name.file for name in found.listing.segments}
+        standing = {name.file for name in state.listing.segments}
         head = Head(
             version=version,
-            parent=found.current.digest,
+            parent=state.current.digest,
             snapshot=snapshot,
-            archives=self._readable(old, (*found.orphans, *gathered.archives)),
+            archives=self._readable(old, (*state.orphans, *gathered.archives)),
             covers=tuple(sorted({*gathered.files, *(set(old.covers if old else ()) & standing)})),
             revoked=hot.revoked,
             kept=heads.kept_for_pins((*old.kept, old.snapshot), now) if old else (),
         )
-        head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(found, head))
+        head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(state, head))
         body = heads.encode_head(head, self._group, self._signer)
         try:
-            self._store.move_pointer(self._group.head, body, found.current.tag)
+            self._store.move_pointer(self._group.head, body, state.current.tag)
         except PointerMovedError:
             return self._report("moved", version)
-        recovered = len(set(found.orphans) - self._lost)
+        recovered = len(set(state.orphans) - self._lost)
         files = len(gathered.files)
         return self._report(
             "compacted",
@@ -262,9 +262,9 @@ class Compactor:
         known = dict.fromkeys((*(old.archives if old else ()), *new))
         return tuple(digest for digest in known if digest not in self._lost)
 
-    def _list_unreferenced(self, found: _Found, head: Head) -> tuple[Unreferenced, ...]:
+    def _list_unreferenced(self, state: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """Returns the objects that the next collections may delete; known ones keep their date."""
-        old, listing = found.old, found.listing
+        old, listing = state.old, state.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)

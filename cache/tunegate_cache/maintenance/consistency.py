@@ -52,10 +52,10 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
             )
 
 
-def broken_segments(found: list[Flaw]) -> Iterator[str]:
+def broken_segments(flaws: list[Flaw]) -> Iterator[str]:
     """Yields the names of segments whose content differs from their name: nothing of them is
     usable."""
-    for flaw in found:
+    for flaw in flaws:
         if flaw.kind == "segment" and "signed" not in flaw.what:
             yield flaw.name
 
@@ -70,11 +70,11 @@ def _snapshot_flaws(store: MaintainedStore, group: Group, head: Head) -> Iterato
 
 
 def _archive_flaws(
-    store: MaintainedStore, group: Group, head: Head, held: set[str]
+    store: MaintainedStore, group: Group, head: Head, archived_names: set[str]
 ) -> Iterator[Flaw]:
     for digest in head.archives:
         try:
-            held.update(name.file for name, _ in archived(store, group, digest))
+            archived_names.update(name.file for name, _ in archived(store, group, digest))
         except archive.CorruptArchiveError as error:
             name = group.content("cold", digest)
             yield Flaw(group=group, kind="archive", name=name, what=str(error))

@@ -121,30 +121,30 @@ def _read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
     return known
 
 
-def _add_index(known: _Known, store: ObjectStore, digest: str) -> None:
+def _add_index(contents: _Known, store: ObjectStore, digest: str) -> None:
     try:
-        index = read_index(store, known.group, digest)
+        index = read_index(store, contents.group, digest)
     except CorruptIndexError:
         return
     for row in index.rows:
-        known.workloads[row.workload.hex()] = False
+        contents.workloads[row.workload.hex()] = False
     for skeleton, members in index.skeletons.items():
         for member in members:
             workload = index.rows[member.row].workload.hex()
-            known.workloads[workload] = True
-            known.shapes[workload] = WorkloadShape(skeleton, member.extents)
+            contents.workloads[workload] = True
+            contents.shapes[workload] = WorkloadShape(skeleton, member.extents)
 
 
-def _add_records(known: _Known, contents: segment.SegmentContents) -> None:
+def _add_records(group: _Known, contents: segment.SegmentContents) -> None:
     for record in contents.records:
         workload, is_ok = record.key.workload, record.status == "ok"
-        known.workloads[workload] = known.workloads.get(workload, False) or is_ok
+        group.workloads[workload] = group.workloads.get(workload, False) or is_ok
         if is_ok and record.template:
-            known.shapes[workload] = record.shape
+            group.shapes[workload] = record.shape
 
 
 def _neighbour(
-    known: Iterable[_Known],
+    groups: Iterable[_Known],
     zones: Sequence[str],
     target: str,
     key: WorkloadKey,
@@ -159,7 +159,7 @@ def _neighbour(
             k.group,
             other,
         )
-        for k in known
+        for k in groups
         for workload, other in k.shapes.items()
         if other.skeleton == shape.skeleton and workload != key.workload
     ]
@@ -185,5 +185,5 @@ def _difference(shape: WorkloadShape, neighbour: Neighbour) -> str:
     return f"{neighbour.workload[:16]} in zone {neighbour.zone} (here {shown})"
 
 
-def _zones(known: Iterable[_Known]) -> str:
-    return ", ".join(sorted({k.group.zone for k in known}))
+def _zones(groups: Iterable[_Known]) -> str:
+    return ", ".join(sorted({k.group.zone for k in groups}))

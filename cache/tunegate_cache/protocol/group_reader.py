@@ -90,9 +90,9 @@ class GroupReader:
             return None
 
     def _snapshots(
-        self, found: Mapping[Group, Head], requests: TargetRequests
+        self, heads: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[OpenSnapshot]:
-        wanted = {group: head.snapshot.index for group, head in found.items()}
+        wanted = {group: head.snapshot.index for group, head in heads.items()}
         wanted |= self._pins_of_target(requests.target)
         asked = {g: partial(self._store.read, g.content("idx", i)) for g, i in wanted.items()}
         for group, body in requests.answers(asked):
@@ -101,14 +101,14 @@ class GroupReader:
             except snapshot_index.CorruptIndexError as error:
                 requests.trouble.corrupt(group.content("idx", wanted[group]), str(error))
                 continue
-            yield OpenSnapshot(group, index, index.block_of(), _revocations(found, group))
+            yield OpenSnapshot(group, index, index.block_of(), _revocations(heads, group))
 
     def _pins_of_target(self, target: str) -> Mapping[Group, str]:
         pins = self._trust.pins.items()
         return {group: index for group, index in pins if target.startswith(group.target)}
 
     def _records(
-        self, fresh: Sequence[SegmentName], found: Mapping[Group, Head], requests: TargetRequests
+        self, fresh: Sequence[SegmentName], heads: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[tuple[str, TuningRecord]]:
         """Yields the segments' records, newest first, so that the time budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
@@ -116,10 +116,10 @@ class GroupReader:
             requests.trouble.uncompacted(len(newest))
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in requests.answers(asked):
-            revoked = _revocations(found, name.group)
+            revoked = _revocations(heads, name.group)
             for record in usable_records(name, body, self._trust.keys, requests, revoked):
                 yield name.group.zone, record
 
 
-def _revocations(found: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:
-    return found[group].revoked if group in found else ()
+def _revocations(heads: Mapping[Group, Head], group: Group) -> tuple[Revocation, ...]:
+    return heads[group].revoked if group in heads else ()

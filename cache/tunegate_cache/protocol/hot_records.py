@@ -57,13 +57,13 @@ def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
     return next((record.shape for record in usable), None)
 
 
-def _keep_best(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
+def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
     kept: dict[_Candidate, StoredRecord] = {}
     served: dict[_Place, int] = {}
     ended: set[_Place] = set()
-    latest = _latest_places(known.values())
+    latest = _latest_places(best.values())
     failures = 0
-    for candidate, stored in sorted(known.items(), key=lambda item: _order(item[1])):
+    for candidate, stored in sorted(best.items(), key=lambda item: _order(item[1])):
         if stored.record.status != "ok":
             failures += 1
             if failures <= FAILURES:
@@ -83,10 +83,10 @@ def _keep_best(known: dict[_Candidate, StoredRecord]) -> dict[_Candidate, Stored
     return kept
 
 
-def _latest_places(known: Iterable[StoredRecord]) -> set[_Place]:
+def _latest_places(records: Iterable[StoredRecord]) -> set[_Place]:
     """Returns, for each device, the places of the toolchains that measured last."""
     latest: dict[_Place, int] = {}
-    for stored in known:
+    for stored in records:
         if stored.record.status == "ok":
             place = _place(stored.record)
             latest[place] = max(latest.get(place, 0), stored.record.measured_at)

@@ -43,16 +43,16 @@ class SnapshotReader:
     def read(
         self,
         snapshots: Iterable[OpenSnapshot],
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         requests: TargetRequests,
     ) -> Iterator[tuple[str, TuningRecord]]:
         """Yields all records of the wanted workloads, and of the nearest shapes of those that no
-        snapshot has, with their zone. All of `wanted` have one target."""
+        snapshot has, with their zone. All of `workloads` have one target."""
         opened = list(snapshots)
-        known = {key for key, _ in wanted if any(key.workload in s.block_of for s in opened)}
+        known = {key for key, _ in workloads if any(key.workload in s.block_of for s in opened)}
         asked = {}
         for snapshot in opened:
-            blocks = self._blocks(snapshot, wanted, known)
+            blocks = self._blocks(snapshot, workloads, known)
             for span in _spans(snapshot, blocks):
                 asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
         by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
@@ -64,12 +64,12 @@ class SnapshotReader:
     def _blocks(
         self,
         snapshot: OpenSnapshot,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
-        known: set[WorkloadKey],
+        requested: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        present_keys: set[WorkloadKey],
     ) -> list[PackBlock]:
         workloads: set[str] = set()
-        for key, shape in wanted:
-            if key in known:
+        for key, shape in requested:
+            if key in present_keys:
                 workloads.add(key.workload)
             else:
                 workloads.update(snapshot.index.neighbours(shape))

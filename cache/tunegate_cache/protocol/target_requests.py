@@ -31,11 +31,11 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
     trouble: TargetTrouble
     is_repeatable: bool = False
 
-    def answers(self, asked: Mapping[_Asked, Callable[[], _T]]) -> Iterator[tuple[_Asked, _T]]:
+    def answers(self, requests: Mapping[_Asked, Callable[[], _T]]) -> Iterator[tuple[_Asked, _T]]:
         """Yields each answer as it comes. Raises StaleListingError."""
         answered = 0
         for name, answer in gather_with_deadline(
-            asked, deadline=self.deadline, monotonic=self.monotonic
+            requests, deadline=self.deadline, monotonic=self.monotonic
         ):
             if self.is_over():
                 break  # an answer in time is no reason to go on: unpacking takes time, too
@@ -46,7 +46,7 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
                 self.trouble.unavailable()
             else:
                 yield name, answer
-        if answered < len(asked):
+        if answered < len(requests):
             self.trouble.late()
 
     def is_over(self) -> bool:
@@ -109,12 +109,12 @@ class TargetTrouble:
             f"run tunegate cache compact"
         )
 
-    def corrupt(self, what: str, why: str) -> None:
+    def corrupt(self, name: str, why: str) -> None:
         self.is_corrupt = True
         self._statistics.corrupt_segments += 1
-        self._statistics.note(f"cache: {what} is corrupt ({why})")
+        self._statistics.note(f"cache: {name} is corrupt ({why})")
 
-    def unsigned(self, what: str) -> None:
+    def unsigned(self, name: str) -> None:
         self.is_corrupt = True
         self._statistics.untrusted += 1
-        self._statistics.note(f"cache: {what} is not signed by a trusted key")
+        self._statistics.note(f"cache: {name} is not signed by a trusted key")

@@ -110,7 +110,7 @@ class TuningCache:
 
     def lookup(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
         """Returns an answer for every key, from the trusted zones. `fastest` is the least time in
@@ -118,13 +118,13 @@ class TuningCache:
         self._left_seconds = self._budget.lookup
         with self._looking_up() as deadline:
             if self._mode != "off":
-                self._load(self._believed, wanted, deadline)
+                self._load(self._believed, workloads, deadline)
             self._believed.refuse_faster(fastest or {})
-            return {key: self._answer(key, shape) for key, shape in dict(wanted).items()}
+            return {key: self._answer(key, shape) for key, shape in dict(workloads).items()}
 
     def claims(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
         """Returns the claims of the zone that this run writes without trusting it. Call it after
@@ -133,10 +133,10 @@ class TuningCache:
         if self._mode == "off" or not self._own.zones:
             return {}
         with self._looking_up() as deadline:
-            self._load(self._own, wanted, deadline)
+            self._load(self._own, workloads, deadline)
             self._own.refuse_faster(fastest or {})
             index = self._own.index
-            found = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(wanted).items()}
+            found = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(workloads).items()}
             return {key: hit for key, hit in found.items() if hit is not None}
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
@@ -245,14 +245,14 @@ class TuningCache:
 
     def _load(
         self,
-        known: ZoneRecords,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        zones: ZoneRecords,
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         deadline: float,
     ) -> None:
         waiting: Sequence[Pending] = ()
-        if known is self._writable and known.is_new_to(wanted):
+        if zones is self._writable and zones.is_new_to(workloads):
             waiting = list(self._write_ahead.pending(self._zones.write))
-        known.load(wanted, waiting, deadline)
+        zones.load(workloads, waiting, deadline)
         if self._mode == "rw":
             self._deliver(waiting, deadline)
 

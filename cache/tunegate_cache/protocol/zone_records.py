@@ -47,15 +47,15 @@ class ZoneRecords:
         self._blocks = SnapshotReader(store)
         self._snapshots: dict[str, tuple[OpenSnapshot, ...]] = {}
 
-    def is_new_to(self, wanted: _Wanted) -> bool:
+    def is_new_to(self, workloads: _Wanted) -> bool:
         """Returns whether a target of these tasks has not been read yet."""
-        return any(key.target not in self._snapshots for key, _ in wanted)
+        return any(key.target not in self._snapshots for key, _ in workloads)
 
-    def load(self, wanted: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:
+    def load(self, workloads: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:
         """Loads as much as time allows. `waiting` are these zones' segments that are still on this
         machine."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
-        for key, shape in wanted:
+        for key, shape in workloads:
             by_target[key.target].append((key, shape))
         for target, asked in sorted(by_target.items()):
             requests = self._requests(target, deadline)

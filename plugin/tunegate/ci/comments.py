@@ -25,7 +25,7 @@ class CommentThread(Protocol[_Id]):
 
     def write(self, text: str) -> None: ...
 
-    def rewrite(self, known: _Id, text: str) -> None: ...
+    def rewrite(self, comment: _Id, text: str) -> None: ...
 
 
 class KeptComment(Generic[_Id]):
@@ -43,10 +43,10 @@ class KeptComment(Generic[_Id]):
         if not updates_only:
             self._write(text)
 
-    def _is_rewritten(self, known: _Id, text: str) -> bool:
+    def _is_rewritten(self, comment: _Id, text: str) -> bool:
         """Rewrites the comment; returns False if somebody has deleted it meanwhile."""
         try:
-            self._thread.rewrite(known, text)
+            self._thread.rewrite(comment, text)
         except RestRefusedError as error:
             if error.status not in _GONE:
                 raise

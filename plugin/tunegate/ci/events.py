@@ -88,8 +88,8 @@ class JobVariables:
         return self.branch(_DEFAULT_BRANCH)
 
 
-def contradiction(what: str) -> ConfigError:
-    return ConfigError(f"the job cannot be used: {what}. {GIVEN}")
+def contradiction(problem: str) -> ConfigError:
+    return ConfigError(f"the job cannot be used: {problem}. {GIVEN}")
 
 
 # The cache zone that a CI job may write, by its project and its event.
@@ -152,20 +152,20 @@ def as_asked(number: int | None, tip: str) -> JobEvent:
     return JobEvent(revisions=Usual(), pull_request=number, tip=tip if number else "")
 
 
-def of_tag(asked: AskedRevisions, head: str, instead: str = _NAMED) -> JobEvent:
+def of_tag(requested: AskedRevisions, head: str, instead: str = _NAMED) -> JobEvent:
     """Returns the event of a tag. Raises ConfigError unless the job says what to compare it
     with."""
-    if not asked.since_release and not asked.base:
+    if not requested.since_release and not requested.base:
         message = f"a tag says nothing of what to compare with. {instead}"
         raise ConfigError(message)
     return JobEvent(revisions=Usual(), checked_out=head)
 
 
 def of_branch(
-    asked: AskedRevisions, head: str, revisions: RevisionChoice, zone: str | None
+    requested: AskedRevisions, head: str, revisions: RevisionChoice, zone: str | None
 ) -> JobEvent:
     """Returns the event of a branch. A head that somebody names does not write the main zone."""
-    may_write = None if asked.head and zone == MAIN else zone
+    may_write = None if requested.head and zone == MAIN else zone
     return JobEvent(revisions=revisions, checked_out=head, zone=may_write)
 
 

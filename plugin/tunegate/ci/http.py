@@ -134,27 +134,27 @@ class RestApi:
         wait = wait_seconds(answer.headers, FIRST_WAIT_SECONDS * 2**repeat, time.time())
         return wait if time.monotonic() + wait < self._end else None
 
-    def _parse_answer(self, answer: _Answer, asked: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
+    def _parse_answer(self, answer: _Answer, request: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
         is_lost = answer.is_alive() or is_server_error(answer.status) or answer.was_lost
         unsure = is_lost and not is_repeatable
-        said = self._refusal(answer, asked)
+        said = self._refusal(answer, request)
         if said:
             raise RestRefusedError(said, answer.status, may_be_done=unsure)
         try:
             return json.loads(answer.body or b"null")
         except (ValueError, RecursionError):
-            message = f"{self._name} answered {asked} with no JSON"
+            message = f"{self._name} answered {request} with no JSON"
             raise RestRefusedError(message, may_be_done=not is_repeatable) from None
 
-    def _refusal(self, answer: _Answer, asked: str) -> str:
+    def _refusal(self, answer: _Answer, request: str) -> str:
         if answer.is_alive():
-            return f"{self._name} did not answer {asked} in time"
+            return f"{self._name} did not answer {request} in time"
         if answer.status:
-            return f"{self._name} answered {answer.status} to {asked}"
+            return f"{self._name} answered {answer.status} to {request}"
         if answer.problem:
             return f"{self._name} could not be asked ({answer.problem})"
         if len(answer.body) > _MAX_BYTES:
-            return f"{self._name} answered {asked} with more than is read"
+            return f"{self._name} answered {request} with more than is read"
         return ""
 
 

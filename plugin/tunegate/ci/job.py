@@ -362,14 +362,16 @@ def job_revisions(request: protocol.JobRequest, event: protocol.JobEvent) -> Rev
     return _name_target(_find_revisions(repository, event.revisions), event)
 
 
-def _name_target(found: Revisions, event: protocol.JobEvent) -> Revisions:
+def _name_target(revisions: Revisions, event: protocol.JobEvent) -> Revisions:
     """Names the target branch in the reason: a pull request may get another target."""
     choice, target = event.revisions, event.target
     if not target and isinstance(choice, protocol.MergeBase) and not is_commit_id(choice.target):
         target = choice.target
     if not _BRANCH.fullmatch(target):
-        return found
-    return msgspec.structs.replace(found, reason=f"pull request into {target}: {found.reason}")
+        return revisions
+    return msgspec.structs.replace(
+        revisions, reason=f"pull request into {target}: {revisions.reason}"
+    )
 
 
 def is_of_pull_request(path: Path, commit: str, tip: str) -> bool:
@@ -406,9 +408,9 @@ def _require_checkout(repository: GitRepository, event: protocol.JobEvent) -> No
         repository.require_checked_out(event.checked_out)
 
 
-def _is_settled(asked: protocol.AskedRevisions, choice: protocol.RevisionChoice) -> bool:
+def _is_settled(requested: protocol.AskedRevisions, choice: protocol.RevisionChoice) -> bool:
     """Returns whether the event alone gives both commits."""
-    return not (asked.base or asked.head) and isinstance(
+    return not (requested.base or requested.head) and isinstance(
         choice, protocol.MergeCommit | protocol.Range
     )
 

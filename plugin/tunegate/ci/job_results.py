@@ -166,11 +166,11 @@ def _annotation(finding: Finding, repository: Path) -> protocol.Annotation:
     )
 
 
-def _moved_annotation(finding: Finding, said: str, repository: Path) -> protocol.Annotation:
+def _moved_annotation(finding: Finding, message: str, repository: Path) -> protocol.Annotation:
     return protocol.Annotation(
         level="warning",
         title=f"tunegate: {ERROR_MOVED}",
-        text=said,
+        text=message,
         file=_file(finding, repository),
         line=1,
     )

@@ -52,17 +52,17 @@ def job_event(environment: Mapping[str, str]) -> JobEvent | None:
         return None
 
 
-def _name_here(known: Mapping[str, Plugin], environment: Mapping[str, str]) -> str:
+def _name_here(plugins: Mapping[str, Plugin], environment: Mapping[str, str]) -> str:
     here = [
         name
-        for name, plugin in known.items()
+        for name, plugin in plugins.items()
         if _ask_host(plugin, lambda host: host.is_here(environment))
     ]
     if len(here) > 1:
         message = f"this looks like a job of {' and of '.join(here)}. Name one of them with --ci."
         raise ConfigError(message)
     if not here:
-        refuse_missing_ci(environment, known)
+        refuse_missing_ci(environment, plugins)
     return next(iter(here), NO_CI)
 
 
@@ -106,9 +106,9 @@ class UntoldHost:
         """Returns False: it wraps another host."""
         return False
 
-    def event(self, asked: AskedRevisions) -> JobEvent:
+    def event(self, requested: AskedRevisions) -> JobEvent:
         """Returns the other host's event."""
-        return self._host.event(asked)
+        return self._host.event(requested)
 
     def links(self, out: Path) -> Links:
         """Returns the other host's links."""

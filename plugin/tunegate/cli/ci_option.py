@@ -44,13 +44,13 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     )
 
 
-def _request(asked: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
+def _request(parsed: Parsed, job: CiJob, arguments: Sequence[str]) -> JobRequest:
     """Returns the job's request. Of equal options the last counts, so the words end with the one
     that makes this no job."""
-    settings = asked.options.settings
+    settings = parsed.options.settings
     return JobRequest(
         words=(*arguments, f"{_FLAG}="),
-        step=msgspec.convert(asked.command.name, StepName),
+        step=msgspec.convert(parsed.command.name, StepName),
         out=settings.out,
         repository=settings.repository,
         config=settings.config or settings.repository / "tunegate.yaml",

@@ -37,8 +37,8 @@ def page(arguments: Sequence[str]) -> str:
             return _help_of(found) if _asks_for_help(rest) else ""
 
 
-def _help_of(found: Command | CommandGroup) -> str:
-    return group_page(found) if isinstance(found, CommandGroup) else command_help(found)
+def _help_of(command: Command | CommandGroup) -> str:
+    return group_page(command) if isinstance(command, CommandGroup) else command_help(command)
 
 
 def _asks_for_help(words: Sequence[str]) -> bool:

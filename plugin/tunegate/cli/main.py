@@ -96,23 +96,23 @@ def _inert_traceback(text: str) -> str:
     return "".join(f"| {drawn_as_text(line)}\n" for line in lines)
 
 
-def _begin(talk: Talk, asked: Common, arguments: Sequence[str]) -> None:
+def _begin(talk: Talk, common: Common, arguments: Sequence[str]) -> None:
     """Starts the messages and the log. Raises OutputError if the log file cannot be written."""
-    log = None if asked.log_file is None else LogFile(asked.log_file)
-    talk.begin(quiet=asked.quiet, verbose=asked.verbose, log=log)
+    log = None if common.log_file is None else LogFile(common.log_file)
+    talk.begin(quiet=common.quiet, verbose=common.verbose, log=log)
     talk.note(
         f"tunegate {__version__}, Python {platform.python_version()}: {shlex.join(arguments)}\n"
     )
 
 
-def _carry_out(asked: Parsed) -> int:
-    _forget(asked)
-    return as_written(_handler(asked.command.handler)(asked.options), asked)
+def _carry_out(parsed: Parsed) -> int:
+    _forget(parsed)
+    return as_written(_handler(parsed.command.handler)(parsed.options), parsed)
 
 
-def _forget(asked: Parsed) -> None:
-    if asked.command.replaces_verdict:
-        forget_verdict(asked.options.common.out, asked.command.name)
+def _forget(parsed: Parsed) -> None:
+    if parsed.command.replaces_verdict:
+        forget_verdict(parsed.options.common.out, parsed.command.name)
 
 
 def _handler(reference: str) -> Callable[[Options], int]:
@@ -123,9 +123,9 @@ def _handler(reference: str) -> Callable[[Options], int]:
     return function
 
 
-def _ending_of_error(error: BaseException, asked: Parsed | None, talk: Talk) -> Ending:
+def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
-        error = as_full_disk(error, _written_to(asked))
+        error = as_full_disk(error, _written_to(parsed))
     is_of_cancel = was_cancelled(error) and not isinstance(error, errors.CancelledError)
     if isinstance(error, errors.TunegateError) and not is_of_cancel:
         if isinstance(error, errors.ConfigError):
@@ -134,10 +134,10 @@ def _ending_of_error(error: BaseException, asked: Parsed | None, talk: Talk) -> 
     ending = explained(error)
     if (
         ending.exit_code == errors.CANCELLED
-        and asked is not None
-        and asked.command.replaces_verdict
+        and parsed is not None
+        and parsed.command.replaces_verdict
     ):
-        return Ending(errors.CANCELLED, f"cancelled: {_kept_of(asked.options.common.out)}")
+        return Ending(errors.CANCELLED, f"cancelled: {_kept_of(parsed.options.common.out)}")
     if ending.exit_code != errors.BUG:
         return ending
     return Ending(
@@ -153,17 +153,17 @@ def _kept_of(out: Path) -> str:
     )
 
 
-def _written_to(asked: Parsed | None) -> list[Path]:
+def _written_to(parsed: Parsed | None) -> list[Path]:
     """Returns the directories that were written to; `tempfile` would name another one if this is
     full."""
-    out = [asked.options.common.out] if asked else []
+    out = [parsed.options.common.out] if parsed else []
     return [*out, Path(os.environ.get("TMPDIR") or "/tmp")]  # noqa: S108 -- only its room is asked
 
 
-def _report_of(error: BaseException, kept: LogFile | None) -> str:
+def _report_of(error: BaseException, log_file: LogFile | None) -> str:
     """Returns what to send with a bug report: this run's log, or advice to make one."""
-    if kept is not None:
-        return f"the log {kept.path}"
+    if log_file is not None:
+        return f"the log {log_file.path}"
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="tunegate-", suffix=".log", delete=False, encoding="utf-8"
@@ -178,14 +178,14 @@ def _report_of(error: BaseException, kept: LogFile | None) -> str:
 # nothing else can be a regression.
 
 
-def as_written(exit_code: int, asked: Parsed) -> int:
+def as_written(exit_code: int, parsed: Parsed) -> int:
     """Returns the exit code. Raises TunegateError, a bug of ours, if no written verdict has it."""
-    if not asked.command.judges:
+    if not parsed.command.judges:
         if exit_code == errors.FAIL:
-            raise errors.TunegateError(_bug(exit_code, f"{asked.command.name} judges nothing"))
+            raise errors.TunegateError(_bug(exit_code, f"{parsed.command.name} judges nothing"))
         return exit_code
     try:
-        verdict = artifact_io.read(asked.options.common.out / "verdict.json", Verdict)
+        verdict = artifact_io.read(parsed.options.common.out / "verdict.json", Verdict)
     except errors.ArtifactError as error:
         raise errors.TunegateError(_bug(exit_code, str(error))) from error
     if verdict.exit_code != exit_code or (exit_code == errors.FAIL) != (verdict.status == "fail"):

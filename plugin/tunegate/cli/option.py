@@ -48,12 +48,12 @@ _ALL_PERCENT = 100.0
 
 def positive(text: str) -> float:
     """Parses a number above zero."""
-    return _number(text, lowest=math.ulp(0.0), wanted="a number above zero")
+    return _number(text, lowest=math.ulp(0.0), expected="a number above zero")
 
 
 def not_negative(text: str) -> float:
     """Parses a number, zero included."""
-    return _number(text, lowest=0.0, wanted="zero or a number above it")
+    return _number(text, lowest=0.0, expected="zero or a number above it")
 
 
 def percentage(text: str) -> float:
@@ -64,13 +64,13 @@ def percentage(text: str) -> float:
     return value
 
 
-def _number(text: str, *, lowest: float, wanted: str) -> float:
+def _number(text: str, *, lowest: float, expected: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (lowest <= value < math.inf):
-        raise argparse.ArgumentTypeError(f'"{text}" is not {wanted}, without a unit')
+        raise argparse.ArgumentTypeError(f'"{text}" is not {expected}, without a unit')
     return value
 
 

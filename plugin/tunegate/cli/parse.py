@@ -55,9 +55,9 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
     return declared(f"{found.name} {rest[0]}"), rest[1:]
 
 
-def _unknown(word: str, known: Sequence[str], program: str) -> ConfigError:
+def _unknown(word: str, words: Sequence[str], program: str) -> ConfigError:
     is_option = word.startswith("-")
-    near = suggestion(word, ("--help", "--version") if is_option else known)
+    near = suggestion(word, ("--help", "--version") if is_option else words)
     kind = "option" if is_option else "command"
     return ConfigError(f'there is no {kind} "{word}".{near} See: {program} --help')
 
@@ -253,14 +253,18 @@ def _fields_of_group(group: type[Any]) -> Iterator[Field]:
         )
 
 
-def filled(kind: type[Struct], given: Mapping[str, Any]) -> Struct:
+def filled(kind: type[Struct], given_options: Mapping[str, Any]) -> Struct:
     """Returns the struct and its groups with the given values, and defaults for the rest."""
     if issubclass(kind, KeyOptions):
-        return kind(given={key: given[key] for key, _ in options_of(kind) if key in given})
+        return kind(
+            given={key: given_options[key] for key, _ in options_of(kind) if key in given_options}
+        )
     values = {
-        field.name: filled(field.type, given) if _is_group(field.type) else given.get(field.name)
+        field.name: filled(field.type, given_options)
+        if _is_group(field.type)
+        else given_options.get(field.name)
         for field in msgspec.structs.fields(kind)
-        if _is_group(field.type) or field.name in given
+        if _is_group(field.type) or field.name in given_options
     }
     return kind(**values)
 
@@ -274,9 +278,9 @@ def _is_group(kind: object) -> bool:
 _SHORT = 4
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, words: Iterable[str]) -> str:
     """Returns a sentence with the likeliest words, after a space; '' if none is near."""
-    names = sorted(known)
+    names = sorted(words)
     bare = word.lstrip("-")
     begun = [name for name in names if bare and name.lstrip("-").startswith(bare)]
     near = begun or difflib.get_close_matches(word, names, n=2, cutoff=_cutoff(bare))

@@ -40,15 +40,15 @@ def handle_request(
     return reply_or_failure(lambda: _serve(request), _path(request), _precision_name(request))
 
 
-def reply_or_failure(answer: Callable[[], _Reply], path: str, wanted: str) -> _Reply | Failed:
+def reply_or_failure(answer: Callable[[], _Reply], path: str, feature: str) -> _Reply | Failed:
     """Returns the reply, or a `Failed` that names the model (`path`), or what TVM does not offer
-    (`wanted`)."""
+    (`feature`)."""
     try:
         return answer()
     except ConfigError as error:
         return Failed(str(error), model=False, configuration=True)
     except NotOfferedError as error:
-        return Failed(f"{path}: TVM does not offer {wanted}: {error}.", model=True)
+        return Failed(f"{path}: TVM does not offer {feature}: {error}.", model=True)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))

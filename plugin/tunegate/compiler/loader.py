@@ -77,7 +77,7 @@ NO_KERNELS = ("vm.builtin.", BRANCH)
 
 def slower_in_model(
     library: Path,
-    beside: Path,
+    reference: Path,
     *,
     inputs: Sequence[ArtifactTensor],
     kernels: Collection[str],
@@ -85,13 +85,13 @@ def slower_in_model(
     seed: int,
     running: Callable[[str], None] = lambda _: None,
 ) -> frozenset[str]:
-    """Returns the kernels that take longer in `library` than in `beside`, both in the median and at
-    best. Inferences of the two alternate, on the inputs of `seed`: a neighbour on the machine slows
-    only a few of them. `running` gets the name of each kernel of `library` before it runs, and ''
-    after it."""
+    """Returns the kernels that take longer in `library` than in `reference`, both in the median and
+    at best. Inferences of the two alternate, on the inputs of `seed`: a neighbour on the machine
+    slows only a few of them. `running` gets the name of each kernel of `library` before it runs,
+    and '' after it."""
     device = device_of_kind(kind)
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
-    watched = [_Watched(library, device, running), _Watched(beside, device)]
+    watched = [_Watched(library, device, running), _Watched(reference, device)]
     started = time.monotonic()
     for number in range(1, _MOST_ROUNDS + 1):
         for each in watched:
@@ -108,14 +108,14 @@ def slower_in_model(
 
 
 def is_faster_whole(
-    library: Path, beside: Path, *, inputs: Sequence[ArtifactTensor], seed: int
+    library: Path, reference: Path, *, inputs: Sequence[ArtifactTensor], seed: int
 ) -> bool:
     """Returns whether `library` is the faster of two CPU builds on the inputs of `seed`: both in
     turn for half a second, without profiling kernels."""
     device = device_of_kind("llvm")
     arguments = arguments_of(inputs, seeded_inputs(inputs, seed), device)
     ours, theirs = (
-        partial(machine_of(path, device)["main"], *arguments) for path in (library, beside)
+        partial(machine_of(path, device)["main"], *arguments) for path in (library, reference)
     )
     if _seconds(ours) > _FAR_SLOWER * _seconds(theirs):
         return False
@@ -129,8 +129,8 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.monotonic() - started
 
 
-def _is_far_slower(ours: _Watched, theirs: _Watched) -> bool:
-    our_us, their_us = (sum(each.microseconds().values()) for each in (ours, theirs))
+def _is_far_slower(own: _Watched, other: _Watched) -> bool:
+    our_us, their_us = (sum(each.microseconds().values()) for each in (own, other))
     return our_us > _FAR_SLOWER * their_us
 
 

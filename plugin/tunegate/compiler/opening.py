@@ -43,15 +43,16 @@ class KernelObjects:
         self._files: dict[tuple[str, str, Any], Path] = {}
 
     def executable(
-        self, module: Any, target: Any, others: Mapping[str, Any], into: Path
+        self, module: Any, target: Any, other_targets: Mapping[str, Any], into: Path
     ) -> tuple[Any, Sequence[Path]]:
         """Returns a scheduled Relax module as TVM's executable, and the files of its kernels to
-        link with it. `others` are the targets of kernels that are not compiled for `target`."""
+        link with it. `other_targets` are the targets of kernels that are not compiled for
+        `target`."""
         with target, tvm.transform.PassContext(opt_level=3):
             lowered = relax.get_pipeline("default")(with_branches(module))
             kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)}
             files = [
-                self._file(variable, kernel, others.get(variable.name_hint, target), into)
+                self._file(variable, kernel, other_targets.get(variable.name_hint, target), into)
                 for variable, kernel in kernels.items()
             ]
             rest = {v: f for v, f in lowered.functions.items() if v not in kernels}
@@ -180,10 +181,14 @@ class _Branching:
         )
 
     def _only_in(
-        self, bindings: Sequence[Any], made: Collection[Any], way: Sequence[Any], others: set[Any]
+        self,
+        bindings: Sequence[Any],
+        made: Collection[Any],
+        way: Sequence[Any],
+        other_targets: set[Any],
     ) -> list[Any]:
         """Returns the bindings that only this way of the choices reads."""
-        wanted, elsewhere = {v for each in way for v in _variables(each)}, set(others)
+        wanted, elsewhere = {v for each in way for v in _variables(each)}, set(other_targets)
         found: list[Any] = []
         for binding in reversed(bindings):
             if binding.var in made:
@@ -234,12 +239,12 @@ class KnownSchedules(Generic[_Choice]):
         self._chosen: dict[str, tuple[object, _Choice]] = {}
         self._slower: dict[tuple[str, Hashable], bool] = {}
 
-    def choose_once(self, name: str, given: object, choose: Callable[[], _Choice]) -> _Choice:
-        """Returns the choice for `given` (records and their source): the earlier one if the same
+    def choose_once(self, name: str, inputs: object, choose: Callable[[], _Choice]) -> _Choice:
+        """Returns the choice for `inputs` (records and their source): the earlier one if the same
         was given last."""
         known = self._chosen.get(name)
-        if known is None or known[0] != given:
-            known = self._chosen[name] = given, choose()
+        if known is None or known[0] != inputs:
+            known = self._chosen[name] = inputs, choose()
         return known[1]
 
     def remember_speed(self, name: str, schedule: Hashable, *, slower: bool) -> None:

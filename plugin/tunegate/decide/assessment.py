@@ -145,17 +145,17 @@ def _modes(
 
 def _seen_starts(
     usual: Sequence[float],
-    others: Sequence[float],
+    disturbed: Sequence[float],
     probes: Sequence[float],
     worst: float,
     rare: float,
 ) -> slow_modes.HeadStarts | None:
     if not usual:
         return None
-    usual, others, probes = (list(map(_sure, effects)) for effects in (usual, others, probes))
+    usual, disturbed, probes = (list(map(_sure, effects)) for effects in (usual, disturbed, probes))
     found = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
     limit = slow_modes.cut_off(rare or 1.0, found.usual, worst)
-    slow = [effect for effect in others if abs(effect - found.usual) >= limit - found.usual]
+    slow = [effect for effect in disturbed if abs(effect - found.usual) >= limit - found.usual]
     return msgspec.structs.replace(
         found,
         effects=(*found.effects, *slow),
@@ -235,24 +235,26 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def after_pass(
-    found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
+    assessment: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
     """Returns the next step after the median passed. `launches` counts every launch made."""
-    decisions = {each.decision for each in (*found.inside, found.energy) if each is not None}
+    decisions = {
+        each.decision for each in (*assessment.inside, assessment.energy) if each is not None
+    }
     if "fail" in decisions:
         return Next(starts=starts)
     if "undecided" in decisions:
         return Next(launch=launches < rule.analyses[-1], starts=starts)
-    return _about_modes(found, starts, launches, rule) if rule.rare else Next()
+    return _about_modes(assessment, starts, launches, rule) if rule.rare else Next()
 
 
 def _about_modes(
-    found: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
+    assessment: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
     """Returns the next step for slow modes. A slow start leads to more launches of both sides: they
     tell a slow head from a slow machine."""
-    made = min(len(seen.effects) for seen in found.modes)
-    if found.excluded.is_clean:
+    made = min(len(seen.effects) for seen in assessment.modes)
+    if assessment.excluded.is_clean:
         return Next(starts=starts or (made,))
     first = slow_modes.starts_needed(rule.rare)
     if not starts and made < first:
@@ -260,13 +262,13 @@ def _about_modes(
     planned = starts or (made,)
     left = rule.analyses[-1] - launches
     if len(planned) == 1:
-        planned = (planned[0], _second(found, rule, made + left) or made)
+        planned = (planned[0], _second(assessment, rule, made + left) or made)
     may_pass = made < planned[1] or launches < _bounded_by(rule)
-    return Next(launch=left > 0 and (may_pass or _may_fail(found, rule)), starts=planned)
+    return Next(launch=left > 0 and (may_pass or _may_fail(assessment, rule)), starts=planned)
 
 
-def _second(found: Assessment, rule: StoppingRule, most: int) -> int | None:
-    wanted = [slow_modes.second_look(rule.rare, seen, most) for seen in found.modes]
+def _second(assessment: Assessment, rule: StoppingRule, most: int) -> int | None:
+    wanted = [slow_modes.second_look(rule.rare, seen, most) for seen in assessment.modes]
     known = [each for each in wanted if each is not None]
     return max(known) if len(known) == len(wanted) else None
 
@@ -278,9 +280,9 @@ def _bounded_by(rule: StoppingRule) -> int:
     return next((size for size in rule.analyses if size >= wanted), 0)
 
 
-def _may_fail(found: Assessment, rule: StoppingRule) -> bool:
+def _may_fail(assessment: Assessment, rule: StoppingRule) -> bool:
     """Returns whether the remaining launches would likely prove the mean over the margin."""
-    seen = found.modes[0]
+    seen = assessment.modes[0]
     likely = bounds(seen.effects, analyses=len(rule.analyses), cells=rule.cells)
     projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
     return likely.center > rule.margin and projected is not None and projected <= rule.analyses[-1]

@@ -63,31 +63,31 @@ def check_latency(
 
 
 def check_objective(
-    measured: measurements.CellMeasurement | None, wanted: ObjectiveConfig | None
+    measured: measurements.CellMeasurement | None, configured: ObjectiveConfig | None
 ) -> CheckResult | None:
     """Returns the check of the head's latency objective, None without an objective or a
     measurement."""
-    if wanted is None or measured is None:
+    if configured is None or measured is None:
         return None
     times = [launch.head_times for launch in measured.launches]
     times_of_head = merged_histogram([*times, measured.alone])
     count = times_of_head.total
     if not count:
         return None
-    over = times_of_head.slower_than(wanted.ms)
-    wanted_text = f"p{wanted.percentile:g} of {wanted.ms:g} ms"
+    over = times_of_head.slower_than(configured.ms)
+    wanted_text = f"p{configured.percentile:g} of {configured.ms:g} ms"
     over_text = f"{over:,} of {plural(count, 'inference')} took longer"
-    match objective.decide_objective(over, count, wanted.percentile):
+    match objective.decide_objective(over, count, configured.percentile):
         case "pass":
             return CheckResult("pass", f"{wanted_text} is kept: {over_text}")
         case "fail":
-            tail = milliseconds(times_of_head.quantile_ms(wanted.percentile / 100), 3)
+            tail = milliseconds(times_of_head.quantile_ms(configured.percentile / 100), 3)
             return CheckResult(
                 "fail",
-                f"{wanted_text} is not kept: {over_text}, p{wanted.percentile:g} is {tail}",
+                f"{wanted_text} is not kept: {over_text}, p{configured.percentile:g} is {tail}",
             )
         case "undecided":
-            needed = objective.inferences_needed(wanted.percentile)
+            needed = objective.inferences_needed(configured.percentile)
             unresolved = f"{wanted_text} is not resolvable here: {over_text}"
             reason = f"{unresolved}, {needed} without one would do"
             return CheckResult("inconclusive", reason)
@@ -141,7 +141,7 @@ def check_metric(
 
 
 def _check_growth(
-    what: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
+    name: str, before: Sequence[int], after: Sequence[int], margin_percent: float | None
 ) -> CheckResult | None:
     """Compares the smallest values of both sides. One artifact may take a few huge pages more in
     one process than in the next, so a fail must also exceed the margin of the base's largest
@@ -150,7 +150,7 @@ def _check_growth(
         return None
     least, now = min(before), min(after)
     percent = 100 * (now / least - 1)
-    growth = f"{what} {percent:+.1f}% ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
+    growth = f"{name} {percent:+.1f}% ({least / 1e6:.1f} to {now / 1e6:.1f} MB)"
     if percent <= margin_percent:
         return CheckResult("pass", growth)
     growth = f"{growth}, over its {margin_percent:g}% margin"
@@ -348,15 +348,15 @@ def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     return (_stalls_of_head(seen),)
 
 
-def _stalls_of_head(seen: measurements.Stalls) -> str:
-    return f"{plural(seen.head, 'stall')} of {seen.times:g}x, where the base has {seen.base}"
+def _stalls_of_head(stalls: measurements.Stalls) -> str:
+    return f"{plural(stalls.head, 'stall')} of {stalls.times:g}x, where the base has {stalls.base}"
 
 
-def _slow(found: measurements.Excluded) -> str:
-    cut_off = f"{found.cut_off_percent:+.0f}%"
-    were = "was" if found.slow == 1 else "were"
-    said = f"{found.slow} of {found.starts} starts of the head {were} over {cut_off}"
-    return f"{said}, {_case_words(found.slow_cases)}" if found.slow_cases else said
+def _slow(excluded: measurements.Excluded) -> str:
+    cut_off = f"{excluded.cut_off_percent:+.0f}%"
+    were = "was" if excluded.slow == 1 else "were"
+    said = f"{excluded.slow} of {excluded.starts} starts of the head {were} over {cut_off}"
+    return f"{said}, {_case_words(excluded.slow_cases)}" if excluded.slow_cases else said
 
 
 def _case_words(numbers: Sequence[int]) -> str:
@@ -395,40 +395,40 @@ def _bound(high_percent: float) -> str:
     return f"at most {high_percent:.0f}% slower"
 
 
-def _launches(found: measurements.Excluded | None) -> str:
-    if found is None:
+def _launches(excluded: measurements.Excluded | None) -> str:
+    if excluded is None:
         return ""
-    if found.share_percent is None:
+    if excluded.share_percent is None:
         shown = "how many launches are slow is not known"
     else:
         shown = (
-            f"fewer than {math.ceil(found.share_percent)}% of launches are slow, with "
-            f"{found.confidence_percent:g}% confidence"
+            f"fewer than {math.ceil(excluded.share_percent)}% of launches are slow, with "
+            f"{excluded.confidence_percent:g}% confidence"
         )
-    return shown if found.asked_percent else f"{shown} (gate.rare-launches is 0)"
+    return shown if excluded.asked_percent else f"{shown} (gate.rare-launches is 0)"
 
 
-def _inferences(found: measurements.Excluded | None) -> str:
-    count = found.inferences if found is not None else 0
+def _inferences(excluded: measurements.Excluded | None) -> str:
+    count = excluded.inferences if excluded is not None else 0
     return f"no process ran longer than {plural(count, 'inference')}" if count else ""
 
 
-def _tests(found: Sequence[measurements.Inside]) -> str:
-    return ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in found)
+def _tests(tests: Sequence[measurements.Inside]) -> str:
+    return ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in tests)
 
 
-def _change(found: measurements.Inside) -> str:
+def _change(test: measurements.Inside) -> str:
     """Returns the change, with the stalls if they come with the head."""
-    change = change_of(found.change_percent)
-    seen = stalls.clearest(found.stalls)
+    change = change_of(test.change_percent)
+    seen = stalls.clearest(test.stalls)
     if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
         return change
     return f"{change} with {_stalls_of_head(seen)}"
 
 
-def test_name(found: measurements.Inside) -> str:
+def test_name(test: measurements.Inside) -> str:
     """Returns the name of a test inside a launch, for use in a sentence."""
-    return _NAMES[found.what]
+    return _NAMES[test.what]
 
 
 def change_of(change: measurements.Interval) -> str:

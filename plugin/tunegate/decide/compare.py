@@ -121,7 +121,7 @@ one."""
 
 
 def _with_mean(
-    found: Bounds, launches: Sequence[measurements.Launch], analyses: int, median: CellDecision
+    interval: Bounds, launches: Sequence[measurements.Launch], analyses: int, median: CellDecision
 ) -> Bounds:
     """Returns the bounds of the median, widened to those of the mean where mean and median surely
     differ. If other work shares the model's cores, most inferences of both sides wait one scheduler
@@ -129,16 +129,16 @@ def _with_mean(
     does not. A proven slowdown keeps its lower bound."""
     effects = mean_effects(launches)
     if len(effects) < len(launches):
-        return found
+        return interval
     apart = [by_mean - launch.effect for by_mean, launch in zip(effects, launches, strict=True)]
     unlike = bounds(apart, analyses=1, cells=1, fail_error=_UNLIKE_ERROR)
     low = 2 * unlike.center - unlike.low  # the bound on the other side
     mean = bounds(effects, analyses=analyses, cells=1)
     if unlike.low > 0 and unlike.center > _UNLIKE:
-        return msgspec.structs.replace(found, high=max(found.high, mean.high))
+        return msgspec.structs.replace(interval, high=max(interval.high, mean.high))
     if low < 0 and unlike.center < -_UNLIKE and median != "fail":
-        return msgspec.structs.replace(found, low=min(found.low, mean.low))
-    return found
+        return msgspec.structs.replace(interval, low=min(interval.low, mean.low))
+    return interval
 
 
 def _energy(
@@ -152,21 +152,23 @@ def _energy(
 
 
 def _excluded_with_floor(
-    found: Assessment, probes: Sequence[measurements.Launch], gate: GateConfig
+    assessment: Assessment, probes: Sequence[measurements.Launch], gate: GateConfig
 ) -> measurements.Excluded:
     """Returns the excluded slow modes. If the medians are slower by less than the absolute floor,
     all starts together must be, too."""
-    if found.median != "fail":
-        return found.excluded
-    starts = (*found.launches, *probes)
+    if assessment.median != "fail":
+        return assessment.excluded
+    starts = (*assessment.launches, *probes)
     milliseconds = statistics.fmean(start.head_ms - start.base_ms for start in starts)
     is_tiny = milliseconds * 1e3 < gate.absolute_floor_us
-    return msgspec.structs.replace(found.excluded, is_clean=found.excluded.is_clean or is_tiny)
+    return msgspec.structs.replace(
+        assessment.excluded, is_clean=assessment.excluded.is_clean or is_tiny
+    )
 
 
-def _inside_with_floor(found: measurements.Inside, gate: GateConfig) -> measurements.Inside:
-    decision = _with_floor(found.decision, found.base_ms, found.head_ms, gate)
-    return msgspec.structs.replace(found, decision=decision)
+def _inside_with_floor(inside: measurements.Inside, gate: GateConfig) -> measurements.Inside:
+    decision = _with_floor(inside.decision, inside.base_ms, inside.head_ms, gate)
+    return msgspec.structs.replace(inside, decision=decision)
 
 
 def _without_launches(measured: measurements.CellMeasurement) -> measurements.Comparison:

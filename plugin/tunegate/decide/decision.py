@@ -79,26 +79,26 @@ def _bounds(effects: Sequence[float], fail_error: float, pass_error: float) -> B
     )
 
 
-def decide_cell(found: Bounds, margin: float) -> CellDecision:
+def decide_cell(interval: Bounds, margin: float) -> CellDecision:
     """Returns the decision on one cell. `margin` is ln(1 + the allowed slowdown)."""
-    if found.low > margin:
+    if interval.low > margin:
         return "fail"
-    return "pass" if found.high < margin else "undecided"
+    return "pass" if interval.high < margin else "undecided"
 
 
 def projected_launches(
-    found: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
+    interval: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
 ) -> int | None:
     """Returns the number of launches that would likely decide, or None if the effect lies on the
     margin itself. `nearer_by` moves the effect that far from the margin, so that giving up is the
     cautious choice."""
-    distance = abs(margin - found.center) + nearer_by
+    distance = abs(margin - interval.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None
     quantile = (
-        _t(PASS_ERROR / analyses, 30) if found.center < margin else _t(FAIL_ERROR / analyses, 30)
+        _t(PASS_ERROR / analyses, 30) if interval.center < margin else _t(FAIL_ERROR / analyses, 30)
     )
-    return math.ceil(((quantile + _POWER_QUANTILE) * found.spread / distance) ** 2)
+    return math.ceil(((quantile + _POWER_QUANTILE) * interval.spread / distance) ** 2)
 
 
 def _t(error: float, count: int) -> float:
@@ -112,12 +112,12 @@ _LARGEST = 10.0
 """The largest logarithm shown. Anything beyond reads as infinite."""
 
 
-def percent_interval(found: Bounds) -> Interval:
+def percent_interval(interval: Bounds) -> Interval:
     """Returns the bounds and the center as changes of the head against the base."""
     return Interval(
-        low=100 * math.expm1(found.low),
-        center=100 * math.expm1(found.center),
-        high=100 * math.expm1(min(found.high, _LARGEST)),
+        low=100 * math.expm1(interval.low),
+        center=100 * math.expm1(interval.center),
+        high=100 * math.expm1(min(interval.high, _LARGEST)),
     )
 
 

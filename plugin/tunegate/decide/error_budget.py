@@ -90,26 +90,30 @@ def outside(estimates: Sequence[builds.ErrorEstimate]) -> str:
     return ""
 
 
-def _outside(each: builds.ErrorEstimate, limit: float) -> str:
-    if not each.samples:
-        return f"has no output that tells its {each.what}{_uninformative_inputs(each)}"
-    is_error = each.what != "min-agreement"
-    if (each.high is not None and each.high <= limit) if is_error else each.low >= limit:
+def _outside(estimate: builds.ErrorEstimate, limit: float) -> str:
+    if not estimate.samples:
+        return f"has no output that tells its {estimate.what}{_uninformative_inputs(estimate)}"
+    is_error = estimate.what != "min-agreement"
+    if (
+        (estimate.high is not None and estimate.high <= limit)
+        if is_error
+        else estimate.low >= limit
+    ):
         return ""
-    bounds = f"{_bound(each.low, each.unit)} to {_bound(each.high, each.unit)}"
-    inputs = "input" if each.samples == 1 else "inputs"
-    silent = f" ({each.silent} more tell nothing)" if each.silent else ""
+    bounds = f"{_bound(estimate.low, estimate.unit)} to {_bound(estimate.high, estimate.unit)}"
+    inputs = "input" if estimate.samples == 1 else "inputs"
+    silent = f" ({estimate.silent} more tell nothing)" if estimate.silent else ""
     return (
-        f"has a {each.what} of {each.center:.3g}{each.unit}, interval {bounds} "
-        f"on {each.samples} {inputs}{silent}; the budget is {limit:g}{each.unit}"
+        f"has a {estimate.what} of {estimate.center:.3g}{estimate.unit}, interval {bounds} "
+        f"on {estimate.samples} {inputs}{silent}; the budget is {limit:g}{estimate.unit}"
     )
 
 
-def _uninformative_inputs(each: builds.ErrorEstimate) -> str:
-    outputs = ", ".join(each.saturated)
+def _uninformative_inputs(estimate: builds.ErrorEstimate) -> str:
+    outputs = ", ".join(estimate.saturated)
     if not outputs:
         return ""
-    if each.what != "min-agreement":
+    if estimate.what != "min-agreement":
         return f": {outputs} cannot show one"
     return (
         f": whatever the input, the largest value of {outputs} is in one place. "

@@ -111,28 +111,28 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
-def _judge(known: _Evidence, rules: GateRules) -> verdicts.Finding:
+def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
-    comparison, measured, built = known.comparison, known.measured, known.built
+    comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
     # The latency comes first: without a measurement the reason for that stands in its place. Only
     # it can be waived.
-    if known.change.kind == "unreadable":
-        latency = checks.CheckResult("error", known.change.reason)
-    elif known.unmeasured is not None:
-        latency = checks.CheckResult(known.unmeasured.status, known.unmeasured.reason)
+    if evidence.change.kind == "unreadable":
+        latency = checks.CheckResult("error", evidence.change.reason)
+    elif evidence.unmeasured is not None:
+        latency = checks.CheckResult(evidence.unmeasured.status, evidence.unmeasured.reason)
     else:
-        latency = checks.check_latency(known.change, comparison, measured, built, gate)
-    latency = apply_waiver(latency, comparison, known.cell, rules)
+        latency = checks.check_latency(evidence.change, comparison, measured, built, gate)
+    latency = apply_waiver(latency, comparison, evidence.cell, rules)
 
     # The worst check decides. The reason names every check that says so, and always the latency's;
     # the remarks repeat what is beside it.
-    others = [*_other_checks(known, rules)]
+    others = [*_other_checks(evidence, rules)]
     status = verdicts.worst([check.status for check in (latency, *others)])
     beside = [check.reason for check in others if check.status == status]
     reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
     return verdicts.Finding(
-        model=known.cell.model,
-        target=known.cell.target,
+        model=evidence.cell.model,
+        target=evidence.cell.target,
         status=status,
         reason="; ".join(reasons),
         remarks="; ".join(filter(None, [*beside, latency.remarks])),
@@ -151,12 +151,12 @@ def _judge(known: _Evidence, rules: GateRules) -> verdicts.Finding:
     )
 
 
-def _other_checks(known: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
+def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
     """Yields the results of the checks beside the latency."""
     gate, policies = rules.gate, rules.policies
-    comparison, measured, built = known.comparison, known.measured, known.built
+    comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
     others = (
-        checks.check_objective(measured, policies.objectives.get(known.cell.model)),
+        checks.check_objective(measured, policies.objectives.get(evidence.cell.model)),
         checks.check_size(built, gate.size_margin_percent),
         checks.check_memory(measured, gate.memory_margin_percent),
         checks.check_workspace(measured, gate.workspace_margin_percent),
@@ -251,11 +251,11 @@ def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdi
 
 
 def _confirmed(
-    finding: verdicts.Finding, others: Mapping[Cell, verdicts.Finding]
+    finding: verdicts.Finding, second_findings: Mapping[Cell, verdicts.Finding]
 ) -> verdicts.Finding:
     if finding.status != "fail":
         return finding
-    other = others.get(Cell(model=finding.model, target=finding.target))
+    other = second_findings.get(Cell(model=finding.model, target=finding.target))
     seen = "nothing was measured there" if other is None else other.reason
     status: verdicts.Status = "inconclusive"
     said = "not decided on the second machine"

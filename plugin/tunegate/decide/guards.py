@@ -41,9 +41,9 @@ def possible_error(noises: Sequence[float], controls: Sequence[float], margin: f
     return 2 * (noise_limit(noises, margin) + largest)
 
 
-def is_too_disturbed(kept: Sequence[bool]) -> bool:
+def is_too_disturbed(counts: Sequence[bool]) -> bool:
     """Returns whether more than a third of the launches do not count."""
-    return len(kept) >= _FEWEST and kept.count(False) > MAX_DISTURBED * len(kept)
+    return len(counts) >= _FEWEST and counts.count(False) > MAX_DISTURBED * len(counts)
 
 
 def may_be_a_burst(launches: int, budget: int) -> bool:

@@ -163,14 +163,14 @@ def _tail(
     )
 
 
-def _decision(found: Bounds, margin: float, *, may_hold_up: bool) -> CellDecision:
-    if not math.isfinite(found.center):
+def _decision(interval: Bounds, margin: float, *, may_hold_up: bool) -> CellDecision:
+    if not math.isfinite(interval.center):
         return "undecided"
-    if found.low > margin:
+    if interval.low > margin:
         return "fail"
-    if found.high < margin:
+    if interval.high < margin:
         return "pass"
-    return "undecided" if may_hold_up and found.center > margin * _SUSPICIOUS else "pass"
+    return "undecided" if may_hold_up and interval.center > margin * _SUSPICIOUS else "pass"
 
 
 def _has_enough(sides: Sequence[tuple[Histogram, Histogram]], share: float) -> bool:
@@ -198,9 +198,9 @@ def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
     return base, merged_histogram([launch.head_times for launch in launches])
 
 
-def _has_times(found: Histogram | None) -> bool:
-    return found is not None and found.total > 0
+def _has_times(histogram: Histogram | None) -> bool:
+    return histogram is not None and histogram.total > 0
 
 
-def _times(found: Histogram | None) -> Histogram:
-    return found if found is not None else Histogram(first=0, counts=())
+def _times(histogram: Histogram | None) -> Histogram:
+    return histogram if histogram is not None else Histogram(first=0, counts=())

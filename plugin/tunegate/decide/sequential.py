@@ -64,9 +64,9 @@ def stopping_rule(
     )
 
 
-def decide_median(found: Bounds, launches: int, rule: StoppingRule) -> CellDecision:
+def decide_median(interval: Bounds, launches: int, rule: StoppingRule) -> CellDecision:
     """Returns the decision on the median after `launches` launches."""
-    decision = decide_cell(found, rule.margin)
+    decision = decide_cell(interval, rule.margin)
     return "undecided" if decision == "pass" and launches < rule.min_launches else decision
 
 
@@ -114,10 +114,10 @@ def guarded_stop(
     )
 
 
-def _stands(counted: Sequence[float], rule: StoppingRule, slack: float) -> bool:
+def _stands(launch_effects: Sequence[float], rule: StoppingRule, slack: float) -> bool:
     """Returns whether the last decision holds with `slack` against it. A model that takes twenty
     times as long has failed on any machine."""
-    effects = counted[: last_analysis(len(counted), rule.analyses)]
+    effects = launch_effects[: last_analysis(len(launch_effects), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
     found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)

@@ -15,11 +15,11 @@ from tunegate.wording import milliseconds
 from tunegate_cache.format.records import WorkloadKey
 
 
-def on_cell(finding: Finding, said: str, *, before: str = "") -> NextStep:
+def on_cell(finding: Finding, sentence: str, *, before: str = "") -> NextStep:
     """Returns a sentence that begins with the model and the target. `before` precedes their
     names."""
     where = cell_names(finding)
-    return NextStep((before, *where, said) if before else (*where, said))
+    return NextStep((before, *where, sentence) if before else (*where, sentence))
 
 
 def cell_names(finding: Finding) -> tuple[str | Named, ...]:

@@ -78,42 +78,42 @@ def lowest_cut_off(usual: float, worst: float) -> float:
     return cut_off(MAX_SHARE, usual, worst)
 
 
-def is_excluded(share: float, seen: HeadStarts) -> bool:
+def is_excluded(share: float, starts: HeadStarts) -> bool:
     """Returns whether a mode of that share that matters would hardly have shown so few slow
     launches. If the usual launch is too slow already, nothing is excluded."""
-    if seen.usual >= seen.worst:
+    if starts.usual >= starts.worst:
         return False
-    cut = cut_off(share, seen.usual, seen.worst)
-    return _is_bounded(share, cut, seen) or _is_counted(share, cut, seen)
+    cut = cut_off(share, starts.usual, starts.worst)
+    return _is_bounded(share, cut, starts) or _is_counted(share, cut, starts)
 
 
-def is_clean(rare: float, seen: HeadStarts) -> bool:
+def is_clean(rare: float, starts: HeadStarts) -> bool:
     """Returns whether every mode of the share `rare` or more is excluded."""
-    return not open_shares(rare, seen)
+    return not open_shares(rare, starts)
 
 
-def open_shares(rare: float, seen: HeadStarts) -> list[float]:
+def open_shares(rare: float, starts: HeadStarts) -> list[float]:
     """Returns the shares of `rare` or more that are not excluded."""
-    return [share for share in _shares(rare) if not is_excluded(share, seen)]
+    return [share for share in _shares(rare) if not is_excluded(share, starts)]
 
 
-def excluded_share(seen: HeadStarts) -> float | None:
+def excluded_share(starts: HeadStarts) -> float | None:
     """Returns the smallest share from which on every mode is excluded, None if there is none."""
     found = None
     for share in reversed(_shares(_FINEST, 5 * _STEPS)):
-        if not is_excluded(share, seen):
+        if not is_excluded(share, starts):
             break
         found = share
     return found
 
 
-def slow_starts(rare: float, seen: HeadStarts) -> int:
+def slow_starts(rare: float, starts: HeadStarts) -> int:
     """Returns the number of starts over the cut-off of the rarest mode in question, 0 if the usual
     start is too slow already."""
-    if seen.usual >= seen.worst:
+    if starts.usual >= starts.worst:
         return 0
-    cut = cut_off(rare, seen.usual, seen.worst)
-    return sum(effect >= cut for effect in seen.effects)
+    cut = cut_off(rare, starts.usual, starts.worst)
+    return sum(effect >= cut for effect in starts.effects)
 
 
 def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
@@ -121,44 +121,47 @@ def starts_needed(rare: float, error: float = FIRST_ERROR) -> int:
     return math.ceil(math.log(error) / math.log1p(-rare))
 
 
-def second_look(rare: float, seen: HeadStarts, most: int) -> int | None:
+def second_look(rare: float, starts: HeadStarts, most: int) -> int | None:
     """Returns the number of starts that would exclude the share with the rest of the error if no
     further start is slow, None if `most` are not enough."""
-    usual = seen.usual
-    for wanted in range(len(seen.effects) + 1, most + 1):
-        quiet = (usual,) * (wanted - len(seen.effects))
+    usual = starts.usual
+    for wanted in range(len(starts.effects) + 1, most + 1):
+        quiet = (usual,) * (wanted - len(starts.effects))
         hoped = msgspec.structs.replace(
-            seen, effects=(*seen.effects, *quiet), paired=(*seen.paired, *quiet), second=wanted
+            starts,
+            effects=(*starts.effects, *quiet),
+            paired=(*starts.paired, *quiet),
+            second=wanted,
         )
         if is_clean(rare, hoped):
             return wanted
     return None
 
 
-def _is_bounded(share: float, cut: float, seen: HeadStarts) -> bool:
+def _is_bounded(share: float, cut: float, starts: HeadStarts) -> bool:
     """Returns whether the bounds over launches exclude the mode. Slow starts outside those bounds
     lead to more launches first."""
-    unknown = (*seen.left_out, *(seen.probed if seen.second is None else ()))
-    return (1 - share) ** seen.bounded <= seen.error and not any(x >= cut for x in unknown)
+    unknown = (*starts.left_out, *(starts.probed if starts.second is None else ()))
+    return (1 - share) ** starts.bounded <= starts.error and not any(x >= cut for x in unknown)
 
 
-def _is_counted(share: float, cut: float, seen: HeadStarts) -> bool:
+def _is_counted(share: float, cut: float, starts: HeadStarts) -> bool:
     """Returns whether the number of slow starts excludes a mode of that share. Noise may hide a
     slow start and a machine may slow down either side; both are allowed for. After the second look
     there is no other."""
-    if seen.second is not None and len(seen.effects) > seen.second:
+    if starts.second is not None and len(starts.effects) > starts.second:
         return False
-    slow = sum(effect >= cut for effect in seen.effects)
-    visible = normal_probability((cut - seen.usual) / seen.spread)
-    chance = min(1.0, share * visible + _on_the_base(seen, cut))
-    return binomial_at_most(slow, len(seen.effects), chance) <= seen.error
+    slow = sum(effect >= cut for effect in starts.effects)
+    visible = normal_probability((cut - starts.usual) / starts.spread)
+    chance = min(1.0, share * visible + _on_the_base(starts, cut))
+    return binomial_at_most(slow, len(starts.effects), chance) <= starts.error
 
 
-def _on_the_base(seen: HeadStarts, cut: float) -> float:
+def _on_the_base(starts: HeadStarts, cut: float) -> float:
     """Returns the lower bound on the share of launches in which the base was as slow: a mode of the
     machine."""
-    mirrored = 2 * seen.usual - cut
-    return lower_share(sum(effect <= mirrored for effect in seen.paired), len(seen.paired))
+    mirrored = 2 * starts.usual - cut
+    return lower_share(sum(effect <= mirrored for effect in starts.paired), len(starts.paired))
 
 
 def _shares(rare: float, steps: int = _STEPS) -> list[float]:

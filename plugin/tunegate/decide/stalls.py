@@ -93,58 +93,58 @@ def total_stalls(launches: Sequence[Launch]) -> tuple[Stalls, ...]:
     return tuple(_sum_stalls(each) for each in by_size)
 
 
-def _sum_stalls(known: Sequence[Stalls]) -> Stalls:
+def _sum_stalls(parts: Sequence[Stalls]) -> Stalls:
     return Stalls(
-        times=known[0].times,
-        base=sum(each.base for each in known),
-        head=sum(each.head for each in known),
-        base_worse=sum(each.base_worse for each in known),
-        head_worse=sum(each.head_worse for each in known),
-        inferences=sum(each.inferences for each in known),
+        times=parts[0].times,
+        base=sum(each.base for each in parts),
+        head=sum(each.head for each in parts),
+        base_worse=sum(each.base_worse for each in parts),
+        head_worse=sum(each.head_worse for each in parts),
+        inferences=sum(each.inferences for each in parts),
     )
 
 
-def chance_of(found: Stalls) -> float:
+def chance_of(stalls: Stalls) -> float:
     """Returns the probability that, without a change, the head is worse in so many quartets or
     more."""
-    decided = found.base_worse + found.head_worse
-    return 1.0 if not found.head_worse else binomial_at_most(found.base_worse, decided, 0.5)
+    decided = stalls.base_worse + stalls.head_worse
+    return 1.0 if not stalls.head_worse else binomial_at_most(stalls.base_worse, decided, 0.5)
 
 
-def clearest(found: Sequence[Stalls]) -> Stalls | None:
+def clearest(sizes: Sequence[Stalls]) -> Stalls | None:
     """Returns the stalls of the size that comes with the head most clearly, None without stalls."""
-    return min(found, key=chance_of, default=None)
+    return min(sizes, key=chance_of, default=None)
 
 
-def come_oftener_than_tolerated(found: Stalls) -> bool:
+def come_oftener_than_tolerated(stalls: Stalls) -> bool:
     """Returns whether the head stalls more often than the base by a share that moves p99.9."""
-    return found.head - found.base >= TOLERATED_SHARE * found.inferences
+    return stalls.head - stalls.base >= TOLERATED_SHARE * stalls.inferences
 
 
-def largest_share(found: Stalls) -> float:
+def largest_share(stalls: Stalls) -> float:
     """Returns the upper 95% bound of the share of the head's inferences at which a stall begins,
     the machine's own stalls included."""
-    return upper_share(found.head, found.inferences)
+    return upper_share(stalls.head, stalls.inferences)
 
 
-def one_in(found: Stalls) -> int:
+def one_in(stalls: Stalls) -> int:
     """Returns the excluded rate: a stall is rarer than one in this many inferences."""
-    rate = 1 / largest_share(found)
+    rate = 1 / largest_share(stalls)
     digits = max(0, math.floor(math.log10(rate)) - 1)
     return max(1, round(math.floor(rate / 10.0**digits) * 10.0**digits))
 
 
-def may_matter(found: Sequence[Stalls], *, is_costly: bool) -> bool:
+def may_matter(sizes: Sequence[Stalls], *, is_costly: bool) -> bool:
     """Returns whether stalls may come with the head, and may move p99.9, or the mean if it looks
     slower, too."""
     return any(
         _may_come_with_head(each) and (is_costly or largest_share(each) > TOLERATED_SHARE)
-        for each in found
+        for each in sizes
     )
 
 
-def _may_come_with_head(found: Stalls) -> bool:
-    return chance_of(found) <= DOUBT or (found.head > 0 and not found.base)
+def _may_come_with_head(stalls: Stalls) -> bool:
+    return chance_of(stalls) <= DOUBT or (stalls.head > 0 and not stalls.base)
 
 
 def wanted_pairs(

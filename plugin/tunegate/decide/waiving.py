@@ -61,13 +61,13 @@ def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
     )
 
 
-def beyond(waiver: Waiver, found: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
+def beyond(waiver: Waiver, slowdowns: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
     """Returns the slowdowns whose interval reaches the ceiling."""
-    return tuple(each for each in found if not each.change.high < waiver.ceiling_percent)
+    return tuple(each for each in slowdowns if not each.change.high < waiver.ceiling_percent)
 
 
 def waiver_state(
-    waiver: Waiver | None, found: Sequence[Slowdown], today: datetime.date
+    waiver: Waiver | None, slowdowns: Sequence[Slowdown], today: datetime.date
 ) -> WaiverState:
     """Returns `covers` if the whole interval of every test that did not pass lies below the
     ceiling, and `open` if all proven ones do but an undecided test may exceed it."""
@@ -75,20 +75,22 @@ def waiver_state(
         return "none"
     if waiver.expires < today:
         return "expired"
-    over = beyond(waiver, found)
-    if not found or any(each.is_proven for each in over):
+    over = beyond(waiver, slowdowns)
+    if not slowdowns or any(each.is_proven for each in over):
         return "exceeded"
     return "open" if over else "covers"
 
 
 def notes(
-    waivers: Sequence[Waiver], used: Mapping[Cell, bool], today: datetime.date
+    waivers: Sequence[Waiver], was_needed: Mapping[Cell, bool], today: datetime.date
 ) -> Iterator[str]:
-    """Returns notes on expired waivers, and on those that this run did not need. `used` maps judged
-    cells to whether their waiver was needed."""
-    covered = {cell: waiver_of(waivers, cell) for cell in used}
+    """Returns notes on expired waivers, and on those that this run did not need. `was_needed` maps
+    judged cells to whether their waiver was needed."""
+    covered = {cell: waiver_of(waivers, cell) for cell in was_needed}
     for waiver in waivers:
-        of_waiver = [used[cell] for cell, waiver_there in covered.items() if waiver_there == waiver]
+        of_waiver = [
+            was_needed[cell] for cell, waiver_there in covered.items() if waiver_there == waiver
+        ]
         where = f"the waiver of {waiver.model} on {waiver.target}"
         if waiver.expires < today and not any(of_waiver):
             yield f"{where} expired on {waiver.expires}: {WAIVERS_FILE} still has it"
@@ -119,19 +121,19 @@ def apply_waiver(
     return result
 
 
-def pending_cover(policies: Policies, cell: Cell, found: Sequence[Slowdown]) -> Waiver | None:
+def pending_cover(policies: Policies, cell: Cell, slowdowns: Sequence[Slowdown]) -> Waiver | None:
     """Returns the waiver of the head that would cover the slowdowns but does not count yet. A
     file's waiver comes before a commit's."""
     signed = policies.signed_waivers
     filed = [each for each in policies.pending_waivers if each not in signed]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
-        if waiver_state(pending, found, policies.today) == "covers":
+        if waiver_state(pending, slowdowns, policies.today) == "covers":
             return pending
     return None
 
 
 def _with_waiver(
-    result: CheckResult, waiver: Waiver | None, found: Sequence[Slowdown], rules: GateRules
+    result: CheckResult, waiver: Waiver | None, slowdowns: Sequence[Slowdown], rules: GateRules
 ) -> CheckResult:
     if waiver is None:
         return result
@@ -139,16 +141,16 @@ def _with_waiver(
     until = f"{ceiling} until {waiver.expires}"
     why = f"waived up to {until}: {waiver.reason} ({waiver.issue})"
     where = _where(waiver, rules)
-    match waiver_state(waiver, found, rules.policies.today):
+    match waiver_state(waiver, slowdowns, rules.policies.today):
         case "covers":
             return result._replace(status="waived").with_remarks(why, f"the waiver is {where}")
         case "open":
-            undecided = f"but not decided below that: {_slowdown_words(beyond(waiver, found))}"
+            undecided = f"but not decided below that: {_slowdown_words(beyond(waiver, slowdowns))}"
             return result._replace(status="inconclusive").with_remarks(
                 why, undecided, f"the waiver is {where}"
             )
         case "exceeded":
-            over = [each for each in beyond(waiver, found) if each.is_proven]
+            over = [each for each in beyond(waiver, slowdowns) if each.is_proven]
             inside = _slowdown_words([each for each in over if each.what != MEDIAN])
             below = f", which does not bound {inside}" if inside else ""
             return result.with_remarks(f"its waiver ends at {ceiling}{below}; it is {where}")
@@ -158,8 +160,8 @@ def _with_waiver(
             return result
 
 
-def _slowdown_words(found: Sequence[Slowdown]) -> str:
-    return ", ".join(f"{each.what} by {change_of(each.change)}" for each in found)
+def _slowdown_words(slowdowns: Sequence[Slowdown]) -> str:
+    return ", ".join(f"{each.what} by {change_of(each.change)}" for each in slowdowns)
 
 
 def _where(waiver: Waiver, rules: GateRules) -> str:
@@ -241,9 +243,9 @@ def _waivers(
 
 
 def _offered(
-    cell: Cell, found: Sequence[Slowdown], old: Waiver | None, today: datetime.date
+    cell: Cell, slowdowns: Sequence[Slowdown], old: Waiver | None, today: datetime.date
 ) -> Waiver:
-    ceiling = max(_ceiling(each.change) for each in found)
+    ceiling = max(_ceiling(each.change) for each in slowdowns)
     expires = today + datetime.timedelta(days=_DAYS)
     return Waiver(
         model=cell.model,
@@ -273,9 +275,9 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
             yield NextStep(("No waiver is offered for ", *names, said))
 
 
-def _is_too_wide(found: Slowdown) -> bool:
+def _is_too_wide(slowdown: Slowdown) -> bool:
     """Returns whether the upper bound lies above twice the slowdown and far above it in points."""
-    change = found.change
+    change = slowdown.change
     return change.high - change.center > max(_WIDEST_POINTS, change.center)
 
 

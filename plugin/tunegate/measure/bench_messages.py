@@ -91,9 +91,9 @@ class Sides(NamedTuple, Generic[_T]):
         """Returns the value of this side."""
         return self.base if side == "base" else self.head
 
-    def map(self, made: Callable[[_T], Result]) -> Sides[Result]:
-        """Returns the results of `made` for either side."""
-        return Sides(made(self.base), made(self.head))
+    def map(self, function: Callable[[_T], Result]) -> Sides[Result]:
+        """Returns the results of `function` for either side."""
+        return Sides(function(self.base), function(self.head))
 
 
 def other(side: Side) -> Side:

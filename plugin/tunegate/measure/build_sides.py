@@ -110,14 +110,14 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         return built
 
     def _of(
-        self, wanted: Sequence[WantedBuild], later: Collection[tuple[Cell, Side]]
+        self, builds: Sequence[WantedBuild], later: Collection[tuple[Cell, Side]]
     ) -> dict[tuple[Cell, Side, str], Build]:
         jobs = [
             msgspec.structs.replace(self._job(each), is_followed=each.place in later)
-            for each in wanted
+            for each in builds
         ]
         held: dict[tuple[Cell, Side, str], Build] = {}
-        for each, job, build in zip(wanted, jobs, self._builds(wanted, jobs), strict=True):
+        for each, job, build in zip(builds, jobs, self._builds(builds, jobs), strict=True):
             candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
             located = self._scored(_located(build, candidate, place), job, candidate)
@@ -126,12 +126,12 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             )
         return held
 
-    def _builds(self, wanted: Sequence[WantedBuild], jobs: Sequence[BuildJob]) -> Sequence[Build]:
-        candidate = wanted[0].candidate
+    def _builds(self, builds: Sequence[WantedBuild], jobs: Sequence[BuildJob]) -> Sequence[Build]:
+        candidate = builds[0].candidate
         builder = self.builders[candidate.runtime]
         if not candidate.is_tuned:
             return builder.build(jobs)
-        places = [each.place for each in wanted]
+        places = [each.place for each in builds]
         built = _build_candidate(
             dict(zip(places, jobs, strict=True)), candidate, builder, self.by_base
         )
@@ -142,9 +142,9 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             return build
         return error_budgets.with_scores(build, job, self.models.config, candidate, self.scorer)
 
-    def _job(self, wanted: WantedBuild) -> BuildJob:
+    def _job(self, build: WantedBuild) -> BuildJob:
         """Returns the job of a candidate, which keeps its cases if a command scores them."""
-        candidate, cell, side = wanted
+        candidate, cell, side = build
         job = _job(self.models, self.best, candidate, (cell, side), self.context.out)
         job = msgspec.structs.replace(job, how=self.how.get((cell, candidate.name)))
         if self.scorer is None or not error_budgets.is_scored(
@@ -379,15 +379,15 @@ def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:
 
 
 def progress_line(
-    wanted: Sequence[WantedBuild],
+    builds: Sequence[WantedBuild],
     compiled: Collection[tuple[Cell, Side]],
     *,
     is_compared: bool = True,
 ) -> str:
     """Returns the progress line of a group. Sides are named if something `is_compared`. A side that
     the compiler refuses at once is no build to wait for, unless there is no other."""
-    taken = [each for each in wanted if not each.candidate.is_tuned or each.place in compiled]
-    shown = taken or wanted
+    taken = [each for each in builds if not each.candidate.is_tuned or each.place in compiled]
+    shown = taken or builds
     sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in shown)
     names = [*dict.fromkeys(sides)]
     more = len(names) - _SHOWN

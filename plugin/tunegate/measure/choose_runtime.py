@@ -49,7 +49,7 @@ def choose_runtime(
     chosen = []
     for cell in candidates:
         of_head = {build.candidate for build in cell.head if build.error is None}
-        of_base = choosing.of(cell, cell.base, default=None, like=None, needed=of_head)
+        of_base = choosing.of(cell, cell.base, default=None, like=None, required=of_head)
         late = _late(cell.base, of_base)
         base = _comparable(cell, of_base, late)
         default = base.candidate if base is not None else ""
@@ -80,11 +80,11 @@ class _Choosing:
         *,
         default: str | None,
         like: Build | None,
-        needed: Collection[str] = (),
+        required: Collection[str] = (),
     ) -> Build | None:
         """Returns the build that ships. Only a clear gain displaces the candidate `default`; with
         `like` its choice is taken over. Without both, builds that cannot be measured are an error,
-        and so is a single build that is `needed`, because nobody knows which one ships."""
+        and so is a single build that is `required`, because nobody knows which one ships."""
         cell = candidates.cell
         usable = {build.candidate: build for build in builds if build.error is None}
         choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
@@ -107,7 +107,7 @@ class _Choosing:
             )
             alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
             return lasting(alike, builds)
-        return lasting(self._raced(candidates, usable, default, choice, needed), builds)
+        return lasting(self._raced(candidates, usable, default, choice, required), builds)
 
     def _raced(
         self,
@@ -115,13 +115,13 @@ class _Choosing:
         usable: Mapping[str, Build],
         default: str | None,
         choice: RuntimeChoice,
-        needed: Collection[str],
+        required: Collection[str],
     ) -> Build:
         named = " or ".join(build.title for build in usable.values())
         cell = candidates.cell
         self._progress.step(f"choose: {named} for {cell.model} on {cell.target}", "choose")
         first = usable.get(default or candidates.first, next(iter(usable.values())))
-        race = Race(usable, first, self._launching, needed)
+        race = Race(usable, first, self._launching, required)
         try:
             return race.won(choice)
         except MeasurementError as error:
@@ -188,12 +188,14 @@ def _without(late: Collection[str], head: Sequence[Build]) -> tuple[Build, ...]:
     )
 
 
-def _comparable(each: CellCandidates, base: Build | None, late: Collection[str]) -> Build | None:
+def _comparable(
+    candidates: CellCandidates, base: Build | None, late: Collection[str]
+) -> Build | None:
     """Returns the base, or None if it cannot be compared: a build that the head has crashed on it,
     or its election had no time for a candidate that the head can ship. What is left of such a base
     may be slower than what ships, and a slower head would pass."""
-    of_head = {build.candidate for build in each.head if build.error is None}
-    lost = [build for build in each.base if build.crashed and build.candidate in of_head]
+    of_head = {build.candidate for build in candidates.head if build.error is None}
+    lost = [build for build in candidates.base if build.crashed and build.candidate in of_head]
     if base is None or base.error is not None:
         return base
     if lost:
@@ -203,10 +205,10 @@ def _comparable(each: CellCandidates, base: Build | None, late: Collection[str])
     return base
 
 
-def _twin(each: CellCandidates, base: Build | None) -> Build | None:
+def _twin(candidates: CellCandidates, base: Build | None) -> Build | None:
     """Returns the base's build if the kernels and schedules that both sides share are the same.
     What only the head has is there by chance: whether parts pay was measured for each."""
-    of_base, of_head = _kernels(each.base), _kernels(each.head)
+    of_base, of_head = _kernels(candidates.base), _kernels(candidates.head)
     both = of_base.keys() & of_head.keys()
     is_same = bool(both) and all(of_base[name] == of_head[name] for name in both)
     return base if is_same else None
@@ -316,7 +318,7 @@ def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[Cell
     )
 
 
-def replaced(chosen: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...]:
+def replaced(cells: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...]:
     """Returns the cells with the given builds in their places."""
     return tuple(
         msgspec.structs.replace(
@@ -324,7 +326,7 @@ def replaced(chosen: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ..
             base=fixed.builds.get("base", each.base),
             head=fixed.builds.get("head", each.head),
         )
-        for each in chosen
+        for each in cells
     )
 
 

@@ -159,9 +159,9 @@ class Race:
         builds: Mapping[str, Build],
         incumbent: Build,
         launching: Launching,
-        needed: Collection[str],
+        required: Collection[str],
     ) -> None:
-        self._builds, self._launching, self._needed = builds, launching, needed
+        self._builds, self._launching, self._needed = builds, launching, required
         inexact = [name for name, build in builds.items() if build.error_estimate]
         launched = in_turn({name: build.runtime for name, build in builds.items()})
         self._election = election(launched, incumbent.candidate, inexact)

@@ -42,15 +42,15 @@ def measure(
     rules: GateRules,
     context: RunContext,
     references: Mapping[ModelPath, Reference],
-    others: int = 0,
+    other_cells: int = 0,
 ) -> MeasurementRun:
-    """Returns the measurements of all cells. Trouble with one cell is that cell's `error`. `others`
-    cells are measured elsewhere and share the error of a fail."""
+    """Returns the measurements of all cells. Trouble with one cell is that cell's `error`.
+    `other_cells` cells are measured elsewhere and share the error of a fail."""
     measuring = _Measuring(
         benchmarker=benchmarker,
         rules=rules,
         context=context,
-        compared=others + sum(map(_is_compared, builds)),
+        compared=other_cells + sum(map(_is_compared, builds)),
     )
     cells = []
     for built in builds:

@@ -90,21 +90,23 @@ def _accept_shard(
 
 
 def _flaws(
-    shard: MeasuringShard, found: measurements.ShardMeasurements, bound: measurements.ShardBinding
+    shard: MeasuringShard,
+    measured: measurements.ShardMeasurements,
+    bound: measurements.ShardBinding,
 ) -> Iterator[str]:
     """Yields the reasons why the measurements are not those of this shard, plan and verdict."""
-    if (found.shard, found.target) != (shard.index, shard.target):
-        yield f"holds shard {found.shard} on {found.target}"
-    if found.bound.plan != bound.plan:
+    if (measured.shard, measured.target) != (shard.index, shard.target):
+        yield f"holds shard {measured.shard} on {measured.target}"
+    if measured.bound.plan != bound.plan:
         yield "of another plan"
-    if found.bound.rules != bound.rules:
+    if measured.bound.rules != bound.rules:
         yield "measured for other rules (margin, gate or objectives)"
-    if found.bound.outcomes != bound.outcomes:
+    if measured.bound.outcomes != bound.outcomes:
         yield "built from other tuning outcomes"
     cells = Counter(Cell(model=model, target=shard.target) for model in shard.models)
     for what, those in (
-        ("measurements", found.run.cells),
-        ("builds", found.run.builds),
+        ("measurements", measured.run.cells),
+        ("builds", measured.run.builds),
     ):
         if Counter(each.cell for each in those) != cells:
             yield f"its {what} are not those of the models of the shard"
@@ -142,8 +144,8 @@ def _unmeasured(
     )
 
 
-def _merged(found: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
-    runs = [each.run for each in found]
+def _merged(shards: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
+    runs = [each.run for each in shards]
     seeds = {run.seed for run in runs}
     builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))
     cells = sorted((cell for run in runs for cell in run.cells), key=lambda c: _place(c.cell))
@@ -161,7 +163,7 @@ def _merged(found: Sequence[measurements.ShardMeasurements]) -> measurements.Mea
                 device=each.run.device,
                 seed=each.run.seed,
             )
-            for each in found
+            for each in shards
         ),
     )
 

@@ -140,7 +140,7 @@ class PairBench:
 
     def _add_blocks(
         self,
-        taken: Blocks,
+        blocks: Blocks,
         processes: Sides[Process],
         begins: Sequence[Side],
         inferences: int,
@@ -153,7 +153,7 @@ class PairBench:
                 before = device.energy.reading()
                 block = processes.of(side).block(inferences)
                 used = block_energy(before, device.energy.reading(), block.inferences)
-                taken.add(side, block.times_ms, device.look(), used)
+                blocks.add(side, block.times_ms, device.look(), used)
 
     def _started(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
@@ -194,37 +194,37 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
-def _is_over(taken: Blocks, thresholds: ProbeThresholds) -> bool:
-    by_median = launch_effect(*taken.counted_medians())
+def _is_over(blocks: Blocks, thresholds: ProbeThresholds) -> bool:
+    by_median = launch_effect(*blocks.counted_medians())
     return (
         by_median >= thresholds.by_median
-        or launch_effect(*taken.counted_means()) >= thresholds.by_mean
+        or launch_effect(*blocks.counted_means()) >= thresholds.by_mean
     )
 
 
-def _summed(taken: Blocks, processes: Sides[Process], started: float, case: int) -> Launch:
-    medians = taken.counted_medians()
-    base, head = taken.energy("base"), taken.energy("head")
-    base_times, head_times = taken.times("base"), taken.times("head")
+def _summed(blocks: Blocks, processes: Sides[Process], started: float, case: int) -> Launch:
+    medians = blocks.counted_medians()
+    base, head = blocks.energy("base"), blocks.energy("head")
+    base_times, head_times = blocks.times("base"), blocks.times("head")
     return Launch(
         effect=launch_effect(*medians),
         base_ms=statistics.median(base_times),
         head_ms=statistics.median(head_times),
-        pairs=taken.pairs,
+        pairs=blocks.pairs,
         seconds=time.monotonic() - started,
         noise=launch_noise(*medians),
-        mean_effect=launch_effect(*taken.counted_means()),
+        mean_effect=launch_effect(*blocks.counted_means()),
         base_times=histogram(base_times),
         head_times=histogram(head_times),
         base_peak_bytes=processes.base.peak_bytes,
         head_peak_bytes=processes.head.peak_bytes,
         base_workspace_bytes=processes.base.workspace_bytes,
         head_workspace_bytes=processes.head.workspace_bytes,
-        clocks=taken.clocks(),
+        clocks=blocks.clocks(),
         base_joules=None if base is None else base.joules,
         head_joules=None if head is None else head.joules,
         energy_source=None if head is None else head.source,
-        stalls=taken.stalls(),
+        stalls=blocks.stalls(),
         first_ms=(medians.base[0], medians.head[0]),
         case=case,
     )
@@ -282,9 +282,9 @@ class Blocks:
         """Returns the energy of one inference, over the pairs that count."""
         return side_energy(self._counted_only(self._energies.of(side)))
 
-    def _of_each_block(self, found: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
+    def _of_each_block(self, statistic: Callable[[Sequence[float]], float]) -> Sides[list[float]]:
         counted = Sides(self._counted_times("base"), self._counted_times("head"))
-        return counted.map(lambda blocks: [found(block) for block in blocks])
+        return counted.map(lambda blocks: [statistic(block) for block in blocks])
 
     def _counted_times(self, side: Side) -> list[Sequence[float]]:
         return self._counted_only(self._times.of(side))

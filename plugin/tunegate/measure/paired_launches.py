@@ -167,7 +167,7 @@ class _Series:
         elif self._next.launch and self._seconds_left() <= 0:
             self._next = msgspec.structs.replace(self._next, launch=False)
 
-    def _plan_for_stalls(self, made: int) -> None:
+    def _plan_for_stalls(self, launches: int) -> None:
         """Plans the launches that the seconds left pay for: all of them where the verdict is open,
         a part of them and up to DECISIVE_INFERENCES where it would be a pass."""
         counting = len(undisturbed_launches(self._launches, self._rule.margin))
@@ -180,7 +180,7 @@ class _Series:
         usual_seconds = self._bench.start_seconds + self._usual_pairs * self._bench.pair_seconds
         if not more or left < more * usual_seconds:
             return
-        self._until = made + more
+        self._until = launches + more
         self._stall_pairs = stalls.wanted_pairs(
             self._usual_pairs,
             self._launches,
@@ -252,9 +252,9 @@ class _Series:
                     raise MeasurementError(_too_slow(len(self._probes), count))
 
 
-def _too_slow(made: int, wanted: int) -> str:
+def _too_slow(done: int, planned: int) -> str:
     return (
-        f"{made} of {wanted} probes of fresh starts took longer than gate.seconds allows: a "
+        f"{done} of {planned} probes of fresh starts took longer than gate.seconds allows: a "
         "slow launch could not be excluded"
     )
 

@@ -146,10 +146,10 @@ def _require_no_new_default(
         raise ModelError(message)
 
 
-def _likely_sizes(file: Path, found: ResolvedShapes) -> Iterator[str]:
+def _likely_sizes(file: Path, shapes: ResolvedShapes) -> Iterator[str]:
     """Yields a sentence with what could be pasted. A run takes no size that nobody wrote: sides of
     later changes would be timed at others."""
-    open_places = {(each.input, each.axis) for each in found.dimensions if each.size is None}
+    open_places = {(each.input, each.axis) for each in shapes.dimensions if each.size is None}
     with suppress(ModelError, OSError):
         keys = likeliest_keys(parsed_model(file.read_bytes()), open_places)
         if keys:

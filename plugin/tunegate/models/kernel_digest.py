@@ -53,9 +53,9 @@ def kernel_digest(model: Path) -> str | None:
     return digest.hexdigest()
 
 
-def _tensor_text(tensor: onnx.TensorProto, seen: dict[bytes, int], *, is_weight: bool) -> str:
+def _tensor_text(tensor: onnx.TensorProto, numbering: dict[bytes, int], *, is_weight: bool) -> str:
     values = onnx.numpy_helper.to_array(tensor)
-    same = seen.setdefault(hashlib.sha256(values.tobytes()).digest(), len(seen))
+    same = numbering.setdefault(hashlib.sha256(values.tobytes()).digest(), len(numbering))
     is_neutral = values.size == 1 and values.flat[0] in _NEUTRAL
     if is_neutral or (values.size <= _FEW and not (is_weight and values.ndim)):
         return repr(values.tolist())

@@ -137,5 +137,5 @@ def _paths(word: str) -> Iterator[str]:
             yield str(path)
 
 
-def _is_below(path: str, named: Sequence[str]) -> bool:
-    return any(path == each or path.startswith(f"{each}/") for each in named)
+def _is_below(path: str, directories: Sequence[str]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in directories)

@@ -47,13 +47,13 @@ def kind_of(dtype: Any) -> str:
     return {"b": "f", "f": "f", "u": "u", "i": "i"}[name[0]]
 
 
-def stands_for(dtype: Any, wanted: Any) -> bool:
+def stands_for(dtype: Any, declared: Any) -> bool:
     """Returns whether a file may use this type for an input whose type NumPy's files cannot name: a
     wider one of its kind, or bytes of its width."""
-    if not is_narrow(wanted):
+    if not is_narrow(declared):
         return False
-    wider = {"f": "float32", "i": "int8", "u": "uint8"}[kind_of(wanted)]
-    is_bytes = dtype.kind == "V" and not is_narrow(dtype) and dtype.itemsize == wanted.itemsize
+    wider = {"f": "float32", "i": "int8", "u": "uint8"}[kind_of(declared)]
+    is_bytes = dtype.kind == "V" and not is_narrow(dtype) and dtype.itemsize == declared.itemsize
     return str(dtype) == wider or is_bytes
 
 

@@ -189,11 +189,11 @@ class GitModelReader:
             if not digest.endswith(".dir") and name.casefold().endswith(_MODEL)
         }
 
-    def _outputs(self, revision: str, others: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
+    def _outputs(self, revision: str, versions: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
         """Yields the models that are outputs of DVC's pipelines or in directories that DVC keeps.
         One that is also committed with the same bytes is the committed one: a stage's `cache:
         false` means that."""
-        known = {other.path: other for other in others}
+        known = {other.path: other for other in versions}
         for path, output in self._stages(revision).files.items():
             if not path.casefold().endswith(_MODEL):
                 continue
@@ -267,18 +267,18 @@ class GitModelReader:
         return self._repository.conversions(revision, paths) if has_any else {}
 
     def _add_attributes(
-        self, revision: str, found: dict[ModelPath, ModelVersion]
+        self, revision: str, versions: dict[ModelPath, ModelVersion]
     ) -> dict[ModelPath, ModelVersion]:
         """Adds git attributes to the content, also those above the models' directories."""
         attributes = self._attributes(revision)
-        converted = self._conversions(revision, list(found))
+        converted = self._conversions(revision, list(versions))
         return {
             path: msgspec.structs.replace(
                 version,
                 content_digest=f"{version.content_digest} {converted.get(path, '')}".strip(),
                 external=_attributes_of(version, attributes),
             )
-            for path, version in found.items()
+            for path, version in versions.items()
         }
 
 
@@ -307,10 +307,10 @@ def _link_version(revision: str, entry: TreeEntry) -> ModelVersion:
 
 
 def _beside(
-    version: ModelVersion, trees: Mapping[str, str], kept: Callable[[str], str]
+    version: ModelVersion, trees: Mapping[str, str], kept_digest: Callable[[str], str]
 ) -> ModelVersion:
     directory = str(PurePosixPath(version.path).parent)
-    tree = f"tree:{trees.get(directory, version.revision)} {kept(directory)}".strip()
+    tree = f"tree:{trees.get(directory, version.revision)} {kept_digest(directory)}".strip()
     return msgspec.structs.replace(version, external=(ExternalFile(directory, tree),))
 
 
@@ -346,13 +346,13 @@ def _attributes_of(
 
 
 def _external(
-    path: str, files: Mapping[str, TreeEntry], attribute: str, kept: dvc.StageOutput | None
+    path: str, files: Mapping[str, TreeEntry], attribute: str, output: dvc.StageOutput | None
 ) -> ExternalFile:
     """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
     does."""
     entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
     if not entries:
-        return ExternalFile(path, "git:missing" if kept is None else f"md5:{kept.digest}")
+        return ExternalFile(path, "git:missing" if output is None else f"md5:{output.digest}")
     told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
     return ExternalFile(path, f"{'+'.join(told)} {attribute}".strip())
 

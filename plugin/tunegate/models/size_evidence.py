@@ -55,13 +55,13 @@ _HINTS: tuple[tuple[str, str], ...] = (
 )
 
 
-def evidence_of(model: onnx.ModelProto, path: str, beside: Mapping[str, bytes] = {}) -> Evidence:
+def evidence_of(model: onnx.ModelProto, path: str, files: Mapping[str, bytes] = {}) -> Evidence:
     """Returns the evidence. The model's metadata count before the files beside it, whose contents
     are given by name."""
     found: dict[str, Any] = {}
     why: dict[str, str] = {}
     metadata = {entry.key.casefold(): entry.value for entry in model.metadata_props}
-    for source, facts in _sources(metadata, beside):
+    for source, facts in _sources(metadata, files):
         for name, value in facts:
             if value and name not in found:
                 found[name], why[name] = value, source
@@ -83,11 +83,11 @@ _Facts = list[tuple[str, Any]]
 
 
 def _sources(
-    metadata: Mapping[str, str], beside: Mapping[str, bytes]
+    metadata: Mapping[str, str], files: Mapping[str, bytes]
 ) -> Iterator[tuple[str, _Facts]]:
     yield "the model's metadata say it", [*_metadata_facts(metadata)]
     for name in BESIDE:
-        document = _document(beside.get(name, b""))
+        document = _document(files.get(name, b""))
         if document:
             yield f"{name} beside it says it", [*_document_facts(document)]
 

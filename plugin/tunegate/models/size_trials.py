@@ -199,9 +199,9 @@ class _Trials:
                 break
         return runs
 
-    def of_more_steps(self, one: _Run, candidates: Iterator[Guesses]) -> _Run | None:
+    def of_more_steps(self, run: _Run, candidates: Iterator[Guesses]) -> _Run | None:
         """Returns the first larger sizes at which the model makes more than one step."""
-        larger = (each for each in candidates if _is_larger(each, one.guesses))
+        larger = (each for each in candidates if _is_larger(each, run.guesses))
         for guesses in islice(larger, _MAX_LARGER):
             if self._is_over():
                 break
@@ -236,12 +236,12 @@ class _Trials:
         return None if self.refused else _Run(guesses, reply)
 
 
-def _named_first(candidates: Iterator[Guesses], named: list[Guesses]) -> Iterator[Guesses]:
+def _named_first(candidates: Iterator[Guesses], named_sizes: list[Guesses]) -> Iterator[Guesses]:
     """Yields each candidate once; after a rejection, the sizes that ONNX Runtime named in it come
     first."""
     seen: set[tuple[int, ...]] = set()
     while True:
-        guesses = named.pop(0) if named else next(candidates, None)
+        guesses = named_sizes.pop(0) if named_sizes else next(candidates, None)
         if guesses is None:
             return
         sizes = tuple(each.size for each in guesses)
@@ -313,7 +313,7 @@ def _is_one_step(reply: TriedSizes, proto: onnx.ModelProto) -> bool:
     return bool(extents) and max(extents) == 1
 
 
-def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundModel:
+def _record_choice(model: FoundModel, run: _Run, attempts: Sequence[str]) -> FoundModel:
     outcome = run.reply.outcome
     note = ""
     if outcome.dull:
@@ -322,7 +322,7 @@ def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundM
         note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference"
         note += ": give smaller sizes" if run.guesses else ""
     trial = ModelTrial(
-        tried=_shorten(tried, sizes_in_words(run.guesses)),
+        tried=_shorten(attempts, sizes_in_words(run.guesses)),
         inputs=run.reply.inputs,
         rules=dict(run.reply.rules),
         note=note,
@@ -331,17 +331,17 @@ def _record_choice(model: FoundModel, run: _Run, tried: Sequence[str]) -> FoundM
     return msgspec.structs.replace(model, guesses=run.guesses, trial=trial)
 
 
-def _none_runs(model: FoundModel, tried: Sequence[str], refused: str) -> FoundModel:
+def _none_runs(model: FoundModel, attempts: Sequence[str], refused: str) -> FoundModel:
     note = f"ONNX Runtime runs at none of the sizes that were tried ({_cause(refused)})"
     if not model.guesses:
         note = f"ONNX Runtime does not run it on drawn inputs ({_cause(refused)})"
-    return msgspec.structs.replace(model, trial=ModelTrial(tried=_shorten(tried, ""), note=note))
+    return msgspec.structs.replace(model, trial=ModelTrial(tried=_shorten(attempts, ""), note=note))
 
 
-def _shorten(tried: Sequence[str], chosen: str) -> tuple[str, ...]:
+def _shorten(attempts: Sequence[str], chosen_line: str) -> tuple[str, ...]:
     """Returns the lines of the chosen sizes and of the first others."""
-    own = [each for each in tried if chosen and each.startswith(f"{chosen}: ")]
-    others = [each for each in tried if each not in own]
+    own = [each for each in attempts if chosen_line and each.startswith(f"{chosen_line}: ")]
+    others = [each for each in attempts if each not in own]
     left = len(others) - _SHOWN
     more = (f"{left} more",) if left > 0 else ()
     return (*others[:_SHOWN], *more, *own)

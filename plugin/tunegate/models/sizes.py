@@ -184,8 +184,8 @@ def _likely_places(model: onnx.ModelProto, evidence: Evidence) -> tuple[_Places,
     return likely, {place: _symbol(inputs, *place) for place in likely}
 
 
-def _guesses(likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]) -> Guesses:
-    sums = _sums(likely, chosen, symbols)
+def _guesses(likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]) -> Guesses:
+    sums = _sums(likely, choice, symbols)
     return tuple(
         GuessedSize(
             *place,
@@ -196,7 +196,7 @@ def _guesses(likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str
             kind=likely[place].kind,
             is_said=bool(likely[place].said) and size == likely[place].sizes[0],
         )
-        for place, size in _sizes(likely, chosen, symbols).items()
+        for place, size in _sizes(likely, choice, symbols).items()
     )
 
 
@@ -262,21 +262,21 @@ def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
 
 
 def _sizes(
-    likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]
+    likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]
 ) -> dict[Place, int]:
-    plain = {place: _chosen_size(each, chosen) for place, each in likely.items()}
-    return {**plain, **_sums(likely, chosen, symbols)}
+    plain = {place: _chosen_size(each, choice) for place, each in likely.items()}
+    return {**plain, **_sums(likely, choice, symbols)}
 
 
-def _sums(likely: _Places, chosen: _ChoiceByKind, symbols: Mapping[Place, str]) -> dict[Place, int]:
+def _sums(likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]) -> dict[Place, int]:
     """Returns the sizes of dimensions that are sums of others."""
-    known = {symbols[place]: _chosen_size(each, chosen) for place, each in likely.items()}
+    known = {symbols[place]: _chosen_size(each, choice) for place, each in likely.items()}
     found = ((place, computed_size(symbols[place], known)) for place in likely)
     return {place: size for place, size in found if size}
 
 
-def _chosen_size(likely: LikelySize, chosen: _ChoiceByKind) -> int:
-    return likely.sizes[min(chosen[likely.kind], len(likely.sizes) - 1)]
+def _chosen_size(likely: LikelySize, choice: _ChoiceByKind) -> int:
+    return likely.sizes[min(choice[likely.kind], len(likely.sizes) - 1)]
 
 
 def _others(lengths: Mapping[str, int]) -> Iterator[dict[str, int]]:

@@ -78,7 +78,7 @@ def _models_to_extract(
 
 def merge_tasks(
     changes: ChangeSet,
-    wanted: Sequence[ExtractKey],
+    keys: Sequence[ExtractKey],
     answers: Sequence[Sequence[TuningTask] | ModelError],
     candidates: Candidates,
 ) -> TaskSet:
@@ -86,7 +86,7 @@ def merge_tasks(
     tasks: dict[tuple[WorkloadKey, str], TuningTask] = {}
     notes: list[str] = []
     broken: dict[ModelPath, str] = {}
-    for (path, side, target), answer in zip(wanted, answers, strict=True):
+    for (path, side, target), answer in zip(keys, answers, strict=True):
         if isinstance(answer, ModelError):
             name = side_named(path, side, is_compared=has_base(changes))
             notes.append(_untaken(name, (path, side), answer, candidates[target.name]))
@@ -107,8 +107,8 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
-def _untuned(name: str, path: ModelPath, said: str) -> str:
-    return f"{name} is not tuned: {said.removeprefix(f'{path}: ')}"
+def _untuned(name: str, path: ModelPath, reason: str) -> str:
+    return f"{name} is not tuned: {reason.removeprefix(f'{path}: ')}"
 
 
 def _untaken(

@@ -30,23 +30,23 @@ MORE = 8
 """The prediction gives an unfinished task this factor of further trials."""
 
 
-def is_far_behind(compiled_ms: float, other_ms: float, kept: float) -> bool:
-    """Returns whether the build stays far behind. `kept` is the share of its time that no tuning
-    removes."""
-    return compiled_ms * kept > FAR * other_ms
+def is_far_behind(compiled_ms: float, other_ms: float, fixed_share: float) -> bool:
+    """Returns whether the build stays far behind. `fixed_share` is the share of its time that no
+    tuning removes."""
+    return compiled_ms * fixed_share > FAR * other_ms
 
 
 def kept_share(
     model: ModelPath,
     tasks: Iterable[ResolvedTask],
     outcomes: Mapping[WorkloadKey, TaskOutcome],
-    known: Collection[WorkloadKey],
+    finished: Collection[WorkloadKey],
     kind: TargetKind,
 ) -> float:
     """Returns the share of the head's time that stays after any tuning, 0 to 1.
 
-    A finished task (`known`) stays as it is, because no run tunes it again. A task with few trials
-    may fall to nothing.
+    A task that is `finished` stays as it is, because no run tunes it again. A task with few
+    trials may fall to nothing.
     """
     whole_ms = kept_ms = 0.0
     for task in tasks:
@@ -54,7 +54,7 @@ def kept_share(
         outcome = outcomes.get(task.task.key)
         now_ms = (outcome.best_ms if outcome is not None else None) or known_ms(task, kind)
         whole_ms += weight * now_ms
-        kept_ms += weight * now_ms * _kept(outcome, is_known=task.task.key in known)
+        kept_ms += weight * now_ms * _kept(outcome, is_known=task.task.key in finished)
     return kept_ms / whole_ms if whole_ms else 0.0
 
 
@@ -101,17 +101,17 @@ class KnownStandings:
         return frozenset(model for model, sides in keys.items() if set(sides.values()) <= behind)
 
     def _behind(
-        self, keys: Sequence[WorkloadKey], found: Mapping[WorkloadKey, Lookup]
+        self, keys: Sequence[WorkloadKey], lookups: Mapping[WorkloadKey, Lookup]
     ) -> set[WorkloadKey]:
-        return {key for key in keys if self._is_behind(key, found.get(key, Miss("absent")))}
+        return {key for key in keys if self._is_behind(key, lookups.get(key, Miss("absent")))}
 
-    def _is_behind(self, key: WorkloadKey, found: Lookup) -> bool:
-        records = getattr(found, "records", ())
+    def _is_behind(self, key: WorkloadKey, lookup: Lookup) -> bool:
+        records = getattr(lookup, "records", ())
         standing = model_standing.standing_of(
             key, records, device=self._origin.device, toolchain=self._origin.toolchain
         )
         return standing is not None and is_far_behind(
-            standing.compiled_nanoseconds, standing.other_nanoseconds, kept=1.0
+            standing.compiled_nanoseconds, standing.other_nanoseconds, fixed_share=1.0
         )
 
 
@@ -161,7 +161,7 @@ def new_standings(
             continue
         kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
         share_kept = kept_share(built.cell.model, tasks, tuned, answered, kind)
-        if is_far_behind(*times, kept=share_kept):
+        if is_far_behind(*times, fixed_share=share_kept):
             standings.append(_model_standing(keys[where]["head"], *times))
     return tuple(standings)
 
@@ -169,12 +169,12 @@ def new_standings(
 def _goes_on(
     tasks: Sequence[ResolvedTask],
     tuned: Mapping[WorkloadKey, TaskOutcome],
-    known: Collection[WorkloadKey],
+    finished: Collection[WorkloadKey],
 ) -> bool:
     """Returns whether this run spent trials on the tasks and a later one would spend more."""
     outcomes = [tuned[task.task.key] for task in tasks if task.task.key in tuned]
     is_tuned = any(outcome.trials for outcome in outcomes)
-    return is_tuned and any(task.task.key not in known for task in tasks)
+    return is_tuned and any(task.task.key not in finished for task in tasks)
 
 
 def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:

@@ -217,7 +217,9 @@ def _whole_seconds(
     return max(seconds) if side_by_side else sum(seconds)
 
 
-def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[str, ...]:
+def _notes(
+    shards: Sequence[Shard], config: Config, requested_shards: int | None
+) -> tuple[str, ...]:
     notes = []
     unserved = sum(
         not task.trials and not task.resolved.is_settled for shard in shards for task in shard.tasks
@@ -229,9 +231,11 @@ def _notes(shards: Sequence[Shard], config: Config, asked: int | None) -> tuple[
         notes.append(waiting_note(waiting))
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
         notes.append(_far_behind(behind))
-    if asked is not None and asked != len(shards):
+    if requested_shards is not None and requested_shards != len(shards):
         left = sum(allocation.left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
-        notes.append(f"{asked} shards asked for, {len(shards)} planned: {left} tasks left to tune")
+        notes.append(
+            f"{requested_shards} shards asked for, {len(shards)} planned: {left} tasks left to tune"
+        )
     caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
     if all(cap is None for cap in caps):
         notes.append("no limit is set on tuning: budget.minutes, usd or trials caps it")

@@ -27,16 +27,16 @@ from tunegate_cache.format.target_key import neighbours
 
 
 def resolve(
-    task_set: TaskSet, index: TaskIndex, config: Config, behind: IsFarBehind = nobody
+    task_set: TaskSet, index: TaskIndex, config: Config, is_far_behind: IsFarBehind = nobody
 ) -> Resolution:
     """Returns an exact hit, a transfer from the nearest shapes, or a counted miss for each task,
     from trusted zones, and what only the run's own zone claims of the tasks that this run tunes.
-    Records faster than any hardware are dropped, and unfinished searches are not answers. `behind`
-    returns the models that stay far behind another runtime."""
+    Records faster than any hardware are dropped, and unfinished searches are not answers.
+    `is_far_behind` returns the models that stay far behind another runtime."""
     kinds = {target.name: target.kind for target in config.targets}
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     lookups = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
-    skipped = skipped_tasks(task_set.tasks, behind(task_set.tasks))
+    skipped = skipped_tasks(task_set.tasks, is_far_behind(task_set.tasks))
     paid = [task for task in task_set.tasks if not skipped[task.key, task.target]]
     claims = index.claims([(task.key, task.shape) for task in paid], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in lookups.items()}

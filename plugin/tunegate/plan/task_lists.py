@@ -78,15 +78,15 @@ class KnownLists:
         return {key: each for key, each in lists.items() if each is not None}
 
     def _tell(
-        self, found: Mapping[WorkloadKey, _Listed], kept: Mapping[WorkloadKey, TaskList]
+        self, listed: Mapping[WorkloadKey, _Listed], cached: Mapping[WorkloadKey, TaskList]
     ) -> None:
-        lists = [_list(key, tasks, self._now) for key, tasks in found.items() if tasks]
+        lists = [_list(key, tasks, self._now) for key, tasks in listed.items() if tasks]
         origin = self._tools.origin
         self._tools.index.publish(
             [
                 record
                 for each in lists
-                if each.key not in kept or kept[each.key].tasks != each.tasks
+                if each.key not in cached or cached[each.key].tasks != each.tasks
                 for record in list_records(
                     each, device=origin.device, toolchain=origin.toolchain, source=origin.source
                 )

@@ -189,10 +189,10 @@ def _warning_lines(report: Report) -> str:
     return "\n".join(f"> ⚠️ {prose(warning)}\n>" for warning in report.warnings).removesuffix("\n>")
 
 
-def _more_checks(rest: tuple[Finding, ...]) -> str:
-    if not rest:
+def _more_checks(unlisted: tuple[Finding, ...]) -> str:
+    if not unlisted:
         return ""
-    return fold(plural(len(rest), "more check"), markdown_table(_models(rest)))
+    return fold(plural(len(unlisted), "more check"), markdown_table(_models(unlisted)))
 
 
 def _what_ships(report: Report) -> str:
@@ -326,14 +326,16 @@ def shown_findings(verdict: Verdict) -> ShownFindings:
     return ShownFindings(rows=rows, rest=tuple(each for each in worst if each not in rows))
 
 
-def rest_counted(report: Report, rest: tuple[Finding, ...]) -> str:
+def rest_counted(report: Report, unlisted: tuple[Finding, ...]) -> str:
     """Returns a sentence on what the table leaves out, and on models that the change does not
     touch."""
-    passed = sum(each.status == "pass" for each in rest)
+    passed = sum(each.status == "pass" for each in unlisted)
     unchanged = len(report.changes.unchanged)
     told = [
         f"{plural(passed, 'more check')} passed" if passed else "",
-        f"{plural(len(rest) - passed, 'more check')} did not pass" if len(rest) > passed else "",
+        f"{plural(len(unlisted) - passed, 'more check')} did not pass"
+        if len(unlisted) > passed
+        else "",
         _count_untouched(unchanged) if unchanged and report.verdict.findings else "",
     ]
     return " ".join(f"{each}." for each in told if each)

@@ -53,11 +53,11 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
     for cost in costs:
         groups[_what(cost)].append(cost)
 
-    def row(what: str, seconds: float, candidates: int | None) -> SpendingRow:
+    def row(name: str, seconds: float, candidates: int | None) -> SpendingRow:
         share = seconds / total
         usd = None if bill is None else bill * share
         joules = None if energy.joules is None else energy.joules * share
-        return SpendingRow(what, candidates, seconds, share, usd, joules)
+        return SpendingRow(name, candidates, seconds, share, usd, joules)
 
     *measuring, search = groups
     rows = (row(what, sum(map(_seconds, groups[what])), len(groups[what])) for what in measuring)
@@ -93,12 +93,12 @@ def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
     )
 
 
-def audit_words(found: FilterAudit) -> str:
+def audit_words(audit: FilterAudit) -> str:
     """Returns the audit in a sentence."""
-    were = "was" if found.audited == 1 else "were"
+    were = "was" if audit.audited == 1 else "were"
     return (
-        f"Of {plural(found.audited, 'candidate')} that the filter had rejected and that {were} "
-        f"measured all the same, {found.wrong} came within 2% of the best."
+        f"Of {plural(audit.audited, 'candidate')} that the filter had rejected and that {were} "
+        f"measured all the same, {audit.wrong} came within 2% of the best."
     )
 
 

@@ -30,14 +30,14 @@ def markdown_table(table: ReportTable) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
 
 
-def _row(row: list[tuple[Column[Any], CellContent]], shown: list[Column[Any]]) -> list[str]:
+def _row(row: list[tuple[Column[Any], CellContent]], columns: list[Column[Any]]) -> list[str]:
     """Returns the cells of a row; an empty text gets no line of its own."""
     cells = {column.title: _cell_markdown(cell, column) for column, cell in row if not column.under}
     for column, cell in row:
         below = _cell_markdown(cell, column) if column.under and cell else ""
         if below:
             cells[column.under] += f"<br>{below}"
-    return [cells[column.title] for column in shown]
+    return [cells[column.title] for column in columns]
 
 
 def _cell_markdown(cell: CellContent, column: Column[Any]) -> str:
@@ -143,9 +143,9 @@ def _blocks(markdown: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _join(kept: dict[int, Section], shortened: Sequence[str]) -> str:
+def _join(sections: dict[int, Section], shortened: Sequence[str]) -> str:
     note = [_note(shortened)] if shortened else []
-    return "\n\n".join([*(kept[at].text for at in sorted(kept)), *note]) + "\n"
+    return "\n\n".join([*(sections[at].text for at in sorted(sections)), *note]) + "\n"
 
 
 def _note(shortened: Sequence[str]) -> str:

@@ -210,16 +210,16 @@ def _log_ticks(shortest: float, longest: float) -> Iterator[float]:
                 yield step * 10**power
 
 
-def _shares(found: Histogram, x: svg.Scale) -> Iterator[tuple[float, float]]:
+def _shares(histogram: Histogram, x: svg.Scale) -> Iterator[tuple[float, float]]:
     """Yields the percentage of faster inferences at each bin edge on the scale, the last at its
     end."""
-    counts = itertools.accumulate(found.counts, initial=0)
+    counts = itertools.accumulate(histogram.counts, initial=0)
     reached = 0.0
     for at, count in enumerate(counts):
-        edge = _RATIO ** (found.first + at)
+        edge = _RATIO ** (histogram.first + at)
         if edge > x.last:
             break
-        reached = 100 * count / found.total
+        reached = 100 * count / histogram.total
         yield edge, reached
     yield x.last, reached
 

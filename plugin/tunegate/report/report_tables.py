@@ -52,10 +52,10 @@ def _inference_energy(findings: Sequence[Finding]) -> tuple[table.Column[Finding
     return (column,)
 
 
-def _energy(found: EnergyChange | None) -> str:
-    if found is None:
+def _energy(change: EnergyChange | None) -> str:
+    if change is None:
         return NONE
-    return f"{energy(found.head_joules)} ({percent(found.change_percent.center)})"
+    return f"{energy(change.head_joules)} ({percent(change.change_percent.center)})"
 
 
 def operators_table(parts: Sequence[Part]) -> table.ReportTable:
@@ -145,8 +145,8 @@ def inputs_table(findings: Sequence[Finding]) -> table.ReportTable:
     return table.ReportTable(columns, rows)
 
 
-def _why(given: inputs.DrawnInput) -> str:
-    return (given.rule.why if given.rule is not None else "") or NONE
+def _why(drawn: inputs.DrawnInput) -> str:
+    return (drawn.rule.why if drawn.rule is not None else "") or NONE
 
 
 def tasks_table(rows: Sequence[TunedRow]) -> table.ReportTable:
@@ -236,31 +236,31 @@ _SHOWN = 4
 _MAX_TEXT = 30
 
 
-def values_in_words(given: inputs.DrawnInput) -> str:
+def values_in_words(drawn: inputs.DrawnInput) -> str:
     """Returns the values of an input in words."""
-    is_drawn = given.rule is None or not isinstance(given.rule.values, inputs.Files)
-    if "sequence" in given.form and is_drawn:
-        return f"{inputs.DRAWN_LENGTH} tensors, {_tensor_values(given)}"
-    return _tensor_values(given)
+    is_drawn = drawn.rule is None or not isinstance(drawn.rule.values, inputs.Files)
+    if "sequence" in drawn.form and is_drawn:
+        return f"{inputs.DRAWN_LENGTH} tensors, {_tensor_values(drawn)}"
+    return _tensor_values(drawn)
 
 
-def type_in_words(given: inputs.DrawnInput) -> str:
+def type_in_words(drawn: inputs.DrawnInput) -> str:
     """Returns the shape and the type, of each tensor for a sequence."""
-    known = f"{list(given.shape)} {given.dtype}"
-    is_open = not given.shape and given.form
-    return f"{given.form} of {given.dtype if is_open else known}" if given.form else known
+    known = f"{list(drawn.shape)} {drawn.dtype}"
+    is_open = not drawn.shape and drawn.form
+    return f"{drawn.form} of {drawn.dtype if is_open else known}" if drawn.form else known
 
 
-def _tensor_values(given: inputs.DrawnInput) -> str:
-    if given.rule is None:
+def _tensor_values(drawn: inputs.DrawnInput) -> str:
+    if drawn.rule is None:
         return "true or false"
-    values = given.rule.values
+    values = drawn.rule.values
     match values:
         case inputs.Columns():
             return _columns(values)
         case inputs.Files():
             count = len(values.files)
-            held = "value" if given.form else "array"
+            held = "value" if drawn.form else "array"
             return f"the {held} of a file" if count == 1 else f"{count} cases, one in each launch"
         case _:
             return _draw(values)

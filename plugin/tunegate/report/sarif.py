@@ -192,12 +192,12 @@ def _result(finding: Finding, verdict: Verdict) -> Result:
     )
 
 
-def _error_result(finding: Finding, said: str) -> Result:
+def _error_result(finding: Finding, message: str) -> Result:
     return Result(
         rule_id=ERROR_RULE.id,
         rule_index=len(SARIF_RULES) + 1,
         level="warning",
-        message=Text(visible(said, 1000)),
+        message=Text(visible(message, 1000)),
         locations=(_location(path_of(finding.model)),),
         partial_fingerprints={
             "modelAndTarget/v1": _fingerprint(ERROR_RULE, finding.model, finding.target)

@@ -187,16 +187,16 @@ def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str
             yield ". ".join((found, *_refused_in_short(head))) + "."
 
 
-def shipping_in_words(found: WarmedShipping) -> str:
+def shipping_in_words(shipping: WarmedShipping) -> str:
     """Returns in one line what a model ships with, who chose it, and its error."""
-    where = f"{visible(found.model)} on {visible(found.target)}"
-    if found.reason:
-        return f"{where} ships with nothing: {visible(found.reason, 600).rstrip('.')}."
-    ships = f"{where} ships with {visible(found.title)}"
-    chosen = ", as an earlier run chose" if found.is_remembered else ""
-    unknown = ": the next run that builds it tells its error" if found.has_unknown_error else ""
-    told = "; a ".join(estimates_in_words(found.estimates, is_drawn=found.is_drawn))
-    trouble = "".join(f" {visible(each, 600).rstrip('.')}." for each in found.trouble)
+    where = f"{visible(shipping.model)} on {visible(shipping.target)}"
+    if shipping.reason:
+        return f"{where} ships with nothing: {visible(shipping.reason, 600).rstrip('.')}."
+    ships = f"{where} ships with {visible(shipping.title)}"
+    chosen = ", as an earlier run chose" if shipping.is_remembered else ""
+    unknown = ": the next run that builds it tells its error" if shipping.has_unknown_error else ""
+    told = "; a ".join(estimates_in_words(shipping.estimates, is_drawn=shipping.is_drawn))
+    trouble = "".join(f" {visible(each, 600).rstrip('.')}." for each in shipping.trouble)
     return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}.{trouble}"
 
 

@@ -226,10 +226,10 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
             yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
 
 
-def _of_targets(entry: ModelConfig, at: str, known: list[str]) -> Iterator[EntryProblem]:
+def _of_targets(entry: ModelConfig, at: str, targets: list[str]) -> Iterator[EntryProblem]:
     for name in entry.targets:
-        if name not in known:
-            text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(known)}.'
+        if name not in targets:
+            text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(targets)}.'
             yield EntryProblem(f"{at}.targets", text)
 
 

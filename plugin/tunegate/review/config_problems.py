@@ -188,7 +188,7 @@ def _shown(value: Any) -> str:
     return textwrap.shorten(text, 60, placeholder="…")
 
 
-def _hint(wanted: str, path: str, value: Any) -> str:
+def _hint(expected: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
     power = re.fullmatch(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", str(value), re.IGNORECASE)
@@ -196,7 +196,7 @@ def _hint(wanted: str, path: str, value: Any) -> str:
         whole, part, sign, exponent = power.groups()
         return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)
-    if wanted == "a text" and is_bare:
+    if expected == "a text" and is_bare:
         return " Put it in quotes."
     is_nameless = path.endswith(".profiles") and isinstance(value, list)
     return " Give each profile a name." if is_nameless else ""

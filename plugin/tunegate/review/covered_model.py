@@ -378,11 +378,11 @@ class NamesInHead(msgspec.Struct, frozen=True):
     lost: frozenset[str] = frozenset()
     new: frozenset[str] = frozenset()
 
-    def of(self, said: Mapping[str, _PerInput]) -> dict[str, _PerInput]:
+    def of(self, by_input: Mapping[str, _PerInput]) -> dict[str, _PerInput]:
         """Returns the values for the base's inputs under the head's names."""
         return {
             self.renamed.get(name, name): each
-            for name, each in said.items()
+            for name, each in by_input.items()
             if name not in self.lost
         }
 

@@ -125,36 +125,36 @@ def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
 
 
 def _change(
-    asked: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
+    work: AskedWork, name: ModelPath, after: ModelVersion, before: ModelVersion | None
 ) -> ModelChange | None:
     """Returns the change of a model in the profile that `name` tells."""
     if after.storage == "link" and (before is None or before.contents != after.contents):
-        return _unreadable(name, before, asked.config, f"{after.path} is a symbolic link")
+        return _unreadable(name, before, work.config, f"{after.path} is a symbolic link")
     if before is None:
-        return _added_model(asked, name, after, "new in the head")
-    former = asked.former_name(name, after, before)
+        return _added_model(work, name, after, "new in the head")
+    former = work.former_name(name, after, before)
     if former is None:
-        return _added_model(asked, name, after, "a new profile of the model")
-    return _between(asked, name, former, (before, after))
+        return _added_model(work, name, after, "a new profile of the model")
+    return _between(work, name, former, (before, after))
 
 
 def _between(
-    asked: AskedWork,
+    work: AskedWork,
     name: ModelPath,
     former: ModelPath,
     versions: tuple[ModelVersion, ModelVersion],
 ) -> ModelChange | None:
     before, after = versions
-    targets = model_settings.targets_for(asked.config, name)
-    old, new, problem = _looked_into(asked.reader, before, after)
+    targets = model_settings.targets_for(work.config, name)
+    old, new, problem = _looked_into(work.reader, before, after)
     if old.contents != new.contents:
         if what := _no_file(new):
-            return _unreadable(name, before, asked.config, what)
+            return _unreadable(name, before, work.config, what)
         if new.graph_digest == "":
-            return _no_onnx(name, before, asked.config, problem)
+            return _no_onnx(name, before, work.config, problem)
         change, reason = _compare(old, new, problem)
         return _build_change("modified", name, (old, new), targets, reason, change=change)
-    if asked.is_changed(name, former, after):
+    if work.is_changed(name, former, after):
         reason = "its inputs, targets or accuracy changed in the configuration"
         return _build_change("modified", name, (old, new), targets, reason, change="config")
     renamed = f"renamed from {before.path}, same content"
@@ -162,16 +162,14 @@ def _between(
     return None if same else _build_change("renamed", name, (old, new), targets, renamed)
 
 
-def _added_model(
-    asked: AskedWork, name: ModelPath, after: ModelVersion, reason: str
-) -> ModelChange:
-    head, problem = asked.reader.opened(after)
+def _added_model(work: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
+    head, problem = work.reader.opened(after)
     if what := _no_file(head):
-        return _unreadable(name, None, asked.config, what)
+        return _unreadable(name, None, work.config, what)
     if head.graph_digest == "":
-        return _no_onnx(name, None, asked.config, problem)
+        return _no_onnx(name, None, work.config, problem)
     return _build_change(
-        "added", name, (None, head), model_settings.targets_for(asked.config, name), reason
+        "added", name, (None, head), model_settings.targets_for(work.config, name), reason
     )
 
 
@@ -210,20 +208,20 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
 
 
 def _unreadable(
-    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+    path: ModelPath, before: ModelVersion | None, config: Config, problem: str
 ) -> ModelChange:
     """Returns the change into a file that is no model. Nobody can say that it got no slower."""
-    told = f"{what} in the head, so the model cannot be checked: commit it as a file"
+    told = f"{problem} in the head, so the model cannot be checked: commit it as a file"
     return _build_change(
         "unreadable", path, (before, None), model_settings.targets_for(config, path), told
     )
 
 
 def _no_onnx(
-    path: ModelPath, before: ModelVersion | None, config: Config, what: str
+    path: ModelPath, before: ModelVersion | None, config: Config, problem: str
 ) -> ModelChange:
     """Returns the error of a head that no runtime reads, before anything is built for it."""
-    told = f"{what}, in the head: the model cannot be checked. Export it again"
+    told = f"{problem}, in the head: the model cannot be checked. Export it again"
     return _build_change(
         "unreadable", path, (before, None), model_settings.targets_for(config, path), told
     )

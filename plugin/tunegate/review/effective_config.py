@@ -92,20 +92,20 @@ def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]
     )
 
 
-def _is_head_s(model: CoveredModel, found: JudgingEntry, config: Config) -> bool:
+def _is_head_s(model: CoveredModel, judging: JudgingEntry, config: Config) -> bool:
     """Returns whether the head's own entry already asks for the same. A command runs only by an
     entry of the base."""
     if model.new is None:
         return False
     asked = set(model.new.targets or base_rules.names(config))
     return (
-        asked == set(found.entry.targets)
-        and model.new.dims == found.entry.dims
-        and model.new.inputs == found.entry.inputs
-        and model.new.profiles == found.entry.profiles
-        and model.new.objective == found.entry.objective
-        and model.new.accuracy == found.entry.accuracy
-        and base_rules.metric_of(found.entry.accuracy) is None
+        asked == set(judging.entry.targets)
+        and model.new.dims == judging.entry.dims
+        and model.new.inputs == judging.entry.inputs
+        and model.new.profiles == judging.entry.profiles
+        and model.new.objective == judging.entry.objective
+        and model.new.accuracy == judging.entry.accuracy
+        and base_rules.metric_of(judging.entry.accuracy) is None
     )
 
 
@@ -138,9 +138,9 @@ def _library_changes(
         )
 
 
-def _of_models(asked: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
+def _of_models(judged: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
     """Yields one change for all models of an entry with the same change."""
-    found = [(model.old.path, change) for model, each in asked for change in each.changes]
+    found = [(model.old.path, change) for model, each in judged for change in each.changes]
     found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
     for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):
         group = [change for _, change in same]

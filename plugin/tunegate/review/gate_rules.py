@@ -101,12 +101,12 @@ def judging_config(
 def judged_by(
     base: Config | None,
     head: Config,
-    found: Mapping[ModelPath, ModelVersion],
+    versions: Mapping[ModelPath, ModelVersion],
     before: Mapping[ModelPath, ModelVersion],
     reader: ModelReader,
 ) -> Effective:
-    """Returns the judging configuration. `found` are the head's models, `before` their versions at
-    the base. Without a configuration at the base it is the head's, without its commands. Raises
+    """Returns the judging configuration. `versions` are the head's models, `before` their versions
+    at the base. Without a configuration at the base it is the head's, without its commands. Raises
     ConfigError for files on the runner that only the head names."""
     if base is None:
         return of_head_alone(head)
@@ -115,12 +115,12 @@ def judged_by(
         outline = None if version is None else reader.outline(version)
         return None if outline is None else outline.inputs
 
-    paths = {path: before[path].path if path in before else path for path in found}
+    paths = {path: before[path].path if path in before else path for path in versions}
     rules = effective(
         base,
         head,
         paths,
-        lambda path: inputs_of(found[path]),
+        lambda path: inputs_of(versions[path]),
         lambda path: inputs_of(before.get(path)),
     )
     if problems := newly_outside(base, rules.config):
@@ -222,17 +222,17 @@ def stray_waivers(
             yield f"the waiver of {cell.model} on {cell.target} waives nothing: {problem}"
 
 
-def _problem(cell: Cell, config: Config, known: Collection[ModelPath]) -> str:
+def _problem(cell: Cell, config: Config, models: Collection[ModelPath]) -> str:
     model = without_upgrade(cell.model)
-    if model not in known:
-        return f"no configured model has this name.{_nearest(model, known)}"
+    if model not in models:
+        return f"no configured model has this name.{_nearest(model, models)}"
     targets = targets_for(config, path_of(model))
     if targets and cell.target not in targets:
         return f"the model has no target {cell.target}.{_nearest(cell.target, targets)}"
     return ""
 
 
-def _nearest(word: str, known: Collection[str]) -> str:
-    names = sorted(known)
+def _nearest(word: str, words: Collection[str]) -> str:
+    names = sorted(words)
     listed = f"Known: {', '.join(names[:5])}."
     return f" {did_you_mean(word, names, listed)}"

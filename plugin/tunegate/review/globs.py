@@ -240,18 +240,18 @@ def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> I
             yield f"path {entry.path} matches no ONNX file of {place}{advice}"
 
 
-def _advice(written: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
+def _advice(glob: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
     """Returns the nearest models, the glob that was likely meant, and what else to do. Only models
     that no other entry matches make a glob likely."""
-    is_pattern = is_glob(written)
+    is_pattern = is_glob(glob)
     what = "glob" if is_pattern else "path"
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
-    near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(written, path), path))
+    near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(glob, path), path))
     free = [path for path in near if not any(matches(entry, path) for entry in entries)]
-    meant = near[0] if not is_pattern else _likely_glob(written, free[0]) if free else ""
+    meant = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
     shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
-    if _likeness(written, meant) < (_LIKELY_GLOB if is_pattern else _LIKELY):
+    if _likeness(glob, meant) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{shown}. Correct the {what}, or {_COMMIT}"
     return f"{shown if is_pattern else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
 
@@ -270,8 +270,8 @@ def _below(*directories: str) -> Iterator[str]:
         yield "" if each in {"", "."} else f"{each}/"
 
 
-def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other).ratio()
+def _likeness(first: str, other: str) -> float:
+    return SequenceMatcher(None, first, other).ratio()
 
 
 # Models whose paths differ in a number, as model servers keep them: `models/enc/1/model.onnx` and
@@ -309,7 +309,7 @@ class _Likely(NamedTuple):
 
 
 def uncompared_versions(
-    added: Collection[ModelPath],
+    new: Collection[ModelPath],
     deleted: Collection[ModelPath],
     base: Collection[ModelPath],
     head: Collection[ModelPath],
@@ -317,7 +317,7 @@ def uncompared_versions(
     """Yields a line for each new model with an earlier version beside it, and for each deleted one
     with a later version, if no pattern has `{version}` for them."""
     before, after = _by_family(base), _by_family(head)
-    for path in sorted(added):
+    for path in sorted(new):
         if version_beside := _beside(path, before, is_earlier=True):
             family, other = version_beside
             yield (

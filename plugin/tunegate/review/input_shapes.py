@@ -256,9 +256,9 @@ def _gaps(
             yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
 
 
-def _named_gaps(named: Sequence[OpenDimension]) -> Iterator[str]:
-    for symbol in dict.fromkeys(each.symbol for each in named):
-        places = (f"axis {each.axis} of {each.input}" for each in named if each.symbol == symbol)
+def _named_gaps(gaps: Sequence[OpenDimension]) -> Iterator[str]:
+    for symbol in dict.fromkeys(each.symbol for each in gaps):
+        places = (f"axis {each.axis} of {each.input}" for each in gaps if each.symbol == symbol)
         yield (
             f'dimension "{symbol}" ({", ".join(places)}) is dynamic. '
             f"Give its size under dims: {symbol}: ... in tunegate.yaml."

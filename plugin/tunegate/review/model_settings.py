@@ -212,13 +212,13 @@ def shape_problems(
     reader: ModelReader,
     config: Config,
     old_config: Config | None,
-    found: Mapping[changes.ModelPath, changes.ModelVersion],
+    versions: Mapping[changes.ModelPath, changes.ModelVersion],
 ) -> tuple[str, ...]:
-    """Returns a line for each problem of the head's models `found`. Models whose settings are the
-    base's are not opened. Unreadable models have no problem here."""
+    """Returns a line for each problem of the head's models `versions`. Models whose settings are
+    the base's are not opened. Unreadable models have no problem here."""
     if old_config is not None and _shape_settings(old_config) == _shape_settings(config):
         return ()
-    inputs = {path: _inputs(reader, found[path]) for path in selected(config, found)}
+    inputs = {path: _inputs(reader, versions[path]) for path in selected(config, versions)}
     return (*stray_symbols(config, inputs), *_of_models(config, inputs))
 
 

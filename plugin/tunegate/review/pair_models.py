@@ -77,14 +77,14 @@ def _may_be_another(
     return path not in covered and head[path].content_digest != base[path].content_digest
 
 
-def _without(found: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
-    return {path: version for path, version in found.items() if path not in paths}
+def _without(versions: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, ModelVersion]:
+    return {path: version for path, version in versions.items() if path not in paths}
 
 
-def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
+def _same_bytes(old: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
     """Returns old paths by new paths, each used once."""
     left: dict[str, list[ModelPath]] = {}
-    for was, version in reversed(list(gone.items())):
+    for was, version in reversed(list(old.items())):
         left.setdefault(version.content_digest, []).append(was)
     return {
         path: same.pop()
@@ -94,17 +94,17 @@ def _same_bytes(gone: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
 
 
 def _moved(
-    reader: ModelReader, gone: _Found, new: _Found, base: _Found
+    reader: ModelReader, old: _Found, new: _Found, base: _Found
 ) -> dict[ModelPath, ModelPath]:
     """Returns the old path of each moved model: most alike first; at last the only two left, if the
     new one is a new file."""
-    if not gone or not new:
+    if not old or not new:
         return {}
-    is_small = len(gone) * len(new) <= LOOKED_INTO
+    is_small = len(old) * len(new) <= LOOKED_INTO
     outline = reader.outline if is_small else lambda _: None
     likeness = {
-        (path, was): alike(path, outline(new[path]), was, outline(gone[was]))
-        for path, was in _candidates(new, gone, by_name_only=not is_small)
+        (path, was): alike(path, outline(new[path]), was, outline(old[was]))
+        for path, was in _candidates(new, old, by_name_only=not is_small)
     }
     pairs: dict[ModelPath, ModelPath] = {}
     taken: set[ModelPath] = set()
@@ -113,26 +113,26 @@ def _moved(
             pairs[path] = was
             taken.add(was)
     new = _without(_without(new, pairs), base)
-    return pairs | dict(_only_two(new, _without(gone, pairs.values())))
+    return pairs | dict(_only_two(new, _without(old, pairs.values())))
 
 
 def _candidates(
-    new: _Found, gone: _Found, *, by_name_only: bool
+    new: _Found, old: _Found, *, by_name_only: bool
 ) -> Iterator[tuple[ModelPath, ModelPath]]:
     if not by_name_only:
-        yield from product(new, gone)
+        yield from product(new, old)
         return
     named: dict[str, list[ModelPath]] = {}
     for path in new:
         named.setdefault(_name(path), []).append(path)
-    for was in gone:
+    for was in old:
         for path in named.get(_name(was), ())[:MAX_OF_ONE_NAME]:
             yield path, was
 
 
-def _only_two(new: _Found, gone: _Found) -> Iterator[tuple[ModelPath, ModelPath]]:
-    if len(new) == 1 and len(gone) == 1:
-        yield from zip(new, gone, strict=True)
+def _only_two(new: _Found, old: _Found) -> Iterator[tuple[ModelPath, ModelPath]]:
+    if len(new) == 1 and len(old) == 1:
+        yield from zip(new, old, strict=True)
 
 
 def alike(
@@ -151,8 +151,8 @@ def _name(path: ModelPath) -> str:
     return PurePosixPath(path).stem.casefold()
 
 
-def _shared(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    kinds = {*one, *other}
-    both = sum(min(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
-    either = sum(max(one.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+def _shared(first: Mapping[str, int], other: Mapping[str, int]) -> float:
+    kinds = {*first, *other}
+    both = sum(min(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)
+    either = sum(max(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)
     return both / either if either else 0.0

@@ -105,10 +105,10 @@ def settings_of_lost(
     change: changes.ModelChange,
     inputs: Sequence[changes.ModelInput],
     lost: Collection[str],
-    wanted: ResolvedShapes,
+    head_shapes: ResolvedShapes,
 ) -> LostSettings:
     """Returns the base's settings for inputs that the head lost. `config` is the base's, `inputs`
-    its model's, `wanted` the head's shapes. A model gated under a new name is found by its
+    its model's, `head_shapes` the head's shapes. A model gated under a new name is found by its
     shapes."""
     if config is None or change.base is None or not lost:
         return LostSettings()
@@ -117,7 +117,7 @@ def settings_of_lost(
         for name in profiles_for(config, change.base.path)
     }
     same = changes.gated_name(change.base.path, changes.profile_of(change.path))
-    alike = (name for name, shapes in shapes_of.items() if _agree(shapes, wanted.shapes, lost))
+    alike = (name for name, shapes in shapes_of.items() if _agree(shapes, head_shapes.shapes, lost))
     name = same if same in shapes_of else next(alike, None)
     if name is None:
         return LostSettings()
@@ -127,9 +127,9 @@ def settings_of_lost(
     )
 
 
-def _agree(one: Shapes, other: Shapes, lost: Collection[str]) -> bool:
+def _agree(first: Shapes, other: Shapes, lost: Collection[str]) -> bool:
     """Returns whether both have the same shapes for the inputs that are not lost."""
-    return all(other.get(name, shape) == shape for name, shape in one.items() if name not in lost)
+    return all(other.get(name, shape) == shape for name, shape in first.items() if name not in lost)
 
 
 # The sizes at which base and head do the same work.

@@ -197,7 +197,7 @@ def read_waivers(
 
 
 def _with_trailers(
-    found: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
+    waivers: Waivers, trailers: Sequence[Trailer], today: datetime.date, *, do_count: bool
 ) -> Waivers:
     """Returns the waivers with those of trailers. Where trailers do not count, mistakes in them do
     not matter."""
@@ -206,13 +206,13 @@ def _with_trailers(
     except ConfigError:
         if do_count:
             raise
-        return found
+        return waivers
     if not do_count:
-        pending = (*found.pending, *signed)
-        return msgspec.structs.replace(found, pending=pending, signed=signed)
+        pending = (*waivers.pending, *signed)
+        return msgspec.structs.replace(waivers, pending=pending, signed=signed)
     cells = {waiver.cell for waiver in signed}
-    rest = (waiver for waiver in found.counting if waiver.cell not in cells)
-    return msgspec.structs.replace(found, counting=(*signed, *rest), signed=signed)
+    rest = (waiver for waiver in waivers.counting if waiver.cell not in cells)
+    return msgspec.structs.replace(waivers, counting=(*signed, *rest), signed=signed)
 
 
 def _filed_before(

@@ -215,7 +215,7 @@ def _check_or_sample(
     prepared: PreparedModel,
     artifact: ArtifactFile,
     request: WriteArtifact,
-    kept: Sequence[ArtifactTensor],
+    held_out: Sequence[ArtifactTensor],
 ) -> tuple[NumericCheck | None, SampledErrors | None] | DidNotRun:
     """Returns the artifact's check, or samples of its error if requested, on inputs kept from
     calibration; neither for the reference."""
@@ -226,7 +226,7 @@ def _check_or_sample(
         return check if isinstance(check, DidNotRun) else (check, None)
     run = runtime.load(Path(request.directory), artifact).run
     errors = sampled_errors(
-        run, prepared.original, kept, prepared.outputs, request.samples, cases=request.cases
+        run, prepared.original, held_out, prepared.outputs, request.samples, cases=request.cases
     )
     return errors if isinstance(errors, DidNotRun) else (None, errors)
 

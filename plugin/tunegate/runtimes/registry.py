@@ -132,22 +132,22 @@ def _load(plugin: installed_plugins.Plugin) -> Runtime:
     return cast("Runtime", found)
 
 
-def _problem(name: str, found: object) -> str:
-    absent = [each for each in _TEXTS if not isinstance(getattr(found, each, None), str)]
-    absent += _absent(found, _METHODS)
+def _problem(name: str, candidate: object) -> str:
+    absent = [each for each in _TEXTS if not isinstance(getattr(candidate, each, None), str)]
+    absent += _absent(candidate, _METHODS)
     if not _NAME.fullmatch(name):
         return f"has the name {name!r}, and may have lower-case letters, digits and _"
     if absent:
         return f"has no {absent[0]}"
-    runtime = cast("Runtime", found)
+    runtime = cast("Runtime", candidate)
     if runtime.name != name:
         return f"calls itself {runtime.name!r}, and is registered as {name!r}"
     is_built = saves(runtime) or tunes(runtime)
     return "" if is_built else f"has no {_SAVES[0]}"
 
 
-def _absent(found: object, names: Iterable[str]) -> list[str]:
-    return [name for name in names if not callable(getattr(found, name, None))]
+def _absent(candidate: object, names: Iterable[str]) -> list[str]:
+    return [name for name in names if not callable(getattr(candidate, name, None))]
 
 
 # The candidates for the models of each target.

@@ -35,10 +35,10 @@ def require_installed(
 
 
 def _require_tuning(
-    runtime: TuningRuntime, targets: Sequence[TargetConfig], step: Step, found: Candidates
+    runtime: TuningRuntime, targets: Sequence[TargetConfig], step: Step, candidates: Candidates
 ) -> None:
     if targets:
-        others = (c.runtime for c in found[targets[0].name] if not c.is_tuned)
+        others = (c.runtime for c in candidates[targets[0].name] if not c.is_tuned)
         runtime.require(targets, step, next(others, ""))
 
 

@@ -361,17 +361,17 @@ def _require_shallow(levels: int) -> None:
         raise ModelError(message)
 
 
-def _fields_of(message: Any, known: dict[str, _Fields]) -> _Fields:
+def _fields_of(message: Any, known_fields: dict[str, _Fields]) -> _Fields:
     """Returns the fields of a message type. Messages contain each other, so known ones are not read
     again."""
-    if message.full_name in known:
-        return known[message.full_name]
-    found = known[message.full_name] = {}
+    if message.full_name in known_fields:
+        return known_fields[message.full_name]
+    found = known_fields[message.full_name] = {}
     for field in message.fields:
         if field.name in {"external_data", "data_location"}:
             found[field.number] = _DATA
         elif field.message_type is not None:
-            found[field.number] = _fields_of(field.message_type, known)
+            found[field.number] = _fields_of(field.message_type, known_fields)
         elif field.type == field.TYPE_STRING and field.name not in _FREE_TEXT:
             found[field.number] = _NAME
         elif field.type not in _AS_LARGE_AS_WRITTEN:

@@ -142,15 +142,15 @@ class BudgetMeter:
         left = self.seconds_left
         return left is not None and left <= reserve
 
-    def trials_left(self, used: int) -> int | None:
+    def trials_left(self, trials_used: int) -> int | None:
         """Returns the trials left, None without a limit."""
-        return None if self.budget.trials is None else max(0, self.budget.trials - used)
+        return None if self.budget.trials is None else max(0, self.budget.trials - trials_used)
 
-    def left(self, used: int, reserve: float) -> RemainingBudget:
-        """Returns the budget of the next batch, after `used` trials."""
+    def left(self, trials_used: int, reserve: float) -> RemainingBudget:
+        """Returns the budget of the next batch, after `trials_used` trials."""
         seconds = self.seconds_left
         return RemainingBudget(
-            trials=self.trials_left(used),
+            trials=self.trials_left(trials_used),
             seconds=None if seconds is None else max(0.0, seconds - reserve),
             spent_seconds=self._spent(),
         )

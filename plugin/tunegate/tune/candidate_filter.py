@@ -29,11 +29,11 @@ class Pick(NamedTuple):
 def picks(
     scores: Sequence[float] | None,
     alike: Sequence[Hashable],
-    wanted: int,
+    count: int,
     rng: random.Random,
 ) -> Iterator[Pick]:
     """Returns every sample once, in the order in which to try them, because some will not apply.
-    Higher scores are better; without scores the order is random. `wanted` is the size of the batch:
+    Higher scores are better; without scores the order is random. `count` is the size of the batch:
     samples beyond it are rejected. An audited sample never comes first, because the first may be
     all that a task gets. Of samples that are `alike` a batch takes the best one only: where the
     score is wrong, it is wrong about all of them."""
@@ -43,7 +43,7 @@ def picks(
         return
     ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
     best_of_its_kind = {alike[index]: index for index in reversed(ranked)}
-    kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:wanted]
+    kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:count]
     rejected = sorted(set(ranked) - set(kept))
     rng.shuffle(rejected)
     if kept:
@@ -56,9 +56,9 @@ def picks(
             yield Pick(kept.pop(0), "predicted")
 
 
-def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+def rank_correlation(first: Sequence[float], other: Sequence[float]) -> float:
     """Returns Spearman's correlation, as Pearson's of mid-ranks. 0 if either does not vary."""
-    a, b = _ranks(one), _ranks(other)
+    a, b = _ranks(first), _ranks(other)
     middle = (len(a) - 1) / 2
     covariance = sum((x - middle) * (y - middle) for x, y in zip(a, b, strict=True))
     spread = sum((x - middle) ** 2 for x in a) * sum((y - middle) ** 2 for y in b)

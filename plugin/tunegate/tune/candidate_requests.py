@@ -55,11 +55,13 @@ class CandidateMeasurements:
         return [self._request(history, candidate, at_once=at_once) for candidate in candidates]
 
     def confirm_in_turn(
-        self, chosen: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
+        self, candidates: Sequence[tuple[TaskHistory, Sequence[Candidate]]]
     ) -> list[Measure]:
         """Returns the requests in turn: the first of each task, then the second of each. If the
         budget ends, most tasks have an answer."""
-        turns = zip_longest(*([(history, c) for c in candidates] for history, candidates in chosen))
+        turns = zip_longest(
+            *([(history, c) for c in candidates] for history, candidates in candidates)
+        )
         return [self.confirm(*one) for turn in turns for one in turn if one is not None]
 
     def confirm(self, history: TaskHistory, candidate: Candidate) -> Measure:

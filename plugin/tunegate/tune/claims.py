@@ -46,11 +46,11 @@ def waiting_note(tasks: int) -> str:
     return f"{which} for tunegate warm: base and head have the same schedule, tuned or not"
 
 
-def _promises_more(claim: TuningRecord, known: tuple[TuningRecord, ...]) -> bool:
+def _promises_more(claim: TuningRecord, records: tuple[TuningRecord, ...]) -> bool:
     """Returns whether the claim promises more. Times of different devices are not comparable."""
-    if not known or known[0].device.name != claim.device.name:
+    if not records or records[0].device.name != claim.device.name:
         return True
-    return claim.shrunk_ms < known[0].shrunk_ms
+    return claim.shrunk_ms < records[0].shrunk_ms
 
 
 def _schedule(record: TuningRecord) -> tuple[str, tuple[object, ...]]:

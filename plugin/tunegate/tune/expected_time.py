@@ -192,22 +192,22 @@ def nobody(_: Sequence[TuningTask]) -> Collection[ModelOnTarget]:
 
 
 def skipped_tasks(
-    tasks: Sequence[TuningTask], behind: Collection[ModelOnTarget]
+    tasks: Sequence[TuningTask], far_behind: Collection[ModelOnTarget]
 ) -> dict[tuple[WorkloadKey, str], Skipped]:
     """Returns the reason for each task, '' for tasks that the run tunes."""
     at_head = {(u.model, task.target) for task in tasks for u in task.uses if u.side == "head"}
-    return {(task.key, task.target): _skipped(task, behind, at_head) for task in tasks}
+    return {(task.key, task.target): _skipped(task, far_behind, at_head) for task in tasks}
 
 
 def _skipped(
-    task: TuningTask, behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
+    task: TuningTask, far_behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
 ) -> Skipped:
     """Returns the reason. A base does not pay for a head that is not compiled; it is built from
     known records. A shared task whose models are all far behind waits for nothing."""
     sides = paying_sides(task)
     paying = {model for model, _ in sides if (model, task.target) in at_head}
     concerned = paying or {use.model for use in task.uses}
-    if all((model, task.target) in behind for model in concerned):
+    if all((model, task.target) in far_behind for model in concerned):
         return "behind"
     return "" if paying else "shared"
 

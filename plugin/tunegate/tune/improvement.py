@@ -55,15 +55,15 @@ def expected_gain(
     headroom: float,
     noise: float,
     pace: Pace,
-    behind: float = 0.0,
+    roofline_gap: float = 0.0,
 ) -> float:
     """Returns the share of the present time that `candidates` more candidates save, 0 to
-    `headroom`. `behind` is ln(time / the time at the best rate of any task). The first batch of a
-    task is expected to gain all of `headroom`."""
+    `headroom`. `roofline_gap` is ln(time / the time at the best rate of any task). The first batch
+    of a task is expected to gain all of `headroom`."""
     trials = sum(batch.trials for batch in history)
     if trials == 0:
         return headroom
-    prior = pace.exponent + pace.per_behind * behind
+    prior = pace.exponent + pace.per_behind * roofline_gap
     exponent = _exponent(history, prior=prior, noise=noise) / (1 + _stalled(history, noise=noise))
     return min(headroom, 1 - math.pow(1 + candidates / trials, -exponent))
 

@@ -69,24 +69,24 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choose(
-    states: Sequence[TaskState], left: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
+    states: Sequence[TaskState], budget: RemainingBudget, policy: SearchPolicy = DEFAULT_POLICY
 ) -> Choice | None:
     """Returns the next batch, or None if none is worth it now. Without candidates in flight None is
     final: the budget is spent, or the search has converged. Otherwise ask again when a batch is
     back."""
-    if left.trials == 0 or (left.seconds is not None and left.seconds <= 0):
+    if budget.trials == 0 or (budget.seconds is not None and budget.seconds <= 0):
         return None
     waiting = _first_round(states)
     if waiting:
-        first = _first_batch(states, len(waiting), left, policy)
+        first = _first_batch(states, len(waiting), budget, policy)
         return Choice(_evenly(states, waiting, policy)[0], first)
     unseen = _unseen(states)
-    if unseen and _is_cheap(states, len(unseen), left, policy):
+    if unseen and _is_cheap(states, len(unseen), budget, policy):
         return Choice(unseen[0], policy.exploratory_batch)
     index = _most_gainful(states, policy)
     if index is None:
         return None
-    return Choice(index, _later_batch(states, index, left, policy))
+    return Choice(index, _later_batch(states, index, budget, policy))
 
 
 def _evenly(
@@ -113,44 +113,44 @@ def _unseen(states: Sequence[TaskState]) -> list[int]:
 
 
 def _is_cheap(
-    states: Sequence[TaskState], unseen: int, left: RemainingBudget, policy: SearchPolicy
+    states: Sequence[TaskState], unseen: int, budget: RemainingBudget, policy: SearchPolicy
 ) -> bool:
     """Returns whether a small batch for every seemingly small task takes little of what is left:
     their size is a guess from the operator."""
     trials = unseen * policy.exploratory_batch
     seconds = trials * seconds_per_candidate([state.history for state in states])
-    return (left.trials is None or trials <= policy.exploratory_share * left.trials) and (
-        left.seconds is None or seconds <= policy.exploratory_share * left.seconds
+    return (budget.trials is None or trials <= policy.exploratory_share * budget.trials) and (
+        budget.seconds is None or seconds <= policy.exploratory_share * budget.seconds
     )
 
 
 def _first_batch(
-    states: Sequence[TaskState], waiting: int, left: RemainingBudget, policy: SearchPolicy
+    states: Sequence[TaskState], waiting: int, budget: RemainingBudget, policy: SearchPolicy
 ) -> int:
     """Returns the size of a first batch: smaller, down to one, if the time would not reach all
     waiting tasks."""
     affordable = float(policy.first_batch)
-    if left.trials is not None:
-        affordable = min(affordable, left.trials / waiting)
+    if budget.trials is not None:
+        affordable = min(affordable, budget.trials / waiting)
     # Half of the time at most: the first round finds what is slow, the second half tunes it.
-    seconds = policy.first_round_seconds - left.spent_seconds
-    if left.seconds is not None:
-        seconds = min(seconds, left.seconds / 2)
+    seconds = policy.first_round_seconds - budget.spent_seconds
+    if budget.seconds is not None:
+        seconds = min(seconds, budget.seconds / 2)
     histories = [state.history for state in states]
     seconds_of_one = max(0.0, seconds) / waiting - seconds_of_a_default(histories)
     affordable = min(affordable, seconds_of_one / seconds_per_candidate(histories))
     candidates = max(1, int(affordable))
-    return candidates if left.trials is None else min(candidates, left.trials)
+    return candidates if budget.trials is None else min(candidates, budget.trials)
 
 
 def _later_batch(
-    states: Sequence[TaskState], index: int, left: RemainingBudget, policy: SearchPolicy
+    states: Sequence[TaskState], index: int, budget: RemainingBudget, policy: SearchPolicy
 ) -> int:
     candidates = policy.batch if states[index].history else policy.first_batch
-    if left.seconds is not None:
-        affordable = left.seconds / _seconds_each(states, index)
+    if budget.seconds is not None:
+        affordable = budget.seconds / _seconds_each(states, index)
         candidates = min(candidates, max(1, int(affordable)))
-    return candidates if left.trials is None else min(candidates, left.trials)
+    return candidates if budget.trials is None else min(candidates, budget.trials)
 
 
 def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | None:
@@ -206,7 +206,7 @@ def _gain_ms_per_second(
         headroom=state.headroom,
         noise=policy.noise,
         pace=state.pace,
-        behind=gap,
+        roofline_gap=gap,
     )
     return state.model_ms * gain / (candidates * _seconds_each(states, index))
 

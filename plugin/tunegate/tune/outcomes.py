@@ -252,8 +252,8 @@ def _of_elected(
     )
 
 
-def _count(found: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
-    return sum((each.task.key, each.task.target) in part for each in found)
+def _count(tasks: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
+    return sum((each.task.key, each.task.target) in part for each in tasks)
 
 
 # The partition of a run's tasks: each in one part.

@@ -102,11 +102,11 @@ class Parallelism:
         if waited > _WORTH_IT * busy:
             self._adjust(workload, error=0.0, failures=0)
 
-    def note_beside(self, workload: str, found: CheckedBatch) -> None:
+    def note_beside(self, workload: str, batch: CheckedBatch) -> None:
         """Books a batch that was timed in parallel, and checked."""
-        if found.error is not None:
-            self._errors.append(found.error)
-        self._adjust(workload, error=found.error or 0.0, failures=found.failures)
+        if batch.error is not None:
+            self._errors.append(batch.error)
+        self._adjust(workload, error=batch.error or 0.0, failures=batch.failures)
 
     def notes(self) -> tuple[str, ...]:
         """Returns lines for the report."""

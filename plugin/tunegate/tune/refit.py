@@ -81,12 +81,12 @@ def _nearest(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[i
 
 
 def _with_one_more(
-    best: dict[int, tuple[float, tuple[int, ...]]], wanted: int
+    best: dict[int, tuple[float, tuple[int, ...]]], target_factor: int
 ) -> dict[int, tuple[float, tuple[int, ...]]]:
     extended: dict[int, tuple[float, tuple[int, ...]]] = {}
     for remaining, (cost, factors) in best.items():
         for factor in _divisors(remaining):
-            choice = (cost + abs(math.log2(factor / wanted)), (factor, *factors))
+            choice = (cost + abs(math.log2(factor / target_factor)), (factor, *factors))
             rest = remaining // factor
             if rest not in extended or choice < extended[rest]:
                 extended[rest] = choice

@@ -51,15 +51,15 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
 
 def challenges(
     tasks: Iterable[TuningTask],
-    theirs: Mapping[WorkloadKey, Lookup],
-    ours: Mapping[WorkloadKey, Lookup],
+    imported: Mapping[WorkloadKey, Lookup],
+    cached: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Challenge, ...]:
     """Returns, for every task, the best few schedules that the zone lacks."""
     found = []
     for task in tasks:
-        known = _schedules(ours.get(task.key))
+        known = _schedules(cached.get(task.key))
         have = {_identity(record) for record in known}
-        new = [r for r in _schedules(theirs.get(task.key)) if _identity(r) not in have]
+        new = [r for r in _schedules(imported.get(task.key)) if _identity(r) not in have]
         if new:
             found.append(
                 Challenge(
@@ -146,10 +146,10 @@ def _seeds(challenge: Challenge) -> TransferHit:
     return resume_point(challenge.task.key, ExactHit(records))
 
 
-def _schedules(found: Lookup | None) -> list[TuningRecord]:
-    if not isinstance(found, ExactHit):
+def _schedules(lookup: Lookup | None) -> list[TuningRecord]:
+    if not isinstance(lookup, ExactHit):
         return []
-    return [record for record in found.records if record.template]
+    return [record for record in lookup.records if record.template]
 
 
 def _identity(record: TuningRecord) -> tuple[str, tuple[object, ...]]:

@@ -84,11 +84,11 @@ class SampleSpace:
                 return ScheduleSample(sample.template, tuple(decisions))
         return sample
 
-    def _crossed(self, one: ScheduleSample, other: ScheduleSample) -> ScheduleSample:
-        if one.template != other.template:
-            return self._changed(one)
-        pairs = zip(one.decisions, other.decisions, strict=True)
-        return ScheduleSample(one.template, tuple(self._rng.choice(pair) for pair in pairs))
+    def _crossed(self, first: ScheduleSample, other: ScheduleSample) -> ScheduleSample:
+        if first.template != other.template:
+            return self._changed(first)
+        pairs = zip(first.decisions, other.decisions, strict=True)
+        return ScheduleSample(first.template, tuple(self._rng.choice(pair) for pair in pairs))
 
     def _decided(self, sampling: SamplingInstruction) -> tuple[int, ...]:
         match sampling.kind:

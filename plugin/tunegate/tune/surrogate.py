@@ -39,8 +39,8 @@ class _LabelledRows(NamedTuple):
     labels: np.ndarray
     expected: np.ndarray
 
-    def only(self, chosen: np.ndarray) -> _LabelledRows:
-        return _LabelledRows(*(part[chosen] for part in self))
+    def only(self, rows: np.ndarray) -> _LabelledRows:
+        return _LabelledRows(*(part[rows] for part in self))
 
 
 class Surrogate:
@@ -104,22 +104,26 @@ class Surrogate:
             yield lambda rows: np.full(len(rows), average)
 
 
-def _evidence(known: _LabelledRows) -> float:
-    fold = np.arange(len(known.labels)) % _FOLDS
-    predicted = np.zeros(len(known.labels))
+def _evidence(labelled: _LabelledRows) -> float:
+    fold = np.arange(len(labelled.labels)) % _FOLDS
+    predicted = np.zeros(len(labelled.labels))
     for number in range(_FOLDS):
         held = fold == number
-        correct = _correction(known.only(~held))
-        predicted[held] = correct(known.features[held], known.expected[held])
-    return rank_correlation(predicted.tolist(), known.labels.tolist())
+        correct = _correction(labelled.only(~held))
+        predicted[held] = correct(labelled.features[held], labelled.expected[held])
+    return rank_correlation(predicted.tolist(), labelled.labels.tolist())
 
 
-def _correction(known: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _correction(labelled: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Returns a function from features and predictions to corrected predictions."""
     trees = BoostedTrees(
-        known.features, known.labels, _SURROGATE_PARAMETERS, rounds=_ROUNDS, expected=known.expected
+        labelled.features,
+        labelled.labels,
+        _SURROGATE_PARAMETERS,
+        rounds=_ROUNDS,
+        expected=labelled.expected,
     )
-    weight = correction_weight(len(known.labels))
+    weight = correction_weight(len(labelled.labels))
 
     def corrected(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
         return np.asarray(expected + weight * (trees.predicted(features, expected) - expected))
@@ -153,16 +157,16 @@ class SamplePools:
         self._samples, self._features, self._kind = samples, features, kind
 
     def draw_pool(
-        self, good: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
+        self, good: Sequence[ScheduleSample], measured: Collection[ScheduleSample]
     ) -> tuple[list[ScheduleSample], bool]:
         """Returns a pool without seen samples, and whether the space is exhausted."""
         pool = self._samples.pool(good, POOL)
-        found = dict.fromkeys(self._worth_compiling(pool, seen))
+        found = dict.fromkeys(self._worth_compiling(pool, measured))
         for _ in range(_MORE_DRAWS if self._kind == "cuda" else 0):
             if len(pool) < POOL or len(found) >= POOL:
                 break
             pool = self._samples.pool(good, POOL)
-            found |= dict.fromkeys(self._worth_compiling(pool, seen))
+            found |= dict.fromkeys(self._worth_compiling(pool, measured))
         return list(found), len(pool) < POOL
 
     def breed(
@@ -170,21 +174,21 @@ class SamplePools:
         score: Score,
         samples: Sequence[ScheduleSample],
         good: Sequence[ScheduleSample],
-        seen: Collection[ScheduleSample],
+        measured: Collection[ScheduleSample],
     ) -> dict[ScheduleSample, float]:
         """Returns the scores of these samples, and of others bred from the best-scored ones as if
         those had been measured."""
         scores = self._scores(score, samples)
         for _ in range(_GENERATIONS):
             parents = [*good, *nlargest(GOOD, scores, key=scores.__getitem__)]
-            pool, _ = self.draw_pool(parents, seen)
+            pool, _ = self.draw_pool(parents, measured)
             scores |= self._scores(score, [sample for sample in pool if sample not in scores])
         return scores
 
     def _worth_compiling(
-        self, pool: Sequence[ScheduleSample], seen: Collection[ScheduleSample]
+        self, pool: Sequence[ScheduleSample], measured: Collection[ScheduleSample]
     ) -> list[ScheduleSample]:
-        new = (sample for sample in pool if sample not in seen)
+        new = (sample for sample in pool if sample not in measured)
         return [each for each in new if not self._features.is_hopeless(each, self._kind)]
 
     def _scores(

@@ -36,7 +36,7 @@ def require_usable(
 
 
 def on_device_of(
-    config: Config, shown: str, artifact: ArtifactFile, gpus: Sequence[Gpu] | None = None
+    config: Config, address: str, artifact: ArtifactFile, gpus: Sequence[Gpu] | None = None
 ) -> Config:
     """Returns the configuration with the targets of the artifact's device. Raises ConfigError if
     there is none, or the GPU here is another than the artifact's."""
@@ -44,12 +44,12 @@ def on_device_of(
     targets = tuple(target for target in config.targets if target.kind == kind)
     if not targets:
         names = ", ".join(target.name for target in config.targets)
-        message = f"{shown}: built for {artifact.device}, which is not the device of {names}."
+        message = f"{address}: built for {artifact.device}, which is not the device of {names}."
         raise ConfigError(message)
     built_for = str(artifact.target.get("arch", ""))
     visible = visible_gpus() if gpus is None else gpus
     here = [f"sm_{gpu.compute_capability.replace('.', '')}" for gpu in visible[:1]]
     if artifact.device == "cuda" and built_for and here not in ([], [built_for]):
-        message = f"{shown}: built for {built_for}, and the GPU here is {here[0]}. Build it anew."
+        message = f"{address}: built for {built_for}, and the GPU here is {here[0]}. Build it anew."
         raise ConfigError(message)
     return msgspec.structs.replace(config, targets=targets)

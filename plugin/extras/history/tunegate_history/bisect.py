@@ -84,11 +84,11 @@ def run(options: BisectOptions) -> int:
     return INCONCLUSIVE if found.finding == "machine" else PASS
 
 
-def _ends(repository: GitRepository, given: str) -> tuple[str, str]:
+def _ends(repository: GitRepository, revision_range: str) -> tuple[str, str]:
     """Returns the commits of a range such as `v1.2.0..HEAD`."""
-    good, dots, bad = given.partition("..")
+    good, dots, bad = revision_range.partition("..")
     if not (good and dots) or bad.startswith("."):
-        raise ConfigError(f'"{given}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
+        raise ConfigError(f'"{revision_range}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
     return repository.resolve_commit(good, "GOOD"), repository.resolve_commit(bad or "HEAD", "BAD")
 
 
@@ -102,10 +102,10 @@ class _BisectedModel:
         self._pairs = pair_models(self._reader, self._before, self._after, {*self._before}, bad)
         self.path = ""
 
-    def choose(self, config: Config, asked: ModelPath) -> None:
+    def choose(self, config: Config, path: ModelPath) -> None:
         """Takes the model of this path at the slow end, or else the only configured model that
         changed. Raises ConfigError if that is not exactly one."""
-        self.path = asked or self._only_change(config)
+        self.path = path or self._only_change(config)
         if self.path not in self._pairs.before:
             where = "the slow" if self.path in self._after else "the fast"
             is_there = self.path in self._after or self.path in self._before
@@ -277,7 +277,7 @@ def _judge(
     measuring: _Measuring,
     model: _BisectedModel,
     commit: str,
-    known: dict[tuple[str, ...], MeasuredCommit],
+    measured: dict[tuple[str, ...], MeasuredCommit],
 ) -> tuple[MeasuredCommit, Comparison | None]:
     """Returns the answer for a commit, and its comparison if it was measured."""
     named = MeasuredCommit(commit=commit, subject=model.subject(commit), answer="skipped")
@@ -285,8 +285,8 @@ def _judge(
         content = model.content(commit)
     except (ModelError, RevisionError) as error:
         return msgspec.structs.replace(named, reason=str(error)), None
-    if content in known:
-        same = known[content]
+    if content in measured:
+        same = measured[content]
         told = f"the model of {same.commit[:_SHORT_ID]}"
         return msgspec.structs.replace(named, answer=same.answer, reason=told), None
     comparison, reason = measuring.compare(commit)
@@ -295,7 +295,7 @@ def _judge(
     step = msgspec.structs.replace(
         named, answer=answer, reason=why, is_measured=True, change_percent=change
     )
-    known[content] = step
+    measured[content] = step
     return step, comparison
 
 

@@ -134,26 +134,26 @@ def judge_commit(comparison: Comparison) -> tuple[Answer, str]:
 _SHORT_ID = 12
 
 
-def bisection_lines(found: Bisection) -> Iterator[str]:
+def bisection_lines(search: Bisection) -> Iterator[str]:
     """Yields a line for each commit of the search, then the answer."""
-    place = f"{found.model} on {found.target}"
-    for step in found.steps:
+    place = f"{search.model} on {search.target}"
+    for step in search.steps:
         yield _step_line(step)
-    if found.finding != "real":
-        yield f"{place}: {_NOTHING[found.finding]} ({found.reason})"
+    if search.finding != "real":
+        yield f"{place}: {_NOTHING[search.finding]} ({search.reason})"
         return
-    yield f"{place}: {found.reason} from {found.good[:_SHORT_ID]} to {found.bad[:_SHORT_ID]}"
-    of_all = f"{plural(found.measurements, 'measurement')} for {plural(found.commits, 'commit')}"
+    yield f"{place}: {search.reason} from {search.good[:_SHORT_ID]} to {search.bad[:_SHORT_ID]}"
+    of_all = f"{plural(search.measurements, 'measurement')} for {plural(search.commits, 'commit')}"
     named = [
         f'{commit[:_SHORT_ID]} "{subject}"'
-        for commit, subject in zip(found.suspects, found.subjects, strict=True)
+        for commit, subject in zip(search.suspects, search.subjects, strict=True)
     ]
     if len(named) == 1:
         yield f"slow since {named[0]} ({of_all})"
     else:
         yield f"slow since one of {', '.join(named)}: the others cannot be measured ({of_all})"
-    if found.layers:
-        yield f"slower layers: {', '.join(found.layers)}"
+    if search.layers:
+        yield f"slower layers: {', '.join(search.layers)}"
 
 
 _NOTHING = {

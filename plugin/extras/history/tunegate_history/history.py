@@ -81,9 +81,9 @@ def bisect_offers(entries: Sequence[HistoryEntry]) -> tuple[str, ...]:
     return tuple(line for _, line in sorted(slower, reverse=True)[:_MOST_OFFERS])
 
 
-def _files(found: ReadHistory, location: str, wanted: HistoryFormat) -> Mapping[str, str]:
-    entries = found.entries
-    match wanted:
+def _files(history: ReadHistory, location: str, format_: HistoryFormat) -> Mapping[str, str]:
+    entries = history.entries
+    match format_:
         case "csv":
             return {"history.csv": page.csv_lines(entries)}
         case "jsonl":
@@ -91,6 +91,6 @@ def _files(found: ReadHistory, location: str, wanted: HistoryFormat) -> Mapping[
             return {"history.jsonl": "".join(f"{line}\n" for line in lines)}
         case "html":
             return {
-                "history.html": page.render(entries, location, found.refused),
-                "costs.html": costs_page.render(entries, location, found.refused),
+                "history.html": page.render(entries, location, history.refused),
+                "costs.html": costs_page.render(entries, location, history.refused),
             }

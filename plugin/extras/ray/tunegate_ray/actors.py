@@ -116,7 +116,7 @@ def _local(request: bytes, reference: bytes, directory: Path, place: Placement) 
     return msgspec.structs.replace(asked, reference=str(file), place=place)
 
 
-def _reply_of(asked: Measure, measured: Measured) -> RemoteReply:
-    file = Path(asked.reference)
-    reference = file.read_bytes() if asked.writes_reference and file.exists() else b""
+def _reply_of(request: Measure, measured: Measured) -> RemoteReply:
+    file = Path(request.reference)
+    reference = file.read_bytes() if request.writes_reference and file.exists() else b""
     return RemoteReply(msgspec.msgpack.encode(measured), reference)

@@ -143,9 +143,9 @@ def _gated(
 ) -> Injected:
     started = context.clock.monotonic()
 
-    def say(done: LaunchProgress) -> None:
+    def say(progress: LaunchProgress) -> None:
         context.progress.update(
-            f"{plural(done.launches, 'launch', 'launches')}, {done.center:+.1f}%"
+            f"{plural(progress.launches, 'launch', 'launches')}, {progress.center:+.1f}%"
         )
 
     launched = launch_until_decided(bench, control, gate, 1, say)
@@ -245,54 +245,54 @@ def _artifact(
     return workdir / "artifact"
 
 
-def _show(found: Qualification, wanted_percent: float) -> None:
-    margin = found.margin_percent
+def _show(qualification: Qualification, wanted_percent: float) -> None:
+    margin = qualification.margin_percent
     show_table(
         f"Gates with a margin of {margin:g}%" if margin else "Gates with a margin of 20%",
         _COLUMNS,
         [
             (
                 f"{each.percent:g}%",
-                each.outcome + (" (WRONG)" if each in found.wrong else ""),
+                each.outcome + (" (WRONG)" if each in qualification.wrong else ""),
                 f"{each.center:+.1f}% ({each.low:+.1f} to {each.high:+.1f}%)",
                 each.launches,
                 f"{each.seconds:.0f}",
             )
-            for each in found.injected
+            for each in qualification.injected
         ],
     )
     seen = (
-        f"{found.aa_launches} launches of one model against itself: spread "
-        f"{found.spread_percent:.2f}%, {found.launch_seconds:.1f} s each."
+        f"{qualification.aa_launches} launches of one model against itself: spread "
+        f"{qualification.spread_percent:.2f}%, {qualification.launch_seconds:.1f} s each."
     )
-    show_lines([seen, advice(found, wanted_percent)])
+    show_lines([seen, advice(qualification, wanted_percent)])
 
 
-def advice(found: Qualification, wanted_percent: float) -> str:
+def advice(qualification: Qualification, wanted_percent: float) -> str:
     """Returns one sentence on what to set, or what to do about the machine."""
-    budget = f"{found.gate_seconds:.0f} s"
-    if found.wrong:
+    budget = f"{qualification.gate_seconds:.0f} s"
+    if qualification.wrong:
         return (
             "A gate said what was not true: do not gate on this machine, something on it changes "
             "speed while it measures."
         )
-    if found.margin_percent is None:
+    if qualification.margin_percent is None:
         return f"This machine cannot decide even 20% in {budget}: use a quieter one."
-    margin = f"{found.margin_percent:g}%"
-    if found.margin_percent > wanted_percent:
+    margin = f"{qualification.margin_percent:g}%"
+    if qualification.margin_percent > wanted_percent:
         return (
             f"This machine decides {margin} in {budget}, not {wanted_percent:g}%: set "
-            f"gate.margin-percent: {found.margin_percent:g}, raise "
+            f"gate.margin-percent: {qualification.margin_percent:g}, raise "
             "gate.seconds, or use a quieter one."
         )
-    if found.margin_percent < wanted_percent:
+    if qualification.margin_percent < wanted_percent:
         return (
             f"This machine decides {margin} in {budget}: gate.margin-percent could be "
-            f"{found.margin_percent:g} instead of {wanted_percent:g}."
+            f"{qualification.margin_percent:g} instead of {wanted_percent:g}."
         )
     return f"This machine decides its margin of {margin} in {budget}."
 
 
-def _is_fit(found: Qualification, wanted_percent: float) -> bool:
-    margin = found.margin_percent
-    return margin is not None and margin <= wanted_percent and not found.wrong
+def _is_fit(qualification: Qualification, wanted_percent: float) -> bool:
+    margin = qualification.margin_percent
+    return margin is not None and margin <= wanted_percent and not qualification.wrong

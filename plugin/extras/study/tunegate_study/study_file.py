@@ -119,10 +119,10 @@ def _repeated_levels(key: str, levels: Sequence[object], advice: str) -> Iterato
             yield KeyProblem(key, f"{key}: {level} is given {count} times. {advice}")
 
 
-def _unknown(key: str, levels: Iterable[str], known: Sequence[str]) -> Iterator[KeyProblem]:
+def _unknown(key: str, levels: Iterable[str], known_levels: Sequence[str]) -> Iterator[KeyProblem]:
     for level in levels:
-        if level not in known:
-            hint = did_you_mean(level, known, f"Known: {', '.join(known)}.")
+        if level not in known_levels:
+            hint = did_you_mean(level, known_levels, f"Known: {', '.join(known_levels)}.")
             yield KeyProblem(key, f'{key}: unknown "{level}". {hint}')
 
 

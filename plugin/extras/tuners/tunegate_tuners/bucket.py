@@ -129,12 +129,12 @@ class Bucket:
             and each.size <= MAX_CONTENT_BYTES
         ]
 
-    def _newest(self, found: Iterable[LentObject], deadline: float) -> dict[LentObject, bytes]:
+    def _newest(self, objects: Iterable[LentObject], deadline: float) -> dict[LentObject, bytes]:
         """Returns the content of the newest trustworthy object of each key and file."""
         places = [
             sorted(group, key=lambda each: each.milliseconds)[-_TRIES:]
             for _, group in groupby(
-                sorted(found, key=lambda each: (each.key, each.file)),
+                sorted(objects, key=lambda each: (each.key, each.file)),
                 key=lambda each: (each.key, each.file),
             )
         ]

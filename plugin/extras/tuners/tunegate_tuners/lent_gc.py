@@ -69,11 +69,11 @@ def run(options: LentGcOptions) -> int:
 
 
 def unneeded_objects(
-    found: Iterable[LentObject], *, now_ms: int, days: float, max_bytes: int
+    objects: Iterable[LentObject], *, now_ms: int, days: float, max_bytes: int
 ) -> list[LentObject]:
     """Returns the objects that are superseded by a newer one, older than `days` or from the future,
     and the oldest of a zone with more than `max_bytes`."""
-    by_age = sorted(found, key=lambda each: each.milliseconds, reverse=True)
+    by_age = sorted(objects, key=lambda each: each.milliseconds, reverse=True)
     oldest_ms = now_ms - days * 86_400_000
     newer_ms: dict[str, int] = {}
     kept_bytes: Counter[str] = Counter()
@@ -97,13 +97,13 @@ def unneeded_objects(
 
 
 def count_by_tool(
-    found: Sequence[LentObject], unneeded: Sequence[LentObject]
+    lent: Sequence[LentObject], unneeded: Sequence[LentObject]
 ) -> tuple[LentCount, ...]:
     """Returns what each tuner has in each zone, and how much of it is unneeded."""
-    objects = Counter((each.zone, each.tool) for each in found)
+    objects = Counter((each.zone, each.tool) for each in lent)
     deleted = Counter((each.zone, each.tool) for each in unneeded)
     sizes: Counter[tuple[str, str]] = Counter()
-    for each in found:
+    for each in lent:
         sizes[each.zone, each.tool] += each.size
     return tuple(
         LentCount(

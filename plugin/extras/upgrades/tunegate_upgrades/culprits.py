@@ -35,13 +35,13 @@ class Culprits:
     def __init__(
         self,
         locked: Mapping[str, LockedSides],
-        made: MakeEnvironment,
+        make_environment: MakeEnvironment,
         scratch: Path,
         libraries: Libraries = (),
     ) -> None:
         """`locked` is keyed by the models that run the packages; `libraries` may be loaded for
         custom operators."""
-        self._locked, self._made, self._scratch = locked, made, scratch
+        self._locked, self._made, self._scratch = locked, make_environment, scratch
         self._libraries = libraries
 
     def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
@@ -128,12 +128,12 @@ class Culprits:
         return {"fail": True, "pass": False}.get(decision or "")
 
 
-def sentence(locked: LockedSides, found: FoundPackages) -> str:
+def sentence(locked: LockedSides, packages: FoundPackages) -> str:
     """Returns the report's sentence on the packages that were found."""
-    told = ", ".join(locked.told(name) for name in found.packages)
+    told = ", ".join(locked.told(name) for name in packages.packages)
     count = len(locked.changed())
     if count == 1:
         return f"{told} is all that differs"
-    if found.is_one:
+    if packages.is_one:
         return f"{told} did it, of {count} packages that differ"
-    return f"one of {told}, or several together: {found.why}"
+    return f"one of {told}, or several together: {packages.why}"

@@ -157,8 +157,8 @@ def opened_upgrades(
 class _Making:
     """Makes environments from lock files."""
 
-    def __init__(self, indexes: Sequence[str], uv: Uv, kept: KeptEnvironments) -> None:
-        self._indexes, self._uv, self._kept = indexes, uv, kept
+    def __init__(self, indexes: Sequence[str], uv: Uv, environments: KeptEnvironments) -> None:
+        self._indexes, self._uv, self._kept = indexes, uv, environments
         self._pins: dict[tuple[frozenset[tuple[object, ...]], str], dict[str, PinnedPackage]] = {}
 
     def sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> Sides[SideEnvironment]:
@@ -203,10 +203,10 @@ class _Making:
 
 
 def _pairs(
-    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime], wanted: Sequence[ModelChange]
+    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime], changes: Sequence[ModelChange]
 ) -> Iterator[tuple[UpgradedLock, LockedRuntime]]:
     """Yields lock files with the runtimes that some model runs under them."""
     for lock, runtime in product(locks, runtimes):
         ending = upgraded_name("", runtime.name, lock.head.path)
-        if any(change.path.endswith(ending) for change in wanted):
+        if any(change.path.endswith(ending) for change in changes):
             yield lock, runtime

@@ -52,7 +52,7 @@ class NativeObject:
     def link(self, finished: Finished, request: BuildModel) -> Linked:
         from tunegate_whole_model.native.export import link_native  # noqa: PLC0415
 
-        return Linked(link_native(finished, request, whole=False))
+        return Linked(link_native(finished, request, is_whole=False))
 
     def load(self, directory: Path, artifact: ArtifactFile) -> LoadedForm:
         from tunegate_whole_model.native.loader import NativeArtifact  # noqa: PLC0415
@@ -84,7 +84,7 @@ class NativeLaunch(NativeObject):
     def link(self, finished: Finished, request: BuildModel) -> Linked:
         from tunegate_whole_model.native.export import link_native  # noqa: PLC0415
 
-        return Linked(link_native(finished, request, whole=True))
+        return Linked(link_native(finished, request, is_whole=True))
 
 
 class PersistentKernel:

@@ -156,8 +156,8 @@ class Comments:
     def write(self, text: str) -> None:
         self._api.ask("POST", self._comments, {"body": text})
 
-    def rewrite(self, known: int, text: str) -> None:
-        self._api.ask("PATCH", f"{self._repository}/issues/comments/{known}", {"body": text})
+    def rewrite(self, comment: int, text: str) -> None:
+        self._api.ask("PATCH", f"{self._repository}/issues/comments/{comment}", {"body": text})
 
     def _has_marker(self, comment: dict[str, Any]) -> bool:
         return str(comment.get("body", "")).startswith(self._first)

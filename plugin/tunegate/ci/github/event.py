@@ -37,16 +37,18 @@ _Payload = Mapping[str, Any]
 _Environment = Mapping[str, str]
 
 
-def github_event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def github_event(
+    environment: _Environment, payload: _Payload, requested: AskedRevisions
+) -> JobEvent:
     """Returns the event, from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises
     ConfigError for a refused event; a job that gives both base and head needs no event."""
-    found = _event(environment, payload, asked)
+    found = _event(environment, payload, requested)
     return msgspec.structs.replace(found, job=_job(environment), matrix=_matrix(environment))
 
 
-def _event(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def _event(environment: _Environment, payload: _Payload, requested: AskedRevisions) -> JobEvent:
     name = environment.get("GITHUB_EVENT_NAME", "")
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         tip = _text(payload, "pull_request", "head", "sha")
         return events.as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
     events.require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
@@ -54,7 +56,7 @@ def _event(environment: _Environment, payload: _Payload, asked: AskedRevisions) 
     named = _value_at(payload, "repository", "full_name") or repository
     if not repository or named != repository:
         raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
-    return _READERS[name](environment, payload, asked)
+    return _READERS[name](environment, payload, requested)
 
 
 def _job(environment: _Environment) -> str:
@@ -76,7 +78,9 @@ def _matrix(environment: _Environment) -> str:
     return ", ".join(texts)
 
 
-def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def _pull_request(
+    environment: _Environment, payload: _Payload, requested: AskedRevisions
+) -> JobEvent:
     number = _number(payload)
     if number is None:
         raise _contradiction("it names no pull request")
@@ -98,7 +102,9 @@ def _pull_request(environment: _Environment, payload: _Payload, asked: AskedRevi
     )
 
 
-def _merge_group(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def _merge_group(
+    environment: _Environment, payload: _Payload, requested: AskedRevisions
+) -> JobEvent:
     head = _commit(payload, "merge_group", "head_sha")
     return JobEvent(
         revisions=Range(base=_commit(payload, "merge_group", "base_sha"), head=head),
@@ -107,12 +113,12 @@ def _merge_group(environment: _Environment, payload: _Payload, asked: AskedRevis
     )
 
 
-def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def _push(environment: _Environment, payload: _Payload, requested: AskedRevisions) -> JobEvent:
     ref, after = _text(payload, "ref"), _text(payload, "after")
     if payload.get("deleted") is True or set(after) == {"0"}:
         raise ConfigError(f"event push: {ref} was deleted, there is nothing to check.")
     if ref.startswith(_TAG):
-        return _release(environment, payload, asked)
+        return _release(environment, payload, requested)
     if not ref.startswith(_BRANCH):
         raise _contradiction("ref names no branch and no tag")
     after, default = _commit(payload, "after"), _default_branch(payload)
@@ -120,26 +126,26 @@ def _push(environment: _Environment, payload: _Payload, asked: AskedRevisions) -
     if not default or ref == f"{_BRANCH}{default}":
         before = _commit(payload, "before")
         compared = Push(before=before, after=after, is_default=bool(default))
-    return events.of_branch(asked, after, compared, _zone_of_ref(environment, payload, ref))
+    return events.of_branch(requested, after, compared, _zone_of_ref(environment, payload, ref))
 
 
-def _release(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
-    return events.of_tag(asked, _sha(environment), _OF_TAG)
+def _release(environment: _Environment, payload: _Payload, requested: AskedRevisions) -> JobEvent:
+    return events.of_tag(requested, _sha(environment), _OF_TAG)
 
 
-def _schedule(environment: _Environment, payload: _Payload, asked: AskedRevisions) -> JobEvent:
+def _schedule(environment: _Environment, payload: _Payload, requested: AskedRevisions) -> JobEvent:
     compared = Usual(default_branch=_default_branch(payload), is_on_it=True)
-    return events.of_branch(asked, _sha(environment), compared, events.MAIN)
+    return events.of_branch(requested, _sha(environment), compared, events.MAIN)
 
 
 def _workflow_dispatch(
-    environment: _Environment, payload: _Payload, asked: AskedRevisions
+    environment: _Environment, payload: _Payload, requested: AskedRevisions
 ) -> JobEvent:
     ref = environment.get("GITHUB_REF", "")
     is_on_it = ref == f"{_BRANCH}{_default_branch(payload)}"
     compared = msgspec.structs.replace(_usual(payload), is_on_it=is_on_it)
     return events.of_branch(
-        asked, _sha(environment), compared, _zone_of_ref(environment, payload, ref)
+        requested, _sha(environment), compared, _zone_of_ref(environment, payload, ref)
     )
 
 
@@ -206,8 +212,8 @@ def _value_at(payload: _Payload, *path: str) -> object:
     return found
 
 
-def _contradiction(what: str) -> ConfigError:
-    return ConfigError(f"the event cannot be used: {what}. {_GIVEN}")
+def _contradiction(problem: str) -> ConfigError:
+    return ConfigError(f"the event cannot be used: {problem}. {_GIVEN}")
 
 
 # Every GitHub event that can start a workflow: what it compares and may write, or why it is refused

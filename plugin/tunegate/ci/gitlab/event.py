@@ -14,16 +14,16 @@ _SOURCE, _NUMBER, _PROJECT_ID = "CI_PIPELINE_SOURCE", "CI_MERGE_REQUEST_IID", "C
 _OF_MERGE_REQUEST = {"merge_request_event", "parent_pipeline"}
 
 
-def gitlab_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def gitlab_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event, from CI_* variables. Raises ConfigError for a refused pipeline; a job that
     names both base and head needs no event."""
     job = events.JobVariables(environment)
-    return msgspec.structs.replace(_event(job, asked), job=job.text("CI_JOB_NAME"))
+    return msgspec.structs.replace(_event(job, requested), job=job.text("CI_JOB_NAME"))
 
 
-def _event(job: events.JobVariables, asked: AskedRevisions) -> JobEvent:
+def _event(job: events.JobVariables, requested: AskedRevisions) -> JobEvent:
     source, number = job.text(_SOURCE), job.number(_NUMBER)
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return events.as_asked(number, job.commit_or_none("CI_COMMIT_SHA") or "")
     events.require_judged(GITLAB_EVENTS, source, _SOURCE)
     head = job.commit("CI_COMMIT_SHA")
@@ -33,11 +33,11 @@ def _event(job: events.JobVariables, asked: AskedRevisions) -> JobEvent:
         raise events.contradiction(f"{_NUMBER} is no number")
     if job.text("CI_COMMIT_BRANCH"):
         return events.of_branch(
-            asked, head, _revisions_of_branch(job, head, source), _zone_of_branch(job)
+            requested, head, _revisions_of_branch(job, head, source), _zone_of_branch(job)
         )
     if not job.text("CI_COMMIT_TAG"):
         raise events.contradiction("it names no branch, no tag and no merge request")
-    return events.of_tag(asked, head)
+    return events.of_tag(requested, head)
 
 
 def _merge_request(job: events.JobVariables, head: str, number: int) -> JobEvent:

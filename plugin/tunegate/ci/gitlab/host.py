@@ -25,9 +25,9 @@ class GitLabHost:
         """Returns whether this is a GitLab job: each has this variable."""
         return environment.get("GITLAB_CI") == "true"
 
-    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
+    def event(self, requested: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return gitlab_event(self._environment, asked)
+        return gitlab_event(self._environment, requested)
 
     def links(self, out: Path) -> protocol.Links:
         """Returns the links; the report is among the job's artifacts if `out` is in the project's
@@ -124,8 +124,8 @@ class Notes:
     def write(self, text: str) -> None:
         self._api.ask("POST", self._path, {"body": text})
 
-    def rewrite(self, known: int, text: str) -> None:
-        self._api.ask("PUT", f"{self._path}/{known}", {"body": text})
+    def rewrite(self, note: int, text: str) -> None:
+        self._api.ask("PUT", f"{self._path}/{note}", {"body": text})
 
     def _is_ours(self, note: Any) -> bool:  # noqa: ANN401 -- JSON
         if not isinstance(note, dict) or not isinstance(note.get("author"), dict):
@@ -166,6 +166,6 @@ def note_text(markdown: str) -> str:
     return _COMMAND.sub(r"\1&#47;", _FOUND.sub(_stop_reference, markdown))
 
 
-def _stop_reference(found: re.Match[str]) -> str:
-    is_mark = found["stopped"] or found["mark"]
-    return found.group() + _ZERO_WIDTH if is_mark else found.group()
+def _stop_reference(match: re.Match[str]) -> str:
+    is_mark = match["stopped"] or match["mark"]
+    return match.group() + _ZERO_WIDTH if is_mark else match.group()

@@ -163,16 +163,16 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         )
 
 
-def _upkeep(admin: CacheAdmin, held: tuple[GroupSummary, ...]) -> Iterator[str]:
-    if not held:
+def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:
+    if not groups:
         yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
         yield "run tunegate warm on the default branch: what it learns is what pull requests find"
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
         return
-    if any(row.corrupt or row.refused for row in held):
+    if any(row.corrupt or row.refused for row in groups):
         yield "some objects cannot be read: tunegate cache fsck says which"
-    if any(row.segments > _MANY_SEGMENTS for row in held):
+    if any(row.segments > _MANY_SEGMENTS for row in groups):
         yield "many segments stand alone: run tunegate cache compact, best on a schedule"
     else:
         yield "nothing: the cache is in use and in order"

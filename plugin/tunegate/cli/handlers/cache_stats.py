@@ -92,9 +92,9 @@ def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
     return visible(": ".join(filter(None, known)), _LONGEST)
 
 
-def _show(found: Statistics, zone: str) -> None:
+def _show(statistics: Statistics, zone: str) -> None:
     show_table(
-        found.location,
+        statistics.location,
         (
             "zone",
             "target",
@@ -109,7 +109,7 @@ def _show(found: Statistics, zone: str) -> None:
         (
             (
                 row.zone,
-                found.targets[row.target],
+                statistics.targets[row.target],
                 row.version,
                 row.segments,
                 row.archived,
@@ -118,20 +118,20 @@ def _show(found: Statistics, zone: str) -> None:
                 row.failures,
                 row.size_bytes,
             )
-            for row in found.contents
+            for row in statistics.contents
         ),
     )
-    columns = _COLUMNS if found.contents else ()
-    show_lines([*columns, *found.unread, _use_line(found.used, zone)])
+    columns = _COLUMNS if statistics.contents else ()
+    show_lines([*columns, *statistics.unread, _use_line(statistics.used, zone)])
 
 
-def _use_line(used: CostSum, zone: str) -> str:
-    cost = used.cost
+def _use_line(spending: CostSum, zone: str) -> str:
+    cost = spending.cost
     if not cost.tasks:
         return f"no run that wrote to zone {zone} has looked anything up yet"
     money_too = "" if cost.saved_usd is None else f" ({money(cost.saved_usd)})"
     return (
-        f"the latest {plural(used.runs, 'run')} that wrote to zone {zone}: hit rate "
+        f"the latest {plural(spending.runs, 'run')} that wrote to zone {zone}: hit rate "
         f"{share(cost.hits / cost.tasks)} of {plural(round(cost.tasks), 'look-up')}, "
         f"{duration(cost.saved_seconds)}{money_too} of tuning saved"
     )

@@ -36,11 +36,11 @@ def compact(options: cache.CompactOptions) -> int:
 
 
 def show_compactions(
-    settings: Settings, url: str, done: tuple[Compaction, ...], unread: tuple[str, ...]
+    settings: Settings, url: str, compactions: tuple[Compaction, ...], unread: tuple[str, ...]
 ) -> int:
     """Returns the exit code: 4 if a group could not be read."""
     if settings.as_json:
-        write_json(Compactions(groups=done, unread=unread))
+        write_json(Compactions(groups=compactions, unread=unread))
         return UNFIT if unread else PASS
     show_table(
         url,
@@ -56,10 +56,12 @@ def show_compactions(
                 c.workloads,
                 c.recovered,
             )
-            for c in done
+            for c in compactions
         ),
     )
-    show_lines((*(f"{c.group.zone}: {problem}" for c in done for problem in c.problems), *unread))
+    show_lines(
+        (*(f"{c.group.zone}: {problem}" for c in compactions for problem in c.problems), *unread)
+    )
     return UNFIT if unread else PASS
 
 
@@ -140,25 +142,25 @@ def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple
     return tuple(flaw for group in found for flaw in group), unread
 
 
-def _repair(admin: CacheAdmin, found: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
     """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
     compaction restores the rest from the archives."""
-    for name in broken_segments(list(found)):
+    for name in broken_segments(list(flaws)):
         admin.store.delete(name)
-    groups = dict.fromkeys(flaw.group for flaw in found)
+    groups = dict.fromkeys(flaw.group for flaw in flaws)
     return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
 
 
-def _show(url: str, left: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:
-    if left:
+def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:
+    if flaws:
         show_table(
             url,
             ("zone", "target", "", "what", "object"),
-            ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in left),
+            ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in flaws),
         )
     if repaired:
         show_lines([f"{repaired} flaws were repaired"])
-    if not left:
+    if not flaws:
         show_lines([f"{url}: everything is there and is what it should be"])
     elif not repair:
         show_lines(["tunegate cache fsck --repair mends what can be mended"])

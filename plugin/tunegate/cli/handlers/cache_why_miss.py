@@ -99,18 +99,18 @@ def _last_plan(out: Path) -> TuningPlan:
         raise ArtifactError(message) from error
 
 
-def _find(tasks: tuple[ResolvedTask, ...], wanted: str) -> tuple[ResolvedTask, str]:
+def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, str]:
     """Returns the task and its unique name."""
     about = [resolved.task for resolved in tasks]
     names = task_names(about)
-    found = tasks_named(about, wanted)
+    found = tasks_named(about, query)
     if len(found) == 1:
         return tasks[found[0]], names[found[0]]
     what = "several tasks fit" if found else "no task of the last plan has that name"
     places = found or range(len(tasks))
     shown = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
     more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    raise ConfigError(f'"{wanted}": {what}. Name one of: {shown}{more}.')
+    raise ConfigError(f'"{query}": {what}. Name one of: {shown}{more}.')
 
 
 def _answer(resolved: ResolvedTask) -> str:
@@ -183,27 +183,27 @@ def task_names(tasks: Sequence[TuningTask]) -> tuple[str, ...]:
     )
 
 
-def tasks_named(tasks: Sequence[TuningTask], wanted: str) -> tuple[int, ...]:
+def tasks_named(tasks: Sequence[TuningTask], query: str) -> tuple[int, ...]:
     """Returns the indices of the tasks that a text may mean: by name, layer or beginning of a
     digest, else by a part of a name."""
     names = task_names(tasks)
     for fits in (_is_name, _is_layer, _is_part):
-        found = [at for at, task in enumerate(tasks) if fits(wanted, names[at], task)]
+        found = [at for at, task in enumerate(tasks) if fits(query, names[at], task)]
         if found:
             return tuple(found)
     return ()
 
 
-def _is_name(wanted: str, name: str, task: TuningTask) -> bool:
-    return wanted == name or task.key.workload.startswith(wanted)
+def _is_name(query: str, name: str, task: TuningTask) -> bool:
+    return query == name or task.key.workload.startswith(query)
 
 
-def _is_layer(wanted: str, _: str, task: TuningTask) -> bool:
-    return wanted in _layers(task)
+def _is_layer(query: str, _: str, task: TuningTask) -> bool:
+    return query in _layers(task)
 
 
-def _is_part(wanted: str, name: str, task: TuningTask) -> bool:
-    return wanted in name or any(wanted in layer for layer in _layers(task))
+def _is_part(query: str, name: str, task: TuningTask) -> bool:
+    return query in name or any(query in layer for layer in _layers(task))
 
 
 def _layers(task: TuningTask) -> set[str]:

@@ -157,10 +157,10 @@ def third_problem(verdict: Verdict) -> Problem | None:
     return Problem(busy, UNFIT) if named_later or not slower else Problem(text, BUG)
 
 
-def _other_than(verdict: Verdict, wanted: Status) -> Problem | None:
+def _other_than(verdict: Verdict, expected: Status) -> Problem | None:
     """Returns what prevents the wanted status, None if the verdict has it."""
     status = _only(verdict).status
-    if status == wanted:
+    if status == expected:
         return None
     match status:
         case "inconclusive":
@@ -168,7 +168,7 @@ def _other_than(verdict: Verdict, wanted: Status) -> Problem | None:
         case "invalid-env" | "no-baseline":
             return Problem(f"this machine was disturbed, or lacks something. {_ALONE}", UNFIT)
         case _:
-            return Problem(f"should be {wanted}, and is {status}.", BUG)
+            return Problem(f"should be {expected}, and is {status}.", BUG)
 
 
 def _only(verdict: Verdict) -> Finding:
@@ -194,11 +194,11 @@ def _exact(candidate: CandidateOutcome) -> str:
     return "error not measured in this run" if candidate.has_unknown_error else "float32"
 
 
-def _beside(candidate: CandidateOutcome, ours: float | None) -> str:
+def _beside(candidate: CandidateOutcome, own_ms: float | None) -> str:
     """Returns how much faster the shipped candidate was, in the report's words."""
-    if candidate.ships or not ours or candidate.ms is None:
+    if candidate.ships or not own_ms or candidate.ms is None:
         return ""
-    return f"; what ships is {compared_times(ours, candidate.ms)}"
+    return f"; what ships is {compared_times(own_ms, candidate.ms)}"
 
 
 class _Runtime(Protocol):
@@ -321,17 +321,17 @@ def network(seed: int = 0, *, is_quick: bool = False) -> onnx.ModelProto:
     return _module_alone(whole) if is_quick else whole
 
 
-def _module_alone(whole: onnx.ModelProto) -> onnx.ModelProto:
-    names = [node.name for node in whole.graph.node]
+def _module_alone(network: onnx.ModelProto) -> onnx.ModelProto:
+    names = [node.name for node in network.graph.node]
     first, last = names.index(_FIRST_OF_QUICK), names.index(_LAST_OF_QUICK)
-    nodes = whole.graph.node[first : last + 1]
+    nodes = network.graph.node[first : last + 1]
     read = {name for node in nodes for name in node.input}
     image = helper.make_tensor_value_info(nodes[0].input[0], onnx.TensorProto.FLOAT, _IMAGE)
     result = helper.make_tensor_value_info(nodes[-1].output[0], onnx.TensorProto.FLOAT, None)
-    weights = [each for each in whole.graph.initializer if each.name in read]
+    weights = [each for each in network.graph.initializer if each.name in read]
     graph = helper.make_graph(nodes, "a module of SqueezeNet", [image], [result], weights)
     model = helper.make_model(
-        graph, ir_version=whole.ir_version, opset_imports=list(whole.opset_import)
+        graph, ir_version=network.ir_version, opset_imports=list(network.opset_import)
     )
     return onnx.shape_inference.infer_shapes(model)
 

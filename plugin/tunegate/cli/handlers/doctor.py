@@ -305,8 +305,8 @@ def _model(model: doctor_checks.GatedModel) -> Iterator[tuple[object, ...]]:
         yield visible(model.model), visible(model.entry), model.state, target, visible(tasks)
 
 
-def _size(each: doctor_checks.ModelSize) -> tuple[object, ...]:
-    dimension = f"{each.axis}: {each.symbol or '?'}"
-    size = Text("open", style="red") if each.size is None else each.size
-    named = (visible(name) for name in (each.model, each.input, dimension))
-    return (*named, size, visible(each.source))
+def _size(model: doctor_checks.ModelSize) -> tuple[object, ...]:
+    dimension = f"{model.axis}: {model.symbol or '?'}"
+    size = Text("open", style="red") if model.size is None else model.size
+    named = (visible(name) for name in (model.model, model.input, dimension))
+    return (*named, size, visible(model.source))

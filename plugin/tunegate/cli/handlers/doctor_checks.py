@@ -220,12 +220,12 @@ def gated_models(
 
 
 def with_tasks(
-    models: Sequence[GatedModel], known: Sequence[WarmedModel]
+    models: Sequence[GatedModel], warmed: Sequence[WarmedModel]
 ) -> tuple[GatedModel, ...]:
     """Returns the models with what the cache knows about each."""
     return tuple(
         msgspec.structs.replace(
-            model, tasks=tuple(each for each in known if each.model == model.model)
+            model, tasks=tuple(each for each in warmed if each.model == model.model)
         )
         for model in models
     )
@@ -356,20 +356,20 @@ def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ..
     )
 
 
-def _source(key: str, value: object, before: dict[str, Any], written: object) -> SettingSource:
+def _source(key: str, value: object, before: dict[str, Any], document: object) -> SettingSource:
     if before.get(key) != value:
         return "argument"
-    return "file" if _is_written(written, key.split(".")) else "default"
+    return "file" if _is_written(document, key.split(".")) else "default"
 
 
-def _is_written(written: object, parts: list[str]) -> bool:
+def _is_written(document: object, parts: list[str]) -> bool:
     for part in parts:
-        if isinstance(written, list) and part.isdigit():
-            if int(part) >= len(written):
+        if isinstance(document, list) and part.isdigit():
+            if int(part) >= len(document):
                 return False
-            written = written[int(part)]
-        elif isinstance(written, dict) and part in written:
-            written = written[part]
+            document = document[int(part)]
+        elif isinstance(document, dict) and part in document:
+            document = document[part]
         else:
             return False
     return True

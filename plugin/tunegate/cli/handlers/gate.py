@@ -118,10 +118,10 @@ def _limit_to_target(subject: Subject, name: str) -> Subject:
     )
 
 
-def _show(found: ShardMeasurements) -> None:
-    launches = {each.cell.model: len(each.launches) for each in found.run.cells}
+def _show(measurements: ShardMeasurements) -> None:
+    launches = {each.cell.model: len(each.launches) for each in measurements.run.cells}
     show_lines(
-        f"{model} on {found.target}: {plural(count, 'launch', 'launches')}"
+        f"{model} on {measurements.target}: {plural(count, 'launch', 'launches')}"
         for model, count in launches.items()
     )
 

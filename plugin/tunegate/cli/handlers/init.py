@@ -274,12 +274,12 @@ def _inputs(model: FoundModel) -> Iterator[str]:
             yield f"      {quoted(value.name)}: {{{values}}}  # guessed: {rule.why}"
 
 
-def _draw_comment(given: DrawnInput, model: FoundModel) -> str:
+def _draw_comment(drawn: DrawnInput, model: FoundModel) -> str:
     """Returns what an input is drawn from, if a reason is known and the file does not state it."""
-    why = given.rule.why if given.rule is not None else ""
-    if not why or given.name in model.trial.rules:
+    why = drawn.rule.why if drawn.rule is not None else ""
+    if not why or drawn.name in model.trial.rules:
         return ""
-    return f"drawn: {given.name} {values_in_words(given)} ({why})"
+    return f"drawn: {drawn.name} {values_in_words(drawn)} ({why})"
 
 
 def _value_yaml(rule: InputRule) -> str:

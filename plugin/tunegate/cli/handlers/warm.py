@@ -148,7 +148,7 @@ def _build_for_shipping(
 
 
 def _known_winners(
-    tools: Tools, planned: TuningPlan, known: Sequence[RememberedElection]
+    tools: Tools, planned: TuningPlan, elections: Sequence[RememberedElection]
 ) -> dict[ModelOnTarget, CandidateBuild]:
     """Returns what models ship with, by remembered elections or for lack of a choice. An election
     that was cut short goes on."""
@@ -161,7 +161,7 @@ def _known_winners(
     }
     return alone | {
         (each.model, each.target): winner
-        for each in known
+        for each in elections
         if not each.is_cut_short
         for winner in candidates[each.target]
         if winner.name == each.winner

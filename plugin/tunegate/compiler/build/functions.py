@@ -121,10 +121,10 @@ def _span(operator: str, nodes: Sequence[str]) -> str:
     return f"{operator} ({name})" if operator == _OF_A_LAYOUT else name
 
 
-def _label(named: Sequence[str], calls: int) -> str:
+def _label(names: Sequence[str], calls: int) -> str:
     """Returns the names, and how many calls they leave out."""
-    more = f" +{calls - len(named)}" if named and calls > len(named) else ""
-    return ", ".join(named) + more
+    more = f" +{calls - len(names)}" if names and calls > len(names) else ""
+    return ", ".join(names) + more
 
 
 def _calls(main: Any) -> Iterator[tuple[str, list[bytes]]]:

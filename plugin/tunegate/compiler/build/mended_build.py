@@ -94,17 +94,17 @@ class _Clock(NamedTuple):
 def _rebuilt(
     request: MendBuild,
     choices: Sequence[ScheduleChoice],
-    found: Sequence[KernelError],
+    errors: Sequence[KernelError],
     tools: tuple[OpenModel, ResolvedTarget, tuple[ArtifactTensor, ...], _Clock],
 ) -> Mended:
     """Drops the clearly wrong kernels first, then twice as many in each round."""
     opened, target, inputs, clock = tools
-    count = max(1, sum(error.relative > _CLEAR for error in found))
+    count = max(1, sum(error.relative > _CLEAR for error in errors))
     seconds = 0.0
-    while found:
+    while errors:
         if clock.is_over(seconds):
             return clock.late()
-        wrong = found[:count]
+        wrong = errors[:count]
         left = without_schedules(choices, {error.name for error in wrong})
         # A path that was loaded once keeps giving the same library.
         directory = Path(request.build.scratch) / f"without-{count}"
@@ -116,7 +116,7 @@ def _rebuilt(
             shutil.move(directory, request.build.directory)
             kernels = _wrong_kernels(wrong, choices, target)
             return Mended(built=built, check=check, wrong=kernels)
-        if count >= len(found):
+        if count >= len(errors):
             break
         count, seconds = 2 * count, built.seconds
     return Mended(reason="no kernel by itself does")

@@ -22,10 +22,13 @@ class SingleKernel(NamedTuple):
     device: Any
     kernel: SplitKernel
 
-    def arguments(self, given: Sequence[Any]) -> list[Any]:
+    def arguments(self, operands: Sequence[Any]) -> list[Any]:
         """Returns the arguments of `main` from those of the workload, with constants packed as in a
         build."""
-        found = {"argument": given, "packed": self._pack([given[n] for n in self.kernel.packs])}
+        found = {
+            "argument": operands,
+            "packed": self._pack([operands[n] for n in self.kernel.packs]),
+        }
         return [found[source.kind][source.place] for source in self.kernel.sources]
 
     def _pack(self, constants: Sequence[Any]) -> list[Any]:
@@ -57,12 +60,12 @@ def kernel_device(target: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def sample_inputs(wanted: tuple[TensorArgument, ...], device: Any, seed: int) -> tuple[Any, ...]:
+def sample_inputs(arguments: tuple[TensorArgument, ...], device: Any, seed: int) -> tuple[Any, ...]:
     """Returns tensors on the device. Making the weights of a large layer (hundreds of MB) takes
     longer than building and timing a candidate, so those of the last task are kept until
     `sample_inputs.cache_clear()`."""
     return tuple(
-        sample(argument, device, derived(seed, place)) for place, argument in enumerate(wanted)
+        sample(argument, device, derived(seed, place)) for place, argument in enumerate(arguments)
     )
 
 

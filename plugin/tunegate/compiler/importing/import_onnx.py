@@ -447,14 +447,14 @@ def _reads(
 
 
 def _reads_of(
-    expression: Any, written: Mapping[Any, Counter[Any]], weight: Callable[[str], int]
+    expression: Any, writes: Mapping[Any, Counter[Any]], weight: Callable[[str], int]
 ) -> Counter[Any]:
     """Counts the reads of each buffer; a read inside a call counts with the call's weight. A buffer
-    in `written` stands for the reads that made it."""
+    in `writes` stands for the reads that made it."""
     if isinstance(expression, TensorLoad):
-        return written.get(expression.source, Counter({expression.source: 1}))
+        return writes.get(expression.source, Counter({expression.source: 1}))
     total: Counter[Any] = Counter()
     for part in parts_of(expression):
-        total.update(_reads_of(part, written, weight))
+        total.update(_reads_of(part, writes, weight))
     times = weight(expression.op.name) if isinstance(expression, Call) else 1
     return Counter({buffer: times * count for buffer, count in total.items()})

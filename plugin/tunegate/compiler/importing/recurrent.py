@@ -352,16 +352,16 @@ class _Unrolling:
         ]
         return State(*last)
 
-    def _mask_step(self, made: State, before: State, step: int) -> tuple[str, State]:
+    def _mask_step(self, state: State, before: State, step: int) -> tuple[str, State]:
         """Returns the output of a step and the state after it."""
         if not self._masks:
-            return made.hidden, made
+            return state.hidden, state
         new, mask = self.new, self._masks[step]
         zero = new.constant(0.0, np.float32)
-        output = new.add("Where", [mask, made.hidden, zero])
+        output = new.add("Where", [mask, state.hidden, zero])
         kept = [
             new.add("Where", [mask, after, old]) if after else ""
-            for after, old in zip(made, before, strict=True)
+            for after, old in zip(state, before, strict=True)
         ]
         return output, State(*kept)
 
@@ -512,10 +512,10 @@ class _Body:
         """Returns the part of an input that a step of a Scan reads."""
         return self.new.add("Gather", [name, self.new.constant(place, np.int64)], axis=axis)
 
-    def run(self, given: Sequence[str]) -> list[str]:
+    def run(self, operands: Sequence[str]) -> list[str]:
         """Adds the nodes of a step, and returns the names of what it gives."""
         inputs = (value.name for value in self._graph.input)
-        names = self._constants | dict(zip(inputs, given, strict=True))
+        names = self._constants | dict(zip(inputs, operands, strict=True))
         for node in self._graph.node:
             self.new.copy(node, names)
         return [names.get(value.name, value.name) for value in self._graph.output]
@@ -523,7 +523,7 @@ class _Body:
     def finish(
         self,
         states: Sequence[str],
-        written: Sequence[Sequence[str]],
+        step_outputs: Sequence[Sequence[str]],
         axes: Sequence[int],
         is_back: Sequence[int],
     ) -> None:
@@ -532,7 +532,7 @@ class _Body:
         for name, output in zip(states, outputs, strict=False):
             if output:
                 new.add("Identity", [name], to=output)
-        columns = zip(*written, strict=True)
+        columns = zip(*step_outputs, strict=True)
         for column, axis, back, output in zip(
             columns, axes, is_back, outputs[len(states) :], strict=False
         ):

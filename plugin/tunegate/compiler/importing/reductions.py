@@ -126,7 +126,9 @@ def _over(new: graph_view.Replacement, node: onnx.NodeProto, axes: tuple[int, ..
     return new.add(node.op_type, [node.input[0], operand], keepdims=keepdims)
 
 
-def _is_chosen(new: graph_view.Replacement, axes: str, rank: int, chosen: tuple[int, ...]) -> str:
+def _is_chosen(
+    new: graph_view.Replacement, axes: str, rank: int, reduced_axes: tuple[int, ...]
+) -> str:
     """Returns a boolean graph value: whether the input names these axes, in any order, counted from
     either end."""
     ranked = new.constant(rank, np.int64)
@@ -134,7 +136,7 @@ def _is_chosen(new: graph_view.Replacement, axes: str, rank: int, chosen: tuple[
     powers = new.constant([2**axis for axis in range(rank)], np.int64)
     zeroth = new.constant([0], np.int64)
     sums = new.add("ReduceSum", [new.add("Gather", [powers, place]), zeroth], keepdims=0)
-    return new.add("Equal", [sums, new.constant(sum(2**axis for axis in chosen), np.int64)])
+    return new.add("Equal", [sums, new.constant(sum(2**axis for axis in reduced_axes), np.int64)])
 
 
 def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:

@@ -48,10 +48,10 @@ class _Operands(NamedTuple):
         """Returns the number of elements of an operand."""
         return int(np.prod(self.types[place].shape))
 
-    def flat(self, new: graph_view.Replacement, place: int, behind: Sequence[int] = ()) -> str:
-        """Returns an operand as one number, or one per channel broadcast over the `behind` last
+    def flat(self, new: graph_view.Replacement, place: int, trailing: Sequence[int] = ()) -> str:
+        """Returns an operand as one number, or one per channel broadcast over the `trailing` last
         axes."""
-        shape = [] if self.size(place) == 1 else [-1, *behind]
+        shape = [] if self.size(place) == 1 else [-1, *trailing]
         return new.reshaped(self.names[place], shape)
 
 
@@ -154,10 +154,10 @@ def dynamically(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
 
 
 def _add_rescaling(
-    new: graph_view.Replacement, operands: _Operands, sums: str, behind: list[int], *, to: str
+    new: graph_view.Replacement, operands: _Operands, sums: str, trailing: list[int], *, to: str
 ) -> None:
     """Adds the node's output: sums times scales, rounded to the nearest even number."""
-    scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, behind)]
+    scales = [operands.flat(new, _A_SCALE), operands.flat(new, _B_SCALE, trailing)]
     factor = new.add("Div", [new.add("Mul", scales), operands.flat(new, _SCALE)])
     exact = new.add("Mul", [new.cast(sums, onnx.TensorProto.FLOAT), factor])
     point = new.cast(operands.flat(new, _ZERO), onnx.TensorProto.FLOAT)

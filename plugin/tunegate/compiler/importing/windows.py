@@ -152,12 +152,12 @@ def _gather_clamped(
     return new.add("Gather", [value, within], axis=axis)
 
 
-def _is_inside(new: graph_view.Replacement, places: str, extent: int, behind: int) -> str:
+def _is_inside(new: graph_view.Replacement, places: str, extent: int, trailing: int) -> str:
     """Returns a boolean graph value: whether a position is inside the tensor, broadcast over the
     axes behind."""
     low = new.add("Less", [new.constant(-1, np.int64), places])
     high = new.add("Less", [places, new.constant(extent, np.int64)])
-    return new.reshaped(new.add("And", [low, high]), [-1] + [1] * behind)
+    return new.reshaped(new.add("And", [low, high]), [-1] + [1] * trailing)
 
 
 def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mirror: bool) -> str:
@@ -221,7 +221,10 @@ def image_of_columns(
 
 
 def _totals(
-    node: onnx.NodeProto, extents: tuple[int, ...], kernel: tuple[int, ...], wanted: list[int]
+    node: onnx.NodeProto,
+    extents: tuple[int, ...],
+    kernel: tuple[int, ...],
+    output_lengths: list[int],
 ) -> list[int]:
     """Returns the total padding of each axis: its length without pads minus the wanted one."""
     return [
@@ -229,7 +232,7 @@ def _totals(
         + _at(node, "output_padding", axis, 0)
         + (kernel[axis] - 1) * _at(node, "dilations", axis, 1)
         + 1
-        - wanted[len(wanted) - len(kernel) + axis]
+        - output_lengths[len(output_lengths) - len(kernel) + axis]
         for axis in range(len(kernel))
     ]
 

@@ -90,8 +90,8 @@ def _size(buffer: Any) -> int:
     return math.prod(int(extent) for extent in buffer.shape)
 
 
-def _number(buffers: Sequence[Any], wanted: Any) -> int | None:
-    return next((n for n, buffer in enumerate(buffers) if buffer.same_as(wanted)), None)
+def _number(buffers: Sequence[Any], target: Any) -> int | None:
+    return next((n for n, buffer in enumerate(buffers) if buffer.same_as(target)), None)
 
 
 def _digits(

@@ -29,24 +29,26 @@ def rewritten(expression: Any, variables: Mapping[Any, Any], load: Load) -> Any:
     return of(expression)
 
 
-def _rebuild(whole: Any, of: Callable[[Any], Any]) -> Any:
+def _rebuild(expression: Any, of: Callable[[Any], Any]) -> Any:
     """Returns the expression with its parts replaced."""
-    match whole:
+    match expression:
         case IntImm() | FloatImm():
-            return whole
+            return expression
         case Call():
-            arguments = [of(argument) for argument in whole.args]
-            return Call(whole.op, arguments, whole.attrs, whole.ty_args, ret_ty=whole.ty)
+            arguments = [of(argument) for argument in expression.args]
+            return Call(
+                expression.op, arguments, expression.attrs, expression.ty_args, ret_ty=expression.ty
+            )
         case tirx.Cast():
-            return tirx.Cast(str(whole.ty), of(whole.value))
+            return tirx.Cast(str(expression.ty), of(expression.value))
         case tirx.Select():
-            chosen = of(whole.true_value), of(whole.false_value)
-            return tirx.Select(of(whole.condition), *chosen)
+            chosen = of(expression.true_value), of(expression.false_value)
+            return tirx.Select(of(expression.condition), *chosen)
         case tirx.Not():
-            return tirx.Not(of(whole.a))
-        case _ if hasattr(whole, "b"):
-            return type(whole)(of(whole.a), of(whole.b))
-    message = f"a kernel computes a {type(whole).__name__}"
+            return tirx.Not(of(expression.a))
+        case _ if hasattr(expression, "b"):
+            return type(expression)(of(expression.a), of(expression.b))
+    message = f"a kernel computes a {type(expression).__name__}"
     raise UnsupportedModelError(message)
 
 

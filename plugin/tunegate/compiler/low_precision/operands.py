@@ -35,13 +35,13 @@ def _fill(name: str, value: str) -> str:
     )
 
 
-def _numbers(name: str, count: int, given: str) -> str:
+def _numbers(name: str, count: int, vector: str) -> str:
     """Returns LLVM text that rounds a vector to uint8; NaN becomes 0."""
     floats, n = f"<{count} x float>", name
     top = ", ".join(["float 255.0"] * count)
     return f"""
   %{n}_moved = call {floats} @llvm.fma.v{count}f32(
-    {floats} {given}, {floats} %by{count}, {floats} %plus{count})
+    {floats} {vector}, {floats} %by{count}, {floats} %plus{count})
   %{n}_is_over = fcmp ogt {floats} %{n}_moved, zeroinitializer
   %{n}_over = select <{count} x i1> %{n}_is_over, {floats} %{n}_moved, {floats} zeroinitializer
   %{n}_is_under = fcmp olt {floats} %{n}_over, <{top}>

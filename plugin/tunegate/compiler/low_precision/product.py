@@ -291,8 +291,8 @@ def stages_of(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
     return tuple(found)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return bool(one.same_as(other))
+def _is_same(first: Any, other: Any) -> bool:
+    return bool(first.same_as(other))
 
 
 def _extents(variables: Sequence[Any]) -> tuple[int, ...]:
@@ -466,7 +466,7 @@ def _is_border(
     return True
 
 
-def _is_as(condition: Any, block: Any, at: Sequence[int], wanted: bool) -> bool:
+def _is_as(condition: Any, block: Any, at: Sequence[int], expected: bool) -> bool:
     """Returns whether the condition has the wanted value at a position. Raises
     UnsupportedModelError."""
     variables = [each.var for each in block.iter_vars]
@@ -476,7 +476,7 @@ def _is_as(condition: Any, block: Any, at: Sequence[int], wanted: bool) -> bool:
     if not isinstance(found, IntImm):
         message = "a border depends on more than the place"
         raise UnsupportedModelError(message)
-    return bool(found) == wanted
+    return bool(found) == expected
 
 
 def _load(buffer: Any, indices: list[Any]) -> Any:

@@ -216,11 +216,11 @@ class _Kernel:
             return self._product.row_at(image, row)
         return [image, row // self._rows.pitch, row % self._rows.pitch]
 
-    def _value(self, stage: Stage, indices: Sequence[Any], known: dict[Any, Any]) -> Any:
+    def _value(self, stage: Stage, indices: Sequence[Any], loaded_values: dict[Any, Any]) -> Any:
         variables = dict(zip(stage.variables, indices, strict=True))
 
         def loaded(buffer: Any, places: list[Any]) -> Any:
-            return known[buffer] if buffer in known else buffer[tuple(places)]
+            return loaded_values[buffer] if buffer in loaded_values else buffer[tuple(places)]
 
         return rewritten(stage.value, variables, loaded)
 

@@ -119,12 +119,12 @@ def _extents(schedule: Any, block: Any) -> tuple[int, ...]:
     return tuple(int(v.dom.extent) for v in schedule.get(block).iter_vars)
 
 
-def _is_worth_unfolding(schedule: Any, found: _Convolution) -> bool:
+def _is_worth_unfolding(schedule: Any, convolution: _Convolution) -> bool:
     """Returns whether unfolding can pay: a 1x1 window is a product already."""
-    buffer = schedule.get(found.block).reads[0].source
-    size = math.prod(found.extents) // found.extents[found.channels]
+    buffer = schedule.get(convolution.block).reads[0].source
+    size = math.prod(convolution.extents) // convolution.extents[convolution.channels]
     itemsize = tvm.DataType(str(buffer.dtype)).itemsize
-    return found.window > 1 and size * itemsize <= _MAX_BYTES
+    return convolution.window > 1 and size * itemsize <= _MAX_BYTES
 
 
 def _followers(schedule: Any, block: Any) -> list[Any]:
@@ -139,40 +139,45 @@ def _inline_padding(schedule: Any, unfolded: Any) -> None:
         schedule.compute_inline(producer)
 
 
-def _flatten(schedule: Any, found: _Convolution, unfolded: Any, kept: Sequence[int]) -> None:
+def _flatten(schedule: Any, convolution: _Convolution, unfolded: Any, axes: Sequence[int]) -> None:
     def image(*variables: Any) -> tuple[Any, Any]:
-        every = dict(zip(kept, variables, strict=True))
+        every = dict(zip(axes, variables, strict=True))
         whole = [every.get(place) for place in range(7)]
-        rows, columns = found.fused(whole, found.places), found.fused(whole, range(4, 7))
-        return found.ordered(rows, columns)
+        rows, columns = (
+            convolution.fused(whole, convolution.places),
+            convolution.fused(whole, range(4, 7)),
+        )
+        return convolution.ordered(rows, columns)
 
     def product(*variables: Any) -> tuple[Any, ...]:
-        rows, columns = (found.fused(variables, p) for p in (found.places, range(4, 7)))
-        return (*found.ordered(rows, variables[found.channels]), columns)
+        rows, columns = (convolution.fused(variables, p) for p in (convolution.places, range(4, 7)))
+        return (*convolution.ordered(rows, variables[convolution.channels]), columns)
 
-    schedule.transform_layout(unfolded, ("write", 0), _map(found, image, 6))
-    schedule.transform_block_layout(unfolded, _map(found, image, 6))
-    schedule.transform_layout(found.block, ("write", 0), _output_map(found))
-    schedule.transform_block_layout(found.block, _map(found, product, 7))
+    schedule.transform_layout(unfolded, ("write", 0), _map(convolution, image, 6))
+    schedule.transform_block_layout(unfolded, _map(convolution, image, 6))
+    schedule.transform_layout(convolution.block, ("write", 0), _output_map(convolution))
+    schedule.transform_block_layout(convolution.block, _map(convolution, product, 7))
 
 
-def _flatten_output(schedule: Any, found: _Convolution, block: Any) -> None:
+def _flatten_output(schedule: Any, convolution: _Convolution, block: Any) -> None:
     """Flattens the product's output, unless the block writes an argument of the function, whose
     layout stays."""
     if schedule.get_consumers(block):
-        schedule.transform_layout(block, ("write", 0), _output_map(found))
-    schedule.transform_block_layout(block, _output_map(found))
+        schedule.transform_layout(block, ("write", 0), _output_map(convolution))
+    schedule.transform_block_layout(block, _output_map(convolution))
 
 
-def _output_map(found: _Convolution) -> Any:
+def _output_map(convolution: _Convolution) -> Any:
     def output(*variables: Any) -> tuple[Any, Any]:
-        return found.ordered(found.fused(variables, found.places), variables[found.channels])
+        return convolution.ordered(
+            convolution.fused(variables, convolution.places), variables[convolution.channels]
+        )
 
-    return _map(found, output, 4)
+    return _map(convolution, output, 4)
 
 
-def _map(found: _Convolution, function: Any, dimensions: int) -> Any:
-    return IndexMap.from_func(function, ndim=dimensions, index_dtype=found.loop_type)
+def _map(convolution: _Convolution, function: Any, dimensions: int) -> Any:
+    return IndexMap.from_func(function, ndim=dimensions, index_dtype=convolution.loop_type)
 
 
 # The variants of a function: the same computation by another algorithm, each with its own search

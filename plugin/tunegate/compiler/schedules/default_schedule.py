@@ -271,10 +271,12 @@ def _with_symbol_of(scheduled: Any, function: Any) -> Any:
     return named.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
-def _most_sums(has: VectorRegisters, vectors: grouped_convolutions.GroupVectors) -> int:
+def _most_sums(
+    vector_registers: VectorRegisters, vectors: grouped_convolutions.GroupVectors
+) -> int:
     """Returns how many vectors of sums stay in registers: with too few, every step waits for
     memory."""
-    room = has.count * has.lanes // grouped_convolutions.REGISTER
+    room = vector_registers.count * vector_registers.lanes // grouped_convolutions.REGISTER
     most = min(_MAX_SPANNING_SUMS, room // 2) if vectors.groups else min(_MAX_SUMS, 3 * room // 4)
     registers = len(grouped_convolutions.ChannelVectors(vectors.lanes, vectors.groups).pieces)
     return max(1, most // registers)

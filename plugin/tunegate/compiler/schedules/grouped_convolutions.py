@@ -210,22 +210,24 @@ def _groups(image: Any, weights: Any) -> Groups:
 
 
 def _is_grouped(
-    found: GroupedConvolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
+    convolution: GroupedConvolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
 ) -> bool:
     """Returns whether all indices are those of a grouped convolution with channels last."""
-    groups, (height, width, inside) = found.groups, found.window
-    last = found.image[3]
-    if groups.number == 1 or groups.number * groups.channels_out != found.extents[3]:
+    groups, (height, width, inside) = convolution.groups, convolution.window
+    last = convolution.image[3]
+    if groups.number == 1 or groups.number * groups.channels_out != convolution.extents[3]:
         return False
-    is_plain = _are_same(weights, (height, width, inside, last)) and _are_same(output, found.image)
+    is_plain = _are_same(weights, (height, width, inside, last)) and _are_same(
+        output, convolution.image
+    )
     analyzer = Analyzer()
     for variable, extent in zip(
-        (last, inside), (found.extents[3], groups.channels_in), strict=True
+        (last, inside), (convolution.extents[3], groups.channels_in), strict=True
     ):
         analyzer.bind(variable, tvm.ir.Range(0, extent))
     of_group = tvm.tirx.floordiv(last, groups.channels_out) * groups.channels_in + inside
     is_its = analyzer.can_prove_equal(channel, of_group)
-    return is_plain and is_its and all(_is_free(i, (last, inside)) for i in found.pixel)
+    return is_plain and is_its and all(_is_free(i, (last, inside)) for i in convolution.pixel)
 
 
 def _are_same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
@@ -299,10 +301,10 @@ def keep_vectors(schedule: Any) -> None:
 class _Steps:
     """Rewrites the function with the convolution in steps of these vectors."""
 
-    def __init__(self, main: Any, found: GroupedConvolution, vectors: ChannelVectors) -> None:
-        self._main, self._found, self._vectors = main, found, vectors
-        self._vector = Var("v_vector", found.loop_type)
-        self._constant = place_of_constant(main, found.weights)
+    def __init__(self, main: Any, convolution: GroupedConvolution, vectors: ChannelVectors) -> None:
+        self._main, self._found, self._vectors = main, convolution, vectors
+        self._vector = Var("v_vector", convolution.loop_type)
+        self._constant = place_of_constant(main, convolution.weights)
         self._packed = None if self._constant is None else self._packed_buffer()
 
     def function(self) -> Any:

@@ -28,24 +28,26 @@ _MAX_ROWS = 16
 def with_product_tiles(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
     """Returns the module, or a changed copy if it has such functions. Scheduled functions and those
     named in `leaves` stay as they are."""
-    tiled = partial(_schedule_product, has=vector_registers(target), threads=threads_of(target))
+    tiled = partial(
+        _schedule_product, registers=vector_registers(target), threads=threads_of(target)
+    )
     return unscheduled.with_unscheduled(module, tiled, leaves)
 
 
-def _schedule_product(function: Any, has: VectorRegisters, threads: int) -> Any | None:
-    tile = partial(_tile, has=has, threads=threads)
+def _schedule_product(function: Any, registers: VectorRegisters, threads: int) -> Any | None:
+    tile = partial(_tile, registers=registers, threads=threads)
     changed = unscheduled.with_changed_blocks(function, tile, only_sums=True)
     return None if changed is None else changed.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
-def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool:
+def _tile(schedule: Any, block: Any, registers: VectorRegisters, threads: int) -> bool:
     factors = two_factors(schedule, block)
-    tile = None if factors is None else register_tile(factors.extents, factors.axes, has)
+    tile = None if factors is None else register_tile(factors.extents, factors.axes, registers)
     if factors is None or tile is None:
         return False
     if factors.constant:
         _pack(schedule, block, factors, tile)
-    _copy_in_vectors(schedule, block, has, threads)
+    _copy_in_vectors(schedule, block, registers, threads)
     written = schedule.cache_write(block, 0, "global")
     loops = _reorder(schedule, factors, tile)
     schedule.reverse_compute_at(written, loops.innermost_tile)
@@ -54,7 +56,7 @@ def _tile(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> bool
     if tile.columns > 1:
         schedule.unroll(columns)
     for each in (lanes, loops.lanes):
-        vectors, inner = schedule.split(each, [None, has.lanes])
+        vectors, inner = schedule.split(each, [None, registers.lanes])
         schedule.unroll(vectors)
         schedule.vectorize(inner)
     unscheduled.share_out(schedule, block, threads)
@@ -76,7 +78,7 @@ def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) ->
         schedule.annotate(copied, name, value)
 
 
-def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: int) -> None:
+def _copy_in_vectors(schedule: Any, block: Any, registers: VectorRegisters, threads: int) -> None:
     """Vectorizes the copy that pads an image, and drops a copy without padding."""
     for image in schedule.get_producers(block):
         body = schedule.get(image)
@@ -87,8 +89,8 @@ def _copy_in_vectors(schedule: Any, block: Any, has: VectorRegisters, threads: i
             schedule.compute_inline(image)
         elif all(last.same_as(each.region[-1].min) for each in (*body.reads, *body.writes)):
             inner = schedule.get_loops(image)[-1]
-            if int(schedule.get(inner).extent) % has.lanes == 0:
-                schedule.vectorize(schedule.split(inner, [None, has.lanes])[1])
+            if int(schedule.get(inner).extent) % registers.lanes == 0:
+                schedule.vectorize(schedule.split(inner, [None, registers.lanes])[1])
                 unscheduled.share_out(schedule, image, threads)
 
 
@@ -146,36 +148,36 @@ class RegisterTile(NamedTuple):
 
 
 def register_tile(
-    extents: Sequence[int], axes: Sequence[int], has: VectorRegisters
+    extents: Sequence[int], axes: Sequence[int], registers: VectorRegisters
 ) -> RegisterTile | None:
     """The tile of an output with these extents that reads least for each sum. Its columns are along
     one of the `axes`, on which only one of the two factors lies. None where the innermost extent
     fills no register."""
-    tiles = list(_tiles(extents, axes, has))
+    tiles = list(_tiles(extents, axes, registers))
     # Of equals that along the innermost axis, whose neighbours lie side by side.
-    return max(tiles, key=lambda tile: (sums_per_read(tile, has), tile.axis), default=None)
+    return max(tiles, key=lambda tile: (sums_per_read(tile, registers), tile.axis), default=None)
 
 
 def _tiles(
-    extents: Sequence[int], axes: Sequence[int], has: VectorRegisters
+    extents: Sequence[int], axes: Sequence[int], registers: VectorRegisters
 ) -> Iterator[RegisterTile]:
     for vectors in range(1, _MOST_VECTORS + 1):
-        lanes = vectors * has.lanes
+        lanes = vectors * registers.lanes
         if extents[-1] % lanes:
             continue
         for axis in axes:
-            for columns in range(1, _most_columns(vectors, has) + 1):
+            for columns in range(1, _most_columns(vectors, registers) + 1):
                 if extents[axis] % columns == 0:
                     yield RegisterTile(axis, columns, lanes)
 
 
-def _most_columns(vectors: int, has: VectorRegisters) -> int:
+def _most_columns(vectors: int, registers: VectorRegisters) -> int:
     """Returns the most columns whose sums fit in registers beside the weights. A CPU with few
     registers has no product of a vector and a number in memory: LLVM broadcasts each number to a
     register and, if only one vector uses it, adds there and spills the sum before."""
-    if vectors == 1 and has.count <= _FEW:
-        return (has.count - _OTHERS - vectors) // 2
-    return (has.count - _OTHERS) // vectors - 1
+    if vectors == 1 and registers.count <= _FEW:
+        return (registers.count - _OTHERS - vectors) // 2
+    return (registers.count - _OTHERS) // vectors - 1
 
 
 def sums_per_read(tile: RegisterTile, has: VectorRegisters) -> float:

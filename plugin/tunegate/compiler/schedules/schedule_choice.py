@@ -271,22 +271,22 @@ class Transferred(NamedTuple):
 
 
 def transferred_schedules(
-    found: Sequence[Schedule],
+    foreign: Sequence[Schedule],
     space: DesignSpace,
     expect: Expect | None,
     most: int = MAX_TRANSFERRED,
 ) -> Transferred:
-    """Adapts the likeliest `most` of `found`, by TVM's own repair and by nearest divisors, and
-    returns the likeliest `most` of the results. Without `expect` the order of `found` (nearest
+    """Adapts the likeliest `most` of `foreign`, by TVM's own repair and by nearest divisors, and
+    returns the likeliest `most` of the results. Without `expect` the order of `foreign` (nearest
     first) decides."""
-    refits = [space.refit(schedule) for schedule in found]
+    refits = [space.refit(schedule) for schedule in foreign]
     known = [n for n, refit in enumerate(refits) if refit is not None]
     order = likeliest([refit for refit in refits if refit is not None], expect)
     adapted: dict[Schedule, Any] = {}
-    misfits = len(found) - len(known)
+    misfits = len(foreign) - len(known)
     for place in order[:most]:
         number = known[place]
-        fitting = _replay_variants(space, [found[number], refits[number]])
+        fitting = _replay_variants(space, [foreign[number], refits[number]])
         misfits += not fitting
         adapted |= fitting
     schedules = list(adapted)

@@ -62,10 +62,10 @@ def with_changed_blocks(
 # Computes followers of a sum where the sum is written.
 
 
-def inline_followers(schedule: Any, written: Any) -> None:
+def inline_followers(schedule: Any, block: Any) -> None:
     """Inlines what follows the block, as far as possible."""
     with suppress(ScheduleError):
-        while followers := schedule.get_consumers(written):
+        while followers := schedule.get_consumers(block):
             for follower in followers:
                 if schedule.get_consumers(follower):
                     schedule.compute_inline(follower)

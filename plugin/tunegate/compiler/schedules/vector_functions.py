@@ -241,14 +241,14 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
     return tirx.Select(x <= _like(x, _MAX_FLOAT), value, x)
 
 
-def _log_series(rest: Any, exponent: Any) -> Any:
-    """Returns the logarithm of 1 + `rest`, smallest summands first."""
+def _log_series(fraction: Any, exponent: Any) -> Any:
+    """Returns the logarithm of 1 + `fraction`, smallest summands first."""
 
     def summed(square: Any) -> Any:
-        small = _polynomial(rest, _LOG) * rest * square + exponent * _number(_LN2_LOW)
-        return rest + (small - square * _number(0.5)) + exponent * _number(_LN2_HIGH)
+        small = _polynomial(fraction, _LOG) * fraction * square + exponent * _number(_LN2_LOW)
+        return fraction + (small - square * _number(0.5)) + exponent * _number(_LN2_HIGH)
 
-    return let(rest * rest, summed)
+    return let(fraction * fraction, summed)
 
 
 def tanh(x: Any) -> Any:

@@ -129,9 +129,9 @@ class TaskSearch:
         """Excludes these schedules from future proposals."""
         self._seen.update(schedules)
 
-    def remember(self, known: Sequence[tuple[Schedule, float]]) -> None:
+    def remember(self, results: Sequence[tuple[Schedule, float]]) -> None:
         """Resumes from the results of an earlier search of this task."""
-        for schedule, milliseconds in known:
+        for schedule, milliseconds in results:
             if schedule == DEFAULT:
                 self._needs_default = False
                 continue

@@ -74,21 +74,21 @@ class DesignSpace:
         for each in variants_of(workload.module, str(target.kind.name)):
             self._add(each, target, seed)
 
-    def _add(self, each: AlgorithmVariant, target: Any, seed: int) -> None:
+    def _add(self, variant: AlgorithmVariant, target: Any, seed: int) -> None:
         roomy = with_more_memory(target)
-        context = _context(each.module, roomy or target, seed)
-        self._postprocessors[each.name] = context.space_generator.postprocs
+        context = _context(variant.module, roomy or target, seed)
+        self._postprocessors[variant.name] = context.space_generator.postprocs
         if roomy is not None:
-            usual = _context(each.module, target, seed).space_generator.postprocs
-            self._verifiers[each.name] = next(p for p in usual if _verifies_limits(p))
+            usual = _context(variant.module, target, seed).space_generator.postprocs
+            self._verifiers[variant.name] = next(p for p in usual if _verifies_limits(p))
         for schedule in context.generate_design_space():
             body, _ = _split_trace(schedule.trace)
             if body in self._digests:
                 continue  # a trace of one could not be told from a trace of the other
-            digest = _digest(each.name, body)
+            digest = _digest(variant.name, body)
             self._digests[body] = digest
             self._examples[digest] = schedule
-            self.templates[digest] = _template(each, schedule.trace)
+            self.templates[digest] = _template(variant, schedule.trace)
             self.pure_kinds.update(
                 str(instruction.kind.name)
                 for instruction in schedule.trace.insts

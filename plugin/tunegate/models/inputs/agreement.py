@@ -45,21 +45,21 @@ def agreed(
     )
 
 
-def met(one: inputs.InputRule | None, other: inputs.InputRule | None) -> inputs.InputRule | None:
+def met(first: inputs.InputRule | None, other: inputs.InputRule | None) -> inputs.InputRule | None:
     """Returns the intersection of both rules, the second rule if it is empty."""
-    if one is None or other is None or one == other:
+    if first is None or other is None or first == other:
         return other
-    values = _intersection(one.values, other.values)
+    values = _intersection(first.values, other.values)
     return other if values is None else inputs.InputRule(values, other.why)
 
 
-def is_alike(one: str, other: str) -> bool:
+def is_alike(dtype: str, other: str) -> bool:
     """Returns whether one rule draws equal numbers in both types, given by NumPy's names: one type,
     or floats of 4 or 8 bytes, or integers of such widths."""
-    types = dtype_named(one), dtype_named(other)
+    types = dtype_named(dtype), dtype_named(other)
     are_wide = all(each.itemsize >= _WIDE for each in types)
     kinds = {kind_of(each) for each in types}
-    return one == other or (are_wide and kinds in ({"f"}, {"i"}))
+    return dtype == other or (are_wide and kinds in ({"f"}, {"i"}))
 
 
 def _is_shared(base: ArtifactTensor, head: ArtifactTensor) -> bool:
@@ -115,37 +115,37 @@ def _representable(values: inputs.Integers | None, dtype: str) -> inputs.Integer
     return inputs.Integers(low, high) if low <= high else None
 
 
-def _intersection(one: object, other: object) -> inputs.Draw | inputs.Columns | None:
-    match one, other:
+def _intersection(first: object, other: object) -> inputs.Draw | inputs.Columns | None:
+    match first, other:
         case (inputs.Integers() as whole, rest) | (rest, inputs.Integers() as whole):
             return _integers_in(whole, rest)
         case inputs.OneOf(), inputs.OneOf():
-            shared = tuple(value for value in one.values if value in other.values)
+            shared = tuple(value for value in first.values if value in other.values)
             return inputs.OneOf(shared, other.words) if shared else None
-        case inputs.Columns(), inputs.Columns() if one.axis == other.axis:
-            return _columns(one, other)
+        case inputs.Columns(), inputs.Columns() if first.axis == other.axis:
+            return _columns(first, other)
         case _:
             return None
 
 
-def _integers_in(whole: inputs.Integers, rest: object) -> inputs.Draw | None:
+def _integers_in(integers: inputs.Integers, other_rule: object) -> inputs.Draw | None:
     """Returns the integers that the other rule allows, too."""
-    low, high = whole.low, whole.high
-    match rest:
+    low, high = integers.low, integers.high
+    match other_rule:
         case inputs.Normal():
-            return whole
+            return integers
         case inputs.Constant(value=value):
-            return rest if isinstance(value, int) and low <= value <= high else None
+            return other_rule if isinstance(value, int) and low <= value <= high else None
         case inputs.Integers() | inputs.Uniform():
-            low, high = max(low, math.ceil(rest.low)), min(high, math.floor(rest.high))
+            low, high = max(low, math.ceil(other_rule.low)), min(high, math.floor(other_rule.high))
             return inputs.Integers(low, high) if low <= high else None
         case _:
             return None
 
 
-def _columns(one: inputs.Columns, other: inputs.Columns) -> inputs.Columns | None:
+def _columns(first: inputs.Columns, other: inputs.Columns) -> inputs.Columns | None:
     parts: list[inputs.Draw] = []
-    for ours, theirs in zip_longest(one.parts, other.parts):
+    for ours, theirs in zip_longest(first.parts, other.parts):
         narrowed = ours if ours == theirs else _intersection(ours, theirs)
         if narrowed is None or isinstance(narrowed, inputs.Columns):
             return None

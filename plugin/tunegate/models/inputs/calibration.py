@@ -55,11 +55,13 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def calibration(
-    inputs: Sequence[ArtifactTensor], given: Collection[str], seeds: Sequence[int], path: str
+    inputs: Sequence[ArtifactTensor], given_inputs: Collection[str], seeds: Sequence[int], path: str
 ) -> tuple[Calibration, tuple[ArtifactTensor, ...]]:
     """Returns the calibration inputs, and the inputs with the remaining cases to measure the error
     on. Raises ModelError for float inputs without given values."""
-    missing = [each.name for each in inputs if "float" in each.dtype and each.name not in given]
+    missing = [
+        each.name for each in inputs if "float" in each.dtype and each.name not in given_inputs
+    ]
     if missing:
         message = (
             f"{path}: static int8 is calibrated on values that you give, and there are none for "
@@ -77,14 +79,14 @@ def calibration(
     return Calibration(taken, tuple(seeds[:used])), left
 
 
-def _cases(tensor: ArtifactTensor, wanted: Sequence[int]) -> ArtifactTensor:
+def _cases(tensor: ArtifactTensor, indexes: Sequence[int]) -> ArtifactTensor:
     """Returns the input with only these cases; an input with one value for all keeps it."""
     rule = tensor.rule
     if rule is None or not isinstance(rule.values, Files) or len(rule.values.files) == 1:
         return tensor
     given = rule.values
     files = Files(
-        tuple(given.files[case] for case in wanted),
-        tuple(given.names[case] for case in wanted if given.names),
+        tuple(given.files[case] for case in indexes),
+        tuple(given.names[case] for case in indexes if given.names),
     )
     return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))

@@ -60,22 +60,24 @@ class Drawing(NamedTuple):
 
 
 def drawn_inputs(
-    prepared: PreparedModel, known: KnownInputs, path: str
+    prepared: PreparedModel, known_inputs: KnownInputs, path: str
 ) -> tuple[ArtifactTensor, ...]:
     """Returns the inputs with their rules. Raises ModelError with ONNX Runtime's reason if it
     rejects all drawn values, or the given ones."""
-    return draw_inputs(prepared, known, path).tensors
+    return draw_inputs(prepared, known_inputs, path).tensors
 
 
 def draw_inputs(
-    prepared: PreparedModel, known: KnownInputs, path: str, trial: Trial | None = None
+    prepared: PreparedModel, known_inputs: KnownInputs, path: str, trial: Trial | None = None
 ) -> Drawing:
     """Does the same, and returns the outcome of a run. `trial` is an existing one of the same
     model."""
-    _require_values(prepared.inputs, known.given, path)
+    _require_values(prepared.inputs, known_inputs.given, path)
     model = _load_graph(prepared.original)
     own = _infer_rules(model, prepared.inputs)
-    first, *others = _candidates(own, _base_rules(known.base, prepared.inputs), known.given)
+    first, *others = _candidates(
+        own, _base_rules(known_inputs.base, prepared.inputs), known_inputs.given
+    )
     tensors = _add_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
     trial = trial or _trial(prepared, tensors)
@@ -84,7 +86,7 @@ def draw_inputs(
     outcome = trial.run(tensors)
     if outcome.runs:
         if outcome.dull:
-            return _livelier(trial, tensors, known.given) or Drawing(tensors, outcome)
+            return _livelier(trial, tensors, known_inputs.given) or Drawing(tensors, outcome)
         return Drawing(tensors, outcome)
     for rules in others:
         tried = _add_rules(prepared.inputs, rules)
@@ -92,10 +94,10 @@ def draw_inputs(
         if found.runs:
             return Drawing(tried, found)
     highest = (*_stated_bound(outcome.problem), *_HIGHEST)
-    careful = _careful_rules(trial, prepared.inputs, own, known.given, highest)
+    careful = _careful_rules(trial, prepared.inputs, own, known_inputs.given, highest)
     if careful is None:
         opened = _open_sizes(model, prepared.inputs)
-        message = _refusal(path, tensors, known.given, outcome.problem, opened)
+        message = _refusal(path, tensors, known_inputs.given, outcome.problem, opened)
         raise RefusedInputsError(message, outcome.problem)
     tried = _add_rules(prepared.inputs, careful)
     return Drawing(tried, trial.run(tried))
@@ -113,9 +115,11 @@ def _trial(prepared: PreparedModel, tensors: Sequence[ArtifactTensor]) -> Trial 
         return None
 
 
-def _livelier(trial: Trial, tensors: tuple[ArtifactTensor, ...], given: _Rules) -> Drawing | None:
+def _livelier(
+    trial: Trial, tensors: tuple[ArtifactTensor, ...], given_rules: _Rules
+) -> Drawing | None:
     """Returns the inputs with other floats if the outputs on standard normal ones tell nothing."""
-    free = [t for t in tensors if t.rule == STANDARD and t.name not in given]
+    free = [t for t in tensors if t.rule == STANDARD and t.name not in given_rules]
     kinds = {len(t.shape) == _IMAGE_RANK for t in free}
     for values in (*(_PIXELS if True in kinds else ()), *(_OTHERS if False in kinds else ())):
         rule = InputRule(values, _LIVELIER)
@@ -138,13 +142,13 @@ def _careful_rules(
     trial: Trial,
     inputs: tuple[Tensor, ...],
     own: _Rules,
-    given: _Rules,
+    given_rules: _Rules,
     highest: Sequence[int],
 ) -> dict[str, InputRule | None] | None:
     """Returns rules with smaller integers, for as few inputs as possible; None if ONNX Runtime
     rejects them all."""
     tries = [
-        {name: _careful(rule, min(1, low), high) for name, rule in own.items()} | dict(given)
+        {name: _careful(rule, min(1, low), high) for name, rule in own.items()} | dict(given_rules)
         for low, high in (*((0, high) for high in highest), (1, 1))
     ]
     new = [t for at, t in enumerate(tries) if t != dict(own) and t not in tries[:at]]
@@ -152,7 +156,7 @@ def _careful_rules(
     if taken is None:
         return None
     for name, rule in own.items():
-        if name not in given and taken[name] != rule:
+        if name not in given_rules and taken[name] != rule:
             wider = taken | {name: rule}
             if not trial.refuses(_add_rules(inputs, wider)):
                 taken = wider
@@ -204,13 +208,15 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
     return False
 
 
-def _candidates(own: _Rules, base: _Rules, given: _Rules) -> Iterator[dict[str, InputRule | None]]:
+def _candidates(
+    own: _Rules, base: _Rules, given_rules: _Rules
+) -> Iterator[dict[str, InputRule | None]]:
     """Yields rules to try: the base's first, then what both allow, then the model's own."""
     shared = {name: met(rule, own[name]) for name, rule in base.items()}
-    yield {**own, **base, **given}
+    yield {**own, **base, **given_rules}
     if base:
-        yield {**own, **shared, **given}
-        yield {**own, **given}
+        yield {**own, **shared, **given_rules}
+        yield {**own, **given_rules}
 
 
 def _careful(rule: InputRule | None, low: int, high: int) -> InputRule | None:
@@ -244,10 +250,10 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
     )
 
 
-def _require_values(tensors: tuple[Tensor, ...], given: _Rules, path: str) -> None:
+def _require_values(tensors: tuple[Tensor, ...], given_rules: _Rules, path: str) -> None:
     """Raises ModelError for a sequence whose tensors have unknown sizes: nothing can be drawn for
     it."""
-    named = [each.name for each in tensors if each.is_open and not _is_in_files(given, each)]
+    named = [each.name for each in tensors if each.is_open and not _is_in_files(given_rules, each)]
     if named:
         raise ModelError(
             f"{path}: nothing says how large the tensors in {', '.join(named)} are. "
@@ -255,8 +261,8 @@ def _require_values(tensors: tuple[Tensor, ...], given: _Rules, path: str) -> No
         )
 
 
-def _is_in_files(given: _Rules, tensor: Tensor) -> bool:
-    rule = given.get(tensor.name)
+def _is_in_files(given_rules: _Rules, tensor: Tensor) -> bool:
+    rule = given_rules.get(tensor.name)
     return rule is not None and isinstance(rule.values, Files)
 
 
@@ -286,21 +292,21 @@ def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
 
 
 def _refusal(
-    path: str, tensors: tuple[ArtifactTensor, ...], given: _Rules, problem: str, sizes: str
+    path: str, tensors: tuple[ArtifactTensor, ...], given_rules: _Rules, problem: str, sizes: str
 ) -> str:
     invented = [
         tensor.name
         for tensor in tensors
-        if tensor.name not in given and not _is_taken_by_all(tensor)
+        if tensor.name not in given_rules and not _is_taken_by_all(tensor)
     ]
     names = ", ".join(invented)
-    if sizes and not given:
+    if sizes and not given_rules:
         others = f" If these are right, give values for {names} under inputs:." if names else ""
         return (
             f"{path}: ONNX Runtime does not run at {sizes}, whatever the values ({problem}). "
             f"Give sizes that the model takes under dims: or inputs: in tunegate.yaml.{others}"
         )
-    if not given:
+    if not given_rules:
         return (
             f"{path}: ONNX Runtime does not run on values that were invented ({problem}). "
             f"Give values for {names or 'its inputs'} under inputs: in tunegate.yaml."
@@ -308,5 +314,5 @@ def _refusal(
     others = f" Or give values for {names} too, which were invented." if invented else ""
     return (
         f"{path}: ONNX Runtime does not run on the values that are given for "
-        f"{', '.join(given)} ({problem}). Change them under inputs: in tunegate.yaml.{others}"
+        f"{', '.join(given_rules)} ({problem}). Change them under inputs: in tunegate.yaml.{others}"
     )

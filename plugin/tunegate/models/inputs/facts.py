@@ -56,9 +56,9 @@ def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
     return fact_rule
 
 
-def categories(known: list[Any], why: str, words: int = 1) -> Fact | None:
+def categories(elements: list[Any], why: str, words: int = 1) -> Fact | None:
     """Returns some of the categories, evenly spread if there are many."""
-    every = [_text(value) if isinstance(value, bytes | str) else int(value) for value in known]
+    every = [_text(value) if isinstance(value, bytes | str) else int(value) for value in elements]
     values = list(dict.fromkeys(value for value in every if value is not None))
     stride = max(1, math.ceil(len(values) / _MAX_CATEGORIES))
     if not values:

@@ -51,23 +51,23 @@ class GivenValues:
         self._repository, self._into = repository, into
         self._known: dict[tuple[Path, bytes], inputs.GivenRules] = {}
 
-    def rules(self, model: Path, wanted: inputs.GivenFor) -> inputs.GivenRules:
+    def rules(self, model: Path, request: inputs.GivenFor) -> inputs.GivenRules:
         """Returns the rules from the first revision whose file fits. The stages of a run ask the
         same again, so each question is read once."""
-        if not wanted.values:
+        if not request.values:
             return inputs.GivenRules({}, ())
-        question = (model, msgspec.json.encode(wanted))
+        question = (model, msgspec.json.encode(request))
         if question not in self._known:
-            self._known[question] = self._read_rules(model, wanted)
+            self._known[question] = self._read_rules(model, request)
         return self._known[question]
 
-    def _read_rules(self, model: Path, wanted: inputs.GivenFor) -> inputs.GivenRules:
-        tensors = _tensors(model, wanted.shapes)
+    def _read_rules(self, model: Path, request: inputs.GivenFor) -> inputs.GivenRules:
+        tensors = _tensors(model, request.shapes)
         if tensors is None:
             return inputs.GivenRules({}, ())
         rules: dict[str, inputs.InputRule] = {}
         problems: list[str] = []
-        for name, values in wanted.values.items():
+        for name, values in request.values.items():
             where = f"inputs.{name}.values"
             tensor = tensors.get(name)
             if tensor is None:
@@ -76,7 +76,7 @@ class GivenValues:
                 )
                 continue
             try:
-                rules[name] = self._rule(tensor, values, wanted)
+                rules[name] = self._rule(tensor, values, request)
             except _UnfitCasesError as error:
                 problems += [f"{where}: {each}." for each in error.problems]
             except ModelError as error:
@@ -84,19 +84,19 @@ class GivenValues:
         return inputs.GivenRules(rules, (*problems, *_uneven(rules)))
 
     def _rule(
-        self, tensor: Tensor, values: ValuesConfig, wanted: inputs.GivenFor
+        self, tensor: Tensor, values: ValuesConfig, request: inputs.GivenFor
     ) -> inputs.InputRule:
         if values.low is not None and values.high is not None:
             return _range(tensor, values.low, values.high)
         if values.sequence is not None:
-            return self._sequence(tensor, values.sequence, wanted)
+            return self._sequence(tensor, values.sequence, request)
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
-        files = self._cases(tensor, cases, wanted)
+        files = self._cases(tensor, cases, request)
         names = tuple(str(case) for case in cases)
         return inputs.InputRule(inputs.Files(files, names), f"given: {', '.join(names[:3])}")
 
     def _sequence(
-        self, tensor: Tensor, files: Sequence[str], wanted: inputs.GivenFor
+        self, tensor: Tensor, files: Sequence[str], request: inputs.GivenFor
     ) -> inputs.InputRule:
         """Returns a sequence value with one tensor per file."""
         if "sequence" not in tensor.form:
@@ -105,7 +105,7 @@ class GivenValues:
             raise ModelError(f"it has {len(files)} tensors; a sequence may have {MAX_TENSORS}")
         each, left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
         for file in files:
-            arrays.append(self._read_case(each, file, wanted))
+            arrays.append(self._read_case(each, file, request))
             left -= arrays[-1].nbytes
             if left < 0:
                 raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
@@ -115,34 +115,34 @@ class GivenValues:
         )
 
     def _cases(
-        self, tensor: Tensor, cases: Sequence[Scalar], wanted: inputs.GivenFor
+        self, tensor: Tensor, cases: Sequence[Scalar], request: inputs.GivenFor
     ) -> tuple[str, ...]:
         """Returns the file of each case. Raises with all unfit cases at once."""
         files, problems = list[str](), list[str]()
         for case in cases:
             try:
-                files.append(str(self._case(tensor, case, wanted)))
+                files.append(str(self._case(tensor, case, request)))
             except ModelError as error:
                 problems.append(str(error))
         if problems:
             raise _UnfitCasesError(problems)
         return tuple(files)
 
-    def _case(self, tensor: Tensor, case: Scalar, wanted: inputs.GivenFor) -> Path:
+    def _case(self, tensor: Tensor, case: Scalar, request: inputs.GivenFor) -> Path:
         if isinstance(case, str):
-            return self._save(self._read_case(tensor, case, wanted))
+            return self._save(self._read_case(tensor, case, request))
         if tensor.form:
             raise ModelError(f"{case} fills no {tensor.form}: give a file")
         return self._save(_fill(tensor, case))
 
-    def _read_case(self, tensor: Tensor, case: str, wanted: inputs.GivenFor) -> Any:
+    def _read_case(self, tensor: Tensor, case: str, request: inputs.GivenFor) -> Any:
         """Reads a case from the first revision where it fits. Renaming or retyping an input must
         not make its values easier: the first revision's count if the numbers are the same in the
         new type."""
         problem, misfits = "", list[Any]()
-        for content in self._contents(case, wanted.revisions):
+        for content in self._contents(case, request.revisions):
             try:
-                value = _value(content, case, tensor, wanted.former.get(tensor.name, ""))
+                value = _value(content, case, tensor, request.former.get(tensor.name, ""))
             except ModelError as error:
                 problem = problem or f"{case}: {error}"
                 continue
@@ -192,9 +192,9 @@ def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
         return read_value(content, case, former, tensor.form)
 
 
-def _first_value(found: Sequence[Any]) -> Any:
+def _first_value(candidates: Sequence[Any]) -> Any:
     """Returns the value in the first list that is not None."""
-    return next(each[0] for each in found if each is not None)
+    return next(each[0] for each in candidates if each is not None)
 
 
 def _convert_value(value: Any, tensor: Tensor) -> Any:

@@ -70,24 +70,24 @@ def _name_rules(model: onnx.ModelProto, every: Sequence[TensorLike]) -> dict[str
     return {tensor.name: named_rule(tensor, every, axes) for tensor in every}
 
 
-def _rule(tensor: TensorLike, flow: Dataflow, named: InputRule | None) -> InputRule | None:
+def _rule(tensor: TensorLike, flow: Dataflow, named_rule: InputRule | None) -> InputRule | None:
     dtype = dtype_named(tensor.dtype)
     kind = kind_of(dtype)
     if kind == "O":
         return _discrete(tensor, list(facts_of(tensor, flow)), OneOf(_WORDS), "any words")
     if kind == "b":
         is_mask = "mask" in tensor.name.lower()
-        return named or (InputRule(Constant(1), HIDES_NOTHING) if is_mask else None)
+        return named_rule or (InputRule(Constant(1), HIDES_NOTHING) if is_mask else None)
     sized = size_rule(tensor, flow)
-    if sized is not None and (sized.sure or named is None):
+    if sized is not None and (sized.sure or named_rule is None):
         return sized.rule
     if kind not in "iu":
-        return named or _index_rule(tensor, flow) or float_rule(tensor, flow) or STANDARD
+        return named_rule or _index_rule(tensor, flow) or float_rule(tensor, flow) or STANDARD
     facts = list(facts_of(tensor, flow))
-    if named is not None and not facts:
-        return named
-    if named is not None and isinstance(named.values, Constant):
-        facts.append(Fact(named.why, values=(named.values.value,)))
+    if named_rule is not None and not facts:
+        return named_rule
+    if named_rule is not None and isinstance(named_rule.values, Constant):
+        facts.append(Fact(named_rule.why, values=(named_rule.values.value,)))
     if "mask" in tensor.name.lower() and not any(fact.is_must for fact in facts):
         facts.append(Fact(HIDES_NOTHING, values=(1,)))
     if dtype.itemsize == 1:
@@ -192,17 +192,17 @@ class _Allowed:
         return Integers(low, high) if low < high else Constant(low)
 
 
-def _higher(one: int | None, other: float | None) -> int | None:
-    return max((int(bound) for bound in (one, other) if bound is not None), default=None)
+def _higher(first: int | None, other: float | None) -> int | None:
+    return max((int(bound) for bound in (first, other) if bound is not None), default=None)
 
 
-def _lower(one: int | None, other: float | None) -> int | None:
-    return min((int(bound) for bound in (one, other) if bound is not None), default=None)
+def _lower(first: int | None, other: float | None) -> int | None:
+    return min((int(bound) for bound in (first, other) if bound is not None), default=None)
 
 
-def _common_values(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+def _common_values(first: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the common values, the first's if there are none."""
-    return tuple(value for value in one if value in other) or one or other
+    return tuple(value for value in first if value in other) or first or other
 
 
 def _is_between(value: int, low: int | None, high: int | None) -> bool:

@@ -164,10 +164,10 @@ def _size_rule(
     return None
 
 
-def _length(name: str, others: Sequence[TensorLike], open_axes: OpenAxes) -> InputRule | None:
+def _length(name: str, inputs: Sequence[TensorLike], open_axes: OpenAxes) -> InputRule | None:
     """Returns the length of the input that it is named after, or of the first that has one."""
     of = re.sub(r"_?(len|length|lengths|lens)$", "", name)
-    long = [each for each in others if _extent(each, open_axes) > 1]
+    long = [each for each in inputs if _extent(each, open_axes) > 1]
     named = [each for each in long if of and words_of(each.name).startswith(of)]
     for each in (*named, *long):
         why = f"by its name: the length of {each.name}"
@@ -180,16 +180,16 @@ def _extent(tensor: TensorLike, open_axes: OpenAxes) -> int:
     return 0 if axis is None else tensor.shape[axis]
 
 
-def _sides(tensor: TensorLike, others: Sequence[TensorLike]) -> InputRule | None:
-    for name, sides in _images(others):
+def _sides(tensor: TensorLike, inputs: Sequence[TensorLike]) -> InputRule | None:
+    for name, sides in _images(inputs):
         parts = tuple(Constant(side) for side in sides)
         return InputRule(Columns(len(tensor.shape) - 1, parts), f"by its name: the sides of {name}")
     return None
 
 
-def _side(which: str, others: Sequence[TensorLike]) -> InputRule | None:
+def _side(which: str, inputs: Sequence[TensorLike]) -> InputRule | None:
     """Returns the width or the height of the first image."""
-    for name, (height, width) in _images(others):
+    for name, (height, width) in _images(inputs):
         side = width if which == "width" else height
         return InputRule(Constant(side), f"by its name: the {which} of {name}")
     return None
@@ -203,17 +203,17 @@ def _images(tensors: Sequence[TensorLike]) -> Iterator[tuple[str, Sequence[int]]
             yield each.name, each.shape[1:3] if is_last else each.shape[2:4]
 
 
-def _number(of: str, others: Sequence[TensorLike]) -> InputRule | None:
+def _number(of: str, inputs: Sequence[TensorLike]) -> InputRule | None:
     """Returns the size of the first axis of the input whose name contains the counted thing."""
     stem = of.rstrip("s")
-    for each in _containing(stem, others):
+    for each in _containing(stem, inputs):
         batch = len(each.shape) > 1 and each.shape[0] == 1
         why = f"by its name: how many {each.name} has"
         return InputRule(Constant(each.shape[1 if batch else 0]), why)
     return None
 
 
-def _containing(stem: str, others: Sequence[TensorLike]) -> Iterator[TensorLike]:
-    for each in others:
+def _containing(stem: str, inputs: Sequence[TensorLike]) -> Iterator[TensorLike]:
+    for each in inputs:
         if each.shape and stem and stem in words_of(each.name):
             yield each

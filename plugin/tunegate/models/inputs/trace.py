@@ -146,7 +146,7 @@ def _select(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | 
     return None if wanted is None else _select_columns(trace, tensor, axis, np.ravel(wanted))
 
 
-def _select_columns(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) -> Selected | None:
+def _select_columns(trace: Trace, tensor: TensorLike, axis: int, indexes: Any) -> Selected | None:
     """Returns the columns among the traced ones; a different axis is not followed."""
     if trace.columns is not None and trace.columns.axis != axis:
         return None
@@ -154,7 +154,7 @@ def _select_columns(trace: Trace, tensor: TensorLike, axis: int, wanted: Any) ->
         return None
     every = range(tensor.shape[axis])
     had: Sequence[int] = trace.columns.indices if trace.columns else every
-    inside = [int(index) for index in wanted if -len(had) <= index < len(had)]
+    inside = [int(index) for index in indexes if -len(had) <= index < len(had)]
     return Selected(axis, tuple(had[index] for index in inside)) if inside else None
 
 

@@ -127,19 +127,19 @@ def _is_drawn(tensor: ArtifactTensor) -> bool:
     return not is_empty and any(not isinstance(part, Constant | Files) for part in parts)
 
 
-def _dull(found: Sequence[Sequence[Any]], *, differ: bool) -> str:
+def _dull(outputs: Sequence[Sequence[Any]], *, differ: bool) -> str:
     """Returns why the outputs of some seeds tell nothing, '' if they tell something."""
-    first = [each for each in found[0] if isinstance(each, np.ndarray)]
-    if len(first) != len(found[0]) or not first:
+    first = [each for each in outputs[0] if isinstance(each, np.ndarray)]
+    if len(first) != len(outputs[0]) or not first:
         return ""  # maps, sequences and absent values
     if not any(each.size for each in first):
         return "its outputs are empty"
     if any(each.dtype.kind == "f" and np.isnan(each).any() for each in first):
         return "its outputs have NaN"
-    if differ and all(map(_is_equal, found[0], found[1])):
+    if differ and all(map(_is_equal, outputs[0], outputs[1])):
         return "its outputs are the same whatever it is given"
     return ""
 
 
-def _is_equal(one: Any, other: Any) -> bool:
-    return bool(np.shape(one) == np.shape(other) and np.array_equal(one, other))
+def _is_equal(first: Any, other: Any) -> bool:
+    return bool(np.shape(first) == np.shape(other) and np.array_equal(first, other))

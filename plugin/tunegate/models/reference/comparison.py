@@ -84,14 +84,14 @@ def _check_as_sets(
     model: Path,
     right: _Reference,
     feeds: Sequence[Mapping[str, Any]],
-    got: Sequence[Sequence[Any]],
+    actual: Sequence[Sequence[Any]],
 ) -> NumericCheck | None:
     """Checks rows behind a sort as sets. Returns None if there are no such rows, or the check fails
     even so. A row may be missing where the reference's own variants lose rows."""
     if not right.sorted_names:
         return None
     tables = [RowPairs(right.names, right.sorted_names, wanted) for wanted in right.expected]
-    aligned = [table.aligned(outputs) for table, outputs in zip(tables, got, strict=True)]
+    aligned = [table.aligned(outputs) for table, outputs in zip(tables, actual, strict=True)]
     check = _worst(artifact, [outputs for outputs, _ in aligned], right.expected, _usual)
     if not check.passed:
         return None
@@ -153,14 +153,14 @@ def _add_own_noise(
 
 
 def _broken_promise(
-    artifact: ArtifactFile, names: Sequence[str], got: Sequence[Sequence[Any]]
+    artifact: ArtifactFile, names: Sequence[str], actual: Sequence[Sequence[Any]]
 ) -> str:
     """Returns where an artifact declares other outputs than the model has, or than it gives, '' if
     it does not. Ranks are compared, not sizes, which may depend on input values."""
     said_names = [each.name for each in artifact.outputs]
     if said_names != list(names):
         return f"its outputs are {', '.join(said_names)} instead of {', '.join(names)}"[:300]
-    for outputs in got:
+    for outputs in actual:
         for tensor, value in zip(artifact.outputs, outputs, strict=True):
             if not isinstance(value, np.ndarray) or not is_numeric(value):
                 continue
@@ -179,12 +179,12 @@ def _usual(_: int, dtype: str) -> float:
 
 def _worst(
     artifact: ArtifactFile,
-    got: Sequence[Sequence[Any]],
+    actual: Sequence[Sequence[Any]],
     expected: Sequence[Sequence[Any]],
     allowed: _Allowed,
 ) -> NumericCheck:
     worst = _UNCHECKED
-    for ours, theirs in zip(got, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         worst = _worse(worst, artifact, ours, theirs, allowed)
     return msgspec.structs.replace(worst, passed=not worst.detail)
 
@@ -192,15 +192,15 @@ def _worst(
 def _worse(
     so_far: NumericCheck,
     artifact: ArtifactFile,
-    got: Sequence[Any],
+    actual: Sequence[Any],
     expected: Sequence[Any],
     allowed: _Allowed,
 ) -> NumericCheck:
     worst = {output.name: output for output in so_far.outputs}
     most, detail = so_far.tolerance, so_far.detail
-    if len(got) != len(expected):
-        detail = f"{len(got)} outputs instead of {len(expected)}"
-    outputs_of_both = zip(artifact.outputs, got, expected, strict=False)
+    if len(actual) != len(expected):
+        detail = f"{len(actual)} outputs instead of {len(expected)}"
+    outputs_of_both = zip(artifact.outputs, actual, expected, strict=False)
     # Keep the first difference in words, and the worst errors of each output.
     for at, (tensor, ours, theirs) in enumerate(outputs_of_both):
         pairs, other = _pair_arrays(ours, theirs)
@@ -225,9 +225,9 @@ def _worse(
     )
 
 
-def _pair_arrays(got: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
+def _pair_arrays(actual: Any, expected: Any) -> tuple[list[tuple[PlacedArray, PlacedArray]], str]:
     """Returns the pairs of arrays to compare, and a message if different arrays are present."""
-    ours, theirs = list(arrays_in(got)), list(arrays_in(expected))
+    ours, theirs = list(arrays_in(actual)), list(arrays_in(expected))
     places, should_be = ([part.place for part in each] for each in (ours, theirs))
     if places != should_be:
         return (
@@ -241,10 +241,10 @@ def _join_places(places: Sequence[str]) -> str:
     return ", ".join(place or "a tensor" for place in places[:3])[:100]
 
 
-def _errors(got: Any, expected: Any) -> tuple[float, float]:
-    if got.shape != expected.shape or not (is_numeric(got) and is_numeric(expected)):
+def _errors(actual: Any, expected: Any) -> tuple[float, float]:
+    if actual.shape != expected.shape or not (is_numeric(actual) and is_numeric(expected)):
         return 0.0, 0.0
-    return errors(got.astype("float64"), expected.astype("float64"))
+    return errors(actual.astype("float64"), expected.astype("float64"))
 
 
 def _worst_of(
@@ -366,12 +366,12 @@ def _relative_errors(
         yield _relative_error(ours, theirs)
 
 
-def _relative_error(ours: Any, theirs: Any) -> float:
+def _relative_error(actual: Any, expected: Any) -> float:
     """Returns the relative error, 0 unless both are tensors of one shape with float or quantized
     numbers."""
-    if not (_is_inexact(ours) and _is_inexact(theirs)) or ours.shape != theirs.shape:
+    if not (_is_inexact(actual) and _is_inexact(expected)) or actual.shape != expected.shape:
         return 0.0
-    return errors(ours.astype("float64"), theirs.astype("float64"))[1]
+    return errors(actual.astype("float64"), expected.astype("float64"))[1]
 
 
 def _is_inexact(value: Any) -> bool:
@@ -425,22 +425,22 @@ class RowPairs:
     rows form one table: a box, its score and its class stay together."""
 
     def __init__(
-        self, names: Sequence[str], behind: frozenset[str], expected: Sequence[Any]
+        self, names: Sequence[str], sorted_names: frozenset[str], expected: Sequence[Any]
     ) -> None:
         self._tables: dict[tuple[int, int], list[int]] = {}
         self._expected = expected
         for place, (name, value) in enumerate(zip(names, expected, strict=True)):
-            shape = _table_of(value) if name in behind else None
+            shape = _table_of(value) if name in sorted_names else None
             if shape is not None:
                 self._tables.setdefault(shape, []).append(place)
 
-    def aligned(self, got: Sequence[Any]) -> tuple[list[Any], Missing]:
+    def aligned(self, actual: Sequence[Any]) -> tuple[list[Any], Missing]:
         """Returns the outputs with rows in the reference's order, and which rows of each table have
         no equal there; those get the reference's values."""
-        found, missing = list(got), dict[tuple[int, int], Any]()
+        found, missing = list(actual), dict[tuple[int, int], Any]()
         for shape, places in self._tables.items():
             theirs = [self._expected[place] for place in places]
-            ours = [got[place] for place in places]
+            ours = [actual[place] for place in places]
             if any(_misfit(one, other) for one, other in zip(ours, theirs, strict=True)):
                 continue  # another shape or type is reported as such
             arrays = [np.array(each) for each in theirs]
@@ -482,12 +482,12 @@ def _table_of(value: Any) -> tuple[int, int] | None:
     return (int(shape[0]), int(shape[1])) if value.ndim and 1 < shape[1] <= _MAX_ROWS else None
 
 
-def _misfit(ours: Any, theirs: Any) -> bool:
+def _misfit(actual: Any, expected: Any) -> bool:
     return (
-        not isinstance(ours, np.ndarray)
-        or ours.shape != theirs.shape
-        or ours.dtype != theirs.dtype
-        or not bool(np.isfinite(theirs.astype("float64")).all())
+        not isinstance(actual, np.ndarray)
+        or actual.shape != expected.shape
+        or actual.dtype != expected.dtype
+        or not bool(np.isfinite(expected.astype("float64")).all())
     )
 
 
@@ -497,7 +497,7 @@ def _rows(array: Any, shape: tuple[int, int]) -> Any:
 
 
 def _pairs(
-    ours: Sequence[Any], theirs: Sequence[Any], shape: tuple[int, int], batch: int
+    actual: Sequence[Any], expected: Sequence[Any], shape: tuple[int, int], batch: int
 ) -> np.ndarray:
     """Returns, for each row of the reference, the index of an equal row of ours, each used once; -1
     if there is none."""
@@ -506,7 +506,7 @@ def _pairs(
     from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
 
     are_equal = np.ones((shape[1], shape[1]), bool)
-    for one, other in zip(ours, theirs, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         wide = other.astype("float64")
         limit = tolerance(str(other.dtype)) * float(np.abs(wide).max())
         mine, right = (_rows(each.astype("float64"), shape)[batch] for each in (one, other))

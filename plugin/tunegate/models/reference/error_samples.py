@@ -102,11 +102,11 @@ class _Watch:
         self._largest = dict.fromkeys(names, 0.0)
         self._moved: Counter[str] = Counter()
 
-    def add(self, got: Sequence[Any], expected: Sequence[Any]) -> None:
+    def add(self, actual: Sequence[Any], expected: Sequence[Any]) -> None:
         telling: set[str] = set()
         agrees: dict[str, bool] = {}
         largest = 0.0
-        for name, ours, theirs in zip(self._names, got, expected, strict=True):
+        for name, ours, theirs in zip(self._names, actual, expected, strict=True):
             for mine, reference in zip(arrays_in(ours), arrays_in(theirs), strict=True):
                 wrong = other_dtype(mine.array, reference.array)
                 if wrong:
@@ -169,13 +169,13 @@ def _most(counts: Mapping[str, float]) -> str:
     return name if counts.get(name) else ""
 
 
-def _relative(got: Any, expected: Any) -> float:
+def _relative(actual: Any, expected: Any) -> float:
     """Returns the relative error, infinite if it has no size: another shape, text or NaN."""
-    if got.shape != expected.shape:
+    if actual.shape != expected.shape:
         return float("inf")
-    if not is_numeric(got) or not is_numeric(expected):
-        return 0.0 if np.array_equal(got, expected) else float("inf")
-    ours, theirs = got.astype("float64"), expected.astype("float64")
+    if not is_numeric(actual) or not is_numeric(expected):
+        return 0.0 if np.array_equal(actual, expected) else float("inf")
+    ours, theirs = actual.astype("float64"), expected.astype("float64")
     others = ~(np.isfinite(ours) & np.isfinite(theirs))
     if not np.array_equal(ours[others], theirs[others], equal_nan=True):
         return float("inf")
@@ -199,16 +199,16 @@ class TellingElements:
         self.elements = 0
         self.at_bounds = 0
 
-    def tell(self, got: Any, reference: Any) -> bool:
+    def tell(self, actual: Any, reference: Any) -> bool:
         """Records an output, and returns whether any element carries information on this input."""
         self._compare(reference)
-        if kind_of(reference.dtype) != "f" or not reference.size or got.shape != reference.shape:
+        if kind_of(reference.dtype) != "f" or not reference.size or actual.shape != reference.shape:
             return bool(reference.size)
         is_finite = np.isfinite(reference)
         at_bound = np.isin(reference, self._bounds(reference[is_finite]))
         self.elements += reference.size
         self.at_bounds += int(np.count_nonzero(at_bound))
-        return bool(np.any(is_finite & ~(at_bound & (got == reference))))
+        return bool(np.any(is_finite & ~(at_bound & (actual == reference))))
 
     def _compare(self, reference: Any) -> None:
         if self._first is None:
@@ -244,15 +244,15 @@ def largest_places(reference: Any) -> Any | None:
     return np.where(telling, np.argmax(rows, -1), -1) if np.any(telling) else None
 
 
-def agreement(got: Any, reference: Any) -> bool | None:
+def agreement(actual: Any, reference: Any) -> bool | None:
     """Returns whether the largest value is in the same place in every row that has one, None if no
     row has."""
     places = largest_places(reference)
     if places is None:
         return None
-    if got.shape != reference.shape:
+    if actual.shape != reference.shape:
         return False
-    ours = np.argmax(got.reshape(-1, got.shape[-1]), -1)
+    ours = np.argmax(actual.reshape(-1, actual.shape[-1]), -1)
     return bool(np.all((ours == places) | (places < 0)))
 
 
@@ -315,7 +315,7 @@ class CaseFiles:
         self._bytes = 0
 
     def add(
-        self, case: int, feed: Mapping[str, Any], got: Sequence[Any], expected: Sequence[Any]
+        self, case: int, feed: Mapping[str, Any], actual: Sequence[Any], expected: Sequence[Any]
     ) -> None:
         """Saves a case and lists it in `cases.json`, as long as there is room."""
         of_inputs = list(_arrays((each.name, feed[each.name]) for each in self._inputs))
@@ -323,7 +323,7 @@ class CaseFiles:
         arrays = {
             **{f"input_{n}": array for n, (_, array) in enumerate(of_inputs)},
             **{f"reference_{n}": array for n, (_, array) in enumerate(of_outputs)},
-            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._output_arrays(got))},
+            **{f"candidate_{n}": array for n, (_, array) in enumerate(self._output_arrays(actual))},
         }
         self._bytes += sum(array.nbytes for array in arrays.values())
         if self._bytes > MAX_CASES_BYTES:

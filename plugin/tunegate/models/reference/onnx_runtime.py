@@ -126,8 +126,8 @@ def open_session(
     a constant, each gets a copy; where that does not help, without being exact. Raises what ONNX
     Runtime raises, which has no common base class."""
 
-    def opened(given: Path | bytes) -> Any:
-        what = given if isinstance(given, bytes) else str(given)
+    def opened(model: Path | bytes) -> Any:
+        what = model if isinstance(model, bytes) else str(model)
         return onnxruntime.InferenceSession(what, options, providers=list(providers), **more)
 
     try:

@@ -172,9 +172,9 @@ def _constant(name: str, value: Any, new: list[onnx.NodeProto]) -> str:
     return name
 
 
-def _new_name(name: str, taken: set[str]) -> str:
+def _new_name(name: str, names: set[str]) -> str:
     number = 1
-    while f"{name}/{number}" in taken:
+    while f"{name}/{number}" in names:
         number += 1
-    taken.add(f"{name}/{number}")
+    names.add(f"{name}/{number}")
     return f"{name}/{number}"

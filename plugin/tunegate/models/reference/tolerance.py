@@ -24,14 +24,14 @@ def tolerance(dtype: str) -> float:
     return _RELATIVE.get(dtype, 0.0)
 
 
-def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
-    """Returns in words why `got` is not the `expected` array, '' if it is. `allowed` replaces the
-    usual tolerance of the type if it is larger."""
-    if got.shape != expected.shape:
-        return f"shape {got.shape} instead of {expected.shape}"
-    if not is_numeric(expected) or not is_numeric(got):
-        return _other_texts(got, expected)
-    wide_got, wide = got.astype("float64"), expected.astype("float64")
+def differs(actual: Any, expected: Any, allowed: float = 0.0) -> str:
+    """Returns in words why `actual` is not the `expected` array, '' if it is. `allowed` replaces
+    the usual tolerance of the type if it is larger."""
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape} instead of {expected.shape}"
+    if not is_numeric(expected) or not is_numeric(actual):
+        return _other_texts(actual, expected)
+    wide_got, wide = actual.astype("float64"), expected.astype("float64")
     misplaced = _nonfinite_mismatch(wide_got, wide)
     if misplaced:
         return misplaced
@@ -41,12 +41,12 @@ def differs(got: Any, expected: Any, allowed: float = 0.0) -> str:
     return ""
 
 
-def other_dtype(got: Any, expected: Any) -> str:
-    """Returns in words that `got` has another dtype than `expected`, '' if not. All texts have one
-    dtype, however NumPy stores them."""
-    if got.dtype == expected.dtype or not (is_numeric(got) or is_numeric(expected)):
+def other_dtype(actual: Any, expected: Any) -> str:
+    """Returns in words that `actual` has another dtype than `expected`, '' if not. All texts have
+    one dtype, however NumPy stores them."""
+    if actual.dtype == expected.dtype or not (is_numeric(actual) or is_numeric(expected)):
         return ""
-    return f"{got.dtype} instead of {expected.dtype}"
+    return f"{actual.dtype} instead of {expected.dtype}"
 
 
 def is_numeric(array: Any) -> bool:
@@ -54,36 +54,36 @@ def is_numeric(array: Any) -> bool:
     return array.dtype.kind not in "OUS"
 
 
-def _other_texts(got: Any, expected: Any) -> str:
+def _other_texts(actual: Any, expected: Any) -> str:
     """Returns the first differing text, '' if all are equal."""
-    pairs = zip(got.ravel().tolist(), expected.ravel().tolist(), strict=True)
+    pairs = zip(actual.ravel().tolist(), expected.ravel().tolist(), strict=True)
     for ours, theirs in pairs:
         if ours != theirs:
             return f"{ours!r} instead of {theirs!r}"
     return ""
 
 
-def _nonfinite_mismatch(got: Any, expected: Any) -> str:
+def _nonfinite_mismatch(actual: Any, expected: Any) -> str:
     """Returns why NaN and infinity are in different places, or infinity has another sign; '' if
     not."""
-    is_number, should_be = np.isfinite(got), np.isfinite(expected)
+    is_number, should_be = np.isfinite(actual), np.isfinite(expected)
     if np.any(should_be & ~is_number):
         return "not a number where one is expected"
     if np.any(is_number & ~should_be):
         return "a number where NaN or infinity is expected"
     others = ~is_number
-    if not np.array_equal(got[others], expected[others], equal_nan=True):
+    if not np.array_equal(actual[others], expected[others], equal_nan=True):
         return "another one of NaN, infinity and -infinity than is expected"
     return ""
 
 
-def errors(got: Any, expected: Any) -> tuple[float, float]:
+def errors(actual: Any, expected: Any) -> tuple[float, float]:
     """Returns the largest absolute error, and the same relative to the largest expected
     magnitude."""
     if expected.size == 0:
         return 0.0, 0.0
     with np.errstate(invalid="ignore"):
-        difference = np.abs(got - expected)
+        difference = np.abs(actual - expected)
     absolute = float(np.max(np.where(np.isfinite(difference), difference, 0.0)))
     finite = expected[np.isfinite(expected)]
     scale = float(np.max(np.abs(finite))) if finite.size else 0.0

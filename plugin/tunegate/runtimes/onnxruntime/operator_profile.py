@@ -140,8 +140,10 @@ class InsertedNodes:
     """The optimized graph. `known` returns a node's name for the user by its name and operator, ''
     for an unknown node."""
 
-    def __init__(self, nodes: Iterable[onnx.NodeProto], known: Callable[[str, str], str]) -> None:
-        self._user_name = known
+    def __init__(
+        self, nodes: Iterable[onnx.NodeProto], describe: Callable[[str, str], str]
+    ) -> None:
+        self._user_name = describe
         self._named: dict[str, onnx.NodeProto] = {}
         self._makers: dict[str, onnx.NodeProto] = {}
         self._readers: dict[str, onnx.NodeProto] = {}

@@ -37,29 +37,31 @@ def names_in(file: Path, read: Any) -> frozenset[str]:
     return frozenset(msgspec.json.decode(told, type=list[str]))
 
 
-def names_of_layers(layers: Mapping[str, ExecutedLayer], known: Collection[str]) -> dict[str, str]:
+def names_of_layers(
+    layers: Mapping[str, ExecutedLayer], known_names: Collection[str]
+) -> dict[str, str]:
     """Returns the user's name of each layer: that of its first original node, which does the work.
     A layer without one, which changes a layout or type, takes the name of the layer before it, else
     of the layer after it, else keeps its own."""
-    named = {name: _first_original(layer, known) for name, layer in layers.items()}
+    named = {name: _first_original(layer, known_names) for name, layer in layers.items()}
     return {
         name: named[name] or _nearest_name(name, layers, named, "before", "after") or name
         for name in layers
     }
 
 
-def _first_original(layer: ExecutedLayer, known: Collection[str]) -> str:
-    return next((name for name in layer.originals if name in known), "")
+def _first_original(layer: ExecutedLayer, known_names: Collection[str]) -> str:
+    return next((name for name in layer.originals if name in known_names), "")
 
 
 def _nearest_name(
-    name: str, layers: Mapping[str, ExecutedLayer], named: Mapping[str, str], *directions: str
+    name: str, layers: Mapping[str, ExecutedLayer], names: Mapping[str, str], *directions: str
 ) -> str:
     """Returns the first name along the layers, in the first direction that has one; else ''."""
     for direction in directions:
         at = name
         for _ in range(_MAX_STEPS):
             at = getattr(layers[at], direction) if at in layers else ""
-            if found := named.get(at):
+            if found := names.get(at):
                 return found
     return ""

@@ -87,19 +87,21 @@ def settings_of(
     }
 
 
-def compiled(model: Path, inputs: Sequence[ArtifactTensor], told: Mapping[str, Any]) -> Any:
+def compiled(model: Path, inputs: Sequence[ArtifactTensor], settings: Mapping[str, Any]) -> Any:
     """Compiles the model for inputs of these shapes. Raises UnsupportedModelError if OpenVINO
     cannot take it, or would compute in another precision than told."""
     try:
         core = openvino.Core()
         graph = core.read_model(model)
         graph.reshape({each.name: list(each.shape) for each in inputs})
-        found = core.compile_model(graph, _DEVICE, dict(told))
+        found = core.compile_model(graph, _DEVICE, dict(settings))
     except RuntimeError as error:
         raise UnsupportedModelError(f"OpenVINO {refusal_of(error)}") from error
     used = found.get_property(_HINT).to_string()
-    if used != told[_HINT]:
-        raise UnsupportedModelError(f"OpenVINO computes in {used} in place of {told[_HINT]} here")
+    if used != settings[_HINT]:
+        raise UnsupportedModelError(
+            f"OpenVINO computes in {used} in place of {settings[_HINT]} here"
+        )
     return found
 
 
@@ -157,12 +159,12 @@ def _after(layer: Any) -> str:
     return min((str(each.get_node().get_friendly_name()) for each in readers), default="")
 
 
-def _one_inference(request: Any, named: Mapping[str, str]) -> dict[str, float]:
+def _one_inference(request: Any, names: Mapping[str, str]) -> dict[str, float]:
     """Returns one inference's times. Layers of one name are added up; a fused layer did not run by
     itself."""
     total: dict[str, float] = defaultdict(float)
     for layer in request.profiling_info:
         milliseconds = layer.real_time.total_seconds() * 1e3
         if milliseconds > 0:
-            total[named.get(layer.node_name, layer.node_name)] += milliseconds
+            total[names.get(layer.node_name, layer.node_name)] += milliseconds
     return total

@@ -156,8 +156,8 @@ def _config(builder: Any, settings: Mapping[str, str]) -> Any:
     return config
 
 
-def _unsupported(said: list[str]) -> UnsupportedModelError:
-    return UnsupportedModelError(f"TensorRT {engine_refusal(said)}")
+def _unsupported(errors: list[str]) -> UnsupportedModelError:
+    return UnsupportedModelError(f"TensorRT {engine_refusal(errors)}")
 
 
 # Times of an engine's layers, by TensorRT's own profiler.

@@ -112,9 +112,9 @@ _NO_DRIVER: Final = re.compile(r"CUDA (initialization|driver).*", re.IGNORECASE)
 _MAX_CHARACTERS: Final = 200
 
 
-def engine_refusal(said: Sequence[str]) -> str:
+def engine_refusal(errors: Sequence[str]) -> str:
     """Returns the first error in one line; later ones follow from it."""
-    lines = [line.strip() for text in said for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for text in errors for line in text.splitlines() if line.strip()]
     if not lines:
         return "gives no reason"
     no_driver = next((found[0] for line in lines if (found := _NO_DRIVER.search(line))), "")
@@ -132,10 +132,12 @@ _CHANGE: Final = re.compile(r"Reformatting CopyNode for (?:Input|Output) Tensor 
 _JOINED: Final = " + "
 
 
-def names_of_engine_layers(told: str) -> dict[str, str]:
+def names_of_engine_layers(description: str) -> dict[str, str]:
     """Returns the user's name of each layer in an engine's JSON: that of its first original node. A
     change of layout takes the name of the layer that it is for; an unknown layer keeps its own."""
-    layers = [each for each in msgspec.json.decode(told).get("Layers", []) if _is_known(each)]
+    layers = [
+        each for each in msgspec.json.decode(description).get("Layers", []) if _is_known(each)
+    ]
     named = {each["Name"]: _first_node(each) for each in layers}
     return {name: found or _fallback_name(name, named) for name, found in named.items()}
 
@@ -150,8 +152,8 @@ def _first_node(layer: dict[str, Any]) -> str:
     return found[1].strip() if found else ""
 
 
-def _fallback_name(name: str, named: dict[str, str]) -> str:
+def _fallback_name(name: str, names: dict[str, str]) -> str:
     change = _CHANGE.search(name)
     if change is None:
         return name.split(_JOINED, maxsplit=1)[0]
-    return named.get(change[1]) or change[1].split(_JOINED)[0]
+    return names.get(change[1]) or change[1].split(_JOINED)[0]

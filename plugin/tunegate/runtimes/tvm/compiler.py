@@ -52,13 +52,18 @@ class MetaScheduleCompiler:
         return [self._kernels(job) for job in jobs]
 
     def tasks(
-        self, jobs: Sequence[ModelJob], known: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED
+        self,
+        jobs: Sequence[ModelJob],
+        known_tasks: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED,
     ) -> Sequence[Sequence[TuningTask] | ModelError]:
-        for n, listed in known.items():
+        for n, listed in known_tasks.items():
             self._taken.add(jobs[n], listed, "an earlier run")
-        asked = {n: job for n, job in enumerate(jobs) if n not in known}
+        asked = {n: job for n, job in enumerate(jobs) if n not in known_tasks}
         talks, taken = compile_requests.ask_each_once(asked, self._kernels, self._list_tasks)
-        answers = {**known, **{n: self._read_tasks(job, talks[n]) for n, job in asked.items()}}
+        answers = {
+            **known_tasks,
+            **{n: self._read_tasks(job, talks[n]) for n, job in asked.items()},
+        }
         for n in taken:
             self._taken.add(jobs[n], answers[n], "the other side")
         return [answers[n] for n in range(len(jobs))]

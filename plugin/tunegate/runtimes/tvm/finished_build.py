@@ -79,11 +79,11 @@ def refusal_of_build(build: Build) -> str:
     return "" if build.error is None or has_only_not_run else build.error
 
 
-def refused_builds(tried: Mapping[_Key, Build]) -> dict[_Key, Build]:
+def refused_builds(builds: Mapping[_Key, Build]) -> dict[_Key, Build]:
     """Returns the failed builds as rejections; a build that died stays one that died."""
     return {
         key: unbuilt(reason, crashed=build.crashed)
-        for key, build in tried.items()
+        for key, build in builds.items()
         if (reason := refusal_of_build(build))
     }
 
@@ -205,11 +205,11 @@ def in_other_layout(
     return made
 
 
-def refusal_of_tuning(job: ModelJob, tried: Build | None) -> str:
+def refusal_of_tuning(job: ModelJob, build: Build | None) -> str:
     """Returns why a model is not tuned, from a build that tried it; '' if it is. Its tasks are
     those of the preferred layout."""
-    if tried is None or not tried.without_channels_last:
-        return "" if tried is None else refusal_of_build(tried)
+    if build is None or not build.without_channels_last:
+        return "" if build is None else refusal_of_build(build)
     return (
         f"{job.path}: it is right with channels first alone, and was opened with channels "
         "last. Set targets[].layout: nchw to have it tuned."

@@ -31,11 +31,11 @@ def write_history(
     config: CacheConfig,
     entries: Sequence[HistoryEntry],
     milliseconds: int,
-    kept: MaintainedStore,
+    spool: MaintainedStore,
 ) -> str:
     """Appends entries to the history. Returns why nothing was written, or an empty string: a run
-    does not fail because of its history. What the store does not take stays in `kept`, and the next
-    run delivers it."""
+    does not fail because of its history. What the store does not take stays in `spool`, and the
+    next run delivers it."""
     if not entries or config.mode != "rw":
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
@@ -44,26 +44,26 @@ def write_history(
         name = history.history_name(config.zone, lines, milliseconds=milliseconds)
     except history.LinesTooLongError as error:
         return f"{told} ({error})"
-    waiting = {name: lines, **_waiting(kept, config.zone)}
+    waiting = {name: lines, **_waiting(spool, config.zone)}
     with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
-        history.append_history(kept, config.zone, lines, milliseconds=milliseconds)
-    answers = _deliver(store, kept, waiting)
+        history.append_history(spool, config.zone, lines, milliseconds=milliseconds)
+    answers = _deliver(store, spool, waiting)
     if name not in answers:
         return f"{told} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
     answer = answers[name]
     return f"{told} ({answer}); {_LATER}" if isinstance(answer, Exception) else ""
 
 
-def _waiting(kept: MaintainedStore, zone: str) -> Mapping[str, bytes]:
+def _waiting(spool: MaintainedStore, zone: str) -> Mapping[str, bytes]:
     """Returns the latest lines that earlier runs could not deliver."""
     try:
-        return history.recent_history(kept, zone, _MOST_AT_ONCE)
+        return history.recent_history(spool, zone, _MOST_AT_ONCE)
     except StoreUnavailableError:
         return {}
 
 
 def _deliver(
-    store: ObjectStore, kept: MaintainedStore, waiting: Mapping[str, bytes]
+    store: ObjectStore, spool: MaintainedStore, waiting: Mapping[str, bytes]
 ) -> Mapping[str, Trouble | None]:
     """Sends waiting objects and forgets the delivered ones. Returns the store's trouble with each
     (None: delivered), as far as it answered in time."""
@@ -73,7 +73,7 @@ def _deliver(
     for name, answer in answers.items():
         if not isinstance(answer, Exception):
             with suppress(StoreUnavailableError):
-                kept.delete(name)
+                spool.delete(name)
     return answers
 
 

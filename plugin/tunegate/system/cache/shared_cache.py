@@ -85,17 +85,17 @@ class SharedCache:
 
     def lookup(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, Lookup]:
-        return self._cache.lookup(wanted, fastest)
+        return self._cache.lookup(workloads, fastest)
 
     def claims(
         self,
-        wanted: Sequence[tuple[WorkloadKey, WorkloadShape]],
+        workloads: Sequence[tuple[WorkloadKey, WorkloadShape]],
         fastest: Mapping[WorkloadKey, int] | None = None,
     ) -> Mapping[WorkloadKey, ExactHit | TransferHit]:
-        return self._cache.claims(wanted, fastest)
+        return self._cache.claims(workloads, fastest)
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
         return self._cache.standings(keys)

@@ -245,13 +245,13 @@ class GitHistory:
             raise errors.EnvironmentUnfitError(message)
         return parent
 
-    def _no_merge_base(self, what: str) -> errors.TunegateError:
+    def _no_merge_base(self, problem: str) -> errors.TunegateError:
         """Returns the error for a missing merge base: a clone that lacks history cannot know that
         there is none."""
         if fetch.is_shallow(self._git):
-            return errors.EnvironmentUnfitError(f"{what} in this shallow clone. {REMEDY}")
+            return errors.EnvironmentUnfitError(f"{problem} in this shallow clone. {REMEDY}")
         return errors.NoBaselineError(
-            f"{what}: nothing to compare with. Name a base to compare with."
+            f"{problem}: nothing to compare with. Name a base to compare with."
         )
 
     def _merge_base(self, branch: str, head: str) -> fetch.SharedCommit | None:
@@ -307,13 +307,15 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
     return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
 
 
-def _doubt_of(release: Release, here: Mapping[str, str], told: Mapping[str, str] | None) -> str:
+def _doubt_of(
+    release: Release, here: Mapping[str, str], remote_tags: Mapping[str, str] | None
+) -> str:
     """Returns why another release may be the right one, '' if the tags here are the remote's."""
-    if told is None:
+    if remote_tags is None:
         return ", by the tags that are here: the remote did not answer"
-    if release.tag not in told:
+    if release.tag not in remote_tags:
         return ", a tag that the remote does not have"
-    moved = sorted(tag for tag, found in told.items() if here.get(tag, found) != found)
+    moved = sorted(tag for tag, found in remote_tags.items() if here.get(tag, found) != found)
     return f", by the tags that are here: the remote has moved {moved[0]}" if moved else ""
 
 

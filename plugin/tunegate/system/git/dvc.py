@@ -105,13 +105,13 @@ _Kept = dict[str, StageOutput]
 
 
 def _in_lock(
-    lock: str, known: Collection[str], read: Callable[[str], bytes]
+    lock: str, paths: Collection[str], read: Callable[[str], bytes]
 ) -> Iterator[tuple[str, _Kept | str]]:
     """Yields what each stage of a lock file keeps, or why that is not read, under its name."""
     try:
         stages = _stages(_parsed(read(lock)))
         pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
-        written = _stages(_parsed(read(pipeline))) if pipeline in known else {}
+        written = _stages(_parsed(read(pipeline))) if pipeline in paths else {}
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"cannot be read ({error})"
         return

@@ -56,22 +56,22 @@ def public_address() -> str:
         return ""
 
 
-def public_source(ours: Distribution) -> str:
+def public_source(distribution: Distribution) -> str:
     """Returns the project's address in `pyproject.toml`."""
-    urls = dict(line.split(", ", 1) for line in ours.metadata.get_all("Project-URL") or [])
+    urls = dict(line.split(", ", 1) for line in distribution.metadata.get_all("Project-URL") or [])
     return str(urls.get("Source", ""))
 
 
-def _from_stamp(stamp: str, ours: Distribution) -> InstalledCommit | None:
+def _from_stamp(stamp: str, distribution: Distribution) -> InstalledCommit | None:
     found = _STAMP.fullmatch(stamp)
     if not found:
         return None
-    return InstalledCommit(source=public_source(ours), commit=found[2], release=found[1])
+    return InstalledCommit(source=public_source(distribution), commit=found[2], release=found[1])
 
 
-def _from_origin(ours: Distribution) -> InstalledCommit | None:
+def _from_origin(distribution: Distribution) -> InstalledCommit | None:
     """Returns the commit in pip's record of the distribution's origin (PEP 610)."""
-    origin = json.loads(ours.read_text("direct_url.json") or "{}")
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     address = urlsplit(str(origin.get("url", "")))
     commit = str(origin.get("vcs_info", {}).get("commit_id", ""))
     if address.scheme == "https" and _COMMIT.fullmatch(commit):
@@ -79,13 +79,15 @@ def _from_origin(ours: Distribution) -> InstalledCommit | None:
         path = address.path.rstrip("/").removesuffix(".git")
         return InstalledCommit(source=f"https://{place}{path}", commit=commit)
     if address.scheme == "file" and origin.get("dir_info", {}).get("editable"):
-        return _from_checkout(Path(url2pathname(address.path)), ours)
+        return _from_checkout(Path(url2pathname(address.path)), distribution)
     return None
 
 
-def _from_checkout(checkout: Path, ours: Distribution) -> InstalledCommit | None:
+def _from_checkout(checkout: Path, distribution: Distribution) -> InstalledCommit | None:
     try:
         head = GitProcess(checkout).text("rev-parse", "HEAD")
     except TunegateError:
         return None
-    return InstalledCommit(source=public_source(ours), commit=head.strip()) if head else None
+    return (
+        InstalledCommit(source=public_source(distribution), commit=head.strip()) if head else None
+    )

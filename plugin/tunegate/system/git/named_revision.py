@@ -127,12 +127,12 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
     _refuse_others(git, name, option, "a local branch and one of a remote", branches)
 
 
-def _refuse_others(git: GitProcess, name: str, option: str, what: str, refs: Sequence[str]) -> None:
+def _refuse_others(git: GitProcess, name: str, option: str, kind: str, refs: Sequence[str]) -> None:
     """Raises RevisionError if these references of one name are of different commits."""
     ask = ("rev-parse", "--verify", "-q")
     found = {git.text(*ask, f"{ref}^{{commit}}") for ref in refs} - {None}
     if len(found) > 1:
-        message = f'{option}: "{name}" is {what}, of different commits. Name {" or ".join(refs)}.'
+        message = f'{option}: "{name}" is {kind}, of different commits. Name {" or ".join(refs)}.'
         raise RevisionError(message)
 
 
@@ -205,17 +205,17 @@ def known_default_branch(git: GitProcess) -> str | None:
     return _usual_branch(git) or _local_default(git)
 
 
-def _recorded_unless_ambiguous(git: GitProcess, told: str) -> str:
+def _recorded_unless_ambiguous(git: GitProcess, recorded: str) -> str:
     """Returns the recorded branch although the remote does not confirm it; raises if the clone has
     another one with a usual name."""
-    others = [each for each in _usual_refs() if each != told and fetch.is_ref(git, each)]
+    others = [each for each in _usual_refs() if each != recorded and fetch.is_ref(git, each)]
     if others:
         message = (
-            f"the remote does not answer, and {short(told)} or {short(others[0])} may be the "
+            f"the remote does not answer, and {short(recorded)} or {short(others[0])} may be the "
             "default branch. Name it with --base."
         )
         raise EnvironmentUnfitError(message)
-    return told
+    return recorded
 
 
 def is_beside_default(git: GitProcess, commit: str) -> bool:

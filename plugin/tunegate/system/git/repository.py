@@ -113,12 +113,12 @@ class GitRepository(GitEvents):
         trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
         return {**trees, ".": root}
 
-    def require_own(self, path: str, what: str) -> None:
+    def require_own(self, path: str, subject: str) -> None:
         """Raises ConfigError for a path in a submodule of the checkout, whose commit a change can
         move without showing a line of it."""
         above = checkout.tracked_above(self._git, path)
         if above:
-            message = f"{path}: {above} is a submodule. Keep {what} in this repository."
+            message = f"{path}: {above} is a submodule. Keep {subject} in this repository."
             raise ConfigError(message)
 
     def read(self, revision: str, path: str) -> bytes:
@@ -250,9 +250,9 @@ class GitRepository(GitEvents):
         self._refuse_converted(version.revision, written)
         return model
 
-    def _refuse_converted(self, revision: str, written: Mapping[str, Path]) -> None:
-        for path, attribute in self.conversions(revision, list(written)).items():
-            if checkout.changes_bytes(attribute, written[path].read_bytes()):
+    def _refuse_converted(self, revision: str, files: Mapping[str, Path]) -> None:
+        for path, attribute in self.conversions(revision, list(files)).items():
+            if checkout.changes_bytes(attribute, files[path].read_bytes()):
                 message = (
                     f"{path}: a checkout does not get the committed bytes "
                     f"({checkout.ATTRIBUTES_FILE}: {attribute}). "

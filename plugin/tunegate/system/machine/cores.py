@@ -50,18 +50,18 @@ _KNOWN: Final = (
 """Processor features by precision, oldest first."""
 
 
-def lacks_any(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
+def lacks_any(features: Collection[str], cpu_info: Path = CPU_INFO) -> str:
     """Returns that the processor has none of these, and what it has; '' if it has one."""
     flags = _flags(cpu_info)
-    if not wanted or flags & {*wanted}:
+    if not features or flags & {*features}:
         return ""
-    return f"the processor has none of {', '.join(sorted(wanted))} ({_has(flags)})"
+    return f"the processor has none of {', '.join(sorted(features))} ({_has(flags)})"
 
 
-def lacks_some(wanted: Collection[str], cpu_info: Path = CPU_INFO) -> str:
+def lacks_some(features: Collection[str], cpu_info: Path = CPU_INFO) -> str:
     """Returns which of these the processor lacks, and what it has; '' if it has all."""
     flags = _flags(cpu_info)
-    missing = sorted({*wanted} - flags)
+    missing = sorted({*features} - flags)
     return f"the processor lacks {', '.join(missing)} ({_has(flags)})" if missing else ""
 
 

@@ -63,11 +63,11 @@ def claim_on(uuid: str, *, wait_seconds: float, variables: Mapping[str, str] = o
 
 
 @contextmanager
-def held_device(claim: Claim, *others: Claim) -> Iterator[Claim]:
+def held_device(claim: Claim, *alternatives: Claim) -> Iterator[Claim]:
     """Holds the first of the claims that becomes free, for as short as possible. The kernel frees
     the lock when the holding process ends in any way; the file stays. Raises EnvironmentUnfitError
     if others have all of them for longer than the first claim waits, or a file is unusable."""
-    claims = (claim, *others)
+    claims = (claim, *alternatives)
     with ExitStack() as stack:
         files = []
         for each in claims:

@@ -104,12 +104,12 @@ def _gpus(library: Any, index: int) -> Iterator[Gpu]:
             yield gpu
 
 
-def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
+def _gpu(library: Any, index: int, device: Any, handle: Any) -> Gpu:
     """Describes a GPU. `handle` is the device or a partition of it; clocks and power are the whole
     device's."""
-    major, minor = library.nvmlDeviceGetCudaComputeCapability(whole)
-    milliwatts = answer_or_none(library, library.nvmlDeviceGetEnforcedPowerLimit, whole)
-    ecc = answer_or_none(library, library.nvmlDeviceGetEccMode, whole)
+    major, minor = library.nvmlDeviceGetCudaComputeCapability(device)
+    milliwatts = answer_or_none(library, library.nvmlDeviceGetEnforcedPowerLimit, device)
+    ecc = answer_or_none(library, library.nvmlDeviceGetEccMode, device)
     return Gpu(
         index=index,
         uuid=text(library.nvmlDeviceGetUUID(handle)),
@@ -120,9 +120,9 @@ def _gpu(library: Any, index: int, whole: Any, handle: Any) -> Gpu:
         driver=text(library.nvmlSystemGetDriverVersion()),
         power_cap_watts=None if milliwatts is None else milliwatts / 1000,
         max_sm_mhz=answer_or_none(
-            library, library.nvmlDeviceGetMaxClockInfo, whole, library.NVML_CLOCK_SM
+            library, library.nvmlDeviceGetMaxClockInfo, device, library.NVML_CLOCK_SM
         ),
-        is_part=handle is not whole,
+        is_part=handle is not device,
         ecc=None if ecc is None else bool(ecc[0]),
     )
 

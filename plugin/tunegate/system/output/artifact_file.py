@@ -188,13 +188,13 @@ def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
 
 
 class BuildDirectories:
-    def keep(self, chosen: Path, others: Sequence[Path], at: Path) -> str:
+    def keep(self, artifact: Path, others: Sequence[Path], at: Path) -> str:
         try:
             for other in others:
                 shutil.rmtree(other, ignore_errors=True)
-            if chosen != at:
+            if artifact != at:
                 shutil.rmtree(at, ignore_errors=True)
-                chosen.replace(at)
+                artifact.replace(at)
         except OSError as error:
             message = f"{at}: cannot be written ({error.strerror}). Choose another with --out."
             raise OutputError(message) from error

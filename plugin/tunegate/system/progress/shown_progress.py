@@ -44,12 +44,12 @@ class Paced:
 
     def __init__(
         self,
-        shown: ProgressView | Both,
+        view: ProgressView | Both,
         file: Path,
         clock: Callable[[], float] = time.monotonic,
         busy: str = "",
     ) -> None:
-        self._display_for, self._file, self._clock, self._busy = shown, file, clock, busy
+        self._display_for, self._file, self._clock, self._busy = view, file, clock, busy
         self._expected: dict[StepKind, ExpectedStep] = {}
         self._under_way: ExpectedStep | None = None
         self._began: list[float] = []
@@ -378,8 +378,8 @@ def _terminal_or_log(stream: TextIO) -> Terminal | Pulsed:
 class Both:
     """The display and the log file together."""
 
-    def __init__(self, shown: ProgressView, kept: PlainLog) -> None:
-        self._parts = (shown, kept)
+    def __init__(self, view: ProgressView, log: PlainLog) -> None:
+        self._parts = (view, log)
 
     def expect(self, steps: Sequence[ExpectedStep]) -> None:
         for part in self._parts:

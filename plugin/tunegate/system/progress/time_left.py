@@ -174,18 +174,18 @@ def load_words(load: float, cores: int) -> str:
     return f"{told}: the plan's times are those of a quiet machine, here each step takes longer"
 
 
-def time_left(left: TimeLeft, now: float) -> str:
+def time_left(remaining: TimeLeft, now: float) -> str:
     """Returns the time that the run still needs. For a part that is late it says how long it has
     run, since its end is unknown. Empty if nothing is known."""
-    seconds = left.seconds(now)
+    seconds = remaining.seconds(now)
     if seconds is None:
         return ""
-    late = left.late(now)
-    if late is None and left.ends_early:
+    late = remaining.late(now)
+    if late is None and remaining.ends_early:
         return f"at most {rounded(seconds)} left in all, less once tuning stops paying"
     if late is None:
         return f"about {rounded(seconds)} left in all"
-    after = left.after_part(now)
+    after = remaining.after_part(now)
     then = f", then about {rounded(after)}" if after else ""
     return f"longer than expected: {_exact(late)} so far{then}"
 

@@ -28,23 +28,23 @@ _TAG, _BRANCH = "refs/tags/", "refs/heads/"
 _TIP = "SYSTEM_PULLREQUEST_SOURCECOMMITID"
 
 
-def azure_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def azure_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event, from BUILD_* and SYSTEM_* variables. Raises ConfigError for a refused run;
     a job that names both base and head needs no event."""
     job = JobVariables(environment)
     reason, number = job.text("BUILD_REASON"), pull_request(job)
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return as_asked(number, job.commit_or_none(_TIP) or "")
     require_judged(AZURE_EVENTS, reason, "BUILD_REASON")
     head, ref = job.commit("BUILD_SOURCEVERSION"), job.text("BUILD_SOURCEBRANCH")
     if reason == "PullRequest":
         return _pull_request(job, head, number)
     if ref.startswith(_TAG):
-        return of_tag(asked, head)
+        return of_tag(requested, head)
     if not ref.startswith(_BRANCH):
         raise contradiction("BUILD_SOURCEBRANCH names no branch and no tag")
     zone = _zone(job, ref) if reason in _WRITING else None
-    return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
+    return of_branch(requested, head, Usual(default_branch=job.default_branch()), zone)
 
 
 def pull_request(job: JobVariables) -> int | None:

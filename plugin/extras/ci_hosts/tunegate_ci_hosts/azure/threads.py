@@ -65,8 +65,8 @@ class Threads:
         body = {"comments": [comment], "status": "closed"}
         self._api.ask("POST", f"{self._path}?{_VERSION}", body)
 
-    def rewrite(self, known: KnownThread, text: str) -> None:
-        path = f"{self._path}/{known.thread}/comments/{known.comment}?{_VERSION}"
+    def rewrite(self, thread: KnownThread, text: str) -> None:
+        path = f"{self._path}/{thread.thread}/comments/{thread.comment}?{_VERSION}"
         self._api.ask("PATCH", path, {"content": text})
 
     def _ours_in(self, thread: Any) -> KnownThread | None:  # noqa: ANN401 -- JSON

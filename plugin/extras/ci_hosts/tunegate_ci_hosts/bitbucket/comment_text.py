@@ -33,13 +33,13 @@ def bitbucket_marker(name: str) -> str:
     return f"[//]: # (tunegate:report {plain})"
 
 
-def _plain(found: re.Match[str]) -> str:
-    kind, text = found.lastgroup, found.group()
+def _plain(match: re.Match[str]) -> str:
+    kind, text = match.lastgroup, match.group()
     match kind:
         case "summary":
-            return f"**{comment_text(found['summary'])}**"
+            return f"**{comment_text(match['summary'])}**"
         case "quoted":
-            return comment_text(found["quoted"])
+            return comment_text(match["quoted"])
         case "reference":
             return "".join(map(_literal, html.unescape(text)))
         case "mark":

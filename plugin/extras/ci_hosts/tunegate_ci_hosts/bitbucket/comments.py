@@ -54,10 +54,10 @@ class BitbucketComments:
     def write(self, text: str) -> None:
         self._api.ask("POST", self._path, {"content": {"raw": text}})
 
-    def rewrite(self, known: tuple[int, ...], text: str) -> None:
+    def rewrite(self, comments: tuple[int, ...], text: str) -> None:
         """Rewrites ours. Raises RestRefusedError if none of them is, as for a comment that is
         gone."""
-        for number in known:
+        for number in comments:
             try:
                 self._api.ask("PUT", f"{self._path}/{number}", {"content": {"raw": text}})
             except RestRefusedError as error:

@@ -24,12 +24,12 @@ from tunegate.ci.protocol import AskedRevisions, JobEvent, Usual
 from tunegate_ci_hosts.bitbucket.event_table import BITBUCKET_EVENTS
 
 
-def bitbucket_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def bitbucket_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event, from BITBUCKET_* variables. Raises ConfigError for a refused pipeline; a
     job that names both base and head needs no event."""
     job = JobVariables(environment)
     number = job.number("BITBUCKET_PR_ID")
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return as_asked(number, job.commit_or_none("BITBUCKET_COMMIT") or "")
     kind = _kind(job)
     require_judged(BITBUCKET_EVENTS, kind, "BITBUCKET_COMMIT")
@@ -37,9 +37,9 @@ def bitbucket_event(environment: Mapping[str, str], asked: AskedRevisions) -> Jo
     if kind == "pull-requests":
         return _pull_request(job, head)
     if kind == "tags":
-        return of_tag(asked, head)
+        return of_tag(requested, head)
     zone = _zone(job) if kind == "branches" else None
-    return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
+    return of_branch(requested, head, Usual(default_branch=job.default_branch()), zone)
 
 
 def _kind(job: JobVariables) -> str:

@@ -33,13 +33,13 @@ _REPOSITORY = re.compile(
 )
 
 
-def buildkite_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def buildkite_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event, from BUILDKITE_* variables. Raises ConfigError for a refused build; a job
     that names both base and head needs no event."""
     job = JobVariables(environment)
     kind = _kind(job)
     number = job.number("BUILDKITE_PULL_REQUEST")
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return as_asked(number, job.commit_or_none("BUILDKITE_COMMIT") or "")
     require_judged(BUILDKITE_EVENTS, kind, "BUILDKITE_SOURCE")
     if kind == "pull_request":
@@ -47,8 +47,8 @@ def buildkite_event(environment: Mapping[str, str], asked: AskedRevisions) -> Jo
     if kind == "merge_queue":
         return _merge_queue(job)
     if kind == "tag":
-        return of_tag(asked, _head(job))
-    return _branch(job, asked, kind)
+        return of_tag(requested, _head(job))
+    return _branch(job, requested, kind)
 
 
 def _kind(job: JobVariables) -> str:
@@ -77,7 +77,7 @@ def _merge_queue(job: JobVariables) -> JobEvent:
     return JobEvent(revisions=Range(base=base, head=head), checked_out=head, zone=zone)
 
 
-def _branch(job: JobVariables, asked: AskedRevisions, kind: str) -> JobEvent:
+def _branch(job: JobVariables, requested: AskedRevisions, kind: str) -> JobEvent:
     branch, default = (
         job.branch("BUILDKITE_BRANCH"),
         job.branch("BUILDKITE_PIPELINE_DEFAULT_BRANCH"),
@@ -85,7 +85,7 @@ def _branch(job: JobVariables, asked: AskedRevisions, kind: str) -> JobEvent:
     if not branch:
         raise contradiction("BUILDKITE_BRANCH is not set")
     zone = zone_of_branch(_project(job), branch, default) if kind in _WRITING else None
-    return of_branch(asked, _head(job), Usual(default_branch=default), zone)
+    return of_branch(requested, _head(job), Usual(default_branch=default), zone)
 
 
 def _head(job: JobVariables) -> str:

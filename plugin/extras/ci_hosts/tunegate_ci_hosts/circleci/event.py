@@ -29,19 +29,19 @@ _OF_FORK = ("CIRCLE_PR_USERNAME", "CIRCLE_PR_REPONAME", "CIRCLE_PR_NUMBER")
 """The variables that only pull requests of forks have."""
 
 
-def circleci_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def circleci_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event, from CIRCLE_* variables. Raises ConfigError; a job that names both base
     and head needs no event."""
     job = JobVariables(environment)
     number, kind = _number(job), _kind(job)
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return as_asked(number, job.commit_or_none("CIRCLE_SHA1") or "")
     require_judged(CIRCLECI_EVENTS, kind, "CIRCLE_BRANCH")
     head = job.commit("CIRCLE_SHA1")
     if kind == "tag":
-        return of_tag(asked, head)
+        return of_tag(requested, head)
     if kind == "branch":
-        return of_branch(asked, head, _branch_revisions(job, head), _zone(job))
+        return of_branch(requested, head, _branch_revisions(job, head), _zone(job))
     project = _project(job)
     writes = kind == "pull_request" and project and number
     return JobEvent(

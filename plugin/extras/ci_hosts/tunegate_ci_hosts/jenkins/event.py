@@ -22,21 +22,21 @@ from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, Push, Revi
 from tunegate_ci_hosts.jenkins.event_table import JENKINS_EVENTS
 
 
-def jenkins_event(environment: Mapping[str, str], asked: AskedRevisions) -> JobEvent:
+def jenkins_event(environment: Mapping[str, str], requested: AskedRevisions) -> JobEvent:
     """Returns the event of a multibranch build. Raises ConfigError for a refused one; a job that
     names both base and head needs no event."""
     job = JobVariables(environment)
     kind = _kind(job)
-    if asked.base and asked.head:
+    if requested.base and requested.head:
         return as_asked(job.number("CHANGE_ID"), job.commit_or_none("GIT_COMMIT") or "")
     require_judged(JENKINS_EVENTS, kind, "BRANCH_NAME")
     if kind in {"change", "fork"}:
         return _change(job, is_fork=kind == "fork")
     if kind == "tag":
-        return of_tag(asked, _head(job))
+        return of_tag(requested, _head(job))
     if kind == "single":
-        return of_branch(asked, _head(job), Usual(default_branch=job.default_branch()), None)
-    return _branch(job, asked, is_primary=kind == "primary")
+        return of_branch(requested, _head(job), Usual(default_branch=job.default_branch()), None)
+    return _branch(job, requested, is_primary=kind == "primary")
 
 
 def _kind(job: JobVariables) -> str:
@@ -71,16 +71,16 @@ def _change(job: JobVariables, *, is_fork: bool) -> JobEvent:
     )
 
 
-def _branch(job: JobVariables, asked: AskedRevisions, *, is_primary: bool) -> JobEvent:
+def _branch(job: JobVariables, requested: AskedRevisions, *, is_primary: bool) -> JobEvent:
     branch, head = job.branch("BRANCH_NAME"), _head(job)
     if not is_primary:
         zone = zone_of_branch(_project(job), branch, "")
-        return of_branch(asked, head, Usual(default_branch=job.default_branch()), zone)
+        return of_branch(requested, head, Usual(default_branch=job.default_branch()), zone)
     before = job.commit_or_none("GIT_PREVIOUS_SUCCESSFUL_COMMIT")
     compared: RevisionChoice = Usual(default_branch=branch, is_on_it=True)
     if before and head and before != head:
         compared = Push(before=before, after=head, default_branch=branch)
-    return of_branch(asked, head, compared, MAIN)
+    return of_branch(requested, head, compared, MAIN)
 
 
 def _head(job: JobVariables) -> str:

@@ -41,7 +41,7 @@ class ByteCount:
 
 
 def within_limits(
-    ask: Callable[[], _Answer], shown: str, limits: DownloadLimits, grows: Path | None = None
+    ask: Callable[[], _Answer], address: str, limits: DownloadLimits, grows: Path | None = None
 ) -> _Answer:
     """Returns the result of `ask`, run in a thread, as a library's client may have no limits.
     `grows` is the directory that it fills. Raises EnvironmentUnfitError if it takes too long,
@@ -51,7 +51,9 @@ def within_limits(
     while not asked.done.wait(_POLL_SECONDS):
         waited += _POLL_SECONDS
         if waited >= limits.seconds:
-            message = f"{shown}: not here after {limits.seconds:g} s. Try again, or give it longer."
+            message = (
+                f"{address}: not here after {limits.seconds:g} s. Try again, or give it longer."
+            )
             raise EnvironmentUnfitError(message)
         if grows is not None and _size_bytes(grows) > limits.bytes:
             raise ModelError(_too_large(limits.bytes))

@@ -44,10 +44,10 @@ class HttpsFile:
         path = PurePosixPath(unquote(self._parts.path))
         name = path.name if _PLAIN_NAME.fullmatch(path.name) else _NAMELESS
 
-        def read(wanted: str) -> Iterator[bytes]:
+        def read(path: str) -> Iterator[bytes]:
             here = self._parts.path
-            if wanted != name:
-                here = f"{here.rpartition('/')[0]}/{quote(wanted)}"
+            if path != name:
+                here = f"{here.rpartition('/')[0]}/{quote(path)}"
             return self._pieces(self._parts._replace(path=here))
 
         return bring_model(name, into, read, count)

@@ -124,7 +124,7 @@ class HubFile:
             raise EnvironmentUnfitError(message) from None
 
 
-def model_among(names: list[str], shown: str) -> str:
+def model_among(names: list[str], address: str) -> str:
     """Returns the only or usually named model. Raises ConfigError if the repository has several
     others."""
     models = sorted(name for name in names if name.lower().endswith(".onnx"))
@@ -134,7 +134,7 @@ def model_among(names: list[str], shown: str) -> str:
         if usual in models:
             return usual
     listed = f" ({', '.join(models[:4])})" if models else ""
-    message = f"{shown}: {len(models)} ONNX files{listed}. Write the path of one behind it."
+    message = f"{address}: {len(models)} ONNX files{listed}. Write the path of one behind it."
     raise ConfigError(message)
 
 

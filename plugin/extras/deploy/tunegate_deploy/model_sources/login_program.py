@@ -59,11 +59,11 @@ def asked_helper(
 
 
 def _begun(
-    program: str, asked: IO[bytes], environment: Mapping[str, str]
+    program: str, request: IO[bytes], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [program, "get"],
-        stdin=asked,
+        stdin=request,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,

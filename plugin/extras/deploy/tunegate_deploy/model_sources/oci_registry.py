@@ -104,18 +104,18 @@ class OciRegistry:
             answer.body(_MAX_ANSWER_BYTES)
 
     @contextmanager
-    def _answer(self, request: WebRequest, shown: str) -> Iterator[WebAnswer]:
+    def _answer(self, request: WebRequest, address: str) -> Iterator[WebAnswer]:
         for is_last in (False, True):
             headers = dict(request.headers)
             if self._authorization:
                 headers["Authorization"] = self._authorization
             with web_answer(msgspec.structs.replace(request, headers=headers)) as answer:
                 if is_last or answer.status != _UNAUTHORIZED:
-                    require_success(answer, shown)
+                    require_success(answer, address)
                     yield answer
                     return
                 challenge = answer.headers.get("www-authenticate", "")
-            self._authorization = authorization(self._host, challenge, shown)
+            self._authorization = authorization(self._host, challenge, address)
 
 
 def _decode(body: bytes) -> Manifest:

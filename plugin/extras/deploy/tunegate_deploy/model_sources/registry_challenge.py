@@ -28,7 +28,7 @@ class _Token(msgspec.Struct):
     access_token: str = ""
 
 
-def authorization(host: str, challenge: str, shown: str) -> str:
+def authorization(host: str, challenge: str, address: str) -> str:
     """Returns the header that answers a registry's challenge (`WWW-Authenticate`). Raises
     ConfigError if it requires a login that is missing, EnvironmentUnfitError for an answer without
     a token."""
@@ -38,27 +38,27 @@ def authorization(host: str, challenge: str, shown: str) -> str:
         return f"Basic {login.basic}"
     parameters = dict(_PARAMETER.findall(rest))
     if kind.lower() != "bearer" or "realm" not in parameters:
-        message = f"{shown}: the registry wants a login. Run: oras login {host}"
+        message = f"{address}: the registry wants a login. Run: oras login {host}"
         raise ConfigError(message)
     realm = parameters.pop("realm")
     require_web_address(realm)
     wanted = {name: parameters[name] for name in ("service", "scope") if name in parameters}
     with web_answer(_token_request(realm, wanted, login)) as answer:
-        require_success(answer, shown)
+        require_success(answer, address)
         body = answer.body(_MAX_TOKEN_BYTES)
     try:
         token = msgspec.json.decode(body, type=_Token)
     except NOT_JSON:
-        message = f"{shown}: the registry gave no token. Try again."
+        message = f"{address}: the registry gave no token. Try again."
         raise EnvironmentUnfitError(message) from None
     return f"Bearer {token.token or token.access_token}"
 
 
-def _token_request(realm: str, wanted: dict[str, str], login: RegistryLogin) -> WebRequest:
+def _token_request(realm: str, query: dict[str, str], login: RegistryLogin) -> WebRequest:
     """Returns the token request; an identity token is an OAuth 2 refresh token, which is sent in a
     body."""
     if login.identity_token:
-        form = {"grant_type": "refresh_token", "client_id": _CLIENT, **wanted}
+        form = {"grant_type": "refresh_token", "client_id": _CLIENT, **query}
         return WebRequest(
             url=realm,
             method="POST",
@@ -66,4 +66,4 @@ def _token_request(realm: str, wanted: dict[str, str], login: RegistryLogin) -> 
             headers={"Content-Type": "application/x-www-form-urlencoded"},
         )
     headers = {"Authorization": f"Basic {login.basic}"} if login.basic else {}
-    return WebRequest(url=f"{realm}?{urlencode(wanted)}", headers=headers)
+    return WebRequest(url=f"{realm}?{urlencode(query)}", headers=headers)

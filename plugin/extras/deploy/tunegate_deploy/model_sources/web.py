@@ -84,16 +84,16 @@ def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
         raise EnvironmentUnfitError(message) from None
 
 
-def require_success(answer: WebAnswer, shown: str) -> None:
+def require_success(answer: WebAnswer, address: str) -> None:
     """Raises ConfigError for what the user can change, EnvironmentUnfitError for other failures."""
     if answer.status in _REFUSED:
-        message = f"{shown}: refused ({answer.status}). Give credentials: {PAGE}"
+        message = f"{address}: refused ({answer.status}). Give credentials: {PAGE}"
         raise ConfigError(message)
     if answer.status in _ABSENT:
-        message = f"{shown}: not there ({answer.status})."
+        message = f"{address}: not there ({answer.status})."
         raise ConfigError(message)
     if answer.status >= _FIRST_REFUSAL or answer.status in _REDIRECTS:
-        raise EnvironmentUnfitError(f"{shown}: the server answered {answer.status}. Try again.")
+        raise EnvironmentUnfitError(f"{address}: the server answered {answer.status}. Try again.")
 
 
 def shown_url(url: str) -> str:

@@ -99,20 +99,20 @@ def _pair_contrasts(axes: Sequence[Axis], estimates: Estimates) -> Iterator[_Pai
                     yield _PairContrast(levels, *found)
 
 
-def _pair_effect(told: _PairContrast, family: int) -> PairEffect:
-    (one, first), (other, second) = told.levels.items()
+def _pair_effect(pair: _PairContrast, family: int) -> PairEffect:
+    (one, first), (other, second) = pair.levels.items()
     return PairEffect(
         axes=(one, other),
         levels=(first[0], second[0]),
         against=(first[1], second[1]),
-        percent=told.contrast.percent(family),
-        p_value=min(1.0, family * told.contrast.p_value),
-        is_clear=_is_clear(told.contrast, family),
-        settings=told.settings,
+        percent=pair.contrast.percent(family),
+        p_value=min(1.0, family * pair.contrast.p_value),
+        is_clear=_is_clear(pair.contrast, family),
+        settings=pair.settings,
     )
 
 
-def _is_clear(found: Contrast, family: int) -> bool:
+def _is_clear(contrast: Contrast, family: int) -> bool:
     """Returns whether the whole interval, which is shown beside it, is on one side of 0."""
-    percent = found.percent(family)
+    percent = contrast.percent(family)
     return not percent.low <= 0 <= percent.high

@@ -48,9 +48,9 @@ def _point(cell: StudyCell) -> FrontCell:
     )
 
 
-def _beats(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+def _beats(first: Sequence[int], second: Sequence[int]) -> bool:
     """Returns whether one is as good in everything, and better in something."""
-    return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
+    return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 
 def _ranks(values: Sequence[float]) -> tuple[int, ...]:

@@ -50,5 +50,5 @@ def _weights(
     return weights, len(whole)
 
 
-def _sign(level: str, wanted: str, against: str) -> int:
-    return 1 if level == wanted else -1 if level == against else 0
+def _sign(level: str, plus: str, against: str) -> int:
+    return 1 if level == plus else -1 if level == against else 0

@@ -44,8 +44,8 @@ class ModelMatrix:
         return np.asarray(codes[[axis.levels.index(each[axis.name]) for each in settings]])
 
 
-def _cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
+def _cross(first: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.asarray((first[:, :, None] * other[:, None, :]).reshape(len(first), -1))
 
 
 def rank(rows: np.ndarray) -> int:

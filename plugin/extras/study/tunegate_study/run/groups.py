@@ -51,29 +51,29 @@ class CellGroup(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.model.files[self.setting[VARIANT]])
 
 
-def groups_of(chosen: Chosen, cells: Mapping[str, CellSetting]) -> list[CellGroup]:
+def groups_of(subject: Chosen, cells: Mapping[str, CellSetting]) -> list[CellGroup]:
     """Returns the groups of these cells, by their keys. Compiled cells are separate: only they need
     the schedules."""
     found: dict[tuple[object, ...], dict[str, CellSetting]] = {}
     for key, setting in cells.items():
-        is_compiled = setting[RUNTIME] in chosen.compilers
+        is_compiled = setting[RUNTIME] in subject.compilers
         shared = as_key(without(setting, (RUNTIME, PRECISION)))
         found.setdefault((shared, is_compiled), {})[key] = setting
-    return [_group(chosen, each) for each in found.values()]
+    return [_group(subject, each) for each in found.values()]
 
 
-def _group(chosen: Chosen, cells: Mapping[str, CellSetting]) -> CellGroup:
+def _group(subject: Chosen, cells: Mapping[str, CellSetting]) -> CellGroup:
     setting = next(iter(cells.values()))
-    model = chosen.models[setting[MODEL]]
+    model = subject.models[setting[MODEL]]
     shared = without(setting, (RUNTIME, PRECISION))
     candidates = {
         key: candidate
         for key, each in cells.items()
-        if (candidate := candidate_for(each, chosen.offers)) is not None
+        if (candidate := candidate_for(each, subject.offers)) is not None
     }
     return CellGroup(
         model=model,
-        target=target_of(setting, chosen.targets),
+        target=target_of(setting, subject.targets),
         cells=cells,
         candidates=candidates,
         place=digest_of_document(shared),

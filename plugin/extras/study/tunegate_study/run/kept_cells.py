@@ -51,11 +51,11 @@ def cell_key(setting: CellSetting, model: StudiedModel, target: TargetConfig) ->
     return digest_of_document(asked)
 
 
-def model_digest(file: Path, others: Iterable[str] = ()) -> str:
+def model_digest(file: Path, beside: Iterable[str] = ()) -> str:
     """Returns the digest of a model's file and of the files beside it. Raises ConfigError."""
     try:
         body = file.read_bytes()
-        names = (*data_files(body), *others)
+        names = (*data_files(body), *beside)
         parts = [body, *((file.parent / name).read_bytes() for name in names)]
     except (OSError, ModelError) as error:
         raise ConfigError(f"{file}: cannot be read ({error}). Export it again.") from error
@@ -78,5 +78,5 @@ def _value_files(model: StudiedModel) -> list[str]:
     ]
 
 
-def _document(given: object) -> object:
-    return document_of(given) if isinstance(given, InputConfig) else given
+def _document(value: object) -> object:
+    return document_of(value) if isinstance(value, InputConfig) else value

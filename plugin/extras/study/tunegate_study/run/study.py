@@ -67,10 +67,10 @@ def run(options: StudyOptions) -> int:
 
 
 def _selected_cells(
-    found: Chosen, options: StudyOptions, config: StudyConfig
+    subject: Chosen, options: StudyOptions, config: StudyConfig
 ) -> tuple[CellSetting, ...]:
     """Returns the cells that the command line names. Raises ConfigError for an unknown level."""
-    levels = {axis.name: axis.levels for axis in found.design.axes}
+    levels = {axis.name: axis.levels for axis in subject.design.axes}
     for axis, level in options.only:
         if axis not in levels:
             raise ConfigError(f"--only {axis}={level}: no such axis.{suggestion(axis, levels)}")
@@ -82,19 +82,19 @@ def _selected_cells(
         wanted.setdefault(axis, set()).add(level)
     cells = tuple(
         cell
-        for cell in found.cells
+        for cell in subject.cells
         if all(cell[axis] in allowed for axis, allowed in wanted.items())
     )
     if not cells:
         raise ConfigError("--only: no cell of this study has all of these levels. See --plan.")
     if options.shard is None:
         return cells
-    return cells_of_shard(cells, *options.shard, found.compilers, config.rounds)
+    return cells_of_shard(cells, *options.shard, subject.compilers, config.rounds)
 
 
-def _keys(found: Chosen, cells: Sequence[CellSetting]) -> dict[str, CellSetting]:
+def _keys(subject: Chosen, cells: Sequence[CellSetting]) -> dict[str, CellSetting]:
     return {
-        cell_key(cell, found.models[cell[MODEL]], target_of(cell, found.targets)): cell
+        cell_key(cell, subject.models[cell[MODEL]], target_of(cell, subject.targets)): cell
         for cell in cells
     }
 
@@ -105,16 +105,16 @@ def _missing(key: str, keys: Mapping[str, CellSetting]) -> StudyCell:
 
 
 def _summarize(
-    options: StudyOptions, config: StudyConfig, found: Chosen, cells: Sequence[StudyCell]
+    options: StudyOptions, config: StudyConfig, studied: Chosen, cells: Sequence[StudyCell]
 ) -> Study:
     subject = StudiedCells(
         file=str(options.file),
         rounds=config.rounds,
-        design=found.design,
-        repeats=found.repeats,
+        design=studied.design,
+        repeats=studied.repeats,
         environment=dict(ThisMachine(config.targets[0].kind).environment()),
     )
-    axes = [axis.name for axis in varied(found.design.axes)]
+    axes = [axis.name for axis in varied(studied.design.axes)]
     return summarized(subject, cells, [_command(options.file, cell, axes) for cell in cells])
 
 
@@ -129,13 +129,13 @@ def _write(out: OutputDirectory, study: Study) -> None:
         artifact_io.write_text(out.path / name, render(study))
 
 
-def _show_plan(found: Chosen, cells: Sequence[CellSetting], config: StudyConfig) -> None:
-    axes = [axis.name for axis in varied(found.design.axes)]
+def _show_plan(subject: Chosen, cells: Sequence[CellSetting], config: StudyConfig) -> None:
+    axes = [axis.name for axis in varied(subject.design.axes)]
     rows = ([cell[axis] for axis in axes] for cell in cells)
-    show_table(f"{found.design.kind}: cells", axes, rows)
-    seconds = estimated_seconds(cells, found.compilers, config.rounds)
-    what = f"{plural(len(cells), 'cell')} of {found.design.possible} possible ones"
-    left = (f"{plural(each.count, 'setting')}: {each.reason}" for each in found.design.left_out)
+    show_table(f"{subject.design.kind}: cells", axes, rows)
+    seconds = estimated_seconds(cells, subject.compilers, config.rounds)
+    what = f"{plural(len(cells), 'cell')} of {subject.design.possible} possible ones"
+    left = (f"{plural(each.count, 'setting')}: {each.reason}" for each in subject.design.left_out)
     told = (f"left out: {each}" for each in left)
     show_lines((f"{what}, about {duration(seconds)}", *told))
 

@@ -189,8 +189,8 @@ def _precision_problem(precision: str, own: Sequence[CandidateBuild], offers: Of
     return f"{precision} is not for this machine ({said})."
 
 
-def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
-    return did_you_mean(word, known, f"{otherwise}: {', '.join(known)}.")
+def _hint(word: str, words: Sequence[str], otherwise: str) -> str:
+    return did_you_mean(word, words, f"{otherwise}: {', '.join(words)}.")
 
 
 def _require_cells(axes: Sequence[Axis], space: Space, where: str) -> None:

@@ -41,12 +41,12 @@ class StudyWork:
     def __init__(
         self,
         config: StudyConfig,
-        chosen: Chosen,
-        kept: KeptCells,
+        subject: Chosen,
+        kept_cells: KeptCells,
         builder: CellBuilder,
         benchmarker: Benchmarker,
     ) -> None:
-        self._config, self._chosen, self._kept = config, chosen, kept
+        self._config, self._chosen, self._kept = config, subject, kept_cells
         self._builder, self._benchmarker = builder, benchmarker
         self._seed = new_seed()
         self._clock, self._progress = SystemClock(), progress()

@@ -97,12 +97,12 @@ class Uv:
         more = (word for index in others for word in ("--index", index))
         return ("--default-index", first, *more)
 
-    def _variables(self, ours: Mapping[str, str]) -> dict[str, str]:
-        kept = {name: value for name, value in ours.items() if _PASSED_ON.fullmatch(name)}
+    def _variables(self, own: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in own.items() if _PASSED_ON.fullmatch(name)}
         if not self._indexes:
-            if index := ours.get("PIP_INDEX_URL"):
+            if index := own.get("PIP_INDEX_URL"):
                 kept["UV_DEFAULT_INDEX"] = index
-            kept |= {name: value for name, value in ours.items() if _PLACES.fullmatch(name)}
+            kept |= {name: value for name, value in own.items() if _PLACES.fullmatch(name)}
         return absolute_only({**kept, "UV_CACHE_DIR": str(self._cache / "uv")})
 
 

@@ -129,9 +129,9 @@ def _defaults(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _substitute(text: str, arguments: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2]
-        return arguments.get(name) or found[3] or found[0]
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        return arguments.get(name) or match[3] or match[0]
 
     return _VARIABLE.sub(value, text)
 

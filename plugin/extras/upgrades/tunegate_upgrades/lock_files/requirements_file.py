@@ -103,14 +103,16 @@ class _Reading:
         if is_here:
             self._add_requirement(wanted, line)
 
-    def _add_requirement(self, wanted: Requirement, line: _Line) -> None:
-        name = normal_name(wanted.name)
-        pinned = [each for each in wanted.specifier if each.operator in {"==", "==="}]
-        version = pinned[0].version if len(pinned) == len(wanted.specifier) == 1 else ""
-        if wanted.url:
-            self.refused[name] = f"{line.where}: {name} is taken from {_without_user(wanted.url)}"
+    def _add_requirement(self, requirement: Requirement, line: _Line) -> None:
+        name = normal_name(requirement.name)
+        pinned = [each for each in requirement.specifier if each.operator in {"==", "==="}]
+        version = pinned[0].version if len(pinned) == len(requirement.specifier) == 1 else ""
+        if requirement.url:
+            self.refused[name] = (
+                f"{line.where}: {name} is taken from {_without_user(requirement.url)}"
+            )
         elif not version or "*" in version:
-            said = str(wanted.specifier) or "any version"
+            said = str(requirement.specifier) or "any version"
             self.refused[name] = f"{line.where}: {name} is not pinned to one version ({said})"
         else:
             hashes = tuple(_HASH.findall(line.text))
@@ -118,12 +120,12 @@ class _Reading:
                 PinnedPackage(name=name, version=version, hashes=hashes, where=line.where)
             )
 
-    def _unread(self, asked: str, where: str) -> None:
+    def _unread(self, source: str, where: str) -> None:
         """Notes a path or an address; one that names no package cannot be a runtime's."""
-        if named := _named_by_address(asked):
-            self.refused[named] = f"{where}: {named} is taken from {_without_user(asked)}"
-        elif not re.search(r"[/\\]|^\.", asked):
-            raise LockFileError(f"{where}: no requirement: {asked.strip()[:80]}")
+        if named := _named_by_address(source):
+            self.refused[named] = f"{where}: {named} is taken from {_without_user(source)}"
+        elif not re.search(r"[/\\]|^\.", source):
+            raise LockFileError(f"{where}: no requirement: {source.strip()[:80]}")
 
 
 def _lines(path: str, text: str) -> Iterator[_Line]:

@@ -126,10 +126,10 @@ def read_pdm_lock(path: str, text: str) -> LockFile:
 
 
 def _listed_lock(
-    path: str, packages: tuple[_ListedPackage, ...], version: str, known: str
+    path: str, packages: tuple[_ListedPackage, ...], version: str, known_version: str
 ) -> LockFile:
-    if version.partition(".")[0] != known:
-        raise LockFileError(f"{path}: lock version {version}, and {known} is what is read.")
+    if version.partition(".")[0] != known_version:
+        raise LockFileError(f"{path}: lock version {version}, and {known_version} is what is read.")
     here = [_as_uv_package(each) for each in packages if _is_here(path, _markers(each))]
     refused = dict(_elsewhere(path, here))
     return as_lock(path, _pins(path, here, refused), refused)

@@ -84,7 +84,7 @@ def test_a_program_in_c_computes_what_the_virtual_machine_does(
     module, target = _scheduled(tmp_path, threads)
     names = ["x"] * len(module["main"].params)
     at = tmp_path / "native"
-    program = export_native(module, target, (names, ["y"]), at, COMPILER, whole=whole)
+    program = export_native(module, target, (names, ["y"]), at, COMPILER, is_whole=whole)
     x = np.random.default_rng(1).random(program.inputs[0].buffer.shape, np.float32)
     (at / "main.c").write_text(PROGRAM)
     command = [COMPILER, "main.c", NATIVE_OBJECT, "-Wl,-rpath,$ORIGIN", "-o", "program"]
@@ -116,7 +116,7 @@ def _native(
     module = relax.transform.LegalizeOps()(builder.finalize())
     if parallel:
         module = tvm.IRModule({v: _parallel(f) for v, f in module.functions.items()})
-    program = export_native(module, target, (names, ["y"]), at, COMPILER, whole=whole)
+    program = export_native(module, target, (names, ["y"]), at, COMPILER, is_whole=whole)
     return module, target, program
 
 

@@ -109,8 +109,8 @@ def _steps(program: NativeProgram) -> Iterable[str]:
     yield "};"
 
 
-def _begins(found: Iterable[Sized]) -> list[int]:
-    return [0, *accumulate(map(len, found))]
+def _begins(groups: Iterable[Sized]) -> list[int]:
+    return [0, *accumulate(map(len, groups))]
 
 
 def _input_copies(program: NativeProgram) -> tuple[list[int], int]:

@@ -35,7 +35,7 @@ weight_bytes:
 """
 
 
-def link_native(finished: Finished, request: BuildModel, *, whole: bool) -> int:
+def link_native(finished: Finished, request: BuildModel, *, is_whole: bool) -> int:
     """Writes the object and its header into the request's directory, and returns the object's size
     in bytes. Raises UnsupportedModelError, and EnvironmentUnfitError without a C compiler."""
     directory = Path(request.directory)
@@ -44,7 +44,7 @@ def link_native(finished: Finished, request: BuildModel, *, whole: bool) -> int:
     module = with_defaults(finished.module, finished.lower, request)
     target = finished.lower.tiles or finished.lower.target
     try:
-        export_native(module, target, finished.names, directory, compiler, whole=whole)
+        export_native(module, target, finished.names, directory, compiler, is_whole=is_whole)
     except UnsupportedModelError as error:
         message = f"{request.model.path}: {error}. Write artifact: runtime."
         raise UnsupportedModelError(message) from error
@@ -58,17 +58,17 @@ def export_native(
     at: Path,
     compiler: str,
     *,
-    whole: bool = False,
+    is_whole: bool = False,
 ) -> NativeProgram:
-    """Writes the object and its header; `names` are those of inputs and outputs. A `whole` one
+    """Writes the object and its header; `names` are those of inputs and outputs. A `is_whole` one
     starts its threads once per inference, not in each kernel. Raises UnsupportedModelError for what
     is not straight-line code."""
-    lowered = _lower(module, target, shares_memory=not whole)
+    lowered = _lower(module, target, shares_memory=not is_whole)
     kernels = {v: f for v, f in lowered.functions.items() if isinstance(f, tvm.tirx.PrimFunc)}
     threads = threads_of(target)
     program = StraightCode(lowered["main"], names, threads, set(kernels)).program()
     functions = {SYMBOL.format(v.name_hint): f for v, f in kernels.items()}
-    if whole:
+    if is_whole:
         program, functions = in_one_launch(program, functions)
     library = tvm.tirx.build(_name_functions(functions), target=target, pipeline="default")
     at.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def _name_functions(functions: Mapping[str, Any]) -> Any:
     return tvm.IRModule({name: f.with_attr("global_symbol", name) for name, f in plain.items()})
 
 
-def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compiler: str) -> None:
+def _link(library: Any, program: NativeProgram, sources: Path, at: Path, compiler: str) -> None:
     """Links the object and leaves nothing else behind. It exports only the functions of `model.h`,
     so that two models can live in one process, and stays loaded, as its threads run its code."""
     library.write_to_file(str(sources / "kernels.o"), "o")
@@ -94,7 +94,7 @@ def _link(library: Any, program: NativeProgram, sources: Path, made: Path, compi
     (sources / "weights.s").write_text(_WEIGHTS.format(file=sources.resolve() / "weights.bin"))
     (sources / "exports.map").write_text("{ global: model_*; local: *; };\n")
     cc.create_shared(
-        str(made),
+        str(at),
         # A library before what needs it is left out.
         [*(str(sources / each) for each in ("model.c", "weights.s", "kernels.o")), "-lm"],
         [f"-Wl,--version-script={sources / 'exports.map'}", *_LINKED],

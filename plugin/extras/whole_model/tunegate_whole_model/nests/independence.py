@@ -29,14 +29,15 @@ def _is_apart(buffer: Any, blocks: Sequence[Any], variable: Any) -> bool:
     return bool(set.intersection(*axes))
 
 
-def _is_at(found: Any, realize: Any, variable: Any) -> bool:
+def _is_at(range_: Any, realize: Any, variable: Any) -> bool:
     """Returns whether the range is one element, at an iterator that is bound to the variable."""
     bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     return (
-        isinstance(found.extent, IntImm)
-        and int(found.extent) == 1
+        isinstance(range_.extent, IntImm)
+        and int(range_.extent) == 1
         and any(
-            found.min.same_as(iterator.var) and value.same_as(variable) for iterator, value in bound
+            range_.min.same_as(iterator.var) and value.same_as(variable)
+            for iterator, value in bound
         )
     )
 

@@ -107,7 +107,7 @@ def _contexts(timer: KernelTimer | None, decided: Decided) -> Sequence[Context]:
 def _write_all(
     model_at: Callable[[int], WholeModel],
     contexts: Sequence[Context],
-    beside: CompilingBeside,
+    compiling: CompilingBeside,
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
 ) -> list[_ContextText]:
@@ -118,34 +118,34 @@ def _write_all(
         try:
             models[context] = model_at(context.threads)
             if timer is not None and _has_choice(models[context]):
-                beside.begin(_text_of_ways(models[context], context))
+                compiling.begin(_text_of_ways(models[context], context))
         except NotOfferedError as error:
             models.pop(context, None)
             refused.append((context, str(error)))
     written = []
     for context, model in models.items():
         try:
-            written.append(_write_text(model, context, beside, timer))
+            written.append(_write_text(model, context, compiling, timer))
         except NotOfferedError as error:
             refused.append((context, str(error)))
             continue
         if timer is not None:
-            beside.begin(written[-1].text)
+            compiling.begin(written[-1].text)
     return written
 
 
 def _fitting(
-    written: Sequence[_ContextText],
+    texts: Sequence[_ContextText],
     arch: str,
-    beside: CompilingBeside,
+    compiling: CompilingBeside,
     timer: KernelTimer | None,
     refused: list[tuple[Context, str]],
 ) -> Iterator[ChosenKernel]:
     """Yields those that fit on the device; without one, none after the first that spills
     nothing."""
-    for each in written:
+    for each in texts:
         try:
-            code = beside(each.text)
+            code = compiling(each.text)
             made = ChosenKernel(*each, code, ())
             _require_room(made, arch)
         except NotOfferedError as error:
@@ -167,10 +167,10 @@ def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
     )
 
 
-def _cost(made: ChosenKernel, timer: KernelTimer | None) -> float:
+def _cost(kernel: ChosenKernel, timer: KernelTimer | None) -> float:
     if timer is None:
-        return made.figures.spilled_bytes
-    return timer.milliseconds(made.program, made.timed).get(WHOLE_KERNEL, float("inf"))
+        return kernel.figures.spilled_bytes
+    return timer.milliseconds(kernel.program, kernel.timed).get(WHOLE_KERNEL, float("inf"))
 
 
 def _write_text(
@@ -189,9 +189,9 @@ def _has_choice(model: WholeModel) -> bool:
     return any(len(ways) > 1 for ways in model.ways.values())
 
 
-def _require_room(made: ChosenKernel, arch: str) -> None:
-    figures, wanted = made.figures, made.context.blocks_each
-    needs = KernelNeeds(made.context.threads, figures.registers, figures.shared_bytes)
+def _require_room(kernel: ChosenKernel, arch: str) -> None:
+    figures, wanted = kernel.figures, kernel.context.blocks_each
+    needs = KernelNeeds(kernel.context.threads, figures.registers, figures.shared_bytes)
     room = resident_blocks(needs, MULTIPROCESSORS[arch])
     if room < wanted:
         raise NotOfferedError(

@@ -89,12 +89,12 @@ def fits(code: DeviceKernel, threads: int) -> bool:
     )
 
 
-def _kernel(name: str, nest: Any, host: Any, found: Mapping[str, re.Match[str]]) -> DeviceKernel:
+def _kernel(name: str, nest: Any, host: Any, matches: Mapping[str, re.Match[str]]) -> DeviceKernel:
     calls = list(_launches(host.body))
     if len(calls) != 1:
         raise UnsupportedModelError(f"{name} is {len(calls)} kernels on the device, not one")
     symbol, *given = calls[0].args
-    match = found[str(symbol.value)]
+    match = matches[str(symbol.value)]
     parameters = tuple(match["parameters"].split(", "))
     blocks, threads = _extents(name, calls[0].attrs.launch_params, given[len(parameters) :])
     arguments = [str(each.name) for each in nest.params]
@@ -104,11 +104,11 @@ def _kernel(name: str, nest: Any, host: Any, found: Mapping[str, re.Match[str]])
     return DeviceKernel(name, parameters, order, match["body"], blocks, threads)
 
 
-def _extents(name: str, tags: Any, given: Any) -> tuple[LaunchSize, LaunchSize]:
-    known = dict(zip(map(str, tags), given, strict=False))
-    if not set(known) <= {*_GRID, *_BLOCK} or len(given) != len(known):
+def _extents(name: str, tags: Any, extents: Any) -> tuple[LaunchSize, LaunchSize]:
+    known = dict(zip(map(str, tags), extents, strict=False))
+    if not set(known) <= {*_GRID, *_BLOCK} or len(extents) != len(known):
         raise UnsupportedModelError(f"{name} is launched with {', '.join(sorted(known))}")
-    if not all(isinstance(each, IntImm) for each in given):
+    if not all(isinstance(each, IntImm) for each in extents):
         raise UnsupportedModelError(f"{name} has a launch whose size changes")
     x, y = (
         tuple(int(known[axis]) if axis in known else 1 for axis in axes) for axes in (_GRID, _BLOCK)

@@ -83,9 +83,9 @@ def _compile(text: str, arch: str, toolkit: Mapping[str, str]) -> CompiledKernel
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def figures_of(said: str) -> dict[str, KernelFigures]:
+def figures_of(output: str) -> dict[str, KernelFigures]:
     """Returns the figures of each kernel from the assembler's output."""
-    names_and_parts = _ENTRY.split(said)[1:]
+    names_and_parts = _ENTRY.split(output)[1:]
     return {
         name: KernelFigures(
             registers=max(_numbers(_REGISTERS, part), default=0),
@@ -103,10 +103,10 @@ def _options(arch: str, toolkit: Mapping[str, str]) -> Iterator[str]:
     yield from (f"-I{each}" for each in (headers, headers / "cccl") if each.is_dir())
 
 
-def _numbers(pattern: re.Pattern[str], said: str) -> list[int]:
-    return [int(each) for each in pattern.findall(said)]
+def _numbers(pattern: re.Pattern[str], output: str) -> list[int]:
+    return [int(each) for each in pattern.findall(output)]
 
 
-def _first_error(said: str) -> str:
-    lines = said.splitlines() or ["no reason given"]
+def _first_error(output: str) -> str:
+    lines = output.splitlines() or ["no reason given"]
     return next((each for each in lines if "error" in each), lines[0]).strip()[:200]

@@ -51,8 +51,8 @@ def _count(stages: Sequence[int]) -> int:
     return max(stages, default=-1) + 1
 
 
-def _end(found: Sequence[list[Run | Barrier]], stage: int, stages: Sequence[int]) -> None:
+def _end(blocks: Sequence[list[Run | Barrier]], stage: int, stages: Sequence[int]) -> None:
     """Adds a barrier, except after the last stage, which the launch itself ends."""
     if stage + 1 < _count(stages):
-        for steps in found:
+        for steps in blocks:
             steps.append(Barrier(stage))

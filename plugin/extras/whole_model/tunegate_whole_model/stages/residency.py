@@ -50,20 +50,20 @@ MULTIPROCESSORS: Mapping[str, Multiprocessor] = {
 }
 
 
-def resident_blocks(needs: KernelNeeds, has: Multiprocessor) -> int:
+def resident_blocks(needs: KernelNeeds, multiprocessor: Multiprocessor) -> int:
     """Returns the blocks that a multiprocessor holds at once, 0 for a kernel that cannot run
     there."""
-    if needs.shared_bytes > has.shared_bytes_of_block:
+    if needs.shared_bytes > multiprocessor.shared_bytes_of_block:
         return 0
     warps = _up(needs.threads, _WARP) // _WARP
     registers = _up(max(1, needs.registers) * _WARP, _REGISTERS_AT_ONCE)
-    most_warps = has.registers // _PARTITIONS // registers * _PARTITIONS
+    most_warps = multiprocessor.registers // _PARTITIONS // registers * _PARTITIONS
     shared = _up(needs.shared_bytes + _SHARED_OF_SYSTEM, _SHARED_AT_ONCE)
     return min(
-        has.blocks,
-        has.threads // _WARP // warps,
+        multiprocessor.blocks,
+        multiprocessor.threads // _WARP // warps,
         most_warps // warps,
-        has.shared_bytes // shared,
+        multiprocessor.shared_bytes // shared,
     )
 
 
