@@ -70,18 +70,18 @@ extern "C" __global__ void __launch_bounds__(32) product(half* a, half* b, float
 }
 """
 RUN = """
-import numpy as np
+import ml_dtypes, numpy as np
 def given(values):
     at = c.allocate(values.nbytes)
     c.copy(at, values.ctypes.data_as(c.Pointer), values.nbytes, c.TO_DEVICE)
     return at
 random = np.random.default_rng(0)
-a, b = (random.integers(-4, 5, size).astype(np.{kind}) for size in ({a}, {b}))
+a, b = (random.integers(-4, 5, size).astype(np.dtype("{kind}")) for size in ({a}, {b}))
 out = np.zeros({out}, np.{sum})
 into = c.allocate(out.nbytes)
 assert m.launch("product", 1, 32, given(a), given(b), into) == 0
 assert c.copy(out.ctypes.data_as(c.Pointer), into, out.nbytes, c.TO_HOST) == 0
-seen = [a.tolist(), b.tolist(), out.tolist()]
+seen = [each.astype(float).tolist() for each in (a, b, out)]
 """
 
 
@@ -90,6 +90,7 @@ seen = [a.tolist(), b.tolist(), out.tolist()]
     [
         ("half", "float", "float16", "float32"),
         ("half", "half", "float16", "float16"),
+        ("__nv_bfloat16", "float", "bfloat16", "float32"),
         ("signed char", "int", "int8", "int32"),
     ],
 )
