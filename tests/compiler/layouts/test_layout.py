@@ -145,6 +145,31 @@ def test_convolutions_of_every_form_compute_what_they_did(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_one_dimension_is_last_around_a_transposed_convolution_and_an_empty_constant(
+    tmp_path: Path,
+) -> None:
+    random = np.random.default_rng(1)
+    shapes = {"w": (8, 4, 3), "none": (1, 0, 12), "up": (8, 4, 2)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("Concat", ["a", "none"], ["b"], axis=1),
+        helper.make_node("ConvTranspose", ["b", "up"], ["y"], strides=[2]),
+    ]
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, (1, 4, 14))]
+    outputs = [info("y", TensorProto.FLOAT, (1, 4, 24))]
+    weights = [
+        numpy_helper.from_array(random.standard_normal(shape).astype("float32"), name)
+        for name, shape in shapes.items()
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    opset = [helper.make_opsetid("", 17)]
+    build = built(tmp_path, helper.make_model(graph, opset_imports=opset, ir_version=8), "nhwc")
+    assert build.error is None
+    assert build.check is not None
+    assert build.check.passed
+
+
 def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
     """A block as MobileNetV3 has it: a window for each channel, and an activation with bounds."""
     names = {"zero": 0.0, "six": 6.0, "three": 3.0}

@@ -281,6 +281,19 @@ def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> An
     return builder.emit_te(topi.where, condition, *ways, primfunc_attrs=attrs)
 
 
+def joined(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts a Concat with constants of no numbers, which a build would save and never load."""
+    filled = [
+        each
+        for each in operands
+        if not isinstance(each, tvm.ir.GenericConst) or 0 not in each.value.shape
+    ]
+    is_plain = all(isinstance(each.ty, relax.TensorType) for each in filled)
+    if not filled or len(filled) == len(operands) or not is_plain:
+        return None
+    return relax.op.concat(filled, axis=attributes["axis"])
+
+
 def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
     """Makes an operator on any number of tensors work on two at a time. TVM stacks them, which
     copies each tensor and keeps every convolution of the model in its layout."""
@@ -329,6 +342,7 @@ OPERATORS: Mapping[str, Operator] = {
     "BitCast": same_bits,
     "SequenceLength": sequence_length,
     "Where": branch_of_if,
+    "Concat": joined,
     "Min": pairwise(relax.op.minimum),
     "Max": pairwise(relax.op.maximum),
     "Sum": pairwise(relax.op.add),

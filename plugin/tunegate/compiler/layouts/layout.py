@@ -20,7 +20,10 @@ _CHANNELS_LAST = {
     "relax.nn.conv1d": ["NWC", "WIO", "NWC"],
     "relax.nn.conv2d": ["NHWC", "HWIO", "NHWC"],
 }
-_TRANSPOSED_AS_IMPORTED = ["NCHW", "IOHW", "NCHW"]
+_AS_IMPORTED = {
+    "relax.nn.conv1d_transpose": ["NCW", "IOW", "NCW"],
+    _TRANSPOSED: ["NCHW", "IOHW", "NCHW"],
+}
 
 
 def layouts(target: TargetConfig) -> tuple[Layout, ...]:
@@ -64,10 +67,8 @@ def _has_convolution(module: Any) -> bool:
 
 
 def _wanted_layouts(call: Any) -> dict[str, list[str]]:
-    if call.op.name == _TRANSPOSED:
-        return {_TRANSPOSED: _TRANSPOSED_AS_IMPORTED}
-    last = _CHANNELS_LAST.get(call.op.name)
-    return {call.op.name: last} if last else {}
+    wanted = (_CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
+    return {call.op.name: wanted} if wanted else {}
 
 
 # Replaces ONNX's Clip by two operators that the compiler's passes know. TVM imports it as kernels
