@@ -23,7 +23,7 @@ class NoCiHost:
         """Returns False: it is chosen if no other host is."""
         return False
 
-    def event(self, requested: protocol.AskedRevisions) -> protocol.JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the usual revisions, and the cache that the configuration names."""
         return protocol.JobEvent(revisions=protocol.Usual(), zone="")
 

@@ -106,9 +106,9 @@ class UntoldHost:
         """Returns False: it wraps another host."""
         return False
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the other host's event."""
-        return self._host.event(requested)
+        return self._host.event(asked)
 
     def links(self, out: Path) -> Links:
         """Returns the other host's links."""

@@ -29,9 +29,9 @@ class GitHubHost:
         """Returns whether this is a GitHub job: each has this variable."""
         return environment.get("GITHUB_ACTIONS") == "true"
 
-    def event(self, requested: protocol.AskedRevisions) -> protocol.JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return github_event(self._environment, self._payload(), requested)
+        return github_event(self._environment, self._payload(), asked)
 
     def links(self, out: Path) -> protocol.Links:
         """Returns the links. A later step uploads the files: their address is not known yet, but

@@ -25,9 +25,9 @@ class GitLabHost:
         """Returns whether this is a GitLab job: each has this variable."""
         return environment.get("GITLAB_CI") == "true"
 
-    def event(self, requested: protocol.AskedRevisions) -> protocol.JobEvent:
+    def event(self, asked: protocol.AskedRevisions) -> protocol.JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return gitlab_event(self._environment, requested)
+        return gitlab_event(self._environment, asked)
 
     def links(self, out: Path) -> protocol.Links:
         """Returns the links; the report is among the job's artifacts if `out` is in the project's

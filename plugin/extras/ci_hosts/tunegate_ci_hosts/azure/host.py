@@ -44,9 +44,9 @@ class AzureHost:
         """Returns whether this is an Azure job: each has this variable."""
         return environment.get("TF_BUILD", "").lower() == "true"
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return azure_event(self._environment, requested)
+        return azure_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
         """Returns the page of the run, which shows the artifacts that a later step publishes."""

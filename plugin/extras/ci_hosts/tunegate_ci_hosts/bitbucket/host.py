@@ -40,9 +40,9 @@ class BitbucketHost:
             environment.get("BITBUCKET_BUILD_NUMBER") and environment.get("BITBUCKET_COMMIT")
         )
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the step's event. Raises ConfigError."""
-        return bitbucket_event(self._environment, requested)
+        return bitbucket_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
         """Returns the page of the pipeline, which has the artifacts."""

@@ -23,9 +23,9 @@ class BuildkiteHost:
         """Returns whether this is a Buildkite job: each has this variable."""
         return environment.get("BUILDKITE") == "true"
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return buildkite_event(self._environment, requested)
+        return buildkite_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
         """Returns the links; artifacts have no address before they are uploaded."""

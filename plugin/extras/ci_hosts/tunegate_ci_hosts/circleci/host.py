@@ -29,9 +29,9 @@ class CircleCiHost:
         """Returns whether this is a CircleCI job: each has this variable."""
         return environment.get("CIRCLECI") == "true"
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the job's event. Raises ConfigError."""
-        return circleci_event(self._environment, requested)
+        return circleci_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
         """Returns the page of the job, which has the artifacts that a later step stores."""

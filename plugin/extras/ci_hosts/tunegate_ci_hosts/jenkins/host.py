@@ -29,9 +29,9 @@ class JenkinsHost:
         """Returns whether this is a Jenkins build: each has both of these variables."""
         return bool(environment.get("JENKINS_URL") and environment.get("BUILD_TAG"))
 
-    def event(self, requested: AskedRevisions) -> JobEvent:
+    def event(self, asked: AskedRevisions) -> JobEvent:
         """Returns the build's event. Raises ConfigError."""
-        return jenkins_event(self._environment, requested)
+        return jenkins_event(self._environment, asked)
 
     def links(self, out: Path) -> Links:
         """Returns the links; the report is among the artifacts if the directory is in the
