@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import onnx
 
+from tunegate.models.model_inputs import real_inputs
 from tunegate.system.onnx_scan import bodies_of, nodes_of
 
 _DECIDING_INPUTS: dict[str, slice] = {
@@ -51,8 +52,10 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
 def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
     """Returns which of `If` and `Loop` choose a branch, or a number of steps, by numbers of the
     model's inputs."""
-    inputs, sources = {value.name for value in model.graph.input}, _sources_of(model)
     nodes = [node for node in nodes_of(model) if node.op_type in _CHOOSING]
+    if not nodes:
+        return ()
+    inputs, sources = {value.name for value in real_inputs(model.graph)}, _sources_of(model)
     deciding = {
         kind: [name for node in nodes if node.op_type == kind for name in _deciding(node)]
         for kind in _CHOOSING
