@@ -570,6 +570,14 @@ class GateConfig(_Section, frozen=True, kw_only=True):
             stricter=smaller,
         ),
     ] = None
+    load_margin_percent: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=1000)] | None,
+        Key(
+            "more [time to load](how-the-gate-decides.md#time-to-load) fails from here on",
+            unit="percent",
+            stricter=smaller,
+        ),
+    ] = None
     release_margin_percent: Annotated[
         float,
         msgspec.Meta(gt=0, le=100),

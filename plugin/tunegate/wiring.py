@@ -12,6 +12,7 @@ from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.config import Config, TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.bench_process import Limits
 from tunegate.measure.latency_commands import ScoringCommand
 from tunegate.models.inputs.given_values import GivenValues
 from tunegate.models.metric_commands import MetricCommands
@@ -118,14 +119,7 @@ def opened_upgrade_tools(
     config = review.config
 
     def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
-        limit_seconds = answer_seconds(config.gate)
-        return FreshProcesses(
-            scratch,
-            seed,
-            limit_seconds=limit_seconds,
-            pythons=pythons,
-            libraries=config.custom_operators,
-        )
+        return FreshProcesses(scratch, seed, limits=bench_limits(config), pythons=pythons)
 
     rules = with_configured(judging_rules(settings, review), config, review.changes)
     with opened_gate_tools(settings, config, benchmarker, out, rules) as tools:
@@ -217,16 +211,23 @@ def _saving_builders(
 def _benchmarker(
     workdir: Path, config: Config, seed: int, pythons: Mapping[Path, Path]
 ) -> FreshProcesses:
-    limit_seconds = answer_seconds(config.gate)
     scratch = workdir / "bench"
     return FreshProcesses(
         scratch,
         seed,
         _cuda_target(config),
-        limit_seconds=limit_seconds,
+        limits=bench_limits(config),
         reference=partial(reference_builder, libraries=config.custom_operators),
         pythons=pythons,
-        libraries=config.custom_operators,
+    )
+
+
+def bench_limits(config: Config) -> Limits:
+    """Returns the limits of the processes that measure under this configuration."""
+    return Limits(
+        answer_seconds(config.gate),
+        libraries=tuple(config.custom_operators),
+        times_load=config.gate.load_margin_percent is not None,
     )
 
 

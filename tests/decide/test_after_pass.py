@@ -91,12 +91,19 @@ def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None
     assert following(doubtful, rule=last) == Next()
 
 
-def test_launches_go_on_until_the_energy_is_decided_too() -> None:
+def test_launches_go_on_until_energy_and_loading_are_decided_too() -> None:
     asked = msgspec.structs.replace(RULE, rare=0.0, energy_margin_percent=5.0)
     assert following(with_joules(quiet(4), 0.05), rule=asked).launch
     assert following(with_joules(quiet(4), 0.0), rule=asked) == Next()
     assert following(with_joules(quiet(4), 0.5), rule=asked) == Next()
     assert following(quiet(4), rule=asked) == Next()  # no counter would tell it any better
+    asked = msgspec.structs.replace(RULE, rare=0.0, load_margin_percent=5.0)
+    assert following(with_loads(quiet(4), 1.05), rule=asked).launch
+    assert following(with_loads(quiet(4), 1.0), rule=asked) == Next()
+
+
+def with_loads(launches: tuple[Launch, ...], more: float) -> tuple[Launch, ...]:
+    return tuple(msgspec.structs.replace(each, load_ms=(1.0, more)) for each in launches)
 
 
 def with_joules(launches: tuple[Launch, ...], effect: float) -> tuple[Launch, ...]:

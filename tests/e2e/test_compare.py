@@ -5,10 +5,13 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, UNDECIDED_GATE, Workspace
 
 pytestmark = pytest.mark.e2e
 
@@ -69,6 +72,28 @@ def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) 
     done = workspace.tunegate(*line)
     assert done.returncode == 1, done.stderr
     assert "metric 0.7 to 0.6" in json.loads(done.stdout)["findings"][0]["reason"]
+
+
+def test_a_model_that_loads_slower_fails_where_loading_has_a_margin(workspace: Workspace) -> None:
+    """The head squares a large constant, which the session does before it is ready."""
+    workspace.write("tunegate.yaml", NOT_COMPILED + UNDECIDED_GATE + "  load-margin-percent: 50\n")
+    model = onnx.load(workspace.root / "models" / "m.onnx")
+    large = np.ones((1536, 1536), dtype=np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(large, "large"))
+    made = model.graph.output[0].name
+    model.graph.output[0].name = "sum"
+    model.graph.node.extend(
+        [
+            helper.make_node("MatMul", ["large", "large"], ["square"]),
+            helper.make_node("ReduceMax", ["square"], ["most"], keepdims=0),
+            helper.make_node("Add", [made, "most"], ["sum"]),
+        ]
+    )
+    save(model, workspace.root / "slow.onnx")
+    done = workspace.tunegate("compare", "models/m.onnx", "slow.onnx", "--json")
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (done.returncode, finding["status"]) == (1, "fail"), done.stderr
+    assert "ms of the processor), over its 50% margin" in finding["reason"]
 
 
 @pytest.mark.proof

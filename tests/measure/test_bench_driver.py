@@ -17,7 +17,7 @@ from tunegate.errors import MeasurementError
 from tunegate.measure import bench_process as process
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides
-from tunegate.measure.bench_process import Devices
+from tunegate.measure.bench_process import Devices, Limits
 from tunegate.measure.latency_commands import Commands, latencies_ms
 from tunegate.measure.measure_cells import operator_times
 from tunegate.measure.pair_bench import PairBench
@@ -47,7 +47,7 @@ def test_a_process_that_hangs_is_given_up(
 ) -> None:
     monkeypatch.setattr(process, "_MODULE", "tests.support.simulated.hanging_bench")
     with pytest.raises(MeasurementError, match="no answer in 1 s"):
-        FreshProcesses(tmp_path, 1, limit_seconds=1.0).pair(small, small).launch(4)
+        FreshProcesses(tmp_path, 1, limits=Limits(1.0)).pair(small, small).launch(4)
 
 
 def test_the_reference_is_measured_from_the_onnx_file(

@@ -45,6 +45,7 @@ gates = st.builds(
     memory_margin_percent=optional(percents),
     workspace_margin_percent=optional(percents),
     energy_margin_percent=optional(percents),
+    load_margin_percent=optional(percents),
     release_margin_percent=percents,
 )
 budgets = st.builds(

@@ -86,8 +86,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     the most resident memory by the end of the warm-up, `*_workspace_bytes` what running added to
     the loaded artifact, 0 if unknown. `*_joules` are those of one inference by the counters in
     `energy_source`, None without any. `stalls` has one for each size, smallest first, none in older
-    measurements. `first_ms` are the medians of the first blocks of base and head. `case` is the
-    number of the given input case, from 1, or 0 if there are not several.
+    measurements. `first_ms` are the medians of the first blocks of base and head, `load_ms` the
+    processor's milliseconds to load them, None if not measured. `case` is the number of the given
+    input case, from 1, or 0 if there are not several.
     """
 
     effect: LogRatio
@@ -109,6 +110,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     energy_source: EnergySource | None = None
     stalls: tuple[Stalls, ...] = ()
     first_ms: tuple[Milliseconds, Milliseconds] | None = None
+    load_ms: tuple[Milliseconds, Milliseconds] | None = None
     case: int = 0
 
 
@@ -234,6 +236,15 @@ class EnergyChange(msgspec.Struct, frozen=True, kw_only=True):
     decision: Literal["fail", "pass", "undecided"] | None = None
 
 
+class LoadChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The processor's milliseconds to load either side, and what they decide."""
+
+    base_ms: Milliseconds
+    head_ms: Milliseconds
+    change_percent: Interval
+    decision: Literal["fail", "pass", "undecided"]
+
+
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     """The slow modes that the measurements exclude.
 
@@ -262,7 +273,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     `low`, PASS uses `high`. `projected_launches` would decide an undecided cell. `clocks` are the
     means over its launches. `median` is the decision by the medians alone, which may pass although
     a test `inside` a launch fails or slow launches are not `excluded`. `energy` is an inference's,
-    by counters."""
+    by counters; `load` is there under a margin."""
 
     cell: Cell
     base_ms: float | None
@@ -280,6 +291,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     excluded: Excluded | None = None
     clocks: Clocks | None = None
     energy: EnergyChange | None = None
+    load: LoadChange | None = None
 
 
 # The measurements of one runner of several, and what they belong to.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch
+from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch, LoadChange
 from tunegate.decide import slow_modes
 from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_launches
-from tunegate.decide.energy import energy_change
+from tunegate.decide.energy_and_load import energy_change, load_change
 from tunegate.decide.gpu_clocks import effects_in_cycles
 from tunegate.decide.guards import disturbed_launches, undisturbed_launches
 from tunegate.decide.inside_launch import inside, mean_effects
@@ -26,7 +26,7 @@ _ENDLESS = 10.0
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """`median` is the decision by block medians alone over the `launches` that count; on a GPU it
     does not fail by a clock that moved by itself. `modes` are the slow modes by block medians and
-    by block means of every start. `energy` is not part of the decision on latency."""
+    by block means of every start. `energy` and `load` are not part of the decision on latency."""
 
     launches: tuple[Launch, ...]
     bounds: Bounds
@@ -35,6 +35,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     modes: tuple[slow_modes.HeadStarts, ...]
     excluded: Excluded
     energy: EnergyChange | None = None
+    load: LoadChange | None = None
 
     @property
     def decision(self) -> CellDecision:
@@ -84,6 +85,7 @@ def assess(
         energy=energy_change(
             decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
         ),
+        load=load_change(decisive, rule.load_margin_percent, analyses=analyses, cells=rule.cells),
     )
 
 
@@ -238,9 +240,8 @@ def after_pass(
     assessment: Assessment, starts: tuple[int, ...], launches: int, rule: StoppingRule
 ) -> Next:
     """Returns the next step after the median passed. `launches` counts every launch made."""
-    decisions = {
-        each.decision for each in (*assessment.inside, assessment.energy) if each is not None
-    }
+    tests = (*assessment.inside, assessment.energy, assessment.load)
+    decisions = {each.decision for each in tests if each is not None}
     if "fail" in decisions:
         return Next(starts=starts)
     if "undecided" in decisions:

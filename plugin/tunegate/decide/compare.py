@@ -19,7 +19,7 @@ from tunegate.decide.decision import (
     projected_launches,
     shares,
 )
-from tunegate.decide.energy import energy_change
+from tunegate.decide.energy_and_load import energy_change, load_change
 from tunegate.decide.gpu_clocks import usual_clocks
 from tunegate.decide.inside_launch import mean_effects
 from tunegate.decide.sequential import stopping_rule
@@ -75,13 +75,13 @@ def _compare(
     gate: GateConfig,
     parts: tuple[int, int],
 ) -> measurements.Comparison:
-    """`parts` are the parts of the error of a fail: by time and by energy."""
+    """`parts` are the parts of the error of a fail: by latency, and by energy or loading."""
     cells, together = parts
     assessment = _assessed(measured, gate, cells)
     if assessment is None:
         return _without_launches(measured)
-    launches = assessment.launches
-    interval = _with_mean(assessment.bounds, launches, len(measured.analyses), assessment.median)
+    launches, analyses = assessment.launches, len(measured.analyses)
+    interval = _with_mean(assessment.bounds, launches, analyses, assessment.median)
     margin = math.log1p(gate.margin_percent / 100)
     base_ms = statistics.median(launch.base_ms for launch in launches)
     head_ms = statistics.median(launch.head_ms for launch in launches)
@@ -105,13 +105,16 @@ def _compare(
         median=assessment.median,
         launches=len(launches),
         effects_percent=tuple(_percent(launch.effect) for launch in launches),
-        projected_launches=projected_launches(interval, margin, analyses=len(measured.analyses)),
+        projected_launches=projected_launches(interval, margin, analyses=analyses),
         stopped=measured.stopped,
         differences=operator_differences(built, measured),
         inside=assessment.inside,
         excluded=assessment.excluded,
         clocks=usual_clocks([launch.clocks for launch in launches if launch.clocks]),
-        energy=_energy(measured, launches, gate, together),
+        energy=energy_change(
+            launches, gate.energy_margin_percent, analyses=analyses, cells=together
+        ),
+        load=load_change(launches, gate.load_margin_percent, analyses=analyses, cells=together),
     )
 
 
@@ -139,16 +142,6 @@ def _with_mean(
     if low < 0 and unlike.center < -_UNLIKE and median != "fail":
         return msgspec.structs.replace(interval, low=min(interval.low, mean.low))
     return interval
-
-
-def _energy(
-    measured: measurements.CellMeasurement,
-    launches: Sequence[measurements.Launch],
-    gate: GateConfig,
-    cells: int,
-) -> measurements.EnergyChange | None:
-    margin, analyses = gate.energy_margin_percent, len(measured.analyses)
-    return energy_change(launches, margin, analyses=analyses, cells=cells)
 
 
 def _excluded_with_floor(

@@ -12,7 +12,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import GateConfig
 from tunegate.decide import checks
-from tunegate.decide.energy import check_energy
+from tunegate.decide.energy_and_load import check_energy, check_load
 from tunegate.decide.error_budget import shipped_errors
 from tunegate.decide.waiving import apply_waiver, notes
 from tunegate.errors import ArtifactError
@@ -161,6 +161,7 @@ def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.Chec
         checks.check_memory(measured, gate.memory_margin_percent),
         checks.check_workspace(measured, gate.workspace_margin_percent),
         check_energy(comparison, gate.energy_margin_percent),
+        check_load(comparison, gate.load_margin_percent),
         checks.check_metric(measured, policies.metric_margin),
     )
     return (other for other in others if other is not None)

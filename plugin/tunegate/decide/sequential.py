@@ -28,6 +28,7 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
     tail_margin_percent: float = 10.0
     rare: float = 0.0
     energy_margin_percent: float | None = None
+    load_margin_percent: float | None = None
     min_launches: int = 0
 
     @property
@@ -60,6 +61,7 @@ def stopping_rule(
         tail_margin_percent=gate.tail_margin_percent,
         rare=gate.rare_launches,
         energy_margin_percent=gate.energy_margin_percent,
+        load_margin_percent=gate.load_margin_percent,
         min_launches=gate.min_launches,
     )
 

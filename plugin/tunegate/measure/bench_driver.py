@@ -12,9 +12,8 @@ from tunegate.artifacts.inputs import KnownInputs, ShapedModel
 from tunegate.config import TargetConfig
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
-from tunegate.measure.bench_process import MAX_SECONDS, Devices, Limits, Process, start_of
+from tunegate.measure.bench_process import ALONE, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
-from tunegate.models.operator_libraries import Libraries
 from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 from tunegate.system.clock import derived
 
@@ -26,10 +25,8 @@ _PROFILED_INFERENCES = 10
 
 class FreshProcesses:
     """Measures on this machine; GPU artifacts on the GPU of the target `cuda`. Inputs and orders
-    come from `seed`. A process that takes longer than `limit_seconds` for an answer is killed.
-    `reference_ms` measures what `reference` builds. An artifact in `pythons` runs under that
-    Python, with the packages of its environment. `libraries` may be loaded for custom
-    operators."""
+    come from `seed`. `reference_ms` measures what `reference` builds. An artifact in `pythons` runs
+    under that Python, with the packages of its environment."""
 
     def __init__(
         self,
@@ -37,14 +34,13 @@ class FreshProcesses:
         seed: int,
         cuda: TargetConfig | None = None,
         *,
-        limit_seconds: float = MAX_SECONDS,
+        limits: Limits = ALONE,
         reference: ReferenceBuilder | None = None,
         pythons: Mapping[Path, Path] = MappingProxyType({}),
-        libraries: Libraries = (),
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         named = {str(artifact.absolute()): python for artifact, python in pythons.items()}
-        self._limits = Limits(limit_seconds, pythons=named, libraries=tuple(libraries))
+        self._limits = limits._replace(pythons=named)
         self._reference = reference
         self._scratch = scratch
         self._devices = Devices(cuda)

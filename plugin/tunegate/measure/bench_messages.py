@@ -16,7 +16,8 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     """Load the artifact and warm up for at least this long. Inputs come from `seed`, by the rules
     in `inputs` if there are some, otherwise by the artifact's own. An input with several cases
     takes `case`, or one chosen by the seed. Every inference is slowed by `slowdown_percent` in a
-    busy loop. `libraries` are those that an artifact may need."""
+    busy loop. `libraries` are those that an artifact may need. With
+    `times_load` it is loaded twice, and the second time is told."""
 
     artifact: str
     threads: int
@@ -26,6 +27,7 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     inputs: tuple[ArtifactTensor, ...] = ()
     case: int | None = None
     libraries: tuple[OperatorLibraryConfig, ...] = ()
+    times_load: bool = False
 
 
 class Block(msgspec.Struct, frozen=True, tag="block"):
@@ -49,11 +51,12 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
     resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
-    the system does not say."""
+    the system does not say. `load_ms` is the processor's time to load, None if not asked for."""
 
     milliseconds: float
     peak_bytes: int = 0
     workspace_bytes: int = 0
+    load_ms: float | None = None
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed"):

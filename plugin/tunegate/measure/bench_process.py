@@ -42,16 +42,18 @@ Expected = TypeVar("Expected", Ready, Timed, Profiled)
 class Limits(NamedTuple):
     """Limits of a bench process: seconds for an answer, and the number of processes that share the
     memory (the free memory at that time, or `memory`). `pythons` maps artifacts to the Python of
-    another environment; `libraries` may be loaded for custom operators."""
+    another environment; `libraries` may be loaded for custom operators. `times_load` costs
+    a second load."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
     memory: MemoryLimit | None = None
     pythons: Mapping[str, Path] = {}
     libraries: tuple[OperatorLibraryConfig, ...] = ()
+    times_load: bool = False
 
 
-_ALONE = Limits()
+ALONE = Limits()
 
 
 class TimedBlock(NamedTuple):
@@ -65,7 +67,7 @@ class Process:
     """One side of a launch."""
 
     def __init__(
-        self, start: Start, log: Path, more: Mapping[str, str], limits: Limits = _ALONE
+        self, start: Start, log: Path, more: Mapping[str, str], limits: Limits = ALONE
     ) -> None:
         kind = cast("type[BenchReply]", BenchReply)
         variables = {
@@ -86,12 +88,17 @@ class Process:
         self._limits = limits
         self._start = start
         self.peak_bytes = self.workspace_bytes = 0
+        self.load_ms: float | None = None
 
     def start(self, again: Start | None = None) -> float:
         """Returns the median milliseconds after the warm-up. A running process may load `again`."""
-        start = msgspec.structs.replace(again or self._start, libraries=self._limits.libraries)
+        limits = self._limits
+        start = msgspec.structs.replace(
+            again or self._start, libraries=limits.libraries, times_load=limits.times_load
+        )
         ready = self._ask(start, Ready)
         self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
+        self.load_ms = ready.load_ms
         return ready.milliseconds
 
     def block_ms(

@@ -206,6 +206,7 @@ def _summed(blocks: Blocks, processes: Sides[Process], started: float, case: int
     medians = blocks.counted_medians()
     base, head = blocks.energy("base"), blocks.energy("head")
     base_times, head_times = blocks.times("base"), blocks.times("head")
+    base_load_ms, head_load_ms = processes.base.load_ms, processes.head.load_ms
     return Launch(
         effect=launch_effect(*medians),
         base_ms=statistics.median(base_times),
@@ -226,6 +227,7 @@ def _summed(blocks: Blocks, processes: Sides[Process], started: float, case: int
         energy_source=None if head is None else head.source,
         stalls=blocks.stalls(),
         first_ms=(medians.base[0], medians.head[0]),
+        load_ms=(base_load_ms, head_load_ms) if base_load_ms and head_load_ms else None,
         case=case,
     )
 

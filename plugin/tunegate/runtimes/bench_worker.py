@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tunegate.measure import bench_messages
-from tunegate.runtimes.loading import bound_inference, operators_ms
+from tunegate.runtimes.loading import bound_inference, operators_ms, timed_inference
 from tunegate.runtimes.runtime import Inference
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import memory_problem
@@ -62,6 +62,12 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     _pin(request.threads)
     artifact, libraries = Path(request.artifact), request.libraries
     run = bound_inference(artifact, request.seed, request.inputs, request.case, libraries)
+    load_ms = None
+    if request.times_load:
+        del run  # so that the peak of memory is not that of two
+        run, load_ms = timed_inference(
+            artifact, request.seed, request.inputs, request.case, libraries
+        )
     if request.slowdown_percent:
         run = _slow_down(run, request.slowdown_percent / 100)
     _loaded.append(run)
@@ -69,7 +75,7 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
     return bench_messages.Ready(
-        recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before)
+        recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before), load_ms
     )
 
 

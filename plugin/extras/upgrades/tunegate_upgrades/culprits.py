@@ -15,6 +15,7 @@ from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun
 from tunegate.decide.compare import compare
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.bench_process import Limits
 from tunegate.measure.measure_cells import measure
 from tunegate.models.operator_libraries import Libraries
 from tunegate.plan.run_forecast import answer_seconds
@@ -114,9 +115,8 @@ class Culprits:
         benchmarker = FreshProcesses(
             self._scratch,
             tools.context.seed,
-            limit_seconds=answer_seconds(gate),
+            limits=Limits(answer_seconds(gate), libraries=tuple(self._libraries)),
             pythons={**places, base: base_python},
-            libraries=self._libraries,
         )
         run = measure(
             [built], benchmarker=benchmarker, rules=rules, context=tools.context, references={}

@@ -26,7 +26,7 @@ from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.output.directory import OutputDirectory, opened_output
-from tunegate.wiring import NO_PYTHONS, opened_gate_tools
+from tunegate.wiring import NO_PYTHONS, bench_limits, opened_gate_tools
 
 
 def run(options: CompareOptions) -> int:
@@ -119,7 +119,7 @@ def artifacts_report(
 ) -> Report:
     """Measures two artifacts as they are, each with its Python of `pythons`, and judges them."""
     changes = _changes(built.cell, revisions)
-    processes = partial(FreshProcesses, libraries=config.custom_operators, pythons=pythons)
+    processes = partial(FreshProcesses, limits=bench_limits(config), pythons=pythons)
     with opened_gate_tools(settings, config, processes, out) as tools:
         return pipeline.judge(tools, changes, [built])
 

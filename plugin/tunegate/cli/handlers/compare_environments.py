@@ -20,7 +20,6 @@ from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_messages import Sides
 from tunegate.models.file_pair import FilePair
 from tunegate.models.operator_libraries import Libraries
-from tunegate.plan.run_forecast import answer_seconds
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named, saves
@@ -32,7 +31,7 @@ from tunegate.system.environments.runtime_environment import (
     read_environment,
 )
 from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_output
-from tunegate.wiring import opened_gate_tools
+from tunegate.wiring import bench_limits, opened_gate_tools
 
 
 def run_by_environments(base: str, head: str, options: CompareOptions) -> Model | Artifacts:
@@ -87,14 +86,7 @@ def compare_environments(
         }
 
         def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
-            limit_seconds = answer_seconds(config.gate)
-            return FreshProcesses(
-                scratch,
-                seed,
-                limit_seconds=limit_seconds,
-                pythons=pythons,
-                libraries=config.custom_operators,
-            )
+            return FreshProcesses(scratch, seed, limits=bench_limits(config), pythons=pythons)
 
         with opened_gate_tools(settings, config, benchmarker, out) as tools:
             tools.context.progress.step(f"packages: {changes.revisions.reason}")

@@ -1,4 +1,4 @@
-"""The energy of an inference is a test of its own, by counters alone."""
+"""The energy of an inference, by counters alone, and the time to load are tests of their own."""
 
 import math
 import random
@@ -21,7 +21,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Comparison, EnergyC
 from tunegate.artifacts.plans import EnergySource
 from tunegate.config import GateConfig
 from tunegate.decide.compare import compare
-from tunegate.decide.energy import check_energy, energy_change
+from tunegate.decide.energy_and_load import check_energy, check_load, energy_change
 from tunegate.review.gate_rules import Policies
 
 EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
@@ -102,26 +102,46 @@ def with_joules(measured: CellMeasurement, factors: Sequence[float]) -> CellMeas
     return msgspec.structs.replace(measured, launches=launches)
 
 
+def with_loads(measured: CellMeasurement, factors: Sequence[float]) -> CellMeasurement:
+    launches = tuple(
+        msgspec.structs.replace(x, load_ms=(80.0, 80.0 * more))
+        for x, more in zip(measured.launches, factors, strict=True)
+    )
+    return msgspec.structs.replace(measured, launches=launches)
+
+
 @pytest.mark.parametrize(
     ("factors", "status", "said"),
     [
-        ((1.2, 1.21, 1.2, 1.19), "fail", "by rapl), over its 5% margin"),
-        ((1.0, 1.001, 1.0, 0.999), "pass", "to 2 J by rapl), within its 5% margin"),
-        ((0.8, 1.4, 0.9, 1.2), "inconclusive", "by rapl) spans its 5% margin"),
+        ((1.2, 1.21, 1.2, 1.19), "fail", "), over its 5% margin"),
+        ((1.0, 1.001, 1.0, 0.999), "pass", "), within its 5% margin"),
+        ((0.8, 1.4, 0.9, 1.2), "inconclusive", ") spans its 5% margin"),
     ],
 )
-def test_more_energy_fails_where_it_has_a_margin(
+def test_more_energy_or_time_to_load_fails_where_it_has_a_margin(
     factors: Sequence[float], status: str, said: str
 ) -> None:
-    judged = check_energy(compared(with_joules(make_measurement(SAME), factors)), 5.0)
+    same = make_measurement(SAME)
+    energy = check_energy(compared(with_joules(same, factors)), 5.0)
+    load = check_load(compared(with_loads(same, factors)), 5.0)
+    for judged, unit in ((energy, " J by rapl"), (load, " ms of the processor")):
+        assert judged is not None
+        assert judged.status == status
+        assert unit + said in judged.reason
+
+
+def test_a_margin_of_loading_that_was_not_measured_is_no_pass() -> None:
+    measured = make_measurement(SAME)
+    judged = check_load(compared(measured), 5.0)
     assert judged is not None
-    assert judged.status == status
-    assert said in judged.reason
+    assert judged.status == "inconclusive"
+    assert check_load(compared(with_loads(measured, [9.0] * 4)), None) is None
 
 
 def compared(measured: CellMeasurement) -> Comparison:
     builds = make_builds(make_build("a"), make_build("b"))
-    (found,) = compare(make_run(measured, builds), GateConfig(energy_margin_percent=5.0))
+    gate = GateConfig(energy_margin_percent=5.0, load_margin_percent=5.0)
+    (found,) = compare(make_run(measured, builds), gate)
     return found
 
 
