@@ -46,10 +46,11 @@ test-all: $(STAMP)
 	$(TESTS) -n $(WORKERS) --dist worksteal
 	$(TESTS) -n $(CORES) --dist worksteal -m "gpu_job and not proof"
 
-# The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, whole runs, pipelines, new seeds.
+# The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, whole runs, pipelines, research, new seeds.
 prove: pipelines-environment
 	$(TESTS) -n $(WORKERS) --hypothesis-profile=fuzz --timeout=3600 tests/protocol tests/servers tests/adversary tests/security
 	$(TESTS) -m "pipelines or proof"
+	$(TESTS) -n $(WORKERS) research/tests
 	$(MAKE) fuzz
 
 # Whole jobs on the stand-in for a CUDA device: a few minutes each.
@@ -96,10 +97,6 @@ site: $(SITE_STAMP)
 # docs/benchmarks.md and its pages, from benchmarks/results.
 figures: $(STAMP)
 	$(BIN)/python -m benchmarks.kit.page
-
-# The picture of ARCHITECTURE.md, from the imports.
-picture: $(STAMP)
-	$(BIN)/python -m tests.house.picture
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

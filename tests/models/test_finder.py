@@ -46,6 +46,7 @@ def test_what_dvc_keeps_is_found_also_where_it_was_not_pulled(workspace: Workspa
     workspace.write("models/m.onnx.dvc", outs.replace("stage", "m"))
     workspace.write("models/pulled.onnx.dvc", outs.replace("stage", "pulled"))
     workspace.write("dvc.lock", "stages:\n  train:\n" + textwrap.indent(outs, "    "))
+    workspace.write("dvc.yaml", "stages: {train: {outs: [stage.onnx]}}")
     (workspace.root / "models" / "m.onnx").rename(workspace.root / "models" / "pulled.onnx")
     workspace.write(".gitignore", "*.onnx\n")
     workspace.commit()

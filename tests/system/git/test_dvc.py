@@ -1,6 +1,7 @@
 """Outputs of DVC's pipelines, and its caches, in real repositories."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,10 +33,18 @@ def lock_of(path: str, body: bytes, more: str = "") -> bytes:
     ).encode()
 
 
+PIPELINE = b"""\
+stages:
+  train:
+    cmd: python train.py
+    outs: [models/enc.onnx, {models: {persist: true}}, models/enc, enc.onnx]
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Checkout:
     made = new_repository(tmp_path / "r")
-    made.commit({"models/other.onnx": content(conv_model())})
+    made.commit({"models/other.onnx": content(conv_model()), "dvc.yaml": PIPELINE})
     return made
 
 
@@ -115,11 +124,15 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
         (
             {
                 "dvc.lock": lock_of("enc.onnx", b"x"),
-                "dvc.yaml": b"stages: {train: {wdir: '${place}', cmd: x}}",
+                "dvc.yaml": b"stages: {train: {wdir: '${place}', outs: [enc.onnx]}}",
             },
             "dvc.lock: train (the place of its output enc.onnx is not known here) changed",
         ),
         ({"dvc.lock": b"{"}, "dvc.lock (cannot be read"),
+        (
+            {"dvc.lock": lock_of("models/enc.onnx", b"x"), "dvc.yaml": None},
+            "dvc.lock (there is no dvc.yaml beside it) changed and is not read",
+        ),
     ],
 )
 def test_what_dvc_keeps_and_nobody_reads_is_a_line(
@@ -174,8 +187,53 @@ def test_a_cache_anywhere_gives_only_the_bytes_that_the_commit_names(project: Ch
 )
 def test_what_dvc_would_not_write_is_no_output(outs: str) -> None:
     text = f"stages: {{a: {{outs: {outs}}}, b: 3}}".encode()
-    assert stage_outputs(["dvc.lock"], lambda _: text).files == {}
+    assert stage_outputs(["dvc.lock", "dvc.yaml"], lambda _: text).files == {}
     assert outputs_of_file(b"{") == {}
+
+
+ONE, OTHER = "1" * 32, "2" * 32
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "lock", "digest"),
+    [
+        pytest.param("real: [m.onnx]", f"real: {ONE}, gone: {OTHER}", ONE, id="a removed stage"),
+        pytest.param("real: [n.onnx]", f"real: {ONE}", None, id="a removed output"),
+        pytest.param("real: ['${d}.onnx']", f"real@a: {ONE}", ONE, id="a template"),
+        pytest.param("real: ['a${d}x']", f"real@a: {ONE}", None, id="another template"),
+        pytest.param("real: ['${d}n${d}x']", f"real@a: {ONE}", ONE, id="two templates"),
+        pytest.param("real: [{./m.onnx: {cache: false}}]", f"real: {ONE}", ONE, id="options"),
+        pytest.param(
+            "a: [m.onnx], b: [m.onnx]", f"a: {ONE}, b: {OTHER}", f"{ONE} or {OTHER}", id="twice"
+        ),
+    ],
+)
+def test_of_a_lock_file_what_the_pipeline_declares_counts(
+    pipeline: str, lock: str, digest: str | None
+) -> None:
+    """DVC never removes a stage from its lock file, and pulls what its pipeline names."""
+    declared = re.sub(r"(\[.*?\])", r"{outs: \1}", pipeline)
+    outputs = re.sub(r"(\w{32})", r"{outs: [{path: m.onnx, md5: '\1', hash: md5}]}", lock)
+    files = {
+        "dvc.yaml": f"stages: {{{declared}}}",
+        "dvc.lock": f"stages: {{{outputs}}}",
+    }
+    kept = stage_outputs(files, lambda name: files[name].encode()).files
+    assert {path: output.digest for path, output in kept.items()} == (
+        {} if digest is None else {"m.onnx": digest}
+    )
+
+
+def test_a_model_that_two_stages_keep_is_no_model(project: Checkout) -> None:
+    path = "models/enc.onnx"
+    _, _, again = lock_of(path, OLD).decode().partition("  train:\n")
+    again = f"  again:\n{again}"
+    pipeline = PIPELINE + b"  again: {cmd: x, outs: [models/enc.onnx]}\n"
+    project.commit({"dvc.yaml": pipeline, "dvc.lock": lock_of(path, NEW, again)})
+    repository = GitRepository(project.path)
+    version = GitModelReader(repository).models("HEAD")[path]
+    with pytest.raises(ModelError, match=f"{md5_of(NEW)} or {md5_of(OLD)}"):
+        repository.content(version)
 
 
 # Directories.

@@ -103,6 +103,9 @@ def _copy_from_dvc(
     git: GitProcess, version: ModelVersion, into: BinaryIO, stage: StageOutput | None
 ) -> None:
     path = version.path
+    if stage is not None and stage.is_contradicted:
+        message = f"{path}: kept by DVC with several digests ({stage.digest}). Keep it once."
+        raise ModelError(message)
     if stage is None:
         pointer, tracked = dvc_pointer(_dvc_file(git, version), path), f"{path}.dvc"
     else:

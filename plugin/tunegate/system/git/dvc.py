@@ -22,6 +22,9 @@ _LOCK, _PIPELINE = "dvc.lock", "dvc.yaml"
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
 _DVC, _DIRECTORY = ".dvc", ".dir"
+_OUTPUTS = ("outs", "metrics", "plots")
+_TEMPLATE = re.compile(r"\$\{[^}]*\}")
+_CONTRADICTION = " or "
 _OF_MODEL = ".onnx.dvc"
 _FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
@@ -40,6 +43,11 @@ class StageOutput(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     size_bytes: int | None
     digest_kind: Literal["md5", "md5-text"]
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Returns whether stages or DVC files name several digests for this path."""
+        return _CONTRADICTION in self.digest
 
 
 class StageOutputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +95,7 @@ def stage_outputs(
         if isinstance(found, str):
             unread[who] = found
         else:
-            outputs |= found
+            _add(found, outputs)
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     unlisted: dict[str, str] = {}
@@ -96,7 +104,7 @@ def stage_outputs(
         if inside is None:
             unlisted[path] = kept.digest
         else:
-            files |= inside
+            _add(inside, files)
     return StageOutputs(files=files, directories=unlisted, unread=unread)
 
 
@@ -104,20 +112,42 @@ _Kept = dict[str, StageOutput]
 """Outputs by their path."""
 
 
+def _add(outputs: _Kept, others: _Kept) -> None:
+    """Adds outputs. DVC refuses a path that two stages or files keep; what is named twice with two
+    digests stands for neither."""
+    for path, output in outputs.items():
+        other = others.get(path, output)
+        if output.digest in other.digest:
+            others[path] = other
+        else:
+            both = f"{other.digest}{_CONTRADICTION}{output.digest}"
+            others[path] = msgspec.structs.replace(other, digest=both)
+
+
 def _in_lock(
     lock: str, paths: Collection[str], read: Callable[[str], bytes]
 ) -> Iterator[tuple[str, _Kept | str]]:
-    """Yields what each stage of a lock file keeps, or why that is not read, under its name."""
+    """Yields what each stage of a lock file keeps, or why that is not read, under its name. DVC
+    takes of it what the pipeline declares; the rest, of stages that were removed, stays there."""
+    pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
+    if pipeline not in paths:
+        yield lock, f"there is no {_PIPELINE} beside it"
+        return
     try:
         stages = _stages(_parsed(read(lock)))
-        pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
-        written = _stages(_parsed(read(pipeline))) if pipeline in paths else {}
+        written = _stages(_parsed(read(pipeline)))
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"cannot be read ({error})"
         return
     for name, stage in stages.items():
-        directory = _working_directory(written.get(name.partition("@")[0]))
+        declared = written.get(name, written.get(name.partition("@")[0], {}))
+        loop = declared.get("do")
+        declared = loop if isinstance(loop, dict) else declared
+        directory = str(declared.get("wdir", "."))
+        names = _declared_outputs(declared)
         for path, out in _outputs(stage):
+            if not any(_may_become(each, posixpath.normpath(path)) for each in names):
+                continue
             place = _place(lock, directory, path)
             if place is None:
                 yield f"{lock}: {name}", f"the place of its output {path} is not known here"
@@ -217,12 +247,24 @@ def _outputs(stage: object) -> Iterator[tuple[str, dict[str, Any]]]:
             yield out["path"], out
 
 
-def _working_directory(stage: Mapping[str, Any] | None) -> str:
-    """Returns where the paths of a stage begin, below its lock file. A lock file does not say."""
-    if stage is None:
-        return "."
-    loop = stage.get("do")
-    return str((loop if isinstance(loop, dict) else stage).get("wdir", "."))
+def _declared_outputs(stage: Mapping[str, Any]) -> list[str]:
+    """Returns the paths of a pipeline's stage: each is a text, or the one key of a mapping."""
+    listed = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
+    names = (each if isinstance(each, dict) else [each] for each in listed)
+    return [posixpath.normpath(str(name)) for each in names for name in each]
+
+
+def _may_become(declared: str, path: str) -> bool:
+    """Returns whether a declared path may be this one: its templates may become any text."""
+    first, *others = _TEMPLATE.split(declared)
+    if not others:
+        return declared == path
+    *middle, last = others
+    place = len(first) if path.startswith(first) else -1
+    for piece in middle:
+        found = path.find(piece, place) if place >= 0 else -1
+        place = found + len(piece) if found >= 0 else -1
+    return 0 <= place <= len(path) - len(last) and path.endswith(last)
 
 
 def _place(lock: str, directory: str, path: str) -> str | None:
