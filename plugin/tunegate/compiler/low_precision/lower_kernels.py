@@ -56,8 +56,8 @@ class TileKernels(NamedTuple):
 def require_tiles(
     precision: str, target: TargetConfig, lacks: Callable[..., str] = lacks_some
 ) -> None:
-    """Raises NotOfferedError if the machine or the target cannot multiply such numbers. The
-    compiler supports no GPU without tensor cores."""
+    """Raises NotOfferedError if the machine or a target of kind llvm cannot multiply such
+    numbers."""
     if precision != FLOAT32 and target.kind == "llvm":
         _numbers_for(precision, "" if target.cpu == "native" else target.cpu, lacks)
 
@@ -91,7 +91,11 @@ def tile_kernels(
         return TileKernels({}, target.target)
     calls = _calls(module["main"])
     if target.attributes["kind"] == "cuda":
-        card = card_of(str(target.attributes["arch"]))
+        arch = str(target.attributes["arch"])
+        if int("".join(filter(str.isdigit, arch))) < tensor_cores.LEAST_CAPABILITY:
+            message = f"{arch} has no tensor cores"
+            raise NotOfferedError(message)
+        card = card_of(arch)
         tiles, multiply = target.target, tensor_cores.MULTIPLY
         lower: Callable[..., TileKernel | None] = partial(_on_tensor_cores, card=card)
     else:

@@ -32,6 +32,7 @@ from tunegate.errors import UnsupportedModelError
 from tunegate.tune.gpu_analysis import Card
 
 _HALF, _FLOAT, _SHARED, _DYNAMIC = "float16", "float32", "shared", "shared.dyn"
+LEAST_CAPABILITY: Final = 70
 MULTIPLY: Final = "wmma 1"
 """The instruction; the number goes up with every change of these kernels."""
 MAX_HALF: Final = 65_504.0
@@ -99,13 +100,11 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     """Returns the product that the kernel computes; None if it computes anything else."""
     blocks = [*product.blocks_of(function)]
     places = [at for at, block in enumerate(blocks) if product.loops_of(block)[1]]
-    if len(places) != 1:
+    if len(places) != 1 or not all(map(_writes_its_own_place, blocks)):
         return None
     (at,) = places
-    factors, stages = (
-        product.factors_of(blocks[at]),
-        product.stages_of(blocks[at], blocks[at + 1 :]),
-    )
+    factors = product.factors_of(blocks[at])
+    stages = product.stages_of(blocks[at], blocks[at + 1 :])
     if factors is None or stages is None:
         return None
     over, summed = product.loops_of(blocks[at])
@@ -114,6 +113,10 @@ def matrix_product(function: Any) -> MatrixProduct | None:
         side: [each for each in over if (each.var in in_left, each.var in in_right) == side]
         for side in ((True, False), (False, True), (True, True))
     }
+    # What is read at its only place does not say so.
+    groups[True, True] += [
+        each for each in over if each.var not in in_left | in_right and int(each.dom.extent) == 1
+    ]
     depth_in_both = all(each.var in in_left & in_right for each in summed)
     are_known = sum(map(len, groups.values())) == len(over)
     have_axes = groups[True, False] and groups[False, True]
@@ -141,6 +144,14 @@ def matrix_product(function: Any) -> MatrixProduct | None:
         },
     )
     return found if _number_of(found.result, parameters) is not None else None
+
+
+def _writes_its_own_place(block: Any) -> bool:
+    variables = [each.var for each in product.loops_of(block)[0]]
+    written = block.body.indices
+    return len(written) == len(variables) and all(
+        index.same_as(variable) for index, variable in zip(written, variables, strict=True)
+    )
 
 
 def _axes(variables: Sequence[Any]) -> Axes:
@@ -384,16 +395,16 @@ class _Kernel:
         self._high, self._wide = tiles.own_rows // _FRAGMENT, tiles.own_columns // _FRAGMENT
 
     def loaded(self, load: Any, digits: Mapping[Any, Any]) -> Any:
-        """Returns a load with its axes replaced; a producer's value is computed in its place."""
+        """Returns a load with its axes replaced."""
+        return rewritten(load, {**self._images, **digits}, self._element)
 
-        def place(buffer: Any, indices: list[Any]) -> Any:
-            known = self.plan.product.producers.get(buffer)
-            if known is None:
-                return buffer[tuple(indices)]
-            variables, value = known
-            return rewritten(value, dict(zip(variables, indices, strict=True)), place)
-
-        return rewritten(load, {**self._images, **digits}, place)
+    def _element(self, buffer: Any, indices: list[Any]) -> Any:
+        """Returns a number of a buffer; that of a producer is computed in its place."""
+        known = self.plan.product.producers.get(buffer)
+        if known is None:
+            return buffer[tuple(indices)]
+        variables, value = known
+        return rewritten(value, dict(zip(variables, indices, strict=True)), self._element)
 
     def emit(self) -> None:
         product, tiles = self.plan.product, self.plan.tiles
@@ -474,7 +485,7 @@ class _Kernel:
         known = {product.sums: values[0]}
 
         def loaded(buffer: Any, at: list[Any]) -> Any:
-            return known[buffer] if buffer in known else buffer[tuple(at)]
+            return known[buffer] if buffer in known else self._element(buffer, at)
 
         for number, stage in enumerate(product.stages, start=1):
             variables = dict(zip(stage.variables, indices, strict=True))
