@@ -1,11 +1,13 @@
 """An environment in which a package of tests/plugins/ is installed beside the product."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+from tests.support.documentation import section
 from tests.support.programs import run_program
 
 PLUGINS = Path(__file__).resolve().parent
@@ -38,3 +40,14 @@ class PluginEnvironment:
 def _call(*line: str) -> None:
     done = run_program(line, cwd="/", env={**os.environ})
     assert done.returncode == 0, done.stderr
+
+
+def page_of(title: str, example: Path, blocks: int) -> str:
+    """The section of the page about extending, whose blocks are as they stand in the example."""
+    page = section(PLUGINS.parents[1] / "docs" / "how-to" / "extend.md", title)
+    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
+    files = [path.read_text() for path in example.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    assert len(shown) == blocks
+    for block in shown:
+        assert any(block in text for text in files), block
+    return page

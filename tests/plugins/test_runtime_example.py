@@ -2,7 +2,6 @@
 loaded, with no edit outside of that package."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
-from tests.support.documentation import section
+from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment, page_of
 from tests.support.small_onnx import save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
@@ -143,12 +141,7 @@ def test_one_that_computes_other_numbers_ships_nothing(tmp_path: Path) -> None:
 
 
 def test_the_page_about_adding_a_runtime_shows_this_package() -> None:
-    page = section(EXAMPLE.parents[2] / "docs" / "how-to" / "extend.md", "A runtime")
-    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
-    files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
-    assert len(shown) == 3
-    for block in shown:
-        assert any(block in text for text in files), block
+    page = page_of("A runtime", EXAMPLE, 3)
     for name in ("name", "title", "unsupported", "variants", "versions", "save", "load"):
         assert f"`{name}`" in page
     for name in ("run", "bound", "operators_ms"):

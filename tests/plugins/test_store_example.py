@@ -2,15 +2,13 @@
 by real commands, with no edit outside of that package."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment
-from tests.support.documentation import section
+from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment, page_of
 from tests.support.small_onnx import conv_model, save
 from tests.support.workspace import COMPILED, Workspace
 from tunegate_cache.stores.conformance import STORE_RULES
@@ -113,11 +111,6 @@ def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Pa
 
 
 def test_the_page_about_adding_a_store_shows_this_package() -> None:
-    page = section(EXAMPLE.parents[2] / "docs" / "how-to" / "extend.md", "A store")
-    shown = re.findall(r"```(?:toml|python)\n(.*?)```", page, re.DOTALL)
-    files = [path.read_text() for path in EXAMPLE.rglob("*.*") if path.suffix in {".py", ".toml"}]
-    assert len(shown) == 3
-    for block in shown:
-        assert any(block in text for text in files), block
+    page = page_of("A store", EXAMPLE, 3)
     for name in (*StoreKind.__struct_fields__, *(rule.name for rule in STORE_RULES)):
         assert f"`{name}`" in page or f"| {name} |" in page
