@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cuda_stand_in.kernel_text import MAX_STATIC_SHARED, assembler_log, for_a_cpu
-from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parent
 _DRIVER, _INCLUDE = ROOT / "driver", ROOT / "toolkit" / "include"
@@ -121,7 +121,7 @@ def _compile_kernels(source: str, place: Path, into: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="cuda-stand-in-") as scratch:
         file, made = Path(scratch, "kernels.cpp"), Path(scratch, "kernels.so")
         file.write_text(source)
-        done = run_program(
+        done = _ask_compiler(
             [
                 *("g++", "-include", str(place / "include" / "device.h"), *_KERNEL_FLAGS),
                 *(f"-I{_INCLUDE}", "-shared", "-s", "-Wl,-Bsymbolic", str(file)),
@@ -167,7 +167,7 @@ def _shared_bytes(library: Path, place: Path) -> dict[str, int]:
 
 
 def _run(*command: object) -> None:
-    done = run_program([str(each) for each in command])
+    done = _ask_compiler([str(each) for each in command])
     if done.returncode:
         raise RuntimeError(f"g++ refuses the stand-in: {done.stderr[:3000]}")
 
@@ -201,3 +201,8 @@ def nvcc(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(nvcc(sys.argv[1:]))
+
+
+def _ask_compiler(line: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """The ended program. Children import this module: it needs no pytest."""
+    return subprocess.run(line, capture_output=True, text=True, check=False)
