@@ -221,7 +221,7 @@ def raced(
     other load on the machine shows in the slower rounds."""
     # The CPU time of a single thread leaves out whoever else had the core meanwhile.
     clock = time.process_time if threads == 1 else time.perf_counter
-    counts = [_warm(way), _warm(other)]
+    counts = [_warm(way, clock), _warm(other, clock)]
     seconds: list[tuple[float, float]] = []
     until = time.perf_counter() + _RACE_SECONDS
     while len(seconds) < _FEWEST or (time.perf_counter() < until and len(seconds) < _MOST):
@@ -232,10 +232,11 @@ def raced(
     return 1000 * ours, 1000 * theirs
 
 
-def _warm(way: Callable[[], object]) -> int:
-    """Warms up, and returns how many inferences make a round."""
+def _warm(way: Callable[[], object], clock: Callable[[], float]) -> int:
+    """Warms up, and returns how many inferences make a round. By a wall clock, a busy machine would
+    shorten rounds to one inference, with cold caches."""
     way()
-    return max(1, int(_ROUND_SECONDS / max(_call_seconds(way, 2, time.perf_counter), 1e-9)))
+    return max(1, int(_ROUND_SECONDS / max(_call_seconds(way, 2, clock), 1e-9)))
 
 
 def _call_seconds(way: Callable[[], object], count: int, clock: Callable[[], float]) -> float:
