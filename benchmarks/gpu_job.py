@@ -11,7 +11,7 @@ not end as it should. `--spent` of the `--seconds` are over when it begins, and 
 
 Where PyTorch is, the models are those of `gpu_models.py`, an encoder and ResNet-50, and PyTorch's
 times are measured first. `--every` takes all eight, changes the weights of each, and prints the
-table that compares both.
+table that compares both. `--more` says how many percent of work the two slower heads have more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import onnx
+import onnx.shape_inference
+import onnxruntime
 from onnx import helper, numpy_helper
 
 from benchmarks import gpu_models
@@ -50,6 +52,7 @@ _SECONDS = "{seconds}"
 """In a command: what it may take to end by itself."""
 _TO_END_SECONDS = 40
 _PRODUCTS = {"MatMul", "Gemm", "Conv"}
+_MORE_PERCENT = [8.0, 30.0]
 _CONFIG = """\
 models:
   - path: models/*.onnx
@@ -65,6 +68,10 @@ cache:
 _TUNEGATE = (sys.executable, "-P", "-m", "tunegate")
 _BENCHMARK = (sys.executable, "-m")
 _FIRST_PICKS = f"transformer-128 --seconds {_SECONDS} --per-task 64 --tasks 4"
+_LIVE = (
+    f"--gpu transformer-128 --put-in 0 0 1 --margin 0.5 --rare 0 --seconds 20 --lasting {_SECONDS}"
+)
+"""Of three gates two have a build against itself, and one has a head that is 1% slower."""
 
 
 class Step(NamedTuple):
@@ -82,10 +89,23 @@ class Step(NamedTuple):
         return self.command[: len(_TUNEGATE)] == _TUNEGATE
 
 
-def steps(repository: Path, minutes: float, changed: Sequence[Path]) -> list[Step]:
+def steps(
+    repository: Path,
+    minutes: float,
+    changed: Sequence[Path],
+    refused: Sequence[Path] = (),
+    more_percent: Sequence[float] = _MORE_PERCENT,
+) -> list[Step]:
     """In the order of their worth. New weights come to all that are `changed`, more work to the
-    first one."""
+    first one. Those that are `refused` by TVM are not in the repository before their own step:
+    each run would end with their reason."""
     run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", "0.5")
+    little, much = (
+        lambda percent=percent: _commit(
+            repository, changed[:1], lambda model: more_work(model, percent / 100)
+        )
+        for percent in more_percent
+    )
     return [
         Step("doctor", (*_TUNEGATE, "doctor", "-v"), 120),
         Step("warm", (*_TUNEGATE, "warm", "-v", "--minutes", str(minutes)), 280),
@@ -93,12 +113,25 @@ def steps(repository: Path, minutes: float, changed: Sequence[Path]) -> list[Ste
             *("weights", run, 170 * max(1, len(changed) // 2)),
             prepare=lambda: _commit(repository, changed, new_weights),
         ),
-        Step("slower", run, 170, 1, prepare=lambda: _commit(repository, changed[:1], more_work)),
+        Step("slower", run, 170, 1, prepare=little),
+        Step("faster", run, 120, prepare=lambda: _git(repository, "revert", "--no-edit", "HEAD")),
+        *(
+            [
+                Step(
+                    *("refused", run, 60, 0 if _has_other_runtime() else 2),
+                    prepare=lambda: _commit_new(repository, refused),
+                )
+            ]
+            if refused
+            else []
+        ),
         # float16 on tensor cores: what it makes of the models, and of single kernels by each tile.
         Step("half", run, 170, prepare=lambda: _allow_error(repository, changed[:1])),
         Step("tiles", (*_BENCHMARK, "benchmarks.kernels.tensor_cores"), 90),
         # What is found first, by what many more find: the goal is 0.9 of 64.
         Step("first", (*_BENCHMARK, "benchmarks.tuning.gpu_tuning", *_FIRST_PICKS.split()), 230),
+        Step("live", (*_BENCHMARK, "benchmarks.gate.live_gates", *_LIVE.split()), 200),
+        Step("much_slower", run, 170, 1, prepare=much),
         Step("tests", (*_BENCHMARK, "pytest", "-q", "-m", "gpu", "tests/gpu"), 300),
         *(
             Step(name, (*_BENCHMARK, f"benchmarks.{module}", *arguments.split()), limit)
@@ -110,40 +143,74 @@ def steps(repository: Path, minutes: float, changed: Sequence[Path]) -> list[Ste
     ]
 
 
-def more_work(model: onnx.ModelProto, most: int = 12) -> onnx.ModelProto:
-    """The model in which each of its widest products runs again, on other weights, and the mean of
-    both goes on: no optimizer can leave it out."""
+def _has_other_runtime() -> bool:
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+
+
+def more_work(model: onnx.ModelProto, share: float) -> onnx.ModelProto:
+    """The model with about so much of the multiplications of its weights again: products run once
+    more or several times, on other weights, and the mean of all goes on, so that no optimizer can
+    leave them out. Of a part the largest products that fit come first, at least the smallest."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     graph = changed.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
-    wide = [
-        node
-        for node in graph.node
-        if node.op_type in _PRODUCTS and len(node.input) > 1 and node.input[1] in weights
-    ]
-    wide.sort(key=lambda node: -int(np.prod(weights[node.input[1]].dims)))
-    chosen = {node.output[0] for node in wide[:most]}
+    times = _repetitions(_multiplications(model, weights), share)
     nodes = []
     for node in graph.node:
         nodes.append(node)
         output = node.output[0]
-        if output not in chosen:
+        if not times.get(output):
             continue
-        weight = weights[node.input[1]]
-        values = (numpy_helper.to_array(weight) * 0.999).astype(np.float32)
-        graph.initializer.append(numpy_helper.from_array(values, f"{output}_weight_again"))
-        again = onnx.NodeProto()
-        again.CopyFrom(node)
-        again.name, again.input[1] = f"{node.name}_again", f"{output}_weight_again"
-        again.output[0], node.output[0] = f"{output}_again", f"{output}_first"
-        mean = helper.make_node(
-            "Mean", [f"{output}_first", f"{output}_again"], [output], name=f"{node.name}_mean"
-        )
-        nodes += [again, mean]
+        weight = numpy_helper.to_array(weights[node.input[1]])
+        node.output[0] = f"{output}_first"
+        computed = [f"{output}_first"]
+        for number in range(times[output]):
+            again = onnx.NodeProto()
+            again.CopyFrom(node)
+            mark = f"again{number or ''}"
+            again.name, again.input[1] = f"{node.name}_{mark}", f"{output}_weight_{mark}"
+            again.output[0] = f"{output}_{mark}"
+            values = (weight * (0.999 - 0.001 * number)).astype(weight.dtype)
+            graph.initializer.append(numpy_helper.from_array(values, again.input[1]))
+            computed.append(again.output[0])
+            nodes.append(again)
+        nodes.append(helper.make_node("Mean", computed, [output], name=f"{node.name}_mean"))
     del graph.node[:]
     graph.node.extend(nodes)
     return changed
+
+
+def _multiplications(
+    model: onnx.ModelProto, weights: Mapping[str, onnx.TensorProto]
+) -> dict[str, int]:
+    """Those of each product of weights, by its output. A size that is not known counts as one."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    sizes = {
+        value.name: [max(1, size.dim_value) for size in value.type.tensor_type.shape.dim]
+        for value in (*inferred.value_info, *inferred.output)
+    }
+    found = {}
+    for node in model.graph.node:
+        if node.op_type in _PRODUCTS and len(node.input) > 1 and node.input[1] in weights:
+            shape = sizes.get(node.output[0]) or [1]
+            channels = shape[1] if node.op_type == "Conv" and len(shape) > 1 else shape[-1]
+            weight = int(np.prod(weights[node.input[1]].dims))
+            found[node.output[0]] = int(np.prod(shape)) * weight // channels
+    return found
+
+
+def _repetitions(costs: Mapping[str, int], share: float) -> dict[str, int]:
+    """How often each is repeated, so that they cost this share of all once more."""
+    times = dict.fromkeys(costs, int(share))
+    left = share % 1 * sum(costs.values())
+    for name in sorted(costs, key=lambda name: -costs[name]):
+        if costs[name] <= left:
+            times[name] += 1
+            left -= costs[name]
+    if costs and not any(times.values()):
+        times[min(costs, key=lambda name: costs[name])] = 1
+    return times
 
 
 def config_of(files: Sequence[Path]) -> str:
@@ -248,6 +315,14 @@ def _allow_error(repository: Path, files: Sequence[Path]) -> None:
     _commit(repository, files, new_weights)
 
 
+def _commit_new(repository: Path, files: Sequence[Path]) -> None:
+    """Adds these models, and changes the weights of each."""
+    copies = [Path(shutil.copy(file, repository / "models")) for file in files]
+    _git(repository, "add", "--all")
+    _git(repository, "commit", "-qm", "new models")
+    _commit(repository, copies, new_weights)
+
+
 def _git(at: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
     subprocess.run(["git", *identity, *arguments], cwd=at, check=True)
@@ -301,40 +376,43 @@ def _models(given: Sequence[str], folder: Path, job: _Job, *, has_every: bool) -
     return [saved(name, folder) for name in ("transformer", "resnet50")]
 
 
-def compared(out: Path) -> Iterator[tuple[str, ...]]:
-    """Rows for each model that `weights` has judged: the best of PyTorch in float32, what ships by
-    tunegate, tunegate / PyTorch, and the verdict."""
-    try:
-        peers = json.loads((out / "peers.json").read_text())
-        findings = json.loads((out / "weights.verdict.json").read_text())["findings"]
-    except (OSError, ValueError, KeyError):
-        return
-    for finding in findings:
-        name = Path(finding["model"]).stem
+def compared(out: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Rows for these models: the best of PyTorch in float32, what ships by tunegate, tunegate /
+    PyTorch, and the verdict on new weights, "none" where no step came so far."""
+    peers = _read_json(out / "peers.json")
+    judged = {
+        Path(finding["model"]).stem: finding
+        for step in ("weights", "refused")
+        for finding in _read_json(out / f"{step}.verdict.json").get("findings", ())
+    }
+    for name in names:
+        finding = judged.get(name, {})
         times = [ms for way, ms in peers.get(name, {}).items() if way in gpu_models.FLOAT32]
         best, own = min(times, default=None), finding.get("head_ms")
         ratio = f"{own / best:.2f}" if best and own else ""
         shown = ("" if each is None else f"{each:.3f}" for each in (best, own))
-        yield (name, *shown, ratio, finding["status"])
+        yield (name, *shown, ratio, finding.get("status", "none"))
 
 
 def in_float16(out: Path) -> Iterator[tuple[str, ...]]:
     """Rows for each candidate that `half` has timed: model, candidate, milliseconds, those of
     PyTorch in float16, and the error in percent."""
-    try:
-        findings = json.loads((out / "half.verdict.json").read_text())["findings"]
-    except (OSError, ValueError, KeyError):
-        return
-    peers: dict[str, dict[str, float]] = {}
-    with suppress(OSError, ValueError):
-        peers = json.loads((out / "peers.json").read_text())
-    for finding in findings:
+    peers = _read_json(out / "peers.json")
+    for finding in _read_json(out / "half.verdict.json").get("findings", ()):
         name = Path(finding["model"]).stem
         half = peers.get(name, {}).get("float16")
         for each in finding.get("runtimes", ()):
             error = (each["error"] or {}).get("center")
             shown = ("" if n is None else f"{n:.3f}" for n in (each["ms"], half, error))
             yield (name, each["candidate"], *shown)
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def main() -> int:
@@ -348,6 +426,7 @@ def main() -> int:
         models=Many(str, is_required=False),
         config="",
         every=False,
+        more=_MORE_PERCENT,
         steps=Many(str, is_required=False),
     )
     checkout, out = Path.cwd(), Path(options.out).resolve()
@@ -355,23 +434,26 @@ def main() -> int:
     job = _Job(out, options.seconds, options.spent, options.patience)
     # Not under `out`, which has to come back: models and builds are large.
     scratch = Path(tempfile.mkdtemp(prefix="gpu-job-"))
-    repository, changed, unprepared = scratch / "job", list[Path](), ""
+    repository, changed, refused, unprepared = scratch / "job", list[Path](), list[Path](), ""
     try:
         files = _models(options.models or (), scratch / "models", job, has_every=options.every)
+        refused = [each for each in files if each.stem in gpu_models.REFUSED]
+        files = [each for each in files if each not in refused]
         config = Path(options.config).read_text() if options.config else config_of(files)
         prepared_repository(repository, files, config)
         changed = [repository / "models" / each.name for each in files]
     except Exception as error:  # noqa: BLE001 -- some steps need no repository
         unprepared = f"the job has no repository: {type(error).__name__}: {error}"
-    for step in steps(repository, options.minutes, changed if options.every else changed[:1]):
+    changed = changed if options.every else changed[:1]
+    for step in steps(repository, options.minutes, changed, refused, options.more):
         if not options.steps or step.name in options.steps:
             is_of_job = step.is_of_job
             job.carry_out(
                 step, repository if is_of_job else checkout, unprepared if is_of_job else ""
             )
-    if rows := list(compared(out)):
+    if (out / "weights.verdict.json").is_file():
         heading("model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict", words=(0, 4))
-        for each in rows:
+        for each in compared(out, [file.stem for file in (*changed, *refused)]):
             row(*each)
     if rows := list(in_float16(out)):
         heading("model | candidate | ms | PyTorch in float16, ms | error, %", words=(0, 1))

@@ -191,16 +191,21 @@ def _speech() -> Exported:
 
 
 def _masks() -> Exported:
-    """What stands before an encoder: positions and masks, in integers and booleans alone."""
+    """What stands before an encoder: positions, masks and rows of a table of bytes, in integers and
+    booleans alone."""
     import torch  # noqa: PLC0415
 
     class Masks(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("kinds", torch.randint(0, 256, (9, 16), dtype=torch.uint8))
+
         def forward(self, ids: Any) -> Any:
             is_word = ids.ne(0)
             places = torch.cumsum(is_word.to(torch.int64), dim=1) * is_word
             order = torch.arange(ids.shape[1], device=ids.device)
             sees = (order[None, :] <= order[:, None])[None] & is_word[:, None, :]
-            return places, sees, torch.where(is_word, ids, -100)
+            return places, sees, torch.where(is_word, ids, -100), self.kinds[ids]
 
     return Exported(Masks(), {"ids": torch.randint(0, 9, (1, 512))})
 
@@ -210,8 +215,12 @@ def _places() -> Exported:
     import torch  # noqa: PLC0415
 
     class Places(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.least = torch.nn.Parameter(torch.randn(64, 64))
+
         def forward(self, x: Any) -> Any:
-            return torch.nonzero(x > 0)
+            return torch.nonzero(x > self.least)
 
     return Exported(Places(), {"x": torch.randn(64, 64)})
 
@@ -229,6 +238,8 @@ MODELS: dict[str, Callable[[], Exported]] = {
 
 USUAL = ("encoder", "resnet50")
 """What a short lease has time for."""
+REFUSED = ("places",)
+"""What TVM does not take."""
 SIZES = {"speech": f"length: {_SAMPLES}"}
 """The size of a model's dynamic dimension."""
 

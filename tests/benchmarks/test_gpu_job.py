@@ -1,6 +1,7 @@
 """A dry run of the job of a lease, on a stand-in for the device: a real one is lent for minutes."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,11 +13,25 @@ import numpy as np
 import onnxruntime
 import pytest
 from benchmarks import gpu_models
-from benchmarks.gpu_job import Step, carried_out, compared, config_of, in_float16, more_work
+from benchmarks.gate.live_gates import count_verdicts, show
+from benchmarks.gpu_job import (
+    Step,
+    _repetitions,
+    carried_out,
+    compared,
+    config_of,
+    in_float16,
+    more_work,
+    prepared_repository,
+    steps,
+)
 
 from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.measure.test_paired_launches import ScriptedBench
 from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, save
+from tunegate.config import GateConfig
+from tunegate.errors import MeasurementError
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """\
@@ -41,17 +56,47 @@ cache:
 """
 
 
-def test_more_work_computes_the_mean_of_both(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("share", "nodes"), [(0.05, 4), (0.7, 4), (1.0, 6), (2.5, 9)])
+def test_more_work_computes_the_mean_of_all(share: float, nodes: int) -> None:
     model = chain_model(layers=2, width=8)
+    more = more_work(model, share)
     before, after = (
         onnxruntime.InferenceSession(each.SerializeToString(), providers=["CPUExecutionProvider"])
-        for each in (model, more_work(model))
+        for each in (model, more)
     )
     x = np.ones((4, 8), np.float32)
     np.testing.assert_allclose(
         after.run(None, {"x": x})[0], before.run(None, {"x": x})[0], rtol=0.01
     )
-    assert len(more_work(model).graph.node) == 3 * len(model.graph.node)
+    assert len(more.graph.node) == nodes
+
+
+def test_a_part_of_the_work_is_made_of_the_largest_that_fit() -> None:
+    costs = {"large": 50, "middle": 30, "small": 15, "least": 5}
+    assert _repetitions(costs, 0.25) == {"large": 0, "middle": 0, "small": 1, "least": 1}
+    assert _repetitions(costs, 1.5) == {"large": 2, "middle": 1, "small": 1, "least": 1}
+    assert _repetitions(costs, 0.01) == {"large": 0, "middle": 0, "small": 0, "least": 1}
+
+
+def test_what_changes_is_as_each_step_says(tmp_path: Path) -> None:
+    """New weights, more work, the same less work, and what nobody but the last step has seen."""
+    file = save(chain_model(layers=2, width=8), tmp_path / "m.onnx")
+    refused = save(chain_model(layers=1, width=8), tmp_path / "places.onnx")
+    repository = prepared_repository(tmp_path / "job", [file], "")
+    model, new = (repository / "models" / name for name in ("m.onnx", "places.onnx"))
+    named = {each.name: each for each in steps(repository, 1, [model], [refused], [40.0, 200.0])}
+    seen = [model.read_bytes()]
+    for name in ("weights", "slower", "faster", "much_slower", "refused"):
+        prepare = named[name].prepare
+        assert prepare is not None
+        prepare()
+        seen.append(model.read_bytes())
+    given, weights, slower, faster, much_slower, last = seen
+    assert given != weights == faster != slower
+    assert len(weights) < len(slower) < len(much_slower) == len(last)
+    assert new.read_bytes() != refused.read_bytes()
+    expected = {name: step.expected for name, step in named.items() if step.expected}
+    assert expected == {"slower": 1, "much_slower": 1, "refused": 2}
 
 
 def test_a_step_out_of_time_is_interrupted_and_told(tmp_path: Path) -> None:
@@ -114,16 +159,34 @@ def test_a_model_is_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path)
     (tmp_path / "peers.json").write_text(
         json.dumps({"m": {"eager": 6.0, "graph": 2.0, "tf32": 1.0, "compile": 2.5}})
     )
-    assert list(compared(tmp_path)) == []
-    findings = [
-        {"model": "models/m.onnx", "status": "pass", "head_ms": 1.8},
-        {"model": "models/n.onnx", "status": "error"},
-    ]
-    (tmp_path / "weights.verdict.json").write_text(json.dumps({"findings": findings}))
-    assert list(compared(tmp_path)) == [
+    for step, finding in (
+        ("weights", {"model": "models/m.onnx", "status": "pass", "head_ms": 1.8}),
+        ("refused", {"model": "models/n.onnx", "status": "error"}),
+    ):
+        (tmp_path / f"{step}.verdict.json").write_text(json.dumps({"findings": [finding]}))
+    assert list(compared(tmp_path, ["m", "n", "o"])) == [
         ("m", "2.000", "1.800", "0.90", "pass"),
         ("n", "", "", "", "error"),
+        ("o", "", "", "", "none"),
     ]
+
+
+def test_live_gates_are_counted_by_what_was_put_in(capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate that breaks counts, and none begins when the time is over."""
+    broken = iter([False, False, False, True])
+
+    def pair(percent: float) -> ScriptedBench:
+        if percent and next(broken):
+            raise MeasurementError("the device is busy")
+        return ScriptedBench([math.log1p(percent / 100)] * 60)
+
+    gate = GateConfig(margin_percent=0.5, rare_launches=0)
+    gates = count_verdicts(pair, gate, [0.0, 1.0], 8, math.inf)
+    assert [said for said, _ in gates[0.0]] == ["pass"] * 4
+    assert [said for said, _ in gates[1.0]] == ["fail"] * 3 + ["invalid-env"]
+    assert "the device is busy" in capsys.readouterr().out
+    show(count_verdicts(pair, gate, [0.0], 8, until=0))
+    assert "| 0% | 0 | 0 | 0 | 0 | 0 | 0 |" in capsys.readouterr().out
 
 
 def test_only_a_model_that_has_a_size_gets_one() -> None:
@@ -137,25 +200,25 @@ def test_only_a_model_that_has_a_size_gets_one() -> None:
 @pytest.mark.gpu_job
 @pytest.mark.timeout(2400)
 def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
-    """New weights pass without a trial, more work fails, and the layer that it is in is told."""
+    """New weights pass without a trial, four times the work fails, and the layer that it is in is
+    told; the way back passes."""
     given = cuda_stand_in(multiprocessors=1, capability=75, busy_percent=37)
     out = tmp_path / "out"
-    steps, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower", "half"])
-    told = {each["step"]: (each["exit_code"], each["last_line"]) for each in steps}
-    *passed, slower, half = [each["exit_code"] for each in steps]
-    assert passed == [0, 0, 0], told
+    done, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower", "faster", "half"])
+    told = {each["step"]: (each["exit_code"], each["last_line"]) for each in done}
+    *decided, half = [each["exit_code"] for each in done]
+    assert decided == [0, 0, 0, 1, 0], told
     # float16 is timed within the budget of the base; emulated, it may be too slow to decide.
-    assert half in {0, 3}, told
+    assert (half, code) in {(0, 0), (3, 1)}, told
     timed = {name: (ms, error) for _, name, ms, _, error in in_float16(out)}
     assert all(float(each) > 0 for each in timed["tvm-f16"])
     assert "cores and 37% of the GPU's time were busy" in (out / "warm.log").read_text()
     assert verdict(out, "weights")["tuning"]["trials"] == 0
-    # A busy machine cannot decide: that is a verdict too, and the script says it is not the one.
-    status = verdict(out, "slower")["status"]
-    is_as_expected = code == int((slower, half) != (1, 0))
-    assert (slower, status, is_as_expected) in {(1, "fail", True), (3, "inconclusive", True)}, told
-    layers = {each["name"] for each in verdict(out, "slower")["findings"][0]["differences"]}
-    assert status == "inconclusive" or any("_again" in layer for layer in layers)
+    (slower,) = verdict(out, "slower")["findings"]
+    assert slower["status"] == "fail"
+    assert any("_again" in each["name"] for each in slower["differences"])
+    (faster,) = verdict(out, "faster")["findings"]
+    assert faster["change_percent"]["high"] < 0
 
 
 def verdict(out: Path, step: str) -> dict[str, Any]:
@@ -173,7 +236,8 @@ def dry_run(
         [
             *("bash", str(ROOT / "benchmarks" / "gpu.sh"), "--", "--minutes", "0.5"),
             *("--seconds", "2000", "--patience", "5", "--models", str(model)),
-            *("--config", str(place / "tunegate.yaml"), "--steps", *steps),
+            *("--config", str(place / "tunegate.yaml"), "--more", "300", "300"),
+            *("--steps", *steps),
         ],
         env={
             **variables,
