@@ -1,4 +1,4 @@
-"""What a run needs from the outside world. The implementations are in `system/`, `models/`,
+"""Protocols of what a run needs from the outside. The implementations are in `system/`, `models/`,
 `measure/` and the runtimes; tests use fakes."""
 
 from __future__ import annotations

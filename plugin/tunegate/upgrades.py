@@ -76,7 +76,7 @@ class WatchedLocks(Protocol):
 
 
 class LockFileWatcher(Protocol):
-    """What reads lock files."""
+    """Reads lock files; the extra `upgrades` has one."""
 
     def watched(
         self, repository: Repository, revisions: Revisions, watch: WatchConfig

@@ -71,7 +71,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Versioned(msgspec.Struct, frozen=True):
-    """All that is read of a HEAD before its version is known."""
+    """The part of a HEAD that is read before its version is known."""
 
     v: int = _VERSION
 

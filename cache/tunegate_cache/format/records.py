@@ -101,13 +101,13 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a second, longer measurement confirmed it."""
+        """True if a second, longer measurement confirmed it."""
         times = self.run_nanoseconds
         return len(times) >= CONFIRMED_REPEATS or (len(times) > 0 and self.median_ms > CONFIRMED_MS)
 
     def is_timed_by(self, toolchain: Toolchain, driver: str) -> bool:
-        """Whether this toolchain took the times, under this driver. Otherwise the record is a
-        candidate there, and no answer."""
+        """Returns whether this toolchain took the times, under this driver. Otherwise the record is
+        a candidate there, and no answer."""
         return self.toolchain == toolchain and self.device.driver == driver
 
     @property

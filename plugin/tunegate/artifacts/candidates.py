@@ -47,7 +47,7 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether it is calibrated on values that the user gave for the inputs."""
+        """True if it is calibrated on values that the user gave for the inputs."""
         return self.settings.get(QUANTIZATION) == STATIC
 
 

@@ -123,7 +123,7 @@ class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_measured(self) -> bool:
-        """Whether the model's head is built and measured."""
+        """True if the model's head is built and measured."""
         return self.kind == "upgraded" or "head" in self.compiled_sides
 
 
@@ -142,7 +142,7 @@ class PolicyChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weakens(self) -> bool:
-        """Whether someone must agree to the change: it is not stricter than before."""
+        """True if someone must agree to the change: it is not stricter than before."""
         return self.effect != "tightened"
 
 

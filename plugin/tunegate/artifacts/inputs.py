@@ -82,8 +82,8 @@ STANDARD = InputRule(Normal())
 
 
 class KnownInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model's inputs from outside of it: the user's rules, and the base's model
-    file, whose inputs the head gets if it takes them."""
+    """Rules for a model's inputs from outside of it: the user's own, and the base's model file,
+    whose inputs the head gets if it takes them."""
 
     given: dict[str, InputRule] = {}
     base: str = ""
@@ -104,7 +104,7 @@ class DrawnInput(msgspec.Struct, frozen=True):
 
     @property
     def is_given(self) -> bool:
-        """Whether the value comes from files, so nothing was drawn."""
+        """True if the value comes from files, so nothing was drawn."""
         return self.rule is not None and isinstance(self.rule.values, Files)
 
 

@@ -189,7 +189,7 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the whole interval lies on one side of zero."""
+        """True if the whole interval lies on one side of zero."""
         return not self.low <= 0 <= self.high
 
 

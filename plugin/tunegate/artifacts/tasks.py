@@ -87,7 +87,7 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is to be searched: trusted zones have the answer, this run does not pay
+        """True if nothing is to be searched: trusted zones have the answer, this run does not pay
         for the task, or the pull request has finished the search of a task that only the head
         has."""
         if self.skipped:
@@ -99,7 +99,7 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the task is unfinished and this run leaves it to `tunegate warm`."""
+        """True if the task is unfinished and this run leaves it to `tunegate warm`."""
         return self.skipped == "shared" and not isinstance(self.lookup, ExactHit)
 
 

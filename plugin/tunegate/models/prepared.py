@@ -77,7 +77,7 @@ class PreparedModel:
 
     @property
     def unfixable(self) -> str:
-        """Why there is no file for compilers, '' if there is one."""
+        """The reason why there is no file for compilers, '' if there is one."""
         return self._compilable_or_problem if isinstance(self._compilable_or_problem, str) else ""
 
     def _compilable(self) -> Compilable:

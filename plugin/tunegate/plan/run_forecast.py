@@ -43,7 +43,7 @@ class _Cell(msgspec.Struct, frozen=True):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a compiler takes any part of the model. Otherwise it refuses at once."""
+        """True if a compiler takes any part of the model. Otherwise it refuses at once."""
         return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
 
     @property

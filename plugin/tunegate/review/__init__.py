@@ -1,1 +1,1 @@
-"""What is compared, and whose rules count: changes, configuration, policy, waivers."""
+"""The models to compare and the rules that count: changes, configuration, policy, waivers."""

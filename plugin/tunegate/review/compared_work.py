@@ -1,4 +1,4 @@
-"""What the configurations of base and head ask of one model in one profile."""
+"""The work that the configurations of base and head ask of one model in one profile."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -47,7 +47,7 @@ class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """All problems."""
+        """The mistakes, then the gaps."""
         return (*self.mistakes, *self.gaps)
 
 

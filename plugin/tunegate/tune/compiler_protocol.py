@@ -49,13 +49,13 @@ class BuildModel(msgspec.Struct, frozen=True, tag="build", kw_only=True):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Those of the candidate, as its artifact has them."""
+        """The candidate's settings, as its artifact has them."""
         lower = {PRECISION: self.precision} if self.precision != FLOAT32 else {}
         return {**lower, LAUNCH: self.launch} if self.launch else lower
 
 
 class Tasks(msgspec.Struct, frozen=True, tag="tasks"):
-    """Those of a model."""
+    """The tuning tasks of a model."""
 
     tasks: tuple[TuningTask, ...]
 

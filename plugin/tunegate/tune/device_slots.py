@@ -1,4 +1,4 @@
-"""Where the workers of a tuning run measure: each on its own device, or taking turns on one."""
+"""Devices that the workers of a tuning run measure on: one each, or one that they share."""
 
 import os
 from collections import Counter

@@ -81,7 +81,7 @@ class Operand(msgspec.Struct, frozen=True):
 
 
 class GpuKernel(msgspec.Struct, frozen=True):
-    """What a sum reads, and the card that computes it, where a block may use `shared_bytes`.
+    """The reads of a sum, and the card that computes it, where a block may use `shared_bytes`.
     Operands are in the order of the sketch."""
 
     operands: tuple[Operand, ...]

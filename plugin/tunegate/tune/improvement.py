@@ -165,7 +165,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether the task may get candidates, now or later."""
+        """True if the task may get candidates, now or later."""
         return not self.exhausted and self.headroom > 0
 
     @property

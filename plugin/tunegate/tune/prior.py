@@ -168,7 +168,7 @@ class _Fitted(NamedTuple):
 
 
 class Expectation(Protocol):
-    """What is expected of samples before a task has results of its own."""
+    """The expected speed of samples before a task has results of its own."""
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Returns the expected ratios, best time / time, up to a factor: (n,) floats."""

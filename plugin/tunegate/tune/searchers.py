@@ -75,7 +75,7 @@ class Searchers:
 
     @property
     def are_idle(self) -> bool:
-        """Whether no child searches. One that is still starting finds nothing by itself."""
+        """True if no child searches. One that is still starting finds nothing by itself."""
         return all(child.is_idle for child in self._serving)
 
     def grow(self, count: int) -> None:

@@ -76,7 +76,7 @@ class TaskHistory:
 
     @property
     def needs_default(self) -> bool:
-        """Whether to measure the default schedule: the task is too small to search, and one
+        """True if to measure the default schedule: the task is too small to search, and one
         measurement makes it known for good. False for a task that only the budget left out."""
         is_small = not self.planned.trials and not self.planned.is_unpaid
         return is_small and not self.is_started
@@ -415,13 +415,13 @@ class PriorResults:
 
     @property
     def is_served(self) -> bool:
-        """Whether nothing runs for this task: the answer of trusted zones stays."""
+        """True if nothing runs for this task: the answer of trusted zones stays."""
         is_known = self.is_answered and not self._is_searched and not self.is_measured_only
         return is_known or bool(self._skipped)
 
     @property
     def is_measured_only(self) -> bool:
-        """Whether known schedules are measured here without a search: their times are from another
+        """True if known schedules are measured here without a search: their times are from another
         device or compiler, or claims."""
         if self._skipped:
             return False
@@ -431,7 +431,7 @@ class PriorResults:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether this run re-elects the task: its schedules, of an older toolchain or driver,
+        """True if this run re-elects the task: its schedules, of an older toolchain or driver,
         against the default schedule of today."""
         return self._has_only_older and not self._is_searched and not self._skipped
 
@@ -529,7 +529,7 @@ class PriorResults:
 
     @property
     def _has_only_older(self) -> bool:
-        """Whether trusted zones have schedules of this very task, and none of them was confirmed
+        """True if trusted zones have schedules of this very task, and none of them was confirmed
         with this toolchain and driver."""
         if not isinstance(self._lookup, ExactHit):
             return False

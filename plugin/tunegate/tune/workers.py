@@ -34,7 +34,7 @@ class Worker(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the worker takes requests. False while it starts."""
+        """True if the worker takes requests. False while it starts."""
         ...
 
     def fileno(self) -> int: ...
@@ -87,7 +87,7 @@ class WorkerPool:
 
     @property
     def has_idle(self) -> bool:
-        """Whether a worker has nothing to do."""
+        """True if a worker has nothing to do."""
         return len(self._busy) < len(self._served)
 
     @property

@@ -65,7 +65,7 @@ class RowsOfTiles:
 
     @cached_property
     def has_whole_windows(self) -> bool:
-        """Whether the pixels in a window row are neighbours."""
+        """True if the pixels in a window row are neighbours."""
         return self.shape.dilation.width == 1
 
     @cached_property
@@ -189,7 +189,7 @@ class Product(NamedTuple):
 
     @property
     def is_convolution(self) -> bool:
-        """Whether rows are positions of images, not dimensions of a matrix product."""
+        """True if rows are positions of images, not dimensions of a matrix product."""
         return (
             len(self.row_extents) == _IMAGE_ROW_AXES and self.row_extents[1:] == self.shape.result
         )

@@ -173,7 +173,7 @@ def _number_of(buffer: Any, buffers: Sequence[Any]) -> int | None:
 
 
 class Tiles(NamedTuple):
-    """What a block of threads computes in each step, and the warps that share it."""
+    """The tile that a block of threads computes in each step, and the warps that share it."""
 
     rows: int
     columns: int
@@ -343,7 +343,7 @@ def _whole(number: int, of: int) -> int:
 
 
 class Plan(NamedTuple):
-    """How a product is computed: parameter number `place` has the weights as `packed` makes them;
+    """A product to compute: parameter number `place` has the weights as `packed` makes them;
     None if both operands are rounded in the kernel."""
 
     product: MatrixProduct

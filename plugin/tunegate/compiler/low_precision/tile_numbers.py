@@ -30,7 +30,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_tiled(self) -> bool:
-        """Whether tiles multiply, not vectors."""
+        """True if tiles multiply, not vectors."""
         return self.row_bytes == _ROW_BYTES
 
     @property
@@ -40,7 +40,7 @@ class TileNumbers(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the numbers are integers, which have a scale."""
+        """True if the numbers are integers, which have a scale."""
         return self.precision == "int8"
 
     @property

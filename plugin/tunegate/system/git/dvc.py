@@ -1,5 +1,5 @@
-"""What DVC keeps in place of git: the outputs of pipelines that `dvc.lock` names, the directories
-that `.dvc` files name, and the caches where their bytes lie."""
+"""Files that DVC keeps instead of git: the outputs of pipelines that `dvc.lock` names, the
+directories that `.dvc` files name, and the caches where their bytes lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finished build means for its cell."""
+"""The state of a cell after its build."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class DeviceKernel(NamedTuple):
 
     @property
     def is_together(self) -> bool:
-        """Whether the threads of a block cooperate."""
+        """True if the threads of a block cooperate."""
         return any(word in self.body for word in _TOGETHER)
 
 
