@@ -1,5 +1,6 @@
 import datetime
 import math
+import statistics
 
 import msgspec
 import pytest
@@ -7,12 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decide.test_checks import SAME, SLOWER, found, verdict
-from tests.support.measured_cells import MODEL, make_build, make_builds, make_measurement, make_run
+from tests.support.measured_cells import (
+    MODEL,
+    make_build,
+    make_builds,
+    make_launches,
+    make_measurement,
+    make_run,
+)
 from tests.support.waivers import TODAY, make_waiver, slowed
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.histogram import histogram
-from tunegate.artifacts.measurements import CellMeasurement, Interval
+from tunegate.artifacts.measurements import CellMeasurement, Interval, Stalls
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Verdict, WaiverOffer
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.decide.compare import compare
@@ -175,7 +183,9 @@ def slow_inside(
         )
         for launch, percent in zip(measured.launches, mean_percents, strict=True)
     )
-    return msgspec.structs.replace(measured, launches=launches)
+    usual = math.log1p(statistics.median(mean_percents) / 100)
+    probes = tuple(msgspec.structs.replace(each, mean_effect=usual) for each in measured.probes)
+    return msgspec.structs.replace(measured, launches=launches, probes=probes)
 
 
 SLOW_MEAN = slow_inside((92.0, 88.0, 96.0, 93.0))
@@ -191,6 +201,44 @@ def test_a_waiver_bounds_the_mean_as_well_as_the_median() -> None:
     assert (judged.status, judged.exit_code) == ("fail", 1)
     said = "its waiver ends at +40%, which does not bound the mean by +92% (+"
     assert said in judged.findings[0].reason
+
+
+def test_a_waiver_excludes_slow_starts_above_its_ceiling() -> None:
+    """They are asked for as by a pass with the ceiling as margin: 16 starts, none of them slow."""
+    seen = make_measurement(SLOWER)
+    assert "fewer than 18% of launches are slow" in waived(seen, 8.0).findings[0].reason
+    slow = (*seen.probes[1:], *make_launches([0.7]))
+    for probes, said in (((), ""), (slow, "; 1 of 19 starts of the head was over +")):
+        judged = waived(msgspec.structs.replace(seen, probes=probes), 8.0)
+        assert (judged.status, judged.exit_code) == ("inconclusive", 3)
+        unproven = "the waiver's ceiling is not proven: slow starts above it are not excluded"
+        assert unproven + said in judged.findings[0].reason
+
+
+@pytest.mark.parametrize(
+    ("quartets", "status", "said"),
+    [
+        (9, "fail", "its waiver ends at +8%, which does not bound the mean of all inferences by"),
+        (2, "inconclusive", "is open; 36 stalls of 50x, where the base has 0; the waiver is in"),
+    ],
+)
+def test_no_ceiling_bounds_stalls(quartets: int, status: str, said: str) -> None:
+    slow = slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER)
+    of_head = Stalls(times=50.0, base=0, head=9, base_worse=0, head_worse=quartets, inferences=400)
+    launches = tuple(
+        msgspec.structs.replace(x, stalls=(of_head,), head_times=histogram([1.06] * 100))
+        for x in slow.launches
+    )
+    judged = waived(msgspec.structs.replace(slow, launches=launches), 8.0)
+    assert judged.status == status
+    assert said in judged.findings[0].reason
+
+
+def test_what_more_launches_leave_open_at_the_margin_is_waived_by_a_pass_at_the_ceiling() -> None:
+    scattered = make_measurement((0.06, 0.02, 0.05, 0.03))
+    assert verdict(scattered, Policies()).status == "inconclusive"
+    assert waived(scattered, 12.0).status == "waived"
+    assert waived(msgspec.structs.replace(scattered, probes=()), 12.0).status == "inconclusive"
 
 
 def test_a_waiver_bounds_every_percentile_that_failed() -> None:

@@ -1,9 +1,11 @@
+import datetime
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
+from tests.support.waivers import TODAY, make_waiver
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
@@ -96,6 +98,18 @@ def test_what_the_margin_may_hide_is_taken_apart_and_a_null_change_is_not(tmp_pa
     assert "timing the layers" in (tmp_path / "log").read_text()
     same, _ = measured([0.001, -0.001, 0.0, 0.0005], PAIR, tmp_path)
     assert same.task_ms == {}
+
+
+def test_a_fail_that_a_waiver_may_cover_is_measured_on(tmp_path: Path) -> None:
+    effects: list[float | None] = [0.05, 0.051, 0.049, 0.05]
+    for expires, probed in ((TODAY, 12), (TODAY - datetime.timedelta(days=1), 0)):
+        policies = Policies(waivers=(make_waiver(expires=expires),), today=TODAY)
+        cell, benchmarker = measured([*effects], PAIR, tmp_path, policies)
+        assert (len(cell.launches), len(cell.probes), benchmarker.bench.probed) == (
+            4,
+            probed,
+            probed,
+        )
 
 
 def test_the_reference_is_what_the_choice_of_a_runtime_measured(tmp_path: Path) -> None:

@@ -49,11 +49,12 @@ def measured(
     seconds: float = 100.0,
     extend: bool = True,
     rare: float = 0.2,
+    waived: GateConfig | None = None,
 ) -> tuple[PairedLaunches, list[LaunchProgress]]:
     said: list[LaunchProgress] = []
     quiet = control or ScriptedBench([0.0] * 20)
     gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
-    return launch_until_decided(bench, quiet, gate, 1, said.append), said
+    return launch_until_decided(bench, quiet, gate, 1, said.append, waived=waived), said
 
 
 def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
@@ -194,6 +195,30 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
     assert without.decision == "pass"
 
 
+SLOWER = [0.077, 0.078, 0.076, 0.0775] * 15
+CEILING = GateConfig(margin_percent=12.0, tail_margin_percent=12.0)
+
+
+def test_after_a_fail_the_starts_go_on_that_a_waiver_needs_for_a_pass_at_its_ceiling() -> None:
+    assert measured(ScriptedBench(SLOWER))[0].probes == ()
+    found, _ = measured(ScriptedBench(SLOWER), waived=CEILING)
+    assert (found.stopped, len(found.launches), len(found.probes)) == ("decided", 4, 12)
+    beyond, _ = measured(ScriptedBench([0.2, 0.201] * 9), waived=CEILING)
+    assert (beyond.stopped, len(beyond.launches), beyond.probes) == ("decided", 4, ())
+    often = ScriptedBench([*SLOWER[:4], *[0.077, 0.77] * 20], probes=[0.077, 0.077, 0.77])
+    assessed = measured(often, waived=CEILING)[0].assessed(CEILING)
+    assert assessed is not None
+    assert assessed.decision != "pass"
+
+
+def test_after_a_fail_a_waiver_asks_for_stalls_too() -> None:
+    bench = StallingBench(0.0, 1 / 600, effects=SLOWER)
+    assessed = measured(bench, seconds=240.0, waived=CEILING)[0].assessed(CEILING)
+    assert assessed is not None
+    assert (assessed.median, assessed.decision) == ("pass", "fail")
+    assert max(bench.pairs) > 40
+
+
 def test_probes_that_take_too_long_are_no_pass() -> None:
     class Slow(ScriptedBench):
         def probes(self, count: int, far: ProbeThresholds) -> Generator[Launch]:
@@ -222,8 +247,15 @@ class StallingBench(ScriptedBench):
 
     within_spread, start_seconds, pair_seconds = 0.001, 0.25, 0.1
 
-    def __init__(self, base: float, head: float, ms: float = 1.0, seed: int = 1) -> None:
-        super().__init__(SAME * 2)
+    def __init__(
+        self,
+        base: float,
+        head: float,
+        ms: float = 1.0,
+        seed: int = 1,
+        effects: Sequence[float] = SAME,
+    ) -> None:
+        super().__init__([*effects] * 2)
         self.rng, self.rates, self.ms = random.Random(seed), (base, head), ms
         self.pairs: list[int] = []
 

@@ -116,7 +116,7 @@ def _for_undecided(
         )
     launches = compared.projected_launches if compared else None
     quieter = busy_words(run.environment if run else {})
-    if compared is None or launches is None:
+    if compared is None or launches is None or launches <= finding.launches:
         more = raise_key("gate.seconds", "gate-seconds")
         return on_cell(finding, f" is undecided: measure on {quieter}, or {more}.")
     seconds = _seconds_for(launches, compared.cell, run)

@@ -36,7 +36,7 @@ def compare(
     builds = {built.cell: built for built in run.builds}
     cells = _shares(run.cells, gate)
     return tuple(
-        _compare(each, builds[each.cell], gate, (cells[each.cell], len(cells)))
+        compare_cell(each, builds[each.cell], gate, (cells[each.cell], len(cells)))
         if each.cell in cells
         else _without_launches(each)
         for each in run.cells
@@ -69,13 +69,14 @@ def _assessed(
     return assess(measured.launches, measured.probes, measured.starts, rule)
 
 
-def _compare(
+def compare_cell(
     measured: measurements.CellMeasurement,
     built: CellBuilds,
     gate: GateConfig,
-    parts: tuple[int, int],
+    parts: tuple[int, int] = (1, 1),
 ) -> measurements.Comparison:
-    """`parts` are the parts of the error of a fail: by latency, and by energy or loading."""
+    """Returns the comparison of one cell. `parts` are the parts of the error of a fail: by latency,
+    and by energy or loading."""
     cells, together = parts
     assessment = _assessed(measured, gate, cells)
     if assessment is None:

@@ -12,11 +12,12 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import GateConfig
 from tunegate.decide import checks
+from tunegate.decide.compare import compare_cell
 from tunegate.decide.energy_and_load import check_energy, check_load
 from tunegate.decide.error_budget import shipped_errors
 from tunegate.decide.waiving import apply_waiver, notes
 from tunegate.errors import ArtifactError
-from tunegate.review.gate_rules import GateRules
+from tunegate.review.gate_rules import GateRules, waived_gate
 
 
 def decide_verdict(
@@ -122,7 +123,9 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         latency = checks.CheckResult(evidence.unmeasured.status, evidence.unmeasured.reason)
     else:
         latency = checks.check_latency(evidence.change, comparison, measured, built, gate)
-    latency = apply_waiver(latency, comparison, evidence.cell, rules)
+    waived = waived_gate(rules, evidence.cell)
+    at_ceiling = compare_cell(measured, built, waived) if waived and measured and built else None
+    latency = apply_waiver(latency, comparison, at_ceiling, evidence.cell, rules)
 
     # The worst check decides. The reason names every check that says so, and always the latency's;
     # the remarks repeat what is beside it.

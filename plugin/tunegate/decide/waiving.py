@@ -2,7 +2,8 @@
 
 A waiver accepts that one cell is slower. Its ceiling bounds the whole interval of every test that
 did not pass: the median and the tests inside a launch. Agreeing to 40% is not agreeing to a mean of
-+108%.
++108%. What else a pass excludes, slow starts and stalls, must be excluded with the ceiling as
+margin.
 """
 
 import datetime
@@ -22,12 +23,20 @@ from tunegate.artifacts.verdicts import (
     WAIVERS_FILE,
     Named,
     NextStep,
+    Status,
     Verdict,
     Waiver,
     WaiverOffer,
     waiver_of,
 )
-from tunegate.decide.checks import CheckResult, change_of, test_name
+from tunegate.decide.checks import (
+    CheckResult,
+    assured,
+    change_of,
+    slow_starts_clause,
+    stalls_clause,
+    test_name,
+)
 from tunegate.review.gate_rules import GateRules, Policies
 from tunegate.wording import raise_key
 
@@ -105,15 +114,23 @@ def notes(
 
 
 def apply_waiver(
-    result: CheckResult, comparison: Comparison | None, cell: Cell, rules: GateRules
+    result: CheckResult,
+    comparison: Comparison | None,
+    at_ceiling: Comparison | None,
+    cell: Cell,
+    rules: GateRules,
 ) -> CheckResult:
-    """Returns the result of a proven slowdown under its waiver, if it has one."""
-    if result.status != "fail":
-        return result
+    """Returns the result of a slowdown under its waiver, if it has one. `at_ceiling` is the
+    comparison with the waiver's ceiling as margin. The launches that it takes may leave a proven
+    slowdown open at the usual margin."""
     policies = rules.policies
-    waiver = waiver_of(policies.waivers, cell)
     found = slowdowns(comparison)
-    result = _with_waiver(result, waiver, found, rules)
+    if result.status not in {"fail", "inconclusive"} or not found:
+        return result
+    waived = _with_waiver(result, waiver_of(policies.waivers, cell), found, at_ceiling, rules)
+    if result.status == "inconclusive":
+        return waived if waived.status == "waived" else result
+    result = waived
     if result.status == "fail" and (pending := pending_cover(policies, cell, found)):
         why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
         unread = "a commit has a waiver that covers it: the base needs gate.waiver-trailers: true"
@@ -133,24 +150,21 @@ def pending_cover(policies: Policies, cell: Cell, slowdowns: Sequence[Slowdown])
 
 
 def _with_waiver(
-    result: CheckResult, waiver: Waiver | None, slowdowns: Sequence[Slowdown], rules: GateRules
+    result: CheckResult,
+    waiver: Waiver | None,
+    found: Sequence[Slowdown],
+    at_ceiling: Comparison | None,
+    rules: GateRules,
 ) -> CheckResult:
     if waiver is None:
         return result
     ceiling = f"+{waiver.ceiling_percent:g}%"
-    until = f"{ceiling} until {waiver.expires}"
-    why = f"waived up to {until}: {waiver.reason} ({waiver.issue})"
     where = _where(waiver, rules)
-    match waiver_state(waiver, slowdowns, rules.policies.today):
-        case "covers":
-            return result._replace(status="waived").with_remarks(why, f"the waiver is {where}")
-        case "open":
-            undecided = f"but not decided below that: {_slowdown_words(beyond(waiver, slowdowns))}"
-            return result._replace(status="inconclusive").with_remarks(
-                why, undecided, f"the waiver is {where}"
-            )
+    match waiver_state(waiver, found, rules.policies.today):
+        case "covers" | "open":
+            return _below_ceiling(result, waiver, beyond(waiver, found), at_ceiling, where)
         case "exceeded":
-            over = [each for each in beyond(waiver, slowdowns) if each.is_proven]
+            over = [each for each in beyond(waiver, found) if each.is_proven]
             inside = _slowdown_words([each for each in over if each.what != MEDIAN])
             below = f", which does not bound {inside}" if inside else ""
             return result.with_remarks(f"its waiver ends at {ceiling}{below}; it is {where}")
@@ -158,6 +172,39 @@ def _with_waiver(
             return result.with_remarks(f"its waiver expired on {waiver.expires}; it is {where}")
         case "none":
             return result
+
+
+def _below_ceiling(
+    result: CheckResult,
+    waiver: Waiver,
+    open_above: Sequence[Slowdown],
+    at_ceiling: Comparison | None,
+    where: str,
+) -> CheckResult:
+    """Returns the result where no test is proven above the ceiling. It is waived by a pass at the
+    ceiling, and red where stalls fail there."""
+    ceiling = f"+{waiver.ceiling_percent:g}%"
+    why = f"waived up to {ceiling} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+    status: Status = "inconclusive"
+    if open_above:
+        clauses: tuple[str, ...] = (f"but not decided below that: {_slowdown_words(open_above)}",)
+    elif at_ceiling is not None and at_ceiling.decision == "fail":
+        failed = _slowdown_words([x for x in slowdowns(at_ceiling) if x.is_proven])
+        ends = f"its waiver ends at {ceiling}, which does not bound {failed}"
+        return result.with_remarks(ends, *stalls_clause(at_ceiling), f"it is {where}")
+    elif at_ceiling is not None and at_ceiling.decision == "pass":
+        status, clauses = "waived", assured(at_ceiling)
+    else:
+        clauses = _unproven(at_ceiling)
+    return result._replace(status=status).with_remarks(why, *clauses, f"the waiver is {where}")
+
+
+def _unproven(at_ceiling: Comparison | None) -> tuple[str, ...]:
+    """Returns why intervals below the ceiling are no pass at it yet."""
+    clauses = (*stalls_clause(at_ceiling), *slow_starts_clause(at_ceiling)) if at_ceiling else ()
+    still = _slowdown_words(slowdowns(at_ceiling))
+    what = f"{still} is open" if still else "slow starts above it are not excluded"
+    return f"the waiver's ceiling is not proven: {what}", *clauses
 
 
 def _slowdown_words(slowdowns: Sequence[Slowdown]) -> str:

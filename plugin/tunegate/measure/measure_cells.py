@@ -18,7 +18,7 @@ from tunegate.decide.objective import inferences_needed
 from tunegate.errors import MeasurementError
 from tunegate.measure.paired_launches import LaunchProgress, launch_until_decided
 from tunegate.ports import Benchmarker, Progress, Scorer
-from tunegate.review.gate_rules import GateRules
+from tunegate.review.gate_rules import GateRules, waived_gate
 from tunegate.tools import RunContext
 from tunegate.wording import plural
 
@@ -124,7 +124,10 @@ class _Measuring:
         def say(progress: LaunchProgress) -> None:
             self.context.progress.update(_progress_text(built, progress), progress.seconds_left)
 
-        launched = launch_until_decided(bench, control, self.rules.gate, self.compared, say)
+        waived = waived_gate(self.rules, built.cell)
+        launched = launch_until_decided(
+            bench, control, self.rules.gate, self.compared, say, waived=waived
+        )
         return CellMeasurement(
             cell=built.cell,
             launches=launched.launches,

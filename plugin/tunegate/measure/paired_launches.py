@@ -74,10 +74,13 @@ def launch_until_decided(
     gate: GateConfig,
     cells: int,
     say: Callable[[LaunchProgress], None],
+    *,
+    waived: GateConfig | None = None,
 ) -> PairedLaunches:
-    """Launches until the cell is decided. `control` measures the base against itself. Raises
+    """Launches until the cell is decided. `control` measures the base against itself. After a fail
+    the launches go on until `waived`, the gate of a waiver, is decided as well. Raises
     MeasurementError if a launch breaks twice."""
-    series = _Series(bench, control, gate, cells, say)
+    series = _Series(bench, control, gate, cells, say, waived=waived)
     while (stop := series.stop()) is None:
         series.go_on()
     return series.ended(stop)
@@ -93,6 +96,8 @@ class _Series:
         gate: GateConfig,
         cells: int,
         say: Callable[[LaunchProgress], None],
+        *,
+        waived: GateConfig | None,
     ) -> None:
         self._bench, self._control, self._say = bench, control, say
         self._gate = gate
@@ -105,6 +110,9 @@ class _Series:
             sequential.affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
         )
         self._rule = sequential.stopping_rule(gate, analyses, cells, paid[-1])
+        self._rule_of_waiver = (
+            sequential.stopping_rule(waived, analyses, cells, paid[-1]) if waived else None
+        )
         self._pairs = stalls.wanted_pairs(
             gate.pairs,
             self._launches,
@@ -123,7 +131,18 @@ class _Series:
         self._run_control()
 
     def stop(self) -> sequential.Stop | None:
-        """Returns the reason to stop, or None."""
+        """Returns the reason to stop, or None. A fail is none yet where a waiver may cover it: its
+        rule follows."""
+        stop = self._stop()
+        if stop in {None, "disturbed"} or self._rule_of_waiver is None:
+            return stop
+        assessment = self._assessed()
+        if assessment is None or assessment.decision != "fail":
+            return stop
+        self._rule, self._rule_of_waiver = self._rule_of_waiver, None
+        return self._stop()
+
+    def _stop(self) -> sequential.Stop | None:
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
         stop = sequential.guarded_stop(effects, noises, self._controls, self._rule)

@@ -66,6 +66,17 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies = NO_POLICIES
 
 
+def waived_gate(rules: GateRules, cell: Cell) -> GateConfig | None:
+    """Returns the gate that a waived cell must pass: the ceiling is its margin, and widens that of
+    the mean and the tail. None without a waiver that counts today."""
+    waiver = waiver_of(rules.policies.waivers, cell)
+    if waiver is None or waiver.expires < rules.policies.today:
+        return None
+    ceiling = waiver.ceiling_percent
+    widest = max(ceiling, rules.gate.tail_margin_percent)
+    return msgspec.structs.replace(rules.gate, margin_percent=ceiling, tail_margin_percent=widest)
+
+
 def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
     """Returns the rules with the configured latency objective of each changed model."""
     entries = {change.path: entry_for(config, change.path) for change in changes.models}

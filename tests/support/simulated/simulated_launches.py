@@ -144,17 +144,28 @@ def gates(
     kind: type[SimulatedBench] = SimulatedBench,
 ) -> list[Gate]:
     """Whole gates, each from a random launch on."""
+    series = paired_launches(noise, scenario, config, count, seed, kind)
+    return [_gate(done, config) for done in series]
+
+
+def paired_launches(
+    noise: Noise,
+    scenario: Scenario,
+    config: GateConfig,
+    count: int,
+    seed: int,
+    kind: type[SimulatedBench] = SimulatedBench,
+    waived: GateConfig | None = None,
+) -> Generator[PairedLaunches]:
+    """The launches of whole gates, each from a random launch on."""
     rng = np.random.default_rng(seed)
     quiet = noise.with_inside(None)
     analyses = noise.with_inside(scenario.inside)
     same = Scenario(name="control", mean_percent=0.0)
-    found = []
     for _ in range(count):
         bench = kind(noise, analyses, scenario, rng)
         control = SimulatedBench(noise, quiet, same, rng)
-        done = launch_until_decided(bench, control, config, 1, lambda far: None)
-        found.append(_gate(done, config))
-    return found
+        yield launch_until_decided(bench, control, config, 1, lambda far: None, waived=waived)
 
 
 def _gate(done: PairedLaunches, config: GateConfig) -> Gate:
@@ -195,6 +206,8 @@ def _scaled(launch: Launch, base: float, head: float, seconds: float) -> Launch:
     return msgspec.structs.replace(
         launch,
         effect=launch.effect + effect,
+        base_ms=launch.base_ms * base,
+        head_ms=launch.head_ms * head,
         mean_effect=(launch.mean_effect or 0.0) + effect,
         base_times=_moved(launch.base_times, base),
         head_times=_moved(launch.head_times, head),
