@@ -60,7 +60,10 @@ def main() -> None:
         def pair(percent: float) -> Bench:
             return bench.pair(artifact, artifact, slowdown_percent=percent)
 
-        show(count_verdicts(pair, gate, options.put_in, options.runs, until))
+        gates = count_verdicts(pair, gate, options.put_in, options.runs, until)
+    show(gates)
+    if not any(gates.values()):
+        raise SystemExit(f"no gate began in {options.lasting:.0f} s: the build took them")
 
 
 def count_verdicts(

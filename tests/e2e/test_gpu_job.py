@@ -4,6 +4,7 @@ The device has compute capability 7.5, for which one launch of a whole model is 
 kernels are timed by tens of thousands of launches.
 """
 
+import csv
 import json
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import onnx
 import onnx.numpy_helper
 import onnx.parser
 import pytest
+from benchmarks.gpu_job import more_work
 from benchmarks.kit.model_changes import new_weights
 
 from tests.cuda_stand_in.environment import launches
@@ -111,6 +113,27 @@ class GpuRunner:
         outcome = self.workspace.root / ".tunegate" / "outcome-0.json"
         return json.loads(outcome.read_text())["tasks"][0]["costs"]
 
+    def configure_by_init(self, models: Mapping[str, onnx.ModelProto]) -> str:
+        """Has `init` write the configuration for these models instead, and makes its gate short.
+        Returns what `init` printed."""
+        root = self.workspace.root
+        for file in (root / "models" / "m.onnx", root / "tunegate.yaml"):
+            file.unlink()
+        for name, model in models.items():
+            save(model, root / "models" / f"{name}.onnx")
+        self.workspace.commit()
+        began = self.tunegate("init")
+        written = (root / "tunegate.yaml").read_text()
+        assert "kind: cuda" in written
+        self.workspace.write(
+            "tunegate.yaml",
+            written.replace("~/.cache/tunegate", "cache")
+            .replace('"length": 128', '"length": 8')
+            .replace("gate:\n  margin-percent: 3\n", CONFIG[CONFIG.index("gate:") :]),
+        )
+        self.workspace.commit()
+        return began.stdout
+
     def verdict(self) -> Any:
         return json.loads((self.workspace.root / ".tunegate" / "verdict.json").read_text())
 
@@ -145,6 +168,15 @@ def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) ->
     runner.commit(chain_model(layers=2, width=48))
     assert runner.tunegate("warm", "--trials", "1").returncode == 0
     assert "transfer" in {cost["origin"] for cost in runner.costs()[:2]}
+
+
+def test_two_cards_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
+    variables = cuda_stand_in(devices=("GPU-one", "GPU-two"), **SMALL)
+    warmed = GpuRunner(tmp_path / "w", variables).tunegate("warm", "--trials", "4")
+    assert warmed.returncode == 0, warmed.stderr
+    first, second = launches(variables)
+    assert first > 0
+    assert second > 0
 
 
 def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
@@ -185,6 +217,34 @@ def test_a_model_that_does_not_fit_says_that_the_device_has_no_memory(
     assert "ships with nothing: TVM: the compiled model does not run (CUDA" in warmed.stdout
 
 
+def test_a_run_as_init_configures_it_a_comparison_and_the_history_of_both(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    """New weights of a table of a dynamic length pass, and a comparison with less work does."""
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    tokens = kinds_of_models().tokens
+    began = runner.configure_by_init({"m": tokens})
+    assert "tuned and gated on NVIDIA stand-in" in began
+    runner.commit(new_weights(tokens))
+    passed = runner.tunegate("run", "--base", "HEAD~1", "--trials", "0")
+    assert passed.returncode == 0, passed.stderr
+    (finding,) = runner.verdict()["findings"]
+    assert (finding["target"], finding["status"]) == ("gpu", "pass")
+    shown = runner.tunegate("history", "--format", "csv")
+    assert shown.returncode == 0, shown.stderr
+    written = (runner.workspace.root / ".tunegate" / "history.csv").read_text()
+    (row,) = csv.DictReader(written.splitlines())
+    assert (row["model"], row["target"], row["status"]) == ("models/m.onnx", "gpu", "pass")
+    more = save(more_work(tokens, 20), tmp_path / "more.onnx")
+    compared = runner.tunegate(
+        *("compare", str(more), str(runner.workspace.root / "models" / "m.onnx")),
+        *("--trials", "0", "--shape", "ids=1,8"),
+    )
+    assert compared.returncode == 0, compared.stderr
+    (finding,) = runner.verdict()["findings"]
+    assert finding["change_percent"]["high"] < 0
+
+
 @pytest.mark.proof
 def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
     tmp_path: Path, cuda_stand_in: WhatCuda
@@ -194,22 +254,8 @@ def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
         tmp_path / "w", cuda_stand_in(devices=("GPU-one",), parts=("MIG-one",), **SMALL)
     )
     root, models = runner.workspace.root, kinds_of_models()
-    for file in (root / "models" / "m.onnx", root / "tunegate.yaml"):
-        file.unlink()
-    for name, model in models._asdict().items():
-        save(model, root / "models" / f"{name}.onnx")
-    runner.workspace.commit()
-    began = runner.tunegate("init")
-    assert "tuned and gated on NVIDIA stand-in MIG 1g" in began.stdout
-    config = root / "tunegate.yaml"
-    written = config.read_text()
-    assert "kind: cuda" in written
-    config.write_text(
-        written.replace("~/.cache/tunegate", "cache")
-        .replace('"length": 128', '"length": 8')
-        .replace("gate:\n  margin-percent: 3\n", CONFIG[CONFIG.index("gate:") :])
-    )
-    runner.workspace.commit()
+    began = runner.configure_by_init(models._asdict())
+    assert "tuned and gated on NVIDIA stand-in MIG 1g" in began
     warmed = runner.tunegate("warm", "--trials", "1")
     assert warmed.returncode == 2, warmed.stderr  # one of them ships with nothing
     for name in ("tokens", "masks"):
