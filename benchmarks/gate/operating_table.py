@@ -1,12 +1,13 @@
 """How often gates fail and pass what is known, the old rule beside the new one.
 
     python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200] [--fast]
+        [--ceiling 12]
 
 A recorded launch has 12 pairs of blocks of at most 20 inferences. With `--fast` those of models
 under 10 ms are as long as the gate makes them, which looks for rare stalls. Whole gates run on
 recorded launches of one artifact against itself (and on made-up ones), each from a random launch
 on, with a truth put in. Beside it a gate that uses the medians of launches only, as the gate did
-before.
+before. `--ceiling` is that of a waiver.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from benchmarks.kit.command import command_line
 from benchmarks.kit.operating_scenarios import scenarios, synthetic
 from tunegate.config import GateConfig
 from tunegate.decide.stalls import WANTED_BELOW_MS
+from tunegate.review.gate_rules import gate_at
 
 NEW = GateConfig()
 OLD = GateConfig(rare_launches=0.0, tail_margin_percent=1000.0)
@@ -37,7 +39,14 @@ _TVM_START_SECONDS = 1.3
 
 def main() -> None:
     options = command_line(
-        __doc__, data=[DATA], gates=200, only="", series="", rare=NEW.rare_launches, fast=False
+        __doc__,
+        data=[DATA],
+        gates=200,
+        only="",
+        series="",
+        rare=NEW.rare_launches,
+        fast=False,
+        ceiling=0.0,
     )
     noises = [
         *(each for path in options.data for each in recorded(path)),
@@ -54,7 +63,7 @@ def main() -> None:
                 scenario,
                 noises,
                 options.gates,
-                options.rare,
+                _config(options.rare, options.ceiling),
                 FastBench if options.fast else SimulatedBench,
             ),
             flush=True,
@@ -62,9 +71,9 @@ def main() -> None:
 
 
 HEAD = (
-    "| true change | mean | new: fail | pass | undecided | invalid | worst series "
+    "| true change | mean | new: fail | pass | waived | undecided | invalid | worst series "
     "| seconds, median | p95 | medians only: fail | pass | seconds, median | p95 |\n"
-    f"| --- |{' --: |' * 12}"
+    f"| --- |{' --: |' * 13}"
 )
 
 
@@ -83,9 +92,14 @@ def recorded(path: Path) -> Iterator[Noise]:
 
 
 def told(
-    scenario: Scenario, noises: Sequence[Noise], count: int, rare: float, kind: type[SimulatedBench]
+    scenario: Scenario,
+    noises: Sequence[Noise],
+    count: int,
+    configs: tuple[GateConfig, GateConfig | None],
+    kind: type[SimulatedBench],
 ) -> str:
-    new = [gates(n, scenario, _config(rare), count, seed, kind) for seed, n in enumerate(noises)]
+    config, waived = configs
+    new = [gates(n, scenario, config, count, seed, kind, waived) for seed, n in enumerate(noises)]
     old = [gates(n, scenario, OLD, count, seed, kind) for seed, n in enumerate(noises)]
     wrong = "fail" if scenario.is_unchanged else "pass"
     worst = max(range(len(noises)), key=lambda at: _share(new[at], wrong))
@@ -98,7 +112,7 @@ def told(
         f"{scenario.mean_percent:+.1f}%",
         *(
             f"{100 * _share(every, what):.1f}%"
-            for what in ("fail", "pass", "undecided", "invalid-env")
+            for what in ("fail", "pass", "waived", "undecided", "invalid-env")
         ),
         f"{100 * _share(new[worst], wrong):.1f}% {wrong} ({noises[worst].name})",
         f"{np.median(seconds):.0f}",
@@ -110,8 +124,10 @@ def told(
     return "| " + " | ".join(cells) + " |"
 
 
-def _config(rare: float) -> GateConfig:
-    return GateConfig(rare_launches=rare)
+def _config(rare: float, ceiling_percent: float) -> tuple[GateConfig, GateConfig | None]:
+    """Returns the gate, and that of a waiver with this ceiling, None for 0."""
+    gate = GateConfig(rare_launches=rare)
+    return gate, gate_at(gate, ceiling_percent) if ceiling_percent else None
 
 
 def _share(found: Sequence[Gate], outcome: str) -> float:

@@ -51,7 +51,7 @@ def _constant() -> tuple[Scenario, ...]:
             is_unchanged=percent <= 3,
         )
 
-    return tuple(always(percent) for percent in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 10.0))
+    return tuple(always(percent) for percent in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0))
 
 
 def _mixtures() -> tuple[Scenario, ...]:
@@ -136,6 +136,9 @@ def _others() -> tuple[Scenario, ...]:
     def turns(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.12 if number % 2 else 1.0
 
+    def slower_and_modes(number: int, rng: Rng) -> tuple[float, float]:
+        return 1.0, 1.08 * (2.0 if rng.random() < 0.2 else 1.0)
+
     def fourth(number: int, rng: Rng) -> tuple[float, float]:
         return 1.0, 1.3 if number % 4 == 3 else 1.0
 
@@ -145,6 +148,7 @@ def _others() -> tuple[Scenario, ...]:
             name="the head gets slower by 0.5 points each start", mean_percent=10.0, factors=trend
         ),
         Scenario(name="every second start +12%", mean_percent=6.0, factors=turns, is_promised=True),
+        Scenario(name="+8%, 20% of starts x 2 beside", mean_percent=29.6, factors=slower_and_modes),
         Scenario(
             name="every fourth start +30%", mean_percent=7.5, factors=fourth, is_promised=True
         ),

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.simulated.simulated_launches import Noise, Rng, Scenario, Times, gates
 from tunegate.config import GateConfig
+from tunegate.review.gate_rules import gate_at
 
 GATES = 60
 NEW, MEDIANS_ONLY = GateConfig(), GateConfig(rare_launches=0.0, tail_margin_percent=1000.0)
@@ -21,15 +22,17 @@ def noise() -> Noise:
     return Noise("made up", np.exp(process + block + inference), 1.8)
 
 
-def shares(noise: Noise, scenario: Scenario, config: GateConfig = NEW) -> dict[str, float]:
-    found = gates(noise, scenario, config, GATES, seed=7)
+def shares(
+    noise: Noise, scenario: Scenario, config: GateConfig = NEW, waived: GateConfig | None = None
+) -> dict[str, float]:
+    found = gates(noise, scenario, config, GATES, seed=7, waived=waived)
     outcomes = [gate.outcome for gate in found]
-    return {what: outcomes.count(what) / GATES for what in ("fail", "pass", "undecided")}
+    return {what: outcomes.count(what) / GATES for what in ("fail", "pass", "undecided", "waived")}
 
 
-def mixture(share: float, slow: float) -> Scenario:
+def mixture(share: float, slow: float, usual: float = 1.0) -> Scenario:
     def factors(number: int, rng: Rng) -> tuple[float, float]:
-        return 1.0, slow if rng.random() < share else 1.0
+        return 1.0, slow if rng.random() < share else usual
 
     return Scenario(name="mixture", mean_percent=100 * share * (slow - 1), factors=factors)
 
@@ -61,6 +64,14 @@ def test_a_mode_that_is_promised_hardly_ever_passes(
 
 def test_medians_alone_passed_it(noise: Noise) -> None:
     assert shares(noise, mixture(0.2, 1.3), MEDIANS_ONLY)["pass"] > 0.2
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0.95, 1.0), (0.2, 0.0, 0.05)])
+def test_a_waiver_of_a_slower_head_hardly_ever_covers_slow_starts(
+    noise: Noise, share: float, least: float, most: float
+) -> None:
+    found = shares(noise, mixture(share, 2.16, 1.08), NEW, gate_at(NEW, 12.0))
+    assert least <= found["waived"] + found["pass"] <= most
 
 
 @pytest.mark.parametrize(("nth", "slow"), [(3, 3.0), (5, 2.0), (10, 3.0)])

@@ -15,6 +15,7 @@ from tunegate.measure.bench_messages import other
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
 from tunegate.measure.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
 from tunegate.ports import EnergyReading, ProbeThresholds
+from tunegate.review.gate_rules import gate_at
 
 
 class ScriptedBench:
@@ -196,7 +197,7 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
 
 
 SLOWER = [0.077, 0.078, 0.076, 0.0775] * 15
-CEILING = GateConfig(margin_percent=12.0, tail_margin_percent=12.0)
+CEILING = gate_at(GateConfig(), 12.0)
 
 
 def test_after_a_fail_the_starts_go_on_that_a_waiver_needs_for_a_pass_at_its_ceiling() -> None:

@@ -67,14 +67,18 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def waived_gate(rules: GateRules, cell: Cell) -> GateConfig | None:
-    """Returns the gate that a waived cell must pass: the ceiling is its margin, and widens that of
-    the mean and the tail. None without a waiver that counts today."""
+    """Returns the gate that a waived cell must pass. None without a waiver that counts today."""
     waiver = waiver_of(rules.policies.waivers, cell)
     if waiver is None or waiver.expires < rules.policies.today:
         return None
-    ceiling = waiver.ceiling_percent
-    widest = max(ceiling, rules.gate.tail_margin_percent)
-    return msgspec.structs.replace(rules.gate, margin_percent=ceiling, tail_margin_percent=widest)
+    return gate_at(rules.gate, waiver.ceiling_percent)
+
+
+def gate_at(gate: GateConfig, ceiling_percent: float) -> GateConfig:
+    """Returns the gate with a waiver's ceiling as margin, which widens that of the mean and the
+    tail."""
+    widest = max(ceiling_percent, gate.tail_margin_percent)
+    return msgspec.structs.replace(gate, margin_percent=ceiling_percent, tail_margin_percent=widest)
 
 
 def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:

@@ -142,39 +142,35 @@ def gates(
     count: int,
     seed: int,
     kind: type[SimulatedBench] = SimulatedBench,
-) -> list[Gate]:
-    """Whole gates, each from a random launch on."""
-    series = paired_launches(noise, scenario, config, count, seed, kind)
-    return [_gate(done, config) for done in series]
-
-
-def paired_launches(
-    noise: Noise,
-    scenario: Scenario,
-    config: GateConfig,
-    count: int,
-    seed: int,
-    kind: type[SimulatedBench] = SimulatedBench,
     waived: GateConfig | None = None,
-) -> Generator[PairedLaunches]:
-    """The launches of whole gates, each from a random launch on."""
+) -> list[Gate]:
+    """Whole gates, each from a random launch on. `waived` is the gate of a waiver."""
     rng = np.random.default_rng(seed)
     quiet = noise.with_inside(None)
     analyses = noise.with_inside(scenario.inside)
     same = Scenario(name="control", mean_percent=0.0)
+    found = []
     for _ in range(count):
         bench = kind(noise, analyses, scenario, rng)
         control = SimulatedBench(noise, quiet, same, rng)
-        yield launch_until_decided(bench, control, config, 1, lambda far: None, waived=waived)
+        done = launch_until_decided(bench, control, config, 1, lambda far: None, waived=waived)
+        found.append(_gate(done, config, waived))
+    return found
 
 
-def _gate(done: PairedLaunches, config: GateConfig) -> Gate:
+def _gate(done: PairedLaunches, config: GateConfig, waived: GateConfig | None) -> Gate:
     outcome = "invalid-env"
     if done.stopped != "disturbed":
-        said = done.assessed(config)
-        outcome = said.decision if said is not None else "undecided"
+        outcome = _decision(done, config)
+        if waived and outcome != "pass" and _decision(done, waived) == "pass":
+            outcome = "waived"
     seconds = sum(each.seconds for each in (*done.launches, *done.probes))
     return Gate(outcome, seconds, len(done.launches), len(done.probes))
+
+
+def _decision(done: PairedLaunches, config: GateConfig) -> str:
+    said = done.assessed(config)
+    return said.decision if said is not None else "undecided"
 
 
 def _is_far(probe: Launch, far: ProbeThresholds) -> bool:
