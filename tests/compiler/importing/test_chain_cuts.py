@@ -37,6 +37,9 @@ FUNCTIONS = (
     ["HardSwish"],
     ["Tan"],
     ["Atanh"],
+    ["LeakyRelu"],
+    ["Elu"],
+    ["Shrink"],
 )
 MIXED = ["Sigmoid", "Erf", "Relu", "SiLU", "Softplus", "Tanh", "HardSwish", "Exp", "Neg", "Gelu"]
 SHAPE = 8, 64
@@ -119,7 +122,8 @@ def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("operators", "length"), [(["Sigmoid"], 30), (["Sin", "Tan"], 30), (MIXED, 300)]
+    ("operators", "length"),
+    [(["Sigmoid"], 30), (["Sin", "Tan"], 30), (["LeakyRelu"], 30), (MIXED, 300)],
 )
 def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
     operators: list[str], length: int, tmp_path: Path

@@ -17,7 +17,7 @@ from tvm import relax, topi
 from tvm.ir import Call, Op
 from tvm.ir.expr import TensorLoad
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
-from tvm.tirx import BufferStore
+from tvm.tirx import BufferStore, Select
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.build.functions import (
@@ -32,7 +32,7 @@ from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants, with_whole_vectors
-from tunegate.compiler.schedules.vector_functions import copies_of_argument, parts_of
+from tunegate.compiler.schedules.vector_functions import SELECT, copies_of_argument, parts_of
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.compilable import unsupported_operators
 from tunegate.models.prepared import PreparedModel
@@ -463,12 +463,15 @@ def _reads(
 def _reads_of(
     expression: Any, writes: Mapping[Any, Counter[Any]], weight: Callable[[str], int]
 ) -> Counter[Any]:
-    """Counts the reads of each buffer; a read inside a call counts with the call's weight. A buffer
-    in `writes` stands for the reads that made it."""
+    """Counts the reads of each buffer; a read inside a call or a choice counts with its weight. A
+    buffer in `writes` stands for the reads that made it."""
     if isinstance(expression, TensorLoad):
         return writes.get(expression.source, Counter({expression.source: 1}))
     total: Counter[Any] = Counter()
     for part in parts_of(expression):
         total.update(_reads_of(part, writes, weight))
-    times = weight(expression.op.name) if isinstance(expression, Call) else 1
+    if isinstance(expression, Select):
+        times = weight(SELECT)
+    else:
+        times = weight(expression.op.name) if isinstance(expression, Call) else 1
     return Counter({buffer: times * count for buffer, count in total.items()})

@@ -37,8 +37,10 @@ def _formulas() -> dict[str, Callable[[Any], Any]]:
     return {"exp": exp, "log": log, "tanh": tanh, "erf": erf}
 
 
-_OTHERS = {"tirx.tan": 40, "tirx.atanh": 400, "tirx.pow": 3}
-"""Operators whose other formulas name their argument twice and more: with these, as many are in one
+SELECT = "select"
+_OTHERS = {"tirx.tan": 40, "tirx.atanh": 400, "tirx.pow": 3, SELECT: 10}
+"""Operators whose other formulas name their argument twice and more, and choices, in which the
+compiler tries to prove each condition from those around it: with these, as many are in one
 expression as compile in a second."""
 
 
