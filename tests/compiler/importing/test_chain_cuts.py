@@ -18,7 +18,7 @@ from tvm_ffi import structural_walk
 
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import save
-from tunegate.compiler.importing import import_onnx
+from tunegate.compiler.importing import chain_cuts, import_onnx
 from tunegate.compiler.schedules import vector_functions
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
 from tunegate.models.preparation import prepare
@@ -101,10 +101,10 @@ def test_no_expression_of_a_chain_grows_past_its_bound(
 ) -> None:
     module = imported(chain(operators, length), tmp_path)
     for kernel in kernels(module).values():
-        assert reads_when_inlined(kernel) <= 2 * import_onnx.MOST_READS
+        assert reads_when_inlined(kernel) <= 2 * chain_cuts.MOST_READS
         assert (
-            max(size.copies for size in import_onnx.sizes_of_parameters(kernel))
-            <= import_onnx.MOST_COPIES
+            max(size.copies for size in chain_cuts.sizes_of_parameters(kernel))
+            <= chain_cuts.MOST_COPIES
         )
 
 

@@ -186,7 +186,7 @@ PROMOTE = Command(
     name="cache promote",
     summary="take over a zone's records, after measuring them again",
     options=PromoteOptions,
-    handler="tunegate.cli.handlers.cache_exchange:promote",
+    handler="tunegate.cli.handlers.cache_copy:promote",
     examples=("tunegate cache promote --from-zone pr/acme/models/7",),
 )
 
@@ -227,7 +227,7 @@ PULL = Command(
     name="cache pull",
     summary="copy what a run reads into a directory",
     options=PullOptions,
-    handler="tunegate.cli.handlers.cache_exchange:run_pull",
+    handler="tunegate.cli.handlers.cache_copy:run_pull",
     examples=("tunegate cache pull offline-cache",),
 )
 
@@ -249,7 +249,7 @@ PUSH = Command(
     name="cache push",
     summary="bring what a directory, or this machine, holds into the cache",
     options=PushOptions,
-    handler="tunegate.cli.handlers.cache_exchange:run_push",
+    handler="tunegate.cli.handlers.cache_copy:run_push",
     examples=(
         "tunegate cache push",
         "tunegate cache push offline-cache",
