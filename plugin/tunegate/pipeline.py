@@ -207,6 +207,8 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
         rules=rules_digest(rules),
         machine=judged.machine,
         judged_at=int(SystemClock().time()),
+        gate=msgspec.to_builtins(rules.gate),
+        targets={each.name: msgspec.to_builtins(each) for each in rules.targets},
     )
     verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)

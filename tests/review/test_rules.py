@@ -39,4 +39,4 @@ def test_the_objective_of_a_model_is_that_of_its_entry() -> None:
     config = Config(models=(ModelConfig(path="a.onnx", objective=asked), ModelConfig(path="*")))
     changes = parts.changes(parts.change("a.onnx"), parts.change("b.onnx"))
     found = with_configured(GateRules(gate=GateConfig()), config, changes)
-    assert found.policies.objectives == {"a.onnx": asked}
+    assert (found.policies.objectives, found.targets) == ({"a.onnx": asked}, config.targets)

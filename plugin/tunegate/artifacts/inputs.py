@@ -77,6 +77,8 @@ class InputRule(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+GIVEN = "given: "
+"""How `why` begins for values that the configuration gives."""
 STANDARD = InputRule(Normal())
 """The rule for a float input if the graph tells nothing."""
 

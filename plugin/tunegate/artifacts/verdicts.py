@@ -1,8 +1,8 @@
 """Slowdowns that someone has agreed to, for a while."""
 
 import datetime
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -168,13 +168,17 @@ class NextStep(msgspec.Struct, frozen=True):
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict's origin: digests of the plan, of `measurements.json` and of the rules ('' without
     one), and the machine by a name that lasts until it restarts. If several measured, `machine` has
-    all names. `judged_at` is in seconds since 1970, 0 if unknown."""
+    all names. `judged_at` is in seconds since 1970, 0 if unknown. `gate` is the judging section of
+    the configuration and `targets` its targets by name, each with all keys as the file writes
+    them."""
 
     plan: str = ""
     measurements: str = ""
     rules: str = ""
     machine: str = ""
     judged_at: int = 0
+    gate: Mapping[str, Any] = {}
+    targets: Mapping[str, Mapping[str, Any]] = {}
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

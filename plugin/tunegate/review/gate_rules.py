@@ -19,7 +19,7 @@ from tunegate.artifacts.changes import (
     without_upgrade,
 )
 from tunegate.artifacts.verdicts import Waiver, waiver_of
-from tunegate.config import Config, GateConfig, ObjectiveConfig
+from tunegate.config import Config, GateConfig, ObjectiveConfig, TargetConfig
 from tunegate.errors import config_error
 from tunegate.ports import ModelReader
 from tunegate.review.base_rules import newly_outside
@@ -60,10 +60,12 @@ def policies_under(waivers: Waivers, today: datetime.date, metric_margin: float)
 
 
 class GateRules(msgspec.Struct, frozen=True, kw_only=True):
-    """`gate` is the judging section of the configuration, `policies` what counts beside it."""
+    """`gate` is the judging section of the configuration, `policies` what counts beside it. The
+    `targets` are not rules, but a pass is about them: the verdict says which they were."""
 
     gate: GateConfig
     policies: Policies = NO_POLICIES
+    targets: tuple[TargetConfig, ...] = ()
 
 
 def waived_gate(rules: GateRules, cell: Cell) -> GateConfig | None:
@@ -82,13 +84,14 @@ def gate_at(gate: GateConfig, ceiling_percent: float) -> GateConfig:
 
 
 def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> GateRules:
-    """Returns the rules with the configured latency objective of each changed model."""
+    """Returns the rules with the configured targets, and the latency objective of each changed
+    model."""
     entries = {change.path: entry_for(config, change.path) for change in changes.models}
     objectives = {
         path: entry.objective for path, entry in entries.items() if entry and entry.objective
     }
     policies = msgspec.structs.replace(rules.policies, objectives=objectives)
-    return msgspec.structs.replace(rules, policies=policies)
+    return msgspec.structs.replace(rules, policies=policies, targets=config.targets)
 
 
 # The rules of a verdict as one digest.
@@ -97,7 +100,7 @@ def with_configured(rules: GateRules, config: Config, changes: ChangeSet) -> Gat
 def rules_digest(rules: GateRules) -> str:
     """Returns a digest that is equal for two runs that judge alike, also on different days."""
     undated = msgspec.structs.replace(rules.policies, today=datetime.date.min)
-    return digest_of(msgspec.structs.replace(rules, policies=undated))
+    return digest_of(GateRules(gate=rules.gate, policies=undated))
 
 
 # The configuration that judges these models, merged from base and head.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Gates a retrained model, signs the verdict, and checks it where the model is deployed: once as it is, then in nine
-# ways in which it must be refused, each with its one line. No network; about a minute on a quiet machine.
+# ways in which it must be refused, each with its one line. At last the deploy gate takes it, and measures where its own
+# rules are stricter. No network; about a minute on a quiet machine.
 #
 #     make environment       # once: makes .venv
 #     PATH=$PWD/.venv/bin:$PATH plugin/extras/deploy/examples/evidence.sh
@@ -94,3 +95,9 @@ refused "another device" evidence.json --policy device.yaml "${pair[@]}"
 echo "== the deploy gate takes it in place of a measurement"
 cp repository/tunegate.yaml .
 tunegate deploy-gate --production now.onnx --candidate new.onnx --evidence evidence.json --evidence-policy policy.yaml
+
+echo "== with the usual rule for the tail it measures"
+sed -i 's/tail-margin-percent: 1000/tail-margin-percent: 10/' tunegate.yaml
+tunegate deploy-gate --production now.onnx --candidate new.onnx --evidence evidence.json --evidence-policy policy.yaml \
+  --gate-seconds 5 2>"$place/log" || true # five seconds may leave it inconclusive
+grep "evidence refused" "$place/log"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tunegate import pipeline
-from tunegate.artifacts.changes import ChangeSet, Revisions
+from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelInput, Revisions, Side
 from tunegate.artifacts.verdicts import Report, Status
 from tunegate.cli.handlers.compare import artifacts_report, built_sides
 from tunegate.cli.handlers.compare_models import (
@@ -23,14 +24,18 @@ from tunegate.cli.handlers.compare_models import (
 )
 from tunegate.cli.handlers.reporting import finish
 from tunegate.cli.parse import suggestion
-from tunegate.config import Config
+from tunegate.config import Config, ModelConfig
 from tunegate.errors import ConfigError
+from tunegate.models.model_inputs import inputs_of_file
 from tunegate.report.escape import visible
+from tunegate.review.globs import literal
+from tunegate.review.side_settings import settings_of_sides
 from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
 from tunegate_deploy.evidence.envelope import EvidenceError
-from tunegate_deploy.evidence.policy import EvidencePolicy, read_policy
+from tunegate_deploy.evidence.own_gate import OwnGate
+from tunegate_deploy.evidence.policy import read_policy
 from tunegate_deploy.evidence.verify import shown_by
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import DownloadLimits, within_limits
@@ -94,6 +99,8 @@ def _report(
     out: OutputDirectory,
 ) -> Report:
     settings = options.settings
+    model = ModelConfig(path=literal(head.path.name), inputs=dict(options.shapes))
+    config = msgspec.structs.replace(config, models=(model,))
     revisions = Revisions(
         base=base.pin.sha256,
         head=head.pin.sha256,
@@ -110,10 +117,6 @@ def _report(
     both = against(_side(base), _side(head))
     if isinstance(both, Artifacts):
         return artifacts_report(settings, config, built_sides(both.base, both.head), revisions, out)
-    shapes = dict(options.shapes)
-    config = msgspec.structs.replace(
-        config, models=comparison_config(settings, both.head.file.name, shapes).models
-    )
     return models_report(settings, config, both, paired(both, revisions), out)
 
 
@@ -122,7 +125,8 @@ def shown_by_evidence(
 ) -> str:
     """Returns the line that stands for a measurement; empty where none was given, or it does not
     show that the candidate may replace what is in production: then that is told, and measured. It
-    must answer what this gate asks: a pass on each of its targets, with its margin or a smaller."""
+    must answer what this gate asks: a pass on each of its targets, at its sizes, by rules as
+    strict."""
     if options.evidence is None:
         return ""
     if options.evidence_policy is None:
@@ -130,11 +134,11 @@ def shown_by_evidence(
     if base.path.is_dir() or head.path.is_dir():
         raise ConfigError("--evidence is about models. Leave it out for compiled artifacts.")
     try:
-        policy = _tightened(read_policy(options.evidence_policy), config)
-        cells = shown_by(options.evidence, policy, head.path, base.path)
-        passed = {each.target for each in cells if each.status == "pass"}
-        if missing := [each.name for each in config.targets if each.name not in passed]:
-            raise EvidenceError(f"no pass on {', '.join(missing)}, which this gate measures on.")
+        policy = read_policy(options.evidence_policy)
+        own = OwnGate(
+            gate=config.gate, targets=config.targets, shapes=_open_shapes(config, base, head)
+        )
+        cells = shown_by(options.evidence, policy, head.path, base.path, own)
     except EvidenceError as error:
         sys.stderr.write(f"{visible(f'evidence refused, so it is measured: {error}', _LONGEST)}\n")
         return ""
@@ -142,12 +146,22 @@ def shown_by_evidence(
     return f"what the evidence shows: {told}"
 
 
-def _tightened(policy: EvidencePolicy, config: Config) -> EvidencePolicy:
-    """Returns the policy with no wider margin than the gate's own."""
-    margin = config.gate.margin_percent
-    if policy.max_margin_percent is not None:
-        margin = min(margin, policy.max_margin_percent)
-    return msgspec.structs.replace(policy, max_margin_percent=margin)
+def _open_shapes(
+    config: Config, base: FetchedModel, head: FetchedModel
+) -> dict[str, tuple[int, ...] | None]:
+    """Returns the shapes at which this gate would measure the inputs that the candidate leaves
+    open, None for one of unknown size."""
+    name, inputs = head.path.name, inputs_of_file(head.path) or ()
+    change = ModelChange(
+        path=name, kind="modified", change="unknown", base=None, head=None, targets=()
+    )
+    sides: dict[Side, Sequence[ModelInput] | None] = {
+        "base": inputs_of_file(base.path),
+        "head": inputs,
+    }
+    shapes = settings_of_sides(config, None, change, sides)["head"].shapes
+    still_open = [each.name for each in inputs if not each.is_ranked or None in each.dimensions]
+    return {**shapes, **{each: shapes.get(each) for each in still_open}}
 
 
 def _side(fetched: FetchedModel) -> Model | Artifact:

@@ -93,7 +93,7 @@ class GivenValues:
         cases: Sequence[Scalar] = values.cases or (values.file or "",)
         files = self._cases(tensor, cases, request)
         names = tuple(str(case) for case in cases)
-        return inputs.InputRule(inputs.Files(files, names), f"given: {', '.join(names[:3])}")
+        return inputs.InputRule(inputs.Files(files, names), f"{inputs.GIVEN}{', '.join(names[:3])}")
 
     def _sequence(
         self, tensor: Tensor, files: Sequence[str], request: inputs.GivenFor
@@ -111,7 +111,7 @@ class GivenValues:
                 raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
         names = ", ".join(files[:3]) or "an empty sequence"
         return inputs.InputRule(
-            inputs.Files((str(self._save(arrays)),), (names,)), f"given: {names}"
+            inputs.Files((str(self._save(arrays)),), (names,)), f"{inputs.GIVEN}{names}"
         )
 
     def _cases(
@@ -266,7 +266,7 @@ def _fill(tensor: Tensor, number: float) -> Any:
 
 
 def _range(tensor: Tensor, low: float, high: float) -> inputs.InputRule:
-    dtype, why = dtype_named(tensor.dtype), f"given: {low} to {high}"
+    dtype, why = dtype_named(tensor.dtype), f"{inputs.GIVEN}{low} to {high}"
     kind = kind_of(dtype)
     if kind == "O":
         raise ModelError("texts have no range: give a file")

@@ -8,19 +8,21 @@ from pathlib import Path
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 from tests.support import report_parts as parts
-from tests.support.reports import make_report
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import matmul_model, save
 
+from tunegate.artifacts.builds import ErrorLimit, ShippedErrors
 from tunegate.artifacts.changes import ModelPin
-from tunegate.artifacts.verdicts import Status
+from tunegate.artifacts.inputs import GIVEN, DrawnInput, InputRule, Uniform
+from tunegate.artifacts.verdicts import Status, VerdictOrigin
 from tunegate.cli.parse import parse
-from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.config import Config, GateConfig, ModelConfig, TargetConfig
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deploy_gate import move_after_pass, shown_by_evidence
 from tunegate_deploy.evidence.envelope import signed
-from tunegate_deploy.evidence.statement import JudgedCell, make_statement
+from tunegate_deploy.evidence.statement import make_statement
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount, DownloadLimits
 from tunegate_deploy.model_sources.fetched_model import FetchedModel
@@ -68,64 +70,80 @@ def _fetched(path: Path) -> FetchedModel:
     return FetchedModel(path, ModelPin(address=str(path), version="", sha256=sha256), True)
 
 
+_GATE = GateConfig(memory_margin_percent=5.0)
+_ON = TargetConfig(name="cpu", kind="cuda", threads=4, expect_gpu="H100")
+_RAN = DrawnInput("x", (16, 8), "float32", InputRule(Uniform(0.0, 1.0), "pixels"))
+_BUDGET = ShippedErrors(limits=(ErrorLimit(what="max-error", limit=1.0),))
+_GIVEN = InputRule(Uniform(0.0, 0.0), f"{GIVEN}0 to 0")
+
+
 @pytest.mark.parametrize(
-    ("judged", "margin_percent", "told"),
+    ("rules", "target", "cell", "told"),
     [
-        ({"cpu": "pass", "gpu": "pass"}, 3.0, ""),
-        ({"cpu": "pass"}, 3.0, "no pass on gpu"),
-        ({"cpu": "pass", "gpu": "waived"}, 3.0, "no pass on gpu"),
-        ({"cpu": "pass", "gpu": "pass"}, 4.0, "margin of 4%"),
+        ({}, {}, {}, ""),
+        ({"tail_margin_percent": 5.0, "rare_launches": 0.1, "seconds": 9.0}, {}, {}, ""),
+        ({}, {"runner": ("h100",), "usd_per_hour": 9.0}, {}, ""),
+        ({"margin_percent": 4.0}, {}, {}, "gate.margin-percent was 4, and is 3 here"),
+        ({"tail_margin_percent": 1000.0}, {}, {}, "gate.tail-margin-percent was 1000"),
+        ({"rare_launches": 0.0}, {}, {}, "gate.rare-launches was 0, and is 0.2 here"),
+        ({"memory_margin_percent": None}, {}, {}, "gate.memory-margin-percent was not set"),
+        ({}, {"threads": 8}, {}, "targets.cpu.threads was 8, and is 4 here"),
+        ({}, {"runtime": "tensorrt"}, {}, "targets.cpu.runtime was tensorrt, and is auto"),
+        ({}, {"arch": "sm_90"}, {}, "targets.cpu.arch was sm_90"),
+        ({}, {"expect_gpu": None}, {}, "targets.cpu.expect-gpu was not set"),
+        ({}, {}, {"target": "gpu"}, "no pass on cpu"),
+        ({}, {}, {"status": "waived"}, "no pass on cpu"),
+        ({}, {}, {"inputs": (replace(_RAN, shape=(1, 8)),)}, "x as [1, 8], and it is [16, 8]"),
+        ({}, {}, {"inputs": (replace(_RAN, rule=_GIVEN),)}, "given values of x"),
+        ({}, {}, {"inputs": ()}, "does not say at which sizes"),
+        ({}, {}, {"accuracy": _BUDGET}, "accuracy budget (max-error 1)"),
+        (None, {}, {}, "another version of tunegate: only one of both knows gate.absolute-floor"),
+        ({}, None, {}, "another version of tunegate: only one of both knows targets.cpu.algorithm"),
     ],
 )
 def test_an_evidence_stands_for_a_measurement_where_it_answers_what_the_gate_asks(
-    judged: dict[str, Status],
-    margin_percent: float,
+    rules: dict[str, object] | None,
+    target: dict[str, object] | None,
+    cell: dict[str, object],
     told: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With --promote a pass moves what is in production, so a waiver or another target's pass must
-    not be one."""
+    """With --promote a pass moves what is in production, so a waiver, laxer rules, other sizes or
+    another target's pass must not be one. An evidence of older versions says nothing of these."""
     key = Ed25519PrivateKey.generate()
     base, head = (
-        _fetched(save(conv_model(channels=8, out=8, size=8, seed=seed), tmp_path / f"{seed}.onnx"))
+        _fetched(save(matmul_model(rows="rows", inner=8, seed=seed), tmp_path / f"{seed}.onnx"))
         for seed in (1, 2)
     )
+    finding = replace(parts.finding("pass", "as measured", inputs=(_RAN,)), **cell)
+    origin = VerdictOrigin(
+        gate={} if rules is None else msgspec.to_builtins(replace(_GATE, **rules)),
+        targets={} if target is None else {"cpu": msgspec.to_builtins(replace(_ON, **target))},
+    )
     statement = make_statement(
-        parts.verdict("pass", 0),
-        make_report("measured").changes,
+        replace(parts.verdict("pass", 0, finding), origin=origin),
+        parts.changes(parts.change()),
         None,
-        {("base", "m.onnx"): base.pin.sha256, ("head", "m.onnx"): head.pin.sha256},
+        {("base", parts.MODEL): base.pin.sha256, ("head", parts.MODEL): head.pin.sha256},
         version="0.1.0",
         now=datetime.datetime.now(tz=datetime.UTC),
     )
-    cells = tuple(
-        JudgedCell(
-            model="m.onnx",
-            base_path="m.onnx",
-            target=target,
-            status=status,
-            reason="as measured",
-            base_ms=1.0,
-            head_ms=1.0,
-            interval_percent=None,
-            launches=6,
-        )
-        for target, status in judged.items()
-    )
-    predicate = msgspec.structs.replace(
-        statement.predicate, findings=cells, margin_percent=margin_percent
-    )
     evidence, policy = tmp_path / "evidence.json", tmp_path / "policy.yaml"
-    evidence.write_bytes(signed(msgspec.structs.replace(statement, predicate=predicate), key))
+    evidence.write_bytes(signed(statement, key))
     policy.write_text(f"keys: ['{public_text(key.public_key())}']\nallow-waived: true\n")
     line = ["deploy-gate", "--production", "p", "--candidate", "c", "--evidence", str(evidence)]
     options = parse([*line, "--evidence-policy", str(policy)]).options
     assert isinstance(options, DeployGateOptions)
-    config = Config(
-        models=(ModelConfig(path="**"),),
-        targets=tuple(TargetConfig(name=name) for name in ("cpu", "gpu")),
-    )
+    sized = ModelConfig(path="2.onnx", inputs={"x": (16, 8)})
+    config = Config(models=(sized,), targets=(_ON,), gate=_GATE)
     shown = shown_by_evidence(options, config, base, head)
+    refused = capsys.readouterr().err
     assert bool(shown) == (not told)
-    assert told in capsys.readouterr().err
+    assert told in refused
+    assert len(refused.splitlines()) == bool(told)
+    if not told:
+        shown = shown_by_evidence(
+            options, replace(config, models=(ModelConfig(path="**"),)), base, head
+        )
+        assert (shown, "--shape x=" in capsys.readouterr().err) == ("", True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tunegate.artifacts.changes import ChangeSet, Side
+from tunegate.artifacts.inputs import GIVEN, DrawnInput
 from tunegate.artifacts.measurements import Interval, MeasurementRun
 from tunegate.artifacts.verdicts import Finding, Status, Verdict
 from tunegate.errors import ArtifactError
@@ -32,10 +33,20 @@ class Subject(msgspec.Struct, frozen=True):
     digest: Mapping[str, str]
 
 
+class JudgedInput(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The shape of an input as it was measured. `given` are the values that a configuration gave
+    for it, in words, '' for those that were drawn by the model itself."""
+
+    name: str
+    shape: tuple[int, ...]
+    given: str = ""
+
+
 class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result for one model on one target, measured on a `device`. `base_path` is where its base
     was, '' without one. A pass excludes a slowdown over `margin_percent`, and what `excludes` says
-    in words; `interval_percent` is the change of the median latency."""
+    in words; `interval_percent` is the change of the median latency. `accuracy` has the limits
+    of the accuracy budget, none where everything computed in float32."""
 
     model: str
     base_path: str
@@ -48,11 +59,14 @@ class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     launches: int
     excludes: str = ""
     device: str = ""
+    inputs: tuple[JudgedInput, ...] = ()
+    accuracy: Mapping[str, float] = {}
 
 
 class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The predicate. `policy_digest` is of the judging rules, waivers included,
-    `measurements_digest` of `measurements.json`. `finished_at` is in UTC."""
+    `measurements_digest` of `measurements.json`. `finished_at` is in UTC. `gate` and `targets` are
+    those of the judging configuration, with all keys."""
 
     status: Status
     findings: tuple[JudgedCell, ...]
@@ -67,6 +81,8 @@ class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     environment: Mapping[str, str]
     device: Mapping[str, object]
     finished_at: str
+    gate: Mapping[str, object] = {}
+    targets: Mapping[str, Mapping[str, object]] = {}
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +134,8 @@ def make_statement(
             environment=dict(run.environment) if run else {},
             device=msgspec.to_builtins(run.device) if run else {},
             finished_at=now.astimezone(datetime.UTC).isoformat(timespec="seconds"),
+            gate=verdict.origin.gate,
+            targets=verdict.origin.targets,
         ),
     )
 
@@ -179,4 +197,14 @@ def _judged_cell(finding: Finding, base_path: str, device: str) -> JudgedCell:
         launches=finding.launches,
         excludes=finding.remarks if finding.status == "pass" else "",
         device=device,
+        inputs=tuple(map(_judged_input, finding.inputs)),
+        accuracy={each.what: each.limit for each in finding.accuracy.limits}
+        if finding.accuracy is not None
+        else {},
     )
+
+
+def _judged_input(drawn: DrawnInput) -> JudgedInput:
+    why = drawn.rule.why if drawn.rule is not None else ""
+    given = why.removeprefix(GIVEN) if why.startswith(GIVEN) else ""
+    return JudgedInput(name=drawn.name, shape=drawn.shape, given=given)

@@ -20,6 +20,7 @@ from tunegate_deploy.evidence.envelope import (
     require_moderate,
     verified,
 )
+from tunegate_deploy.evidence.own_gate import OwnGate, require_as_strict
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
 from tunegate_deploy.evidence.sigstore_bundle import is_bundle, verified_bundle
 from tunegate_deploy.evidence.statement import JudgedCell
@@ -43,10 +44,14 @@ def run(options: VerifyOptions) -> int:
 
 
 def shown_by(
-    evidence: Path, policy: EvidencePolicy, model: Path, production: Path | None
+    evidence: Path,
+    policy: EvidencePolicy,
+    model: Path,
+    production: Path | None,
+    own: OwnGate | None = None,
 ) -> tuple[JudgedCell, ...]:
     """Returns the findings by which an evidence shows that the model may be deployed in place of
-    that in production. Raises EvidenceError, ModelError."""
+    that in production, and would pass the gate `own`. Raises EvidenceError, ModelError."""
     keys = tuple(map(read_public_key, policy.keys))
     try:
         require_moderate(evidence.stat().st_size)
@@ -58,13 +63,16 @@ def shown_by(
         if is_bundle(content)
         else verified(content, keys)
     )
-    return check_statement(
+    cells = check_statement(
         signed,
         policy,
         head=file_digests(model),
         base=None if production is None else file_digests(production),
         now=datetime.datetime.fromtimestamp(SystemClock().time(), tz=datetime.UTC),
     )
+    if own is not None:
+        require_as_strict(signed.predicate, cells, own)
+    return cells
 
 
 def file_digests(model: Path) -> dict[str, str]:
