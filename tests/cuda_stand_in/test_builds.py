@@ -55,15 +55,25 @@ print(json.dumps(found))
 
 
 def embedding_model() -> onnx.ModelProto:
-    """Rows of a table by their numbers, and two products of them: an index that is no number of a
-    row reads beyond the table."""
+    """Rows of a table by their numbers and by the count of tokens before them, and two products of
+    them: an index that is no number of a row reads beyond the table."""
     draw = np.random.default_rng(0)
     weights = [
         numpy_helper.from_array(draw.standard_normal(shape).astype(np.float32), name)
-        for name, shape in (("table", (50, 16)), ("v", (16, 16)), ("w", (16, 16)))
+        for name, shape in (
+            ("table", (50, 16)),
+            ("places", (17, 16)),
+            ("v", (16, 16)),
+            ("w", (16, 16)),
+        )
     ]
+    weights.append(numpy_helper.from_array(np.array(0), "axis"))
     nodes = [
-        helper.make_node("Gather", ["table", "ids"], ["rows"], name="rows"),
+        helper.make_node("Gather", ["table", "ids"], ["words"], name="words"),
+        helper.make_node("Sign", ["ids"], ["is_word"], name="is_word"),
+        helper.make_node("CumSum", ["is_word", "axis"], ["count"], name="count"),
+        helper.make_node("Gather", ["places", "count"], ["at"], name="at"),
+        helper.make_node("Add", ["words", "at"], ["rows"], name="rows"),
         helper.make_node("MatMul", ["rows", "v"], ["first"], name="first"),
         helper.make_node("Softmax", ["first"], ["shares"], name="shares"),
         helper.make_node("MatMul", ["shares", "w"], ["y"], name="second"),

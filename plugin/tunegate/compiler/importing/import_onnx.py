@@ -26,6 +26,7 @@ from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
+from tunegate.compiler.importing.running_sums import with_running_sums_in_steps
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants, with_whole_vectors
 from tunegate.errors import UnsupportedModelError
@@ -73,6 +74,8 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
         module = with_moved_constants(module)
         if str(target.kind.name) == "llvm":
             module = with_whole_vectors(module, target)
+        else:
+            module = with_running_sums_in_steps(module)
         with target:
             legalized = with_cut_chains(_LEGALIZED(module))
             grouped = relax.transform.FuseOps()(legalized)
