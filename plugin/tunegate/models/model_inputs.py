@@ -38,8 +38,12 @@ def _read_inputs(
 
 
 def defaults_of_file(file: Path) -> set[str]:
-    """Returns the inputs that a caller may leave out, as initializers have their defaults."""
-    graph = parsed_model(file.read_bytes()).graph
+    """Returns the inputs that a caller may leave out, as initializers have their defaults. None of
+    a file that is no model: whoever runs it says so."""
+    try:
+        graph = parsed_model(file.read_bytes()).graph
+    except ModelError:
+        return set()
     return {each.name for each in graph.input} - {each.name for each in real_inputs(graph)}
 
 
