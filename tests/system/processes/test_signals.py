@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -36,6 +37,33 @@ def test_each_signal_is_one_keyboard_interrupt(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt), cancellable():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
+
+
+class Finalized:
+    """An object that is collected just as a signal comes."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self._number)
+        for _ in range(1000):  # here Python raises, and drops what is raised
+            pass
+
+
+def work_on(it: Finalized) -> None:
+    """Drops it, and goes on for a minute."""
+    del it
+    for _ in range(600):
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_in_a_finalizer_is_not_lost(number: signal.Signals) -> None:
+    hook = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), cancellable():
+        work_on(Finalized(number))
+    assert sys.unraisablehook is hook
 
 
 def test_a_second_signal_ends_the_process_whatever_it_is_doing() -> None:

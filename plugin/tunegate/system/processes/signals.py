@@ -4,9 +4,11 @@ The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM end
 once (its children ask the kernel to go with it).
 """
 
+import _thread
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -16,6 +18,7 @@ from tunegate.errors import CANCELLED
 _Handler = Callable[[int, FrameType | None], None]
 _Handlers = dict[signal.Signals, _Handler | int | signal.Handlers | None]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_REPEAT_SECONDS = 0.05
 
 
 @contextlib.contextmanager
@@ -26,10 +29,12 @@ def cancellable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = _handled_by(_interrupt_once)
+    before, hook = _handled_by(_interrupt_once), sys.unraisablehook
+    sys.unraisablehook = _interrupt_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         _restore(before)
 
 
@@ -74,6 +79,23 @@ def _interrupt_once(number: int, frame: FrameType | None) -> None:
     # The kernel and the shell both report a lost terminal: a second one is no impatience.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+    """Repeats an interrupt that came in a finalizer or a callback of a weak reference, such as the
+    import system has: Python drops what is raised there. Raised here it would be dropped, too."""
+    if lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
+        return
+    signal.signal(signal.SIGINT, _interrupt_once)
+    again = threading.Timer(_REPEAT_SECONDS, _interrupt_main)
+    again.daemon = True
+    again.start()
+
+
+def _interrupt_main() -> None:
+    if signal.getsignal(signal.SIGINT) is _interrupt_once:  # else the work has ended meanwhile
+        _thread.interrupt_main()
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:
