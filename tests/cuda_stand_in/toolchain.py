@@ -166,6 +166,11 @@ def _shared_bytes(library: Path, place: Path) -> dict[str, int]:
     }
 
 
+def _ask_compiler(line: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """The ended program. Children import this module: it needs no pytest."""
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
 def _run(*command: object) -> None:
     done = _ask_compiler([str(each) for each in command])
     if done.returncode:
@@ -201,8 +206,3 @@ def nvcc(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(nvcc(sys.argv[1:]))
-
-
-def _ask_compiler(line: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """The ended program. Children import this module: it needs no pytest."""
-    return subprocess.run(line, capture_output=True, text=True, check=False)
