@@ -288,10 +288,6 @@ def table(
     )
 
 
-if __name__ == "__main__":
-    main()
-
-
 # A TCP proxy on loopback that lets every request wait, as a network does.
 
 _CHUNK_BYTES = 256 * 1024
@@ -332,3 +328,7 @@ def _forward(source: socket.socket, destination: socket.socket, seconds: float) 
     for end in (source, destination):
         with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
+
+
+if __name__ == "__main__":
+    main()

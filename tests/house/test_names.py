@@ -29,6 +29,17 @@ def says_what_it_is_for(path: Path) -> bool:
     return 0 < len(first_paragraph.splitlines()) <= 3
 
 
+def test_a_program_starts_at_the_end_of_its_file() -> None:
+    """What is defined below the start does not exist yet when the program runs."""
+    assert not [sources.name_of(path) for path in sources.OURS if not starts_at_the_end(path)]
+
+
+def starts_at_the_end(path: Path) -> bool:
+    *others, _last = sources.tree_of(path).body or [ast.Pass()]
+    starts = (ast.unparse(each.test) for each in others if isinstance(each, ast.If))
+    return "__name__ == '__main__'" not in starts
+
+
 # Imports stand at the top of a file, but for what is heavy or may be missing.
 
 HEAVY_DOORS = (
