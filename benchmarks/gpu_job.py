@@ -451,16 +451,20 @@ def main() -> int:
             job.carry_out(
                 step, repository if is_of_job else checkout, unprepared if is_of_job else ""
             )
+    show_tables(out, [file.stem for file in (*changed, *refused)])
+    shutil.rmtree(scratch, ignore_errors=True)
+    return int(any(not each.get("is_as_expected", True) for each in job.done))
+
+
+def show_tables(out: Path, models: Sequence[str]) -> None:
     if (out / "weights.verdict.json").is_file():
         heading("model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict", words=(0, 4))
-        for each in compared(out, [file.stem for file in (*changed, *refused)]):
+        for each in compared(out, models):
             row(*each)
     if rows := list(in_float16(out)):
         heading("model | candidate | ms | PyTorch in float16, ms | error, %", words=(0, 1))
         for each in rows:
             row(*each)
-    shutil.rmtree(scratch, ignore_errors=True)
-    return int(any(not each.get("is_as_expected", True) for each in job.done))
 
 
 if __name__ == "__main__":

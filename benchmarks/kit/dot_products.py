@@ -179,7 +179,7 @@ def _instruction(dot: Dot) -> str:
     )
 
 
-def _tiles(case: Case, dot: Dot) -> Any:  # complexipy: ignore
+def _tiles(case: Case, dot: Dot) -> Any:
     taps, step, wide = case.taps**2, case.taps, case.padded_width
     depth, rows, across = words(case, dot), case.rows, -(-case.out // COLUMNS)
     total, below, multiply = dot.total, case.rows + (step - 1) * (wide + 1), dot.tile

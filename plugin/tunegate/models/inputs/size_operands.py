@@ -217,14 +217,20 @@ def _slice(use: Use, flow: Dataflow) -> Sizes | None:
         by = 1 if steps is None else int(np.ravel(steps)[place])
         long, whole = _at(target, axis), _at(data, axis)
         fixed = None if other is None else int(np.ravel(other)[place])
-        if position == 1:  # where it begins
-            end = fixed if fixed is None or whole is None or fixed >= 0 else fixed + whole
-            end = end if end is None or whole is None else min(end, whole)
+        if position == 1:
+            end = _end_in_axis(fixed, whole)
             numbers.append(0 if end is None or long is None else end - long * by)
         else:
             numbers.append(whole if long is None else (fixed or 0) + long * by)
     why = "where a part of an axis " + ("begins" if position == 1 else "ends")
     return Sizes(numbers, why, sure=True)
+
+
+def _end_in_axis(end: int | None, whole: int | None) -> int | None:
+    """Returns where a slice ends, counted from the beginning of an axis of `whole` elements."""
+    if end is None or whole is None:
+        return end
+    return min(end if end >= 0 else end + whole, whole)
 
 
 def _pads(use: Use, flow: Dataflow) -> Sizes | None:
