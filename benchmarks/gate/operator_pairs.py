@@ -27,14 +27,13 @@ from research.one_percent.operating_table import FALSE_ALARMS, SLOWDOWNS, mean_o
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import saved
+from benchmarks.kit.our_model import tune
 from benchmarks.kit.tables import heading, row
-from tunegate.compiler.loader import NO_KERNELS
-from tunegate.compiler.runtime import arguments_of, device_of_kind, use_threads, watched_machine
+from benchmarks.kit.watched_kernels import WatchedKernels
+from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.models.seeded_inputs import seeded_inputs
-from tunegate.ports import BuildJob, ModelJob
-from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactFile
 
 _DRAWS = 4000
@@ -111,17 +110,11 @@ def alarms(effects: Any, count: int, share: float) -> list[float]:
 
 def _built(name: str, folder: Path) -> tuple[Path, Path]:
     target = TargetConfig(name="cpu", threads=1)
-    job = BuildJob(
-        model=ModelJob(file=saved(name, folder), path="m.onnx", shapes={}, target=target),
-        records={},
-        sources={},
-        directory=folder / "base",
-    )
-    (build,) = MetaScheduleCompiler(folder / "compiler", seed=1).build([job])
-    assert build.error is None, build.error
+    # In no seconds nothing is tuned: these are the default schedules.
+    base = tune(saved(name, folder), target, [0.0], folder / "base").builds[0.0]
     # A library that is opened twice is loaded once: each side has a file of its own.
-    shutil.copytree(folder / "base", folder / "head")
-    return folder / "base", folder / "head"
+    shutil.copytree(base, folder / "head")
+    return base, folder / "head"
 
 
 # One process with both sides.
@@ -139,15 +132,15 @@ def run_in_turn() -> None:
     """Prints the median milliseconds of each kernel, and of their sum, on both sides."""
     *builds, seconds = sys.argv[1:]
     use_threads(1)
-    sides = [_Side(Path(build)) for build in builds]
+    sides = [_opened(Path(build)) for build in builds]
     for side in sides:
-        side.run(_BLOCK_SECONDS * 4)
+        _run_block(side, _BLOCK_SECONDS * 4)
     for side in sides:
         side.inferences.clear()
     ended = time.monotonic() + float(seconds)
     while time.monotonic() < ended:
         for side in (*sides, *reversed(sides)):
-            side.run(_BLOCK_SECONDS)
+            _run_block(side, _BLOCK_SECONDS)
     found = {
         kernel: [statistics.median(each[kernel] for each in side.inferences) for side in sides]
         for kernel in sides[0].inferences[0]
@@ -156,27 +149,15 @@ def run_in_turn() -> None:
     print(json.dumps({**found, "one process": sums}))
 
 
-class _Side:
-    def __init__(self, build: Path) -> None:
-        artifact = ArtifactFile.read(build)
-        device = device_of_kind(artifact.device)
-        self._machine = watched_machine(build / artifact.file, device, self._watch)
-        self._arguments = arguments_of(artifact.inputs, seeded_inputs(artifact.inputs, 1), device)
-        self.inferences: list[dict[str, float]] = []
-        self._began = 0.0
+def _opened(build: Path) -> WatchedKernels:
+    feed = seeded_inputs(ArtifactFile.read(build).inputs, 1)
+    return WatchedKernels(build, feed, time.perf_counter)
 
-    def run(self, seconds: float) -> None:
-        ended = time.perf_counter() + seconds
-        while time.perf_counter() < ended:
-            self.inferences.append(defaultdict(float))
-            self._machine["main"](*self._arguments)
 
-    def _watch(self, _: object, name: str, is_before: bool, *__: object) -> int:
-        if is_before:
-            self._began = time.perf_counter()
-        elif not name.startswith(NO_KERNELS):
-            self.inferences[-1][name] += 1e3 * (time.perf_counter() - self._began)
-        return 0
+def _run_block(side: WatchedKernels, seconds: float) -> None:
+    ended = time.perf_counter() + seconds
+    while time.perf_counter() < ended:
+        side.infer()
 
 
 if __name__ == "__main__":

@@ -31,11 +31,12 @@ from benchmarks.kit.command import Choice, command_line, scratch_folder
 from benchmarks.kit.our_model import opened_reference, tune
 from benchmarks.kit.results import saved_rows
 from benchmarks.kit.tables import heading, row
+from benchmarks.kit.watched_kernels import WatchedKernels
 from tunegate.compiler.build.functions import kernel_nodes
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import NO_KERNELS, TvmArtifact, raced
+from tunegate.compiler.loader import TvmArtifact, raced
 from tunegate.compiler.opening import opened_model
-from tunegate.compiler.runtime import arguments_of, device_of_kind, use_threads, watched_machine
+from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
 from tunegate.models.preparation import prepare
@@ -161,34 +162,20 @@ def compared(file: Path, options: argparse.Namespace, folder: Path) -> Compared:
     kernels = kernel_nodes(opened_model(model, target, folder / "opened").module)
     nodes = kinds_of_nodes(prepared.optimized)
     return Compared(
-        Profile(our_ms, kernels_ms(build, artifact, feed, count)),
+        Profile(our_ms, kernels_ms(build, feed, count)),
         Profile(their_ms, {name: ms * scale for name, ms in profile.items()}),
         KernelKinds(kernels, nodes),
         kinds_of_nodes(prepared.fixed),
     )
 
 
-def kernels_ms(
-    build: Path, artifact: ArtifactFile, feed: Mapping[str, Any], inferences: int
-) -> Mapping[str, float]:
+def kernels_ms(build: Path, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
     """The lower quartile of each kernel's milliseconds of processor time in an inference."""
-    runs: list[dict[str, float]] = []
-    began = [0.0]
-
-    def instrument(_: object, name: str, before: bool, *__: object) -> int:
-        if before:
-            began[0] = time.thread_time()
-        elif not name.startswith(NO_KERNELS):
-            runs[-1][name.removesuffix("_prepacked")] += 1e3 * (time.thread_time() - began[0])
-        return 0
-
-    device = device_of_kind("llvm")
-    machine = watched_machine(build / artifact.file, device, instrument)
-    arguments = arguments_of(artifact.inputs, feed, device)
+    watched = WatchedKernels(build, feed, time.thread_time)
     for _ in range(inferences + 1):
-        runs.append(defaultdict(float))
-        machine["main"](*arguments)
-    return {name: statistics.quantiles(run[name] for run in runs[1:])[0] for name in runs[1]}
+        watched.infer()
+    first, *runs = watched.inferences
+    return {name: statistics.quantiles(run[name] for run in runs)[0] for name in first}
 
 
 def kinds_of_nodes(model: Path) -> Mapping[str, str]:

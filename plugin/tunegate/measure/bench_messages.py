@@ -16,8 +16,8 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     """Load the artifact and warm up for at least this long. Inputs come from `seed`, by the rules
     in `inputs` if there are some, otherwise by the artifact's own. An input with several cases
     takes `case`, or one chosen by the seed. Every inference is slowed by `slowdown_percent` in a
-    busy loop. `libraries` are those that an artifact may need. With
-    `times_load` it is loaded twice, and the second time is told."""
+    busy loop. `libraries` are those that an artifact may need. With `times_load` it is loaded
+    again, and the least processor time is told."""
 
     artifact: str
     threads: int

@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     """Limits of a bench process: seconds for an answer, and the number of processes that share the
     memory (the free memory at that time, or `memory`). `pythons` maps artifacts to the Python of
     another environment; `libraries` may be loaded for custom operators. `times_load` costs
-    a second load."""
+    more loads."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1

@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.compiler.importing.fused_module import fused_module
 from tests.support.small_onnx import conv_model, save
 from tunegate.compiler.build import functions
-from tunegate.compiler.importing.import_onnx import fused, import_operators
 from tunegate.compiler.opening import KnownSchedules
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.models.preparation import prepare
 
 TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 
@@ -37,8 +36,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
     graph = helper.make_graph(nodes, "g", *shape, [weights])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     folder: Path = tmp_path_factory.mktemp("named")
-    prepared = prepare(save(model, folder / "m.onnx"), shapes={}, into=folder / "p", path="m")
-    return fused(import_operators(prepared, "m"), TARGET, channels_last=True)
+    return fused_module(model, folder, TARGET, channels_last=True)
 
 
 def test_a_kernel_without_weights_is_called_like_its_first_and_last_node(module: Any) -> None:
@@ -47,10 +45,7 @@ def test_a_kernel_without_weights_is_called_like_its_first_and_last_node(module:
 
 
 def test_a_change_of_layout_keeps_its_operator(tmp_path: Path) -> None:
-    prepared = prepare(
-        save(conv_model(), tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m"
-    )
-    found = fused(import_operators(prepared, "m"), TARGET, channels_last=True)
+    found = fused_module(conv_model(), tmp_path, TARGET, channels_last=True)
     labels = [each.label for each in functions.functions_of(found)]
     assert labels == ["transpose", "conv", "transpose (conv_relu)"]
 

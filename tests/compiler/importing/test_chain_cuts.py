@@ -16,12 +16,11 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError
 from tvm_ffi import structural_walk
 
+from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import outputs_of
-from tests.support.small_onnx import save
-from tunegate.compiler.importing import chain_cuts, import_onnx
+from tunegate.compiler.importing import chain_cuts
 from tunegate.compiler.schedules import vector_functions
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.models.preparation import prepare
 
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
 FUNCTIONS = (
@@ -66,15 +65,6 @@ def chain(operators: Sequence[str], length: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
-def imported(model: onnx.ModelProto, directory: Path) -> Any:
-    prepared = prepare(
-        save(model, directory / "m.onnx"), shapes={}, into=directory / "p", path="m.onnx"
-    )
-    return import_onnx.fused(
-        import_onnx.import_operators(prepared, "m.onnx"), TARGET, channels_last=False
-    )
-
-
 def kernels(module: Any) -> dict[str, Any]:
     return {
         variable.name_hint: function
@@ -99,7 +89,7 @@ def reads_when_inlined(kernel: Any) -> int:
 def test_no_expression_of_a_chain_grows_past_its_bound(
     operators: list[str], length: int, tmp_path: Path
 ) -> None:
-    module = imported(chain(operators, length), tmp_path)
+    module = fused_module(chain(operators, length), tmp_path, TARGET)
     for kernel in kernels(module).values():
         assert reads_when_inlined(kernel) <= 2 * chain_cuts.MOST_READS
         assert (
@@ -112,11 +102,11 @@ def test_no_expression_of_a_chain_grows_past_its_bound(
 def test_one_function_is_one_kernel_with_the_product_before_it(
     operators: list[str], tmp_path: Path
 ) -> None:
-    assert len(kernels(imported(chain(operators, 1), tmp_path))) == 1
+    assert len(kernels(fused_module(chain(operators, 1), tmp_path, TARGET))) == 1
 
 
 def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
-    module = imported(chain(["Neg", "Relu", "Abs"], 100), tmp_path)
+    module = fused_module(chain(["Neg", "Relu", "Abs"], 100), tmp_path, TARGET)
     assert [name for name in kernels(module) if "alone" in name] == []
 
 
@@ -130,7 +120,7 @@ def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
 ) -> None:
     vector_functions.vectorize_elementary_functions()
     model = chain(operators, length)
-    module = imported(model, tmp_path)
+    module = fused_module(model, tmp_path, TARGET)
     with TARGET:
         scheduled = with_default_schedule(module, TARGET)
     machine = relax.VirtualMachine(relax.build(scheduled, target=TARGET), tvm.cpu())

@@ -11,13 +11,14 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
+from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import operator_model, outputs_of, rewritten
 from tests.support.small_onnx import chain_model, conv_model, matmul_model, one_node_model, save
 from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
-from tunegate.compiler.importing.import_onnx import fused, import_operators, imported
+from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.importing.node_errors import (
     NodeError,
     fault_of_shapes,
@@ -198,9 +199,7 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 
 
 def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
-    file = save(conv_model(), tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=True)
+    module = fused_module(conv_model(), tmp_path, TARGET, channels_last=True)
     assert unbuildable(module, TARGET) == ""
 
 
@@ -212,9 +211,7 @@ def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
         [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    file = save(model, tmp_path / "m.onnx")
-    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
-    module = fused(import_operators(prepared, "m.onnx"), TARGET, channels_last=False)
+    module = fused_module(model, tmp_path, TARGET)
     assert "data" in unbuildable(module, TARGET)
 
 

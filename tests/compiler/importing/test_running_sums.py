@@ -9,10 +9,8 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
+from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import outputs_of
-from tests.support.small_onnx import save
-from tunegate.compiler.importing import import_onnx
-from tunegate.models.preparation import prepare
 
 GPU = tvm.target.Target({"kind": "cuda", "arch": "sm_80"})
 
@@ -44,11 +42,7 @@ def test_a_running_sum_takes_a_kernel_for_each_doubling(
     length: int, dtype: int, exclusive: int, reverse: int, kernels: int, tmp_path: Path
 ) -> None:
     model = running_sum(length, dtype, exclusive, reverse)
-    prepared = prepare(
-        save(model, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
-    )
-    operators = import_onnx.import_operators(prepared, "m.onnx")
-    module = import_onnx.fused(operators, GPU, channels_last=False)
+    module = fused_module(model, tmp_path, GPU)
     names = [variable.name_hint for variable in module.functions]
     assert sum(name.startswith(("running_sum", "exclusive_sum")) for name in names) == kernels
     x = (3 * np.random.default_rng(0).standard_normal((2, length, 3))).astype(

@@ -1,0 +1,19 @@
+"""A model as the compiler has it before it schedules anything."""
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from tests.support.small_onnx import save
+from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.models.preparation import prepare
+
+
+def fused_module(
+    model: onnx.ModelProto, directory: Path, target: Any, *, channels_last: bool = False
+) -> Any:
+    """The module of kernels, of a model that is saved in the directory and imported."""
+    file = save(model, directory / "m.onnx")
+    prepared = prepare(file, shapes={}, into=directory / "p", path="m.onnx")
+    return fused(import_operators(prepared, "m.onnx"), target, channels_last=channels_last)
