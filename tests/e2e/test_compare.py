@@ -94,6 +94,7 @@ def test_a_model_that_loads_slower_fails_where_loading_has_a_margin(workspace: W
     (finding,) = json.loads(done.stdout)["findings"]
     assert (done.returncode, finding["status"]) == (1, "fail"), done.stderr
     assert "ms of the processor), over its 50% margin" in finding["reason"]
+    assert finding["load"]["decision"] == "fail"
 
 
 @pytest.mark.proof

@@ -5,7 +5,7 @@ from tests.support import report_parts as support_parts
 from tests.support import reports
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.artifacts.measurements import EnergyChange, Interval, TaskDifference
+from tunegate.artifacts.measurements import EnergyChange, Interval, LoadChange, TaskDifference
 from tunegate.artifacts.plans import Cost
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.artifacts.verdicts import Report
@@ -51,6 +51,17 @@ def test_joules_of_an_inference_have_a_column_where_something_tells_them() -> No
         "–",
     ]
     assert "Energy" not in [column.title for column in models_table(rows[1:]).columns]
+
+
+def test_the_time_to_load_has_a_column_where_it_is_judged() -> None:
+    (finding,) = REPORT.verdict.findings
+    change = Interval(low=1.0, center=5.0, high=9.0)
+    told = LoadChange(base_ms=80.0, head_ms=84.0, change_percent=change, decision="pass")
+    rows = [msgspec.structs.replace(finding, load=each) for each in (told, None)]
+    table = models_table(rows)
+    at = [column.title for column in table.columns].index("Loading")
+    assert [cells[at] for cells in table.cells()] == ["84.00 ms (+5.0%)", "–"]
+    assert "Loading" not in [column.title for column in models_table(rows[1:]).columns]
 
 
 def test_what_was_saved_is_told_by_whom() -> None:

@@ -16,6 +16,7 @@ from tunegate.artifacts.measurements import (
     Excluded,
     Inside,
     Interval,
+    LoadChange,
     MeasurementRun,
     TaskDifference,
 )
@@ -96,7 +97,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     latency, or all of it if the median does not decide. `inside` has the mean and the tail,
     `excluded` the slow launches ruled out. `inputs` are what the head ran on. `runtimes` are all
     its candidates, with what is wrong with those that do not ship. `accuracy` is set under an
-    accuracy budget, `energy` if something counts the joules of an inference."""
+    accuracy budget, `energy` if something counts the joules of an inference, `load` if
+    `gate.load-margin-percent` is."""
 
     model: ModelPath
     target: str
@@ -115,6 +117,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     runtimes: tuple[CandidateOutcome, ...] = ()
     accuracy: ShippedErrors | None = None
     energy: EnergyChange | None = None
+    load: LoadChange | None = None
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

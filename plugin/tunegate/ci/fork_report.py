@@ -102,7 +102,7 @@ def render(verdict: Verdict, *, source: str, tip: str) -> str:
     reasons, notes and advice are left out, and counts come from the table itself."""
     shown = worst_first(verdict)[:MAX_FORK_CHECKS]
     rest = len(verdict.findings) - len(shown)
-    table = markdown_table(models_table(shown).without("Energy")) if shown else ""
+    table = markdown_table(models_table(shown).without("Energy", "Loading")) if shown else ""
     more = f"\n\n… and {plural(rest, 'more check')}." if rest > 0 else ""
     sections = (
         Section(0, f"### Unverified, from a run of the fork: {counts(verdict)}"),

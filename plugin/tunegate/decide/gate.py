@@ -151,6 +151,7 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         runtimes=candidate_outcomes(built.head if built else None),
         accuracy=shipped_errors(built, comparison),
         energy=comparison.energy if comparison else None,
+        load=comparison.load if comparison else None,
     )
 
 

@@ -95,7 +95,7 @@ def _tuning(report: Report) -> str:
 
 
 def _models(findings: Sequence[Finding]) -> ReportTable:
-    return narrowed(report_tables.models_table(findings), "Energy")
+    return narrowed(report_tables.models_table(findings), "Energy", "Loading")
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:

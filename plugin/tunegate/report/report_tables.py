@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from tunegate.artifacts import inputs
 from tunegate.artifacts.builds import Build, OutputDifference
-from tunegate.artifacts.measurements import EnergyChange, Inside
+from tunegate.artifacts.measurements import EnergyChange, Inside, LoadChange
 from tunegate.artifacts.verdicts import Finding
 from tunegate.report import table
 from tunegate.report.cost_table import Saving, SpendingRow
@@ -33,6 +33,7 @@ def models_table(findings: Sequence[Finding]) -> table.ReportTable:
             layout="wide",
         ),
         *_inference_energy(findings),
+        *_loading(findings),
     )
     return table.ReportTable(columns, findings)
 
@@ -56,6 +57,20 @@ def _energy(change: EnergyChange | None) -> str:
     if change is None:
         return NONE
     return f"{energy(change.head_joules)} ({percent(change.change_percent.center)})"
+
+
+def _loading(findings: Sequence[Finding]) -> tuple[table.Column[Finding], ...]:
+    """Returns the column of the time to load, none without any."""
+    if not any(finding.load for finding in findings):
+        return ()
+    column: table.Column[Finding] = table.number_column("Loading", lambda row: _load(row.load))
+    return (column,)
+
+
+def _load(change: LoadChange | None) -> str:
+    if change is None:
+        return NONE
+    return f"{milliseconds(change.head_ms)} ({percent(change.change_percent.center)})"
 
 
 def operators_table(parts: Sequence[Part]) -> table.ReportTable:
