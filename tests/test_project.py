@@ -174,9 +174,7 @@ def test_waivers_of_the_head_are_told_and_do_not_count(checkout: Checkout) -> No
     assert keys(review) == ["tunegate-waivers.yaml"]
 
 
-def test_a_snapshot_that_the_change_pins_is_not_what_it_is_judged_with(
-    checkout: Checkout,
-) -> None:
+def test_a_snapshot_that_the_change_pins_is_not_what_it_is_judged_with(checkout: Checkout) -> None:
     checkout.commit({NAME: STRICT.encode(), "tunegate.lock": PIN.encode()})
     review = reviewed(checkout)
     assert review.pins == {}

@@ -51,11 +51,7 @@ def test_sentences_are_short(page: Path) -> None:
 def test_code_tables_and_headings_are_no_sentences() -> None:
     page = "# A heading of four words\nOne sentence here. Another one\nfollows `a b c`.\n\n"
     page += "| a | table of words |\n|---|---|\n\n```sh\nrun this and that\n```\n- An item of words"
-    assert sentences(page) == [
-        "One sentence here.",
-        "Another one follows X.",
-        "An item of words",
-    ]
+    assert sentences(page) == ["One sentence here.", "Another one follows X.", "An item of words"]
 
 
 # The glossary explains terms that the project uses.

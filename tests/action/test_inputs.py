@@ -35,11 +35,7 @@ def options(environment: dict[str, str]) -> Options:
 
 def test_nothing_set_is_the_whole_run_with_the_files_settings() -> None:
     request = read_request({})
-    assert (request.step, request.out, request.comment) == (
-        "run",
-        Path(".tunegate"),
-        "on-change",
-    )
+    assert (request.step, request.out, request.comment) == ("run", Path(".tunegate"), "on-change")
     assert request.words == ("run", "--out=.tunegate")
     assert request.asked == AskedRevisions()
 

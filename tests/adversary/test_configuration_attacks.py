@@ -49,11 +49,7 @@ def attack(key: str, old: str, new: str, effect: str, **fields: object) -> None:
 
 
 attack(
-    "gate.absolute-floor-us",
-    "0.5",
-    "1000000",
-    "loosened",
-    gate=GateConfig(absolute_floor_us=1e6),
+    "gate.absolute-floor-us", "0.5", "1000000", "loosened", gate=GateConfig(absolute_floor_us=1e6)
 )
 attack("gate.margin-percent", "3", "60", "loosened", gate=GateConfig(margin_percent=60))
 attack("gate.waiver-trailers", "false", "true", "loosened", gate=GateConfig(waiver_trailers=True))
@@ -121,12 +117,7 @@ attack(
     models=(ModelConfig(path="a/*.onnx", objective=ObjectiveConfig(ms=99)),),
 )
 attack(
-    "models[].targets",
-    "[cpu, gpu]",
-    "[cpu]",
-    "loosened",
-    model="a/*.onnx",
-    models=(ONE_TARGET,),
+    "models[].targets", "[cpu, gpu]", "[cpu]", "loosened", model="a/*.onnx", models=(ONE_TARGET,)
 )
 
 

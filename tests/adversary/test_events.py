@@ -24,8 +24,7 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.parametrize(
-    "event",
-    ["pull_request_target", "workflow_run", "issue_comment", "invented"],
+    "event", ["pull_request_target", "workflow_run", "issue_comment", "invented"]
 )
 def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
     tmp_path: Path, event: str
@@ -175,10 +174,7 @@ def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
         job.file(name).write_text("")
     with github_server() as server:
         ended = job.run(
-            "pull_request",
-            job.pull_request(),
-            GITHUB_API_URL=server.url,
-            TUNEGATE_MINUTES="many",
+            "pull_request", job.pull_request(), GITHUB_API_URL=server.url, TUNEGATE_MINUTES="many"
         )
     assert ended.exit_code == 2, ended.log
     assert not ended.is_green

@@ -42,11 +42,7 @@ def clean_up(pull_request: PullRequest, out: str = ".tunegate") -> subprocess.Co
     )
 
 
-COMMANDS = (
-    ("run", "--base", "main"),
-    ("gate",),
-    ("compare", "--commands", "echo 1", "echo 1"),
-)
+COMMANDS = (("run", "--base", "main"), ("gate",), ("compare", "--commands", "echo 1", "echo 1"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

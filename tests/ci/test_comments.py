@@ -163,9 +163,7 @@ def event_of(**more: str) -> JobEvent:
         {"TUNEGATE_MATRIX": '{"target": "gpu"}'},
     ],
 )
-def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(
-    other: dict[str, str],
-) -> None:
+def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(other: dict[str, str]) -> None:
     with github_server() as server:
         for more, text in (({}, "Fail"), (other, "Pass"), (other, "Pass again"), ({}, "Fail")):
             host = GitHubHost({**server.variables, "TUNEGATE_GITHUB_TOKEN": "t"})

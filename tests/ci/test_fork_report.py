@@ -212,11 +212,7 @@ def test_the_numbers_are_written_and_the_outputs_decide_nothing(
     ],
 )
 def test_a_fork_is_commented_on_as_the_job_asks(
-    host: FinishingHost,
-    tmp_path: Path,
-    found: Verdict,
-    when: CommentWhen,
-    updates_only: list[bool],
+    host: FinishingHost, tmp_path: Path, found: Verdict, when: CommentWhen, updates_only: list[bool]
 ) -> None:
     assert commented(host, tmp_path, found, when) == 0
     assert host.updates_only == updates_only

@@ -106,9 +106,7 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
     ]
 
 
-def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(
-    tmp_path: Path,
-) -> None:
+def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(tmp_path: Path) -> None:
     out = tmp_path
     moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))
     found = verdict("pass", 0, finding("pass", "why", model="models/a.onnx", accuracy=moved))

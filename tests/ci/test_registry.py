@@ -142,8 +142,7 @@ def test_a_problem_of_the_configuration_has_a_line(
 
 
 @pytest.mark.parametrize(
-    "about",
-    [None, ConfigKey("/etc/tunegate.yaml", line=3), ConfigKey("gone.yaml", "gate")],
+    "about", [None, ConfigKey("/etc/tunegate.yaml", line=3), ConfigKey("gone.yaml", "gate")]
 )
 def test_an_error_about_no_file_of_the_workspace_has_none(
     tmp_path: Path, about: ConfigKey | None

@@ -24,21 +24,14 @@ def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.startswith("tunegate 0.")
 
 
-@pytest.mark.parametrize("line", [["help", "fly"], ["fly"], ["cache"], ["run", "--nope"]])
-def test_what_cannot_be_understood_is_one_line_and_a_usage_error(
+@pytest.mark.parametrize(
+    "line",
+    [["help", "fly"], ["fly"], ["cache"], ["run", "--nope"], ["detect", "--repository", "/"]],
+)
+def test_a_usage_error_is_one_line_without_a_traceback(
     line: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(line) == 2
-    shown = capsys.readouterr()
-    assert shown.err.startswith("tunegate: error: ")
-    assert shown.err.count("\n") == 1
-    assert shown.out == ""
-
-
-def test_an_expected_error_is_one_line_without_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["detect", "--repository", str(tmp_path)]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith("tunegate: error: ")
     assert shown.err.count("\n") == 1

@@ -9,12 +9,7 @@ from tunegate.cli.main import as_written
 from tunegate.cli.parse import Parsed, parse
 from tunegate.errors import TunegateError
 
-JUDGING = {
-    "run": [],
-    "gate": [],
-    "compare": ["a", "b"],
-    "confirm": ["a", "b"],
-}
+JUDGING = {"run": [], "gate": [], "compare": ["a", "b"], "confirm": ["a", "b"]}
 
 
 def asked(out: Path, command: str) -> Parsed:

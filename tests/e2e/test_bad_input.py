@@ -71,9 +71,7 @@ def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) 
     assert reason.startswith('operator Frobnicate (node "odd") is not supported')
 
 
-def test_one_unusable_model_is_one_finding_and_the_others_are_gated(
-    repository: Workspace,
-) -> None:
+def test_one_unusable_model_is_one_finding_and_the_others_are_gated(repository: Workspace) -> None:
     models = repository.root / "models"
     models.joinpath("absent.onnx").write_text(
         f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 3\n"

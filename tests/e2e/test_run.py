@@ -109,10 +109,7 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
     assert change["ancestor"]["commits"] == 1
     assert {
         use["side"] for task in plan["resolution"]["tasks"] for use in task["task"]["uses"]
-    } == {
-        "base",
-        "head",
-    }
+    } == {"base", "head"}
 
 
 @pytest.mark.e2e

@@ -73,9 +73,7 @@ def test_notes_that_are_too_long_end_with_a_link() -> None:
     assert notes.endswith(f"- An item.\n\nThe rest is in [CHANGELOG.md]({PAGE}/CHANGELOG.md).\n")
 
 
-def test_the_project_has_the_notes_of_its_next_release(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_project_has_the_notes_of_its_next_release(capsys: pytest.CaptureFixture[str]) -> None:
     """They stand under Unreleased until then: the tag of today's version is refused with why."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert main(f"v{version}") in {0, 2}

@@ -220,9 +220,7 @@ def test_a_head_that_became_dynamic_is_run_at_the_sizes_of_its_base(tmp_path: Pa
     assert found.resized == {(CHANGE.path, "head"): {"x": (2, 8)}}
 
 
-def test_a_head_that_became_static_is_compared_where_it_takes_what_is_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_head_that_became_static_is_compared_where_it_takes_what_is_asked(tmp_path: Path) -> None:
     found = sizes(tmp_path, ModelInput("x", (None, 8), ("batch", "")), ModelInput("x", (1, 8)))
     assert (found.unreadable, found.resized) == ({}, {})
     assert found.files[CHANGE.path, "base"].shapes == {"x": (1, 8)}

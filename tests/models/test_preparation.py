@@ -109,10 +109,7 @@ def test_trees_are_refused_before_anything_is_made_of_them(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("ir_version", "said"),
-    [
-        (3, ""),
-        (99, "m.onnx: ONNX Runtime does not load it (Unsupported model IR version: 99"),
-    ],
+    [(3, ""), (99, "m.onnx: ONNX Runtime does not load it (Unsupported model IR version: 99")],
 )
 def test_a_version_that_onnx_does_not_know_is_for_the_runtimes_to_judge(
     tmp_path: Path, ir_version: int, said: str

@@ -151,10 +151,7 @@ def test_a_length_follows_the_tokens_and_is_not_written(tmp_path: Path) -> None:
 
 def test_a_sound_that_is_one_step_is_made_longer(tmp_path: Path) -> None:
     """A window of 16000 samples fits once into the first size, and thrice into a later one."""
-    nodes = [
-        node("Unsqueeze", "input one", "sound"),
-        node("Conv", "sound w", "y", strides=[8000]),
-    ]
+    nodes = [node("Unsqueeze", "input one", "sound"), node("Conv", "sound w", "y", strides=[8000])]
     weights = {"one": np.array([1]), "w": np.ones((1, 1, 16000), np.float32)}
     model = graph_of(nodes, [SOUND], weights=weights)
     steps = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 1, "steps"])

@@ -15,12 +15,7 @@ from tunegate.artifacts.changes import ModelInput
 from tunegate.config import Config, ModelConfig
 from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.models.graph import graph_digest
-from tunegate.models.sizes import (
-    demanded_ranks,
-    demanded_sizes,
-    guessed_sizes,
-    likeliest_keys,
-)
+from tunegate.models.sizes import demanded_ranks, demanded_sizes, guessed_sizes, likeliest_keys
 from tunegate.review.side_settings import same_as_base, static_sizes
 from tunegate.tools import ModelSource
 
@@ -96,9 +91,7 @@ def test_a_base_that_does_not_take_the_shapes_has_no_file(tmp_path: Path) -> Non
     assert "axis 0 is 2 in the model, not 1" in found.unreadable[CHANGE.path, "base"]
 
 
-def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(
-    tmp_path: Path,
-) -> None:
+def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(tmp_path: Path) -> None:
     entry = ModelConfig(path="**", inputs={"x": (4, 8), "y": (4,)})
     inputs = {"b": BOTH_OPEN[:1], "h": BOTH_OPEN}
     found = read_by(lambda f: inputs[f.read_text()], Config(models=(entry,)), tmp_path)
@@ -241,10 +234,7 @@ def test_a_protein_has_the_atoms_of_its_residues() -> None:
 
 def test_keys_with_the_likeliest_sizes_can_be_pasted_for_what_is_open() -> None:
     made = model(
-        [],
-        {"image": ["batch", 3, "?", "?"], "tokens": ["batch", "seq"]},
-        {},
-        TensorProto.INT64,
+        [], {"image": ["batch", 3, "?", "?"], "tokens": ["batch", "seq"]}, {}, TensorProto.INT64
     )
     keys = likeliest_keys(made, {("image", 2), ("image", 3), ("tokens", 1)})
     assert keys == 'dims: {"seq": 128}, inputs: {"image": [1, 3, 224, 224]}'

@@ -55,12 +55,7 @@ BOTH = [job("same.head"), job("same.base")]
 
 
 def lists(
-    place: Path,
-    shelf: Shelf,
-    compiler: Listing,
-    *,
-    are_believed: bool = True,
-    installed: str = "i",
+    place: Path, shelf: Shelf, compiler: Listing, *, are_believed: bool = True, installed: str = "i"
 ) -> KnownLists:
     origin = msgspec.structs.replace(ORIGIN, installed=installed)
     tools = replace(tools_with(shelf, place, origin=origin), compiler=cast("Compiler", compiler))

@@ -51,10 +51,7 @@ OF_AN_EARLIER_RUN = tuple(
 """The same where the election is remembered: only what ships was built and run on samples."""
 
 FLOAT32 = SideError(title="TVM")
-LIMITS = (
-    ErrorLimit(what="max-error", limit=2.0),
-    ErrorLimit(what="min-agreement", limit=98.0),
-)
+LIMITS = (ErrorLimit(what="max-error", limit=2.0), ErrorLimit(what="min-agreement", limit=98.0))
 
 
 def make_side(*estimates: ErrorEstimate, title: str = "OpenVINO (bf16)") -> SideError:

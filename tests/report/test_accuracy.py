@@ -79,10 +79,7 @@ def test_float32_under_a_budget_is_told_with_the_budget() -> None:
 def test_outputs_that_tell_nothing_are_named() -> None:
     error = msgspec.structs.replace(make_error(0.8, 0.7, None), saturated=("mask", "flags"))
     (told,) = rows(None, make_side(error))
-    assert (told[2], told[-1]) == (
-        "OpenVINO (bf16): 0.8% (0.7 to ?)",
-        Identifier("mask, flags"),
-    )
+    assert (told[2], told[-1]) == ("OpenVINO (bf16): 0.8% (0.7 to ?)", Identifier("mask, flags"))
 
 
 def test_inputs_and_elements_that_tell_nothing_are_counted() -> None:
@@ -91,10 +88,7 @@ def test_inputs_and_elements_that_tell_nothing_are_counted() -> None:
         make_error(0.8, 0.7, 1.1), silent=12, saturated=("flags",), mostly_saturated=(heat,)
     )
     (told,) = rows(None, make_side(error))
-    assert (told[3], told[-1]) == (
-        "128 of 140",
-        Identifier("flags, heat (97% at its bounds)"),
-    )
+    assert (told[3], told[-1]) == ("128 of 140", Identifier("flags, heat (97% at its bounds)"))
 
 
 MOVED = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",), limits=LIMITS)

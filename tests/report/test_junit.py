@@ -73,10 +73,7 @@ def test_a_case_says_why_a_runtime_does_not_run_the_model() -> None:
 
 SCHEMA = {
     "testsuites": ({"testsuite"}, {"name", "time", "tests", "failures", "errors"}),
-    "testsuite": (
-        {"testcase"},
-        {"name", "time", "tests", "failures", "errors", "skipped"},
-    ),
+    "testsuite": ({"testcase"}, {"name", "time", "tests", "failures", "errors", "skipped"}),
     "testcase": (
         {"failure", "error", "skipped", "system-out", "system-err"},
         {"name", "time", "classname"},

@@ -14,10 +14,7 @@ from tunegate.report.operators import tuned_rows
 from tunegate.report.report_tables import spending_table
 
 NUMBERS = table.ReportTable(
-    (
-        table.text_column("a", lambda row: row[0]),
-        table.number_column("b", lambda row: row[1]),
-    ),
+    (table.text_column("a", lambda row: row[0]), table.number_column("b", lambda row: row[1])),
     [("x y", "1 ms"), ("<b>", "2 ms")],
 )
 

@@ -46,10 +46,7 @@ def test_joules_of_an_inference_have_a_column_where_something_tells_them() -> No
     rows = [msgspec.structs.replace(finding, energy=each) for each in (told, None)]
     table = models_table(rows)
     at = [column.title for column in table.columns].index("Energy")
-    assert [cells[at] for cells in table.cells()] == [
-        "102 mJ (+2.0%)",
-        "–",
-    ]
+    assert [cells[at] for cells in table.cells()] == ["102 mJ (+2.0%)", "–"]
     assert "Energy" not in [column.title for column in models_table(rows[1:]).columns]
 
 
@@ -109,10 +106,7 @@ def test_a_head_ships_the_tasks_that_it_was_built_of() -> None:
 
 
 def test_an_elected_head_ships_all_of_its_own_tasks() -> None:
-    tasks = [
-        model_costs_task(0, "ab", Miss("absent")),
-        model_costs_task(1, "b", Miss("absent")),
-    ]
+    tasks = [model_costs_task(0, "ab", Miss("absent")), model_costs_task(1, "b", Miss("absent"))]
     compiled = {("b", "cpu")}
     keys = [each.task.key for each in tasks]
     assert list(of_elected(tasks, compiled)) == [(("b", "cpu"), key) for key in keys]

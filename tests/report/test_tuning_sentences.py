@@ -28,10 +28,7 @@ from tunegate.report.waiver_text import waiver_text
                 "Of 2 tasks: 1 known before, 1 tuned now"
             ),
         ),
-        (
-            {"tasks": 1, "exact": 1},
-            "no trial, nothing to tune. The only task was known before",
-        ),
+        ({"tasks": 1, "exact": 1}, "no trial, nothing to tune. The only task was known before"),
         ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were known before"),
         (
             {"tasks": 3, "exact": 0, "begun": 2, "trials": 4, "stopped": "usd", "joules": 9.0},

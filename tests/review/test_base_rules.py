@@ -1,5 +1,4 @@
 import datetime
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -9,7 +8,7 @@ from tests.support.git_repository import Checkout, new_repository
 from tests.support.measured_cells import MODEL, make_changes, make_version
 from tests.support.models.outlines import Outlines
 from tests.support.waivers import make_waiver
-from tunegate.artifacts.changes import Ancestor, ModelOutline, ModelPath, ModelVersion
+from tunegate.artifacts.changes import Ancestor, ModelVersion
 from tunegate.cli.handlers.doctor_checks import Setting, sources
 from tunegate.config import (
     Config,
@@ -186,38 +185,12 @@ def test_a_model_that_the_head_has_no_more_is_not_asked_for() -> None:
 BROKEN = {MODEL: "m.onnx: not a valid ONNX model"}
 
 
-class History:
+class History(Outlines):
     """Versions by their content, latest first, three commits between them."""
 
     def __init__(self, *contents: str) -> None:
+        super().__init__()
         self.contents = list(contents)
-
-    def models(self, revision: str) -> Mapping[ModelPath, ModelVersion]:
-        return {}
-
-    def outline(self, version: ModelVersion) -> ModelOutline | None:
-        return None
-
-    def blob(self, revision: str, path: str) -> str:
-        raise NotImplementedError
-
-    def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
-        return {}
-
-    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
-        return None
-
-    def submodules(self, revision: str) -> Mapping[str, str]:
-        raise NotImplementedError
-
-    def obstacle(self, revision: str, path: str) -> str:
-        return ""
-
-    def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        return version, ""
-
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
-        return version, ""
 
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
         after = self.contents.index(version.content_digest) + 1

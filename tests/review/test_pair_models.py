@@ -3,6 +3,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.measured_cells import make_version
@@ -87,19 +88,18 @@ def test_the_same_bytes_elsewhere_are_the_model_and_no_other_is_looked_at() -> N
     assert (list(found.before), found.moved, found.lost) == (["b.onnx"], {}, ())
 
 
-def test_of_several_new_files_the_one_with_the_same_graph_is_the_model() -> None:
-    new = {"m.onnx": "conv*3 relu", "other.onnx": "conv*3/2"}
-    assert pairs({OLD: "conv*3/1"}, new).moved == {"other.onnx": OLD}
-
-
-def test_the_same_name_counts_more_than_the_same_parts_and_less_than_the_graph() -> None:
-    new = {"attic/M.ONNX": "relu", "other.onnx": "conv*3 relu"}
-    assert pairs({OLD: "conv*3"}, new).moved == {"attic/M.ONNX": OLD}
-
-
-def test_of_several_new_files_the_most_alike_is_the_model() -> None:
-    new = {"a.onnx": "conv*2", "b.onnx": "conv*3 relu", "c.onnx": "gru"}
-    assert pairs({OLD: "conv*3"}, new).moved == {"b.onnx": OLD}
+@pytest.mark.parametrize(
+    ("new", "model"),
+    [
+        ({"m.onnx": "conv*3 relu", "other.onnx": "conv*3/2"}, "other.onnx"),
+        ({"attic/M.ONNX": "relu", "other.onnx": "conv*3 relu"}, "attic/M.ONNX"),
+        ({"a.onnx": "conv*2", "b.onnx": "conv*3 relu", "c.onnx": "gru"}, "b.onnx"),
+    ],
+)
+def test_of_several_new_files_the_graph_counts_most_then_the_name_then_the_parts(
+    new: dict[str, str], model: str
+) -> None:
+    assert pairs({OLD: "conv*3/1"}, new).moved == {model: OLD}
 
 
 def test_the_only_two_are_compared_however_different() -> None:

@@ -126,9 +126,7 @@ STEPS: tuple[Step, ...] = ("plan", "tune", "gate", "run")
 
 def config(*targets: TargetConfig, ray: bool = False) -> Config:
     return Config(
-        models=(ModelConfig(path="*.onnx"),),
-        targets=targets,
-        executor="ray" if ray else "local",
+        models=(ModelConfig(path="*.onnx"),), targets=targets, executor="ray" if ray else "local"
     )
 
 
@@ -170,9 +168,7 @@ def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> N
         require_installed(config(CPU), "gate")
 
 
-def test_a_gpu_needs_its_management_library_and_a_toolkit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gpu_needs_its_management_library_and_a_toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
     missing(monkeypatch, "pynvml")
     require_installed(config(GPU), "plan")
     with pytest.raises(ConfigError, match=r"kind: cuda, and pynvml .*tunegate\[nvidia\]"):

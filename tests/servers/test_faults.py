@@ -172,10 +172,7 @@ def test_trouble_that_passes_is_not_noticed(
 
 @pytest.mark.parametrize("trouble", ["no tls", "refused", "no such host"])
 def test_a_server_that_cannot_be_reached_costs_no_more(
-    endpoint: str,
-    direct: S3Store,
-    tmp_path: Path,
-    trouble: str,
+    endpoint: str, direct: S3Store, tmp_path: Path, trouble: str
 ) -> None:
     urls = {
         "no tls": endpoint.replace("http:", "https:"),

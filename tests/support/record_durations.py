@@ -55,10 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("report", type=Path, nargs="+", help="a JUnit file of pytest")
     parser.add_argument(
-        "--rest",
-        type=float,
-        default=400,
-        help="seconds that `make test` has in all (%(default)s)",
+        "--rest", type=float, default=400, help="seconds that `make test` has in all (%(default)s)"
     )
     options = parser.parse_args()
     smoke = load().smoke

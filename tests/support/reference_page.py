@@ -64,10 +64,7 @@ def command_section(command: Command) -> str:
     """Returns a command's section of a page."""
     own = [field for field in fields_of(command.options) if not field.title]
     links = (f"[{title}](#options-{title.replace(' ', '-')})" for title in titles_of(command))
-    lines = [
-        f"## tunegate {command.name}\n",
-        command.sentence,
-    ]
+    lines = [f"## tunegate {command.name}\n", command.sentence]
     lines += ["", "```", usage(command), "```", ""]
     lines += _table(own) if own else []
     lines += [f"Shared options: {', '.join(links)}.", "", "```sh", *command.examples, "```", ""]

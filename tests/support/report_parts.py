@@ -3,16 +3,9 @@
 import math
 
 from tests.support.models.squeezenet import TASKS, TaskRow
+from tunegate.artifacts import measurements
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds, NumericCheck
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, PolicyChange, Revisions
-from tunegate.artifacts.measurements import (
-    CellMeasurement,
-    Comparison,
-    Interval,
-    Launch,
-    MeasurementRun,
-    TaskDifference,
-)
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.artifacts.verdicts import Finding, Status, TuningSummary, Verdict, VerdictOrigin
@@ -128,8 +121,13 @@ def effects(center: float, spread: float, count: int) -> tuple[float, ...]:
 
 
 def comparison(
-    interval: Interval, base_ms: float, *, launches: int = 6, spread: float = 1.1, **fields: object
-) -> Comparison:
+    interval: measurements.Interval,
+    base_ms: float,
+    *,
+    launches: int = 6,
+    spread: float = 1.1,
+    **fields: object,
+) -> measurements.Comparison:
     wanted = {
         "cell": cell(),
         "base_ms": base_ms,
@@ -142,13 +140,15 @@ def comparison(
         "projected_launches": None,
         "stopped": "decided",
     }
-    return Comparison(**(wanted | fields))  # type: ignore[arg-type]  # a builder
+    return measurements.Comparison(**(wanted | fields))  # type: ignore[arg-type]  # a builder
 
 
-def measurement(compared: Comparison, **fields: object) -> CellMeasurement:
+def measurement(
+    compared: measurements.Comparison, **fields: object
+) -> measurements.CellMeasurement:
     base_ms = compared.base_ms or 0.0
     launches = tuple(
-        Launch(
+        measurements.Launch(
             effect=math.log1p(effect / 100),
             base_ms=round(base_ms * (1 + (index % 3 - 1) / 150), 4),
             head_ms=round(base_ms * (1 + (index % 3 - 1) / 150) * (1 + effect / 100), 4),
@@ -166,7 +166,7 @@ def measurement(compared: Comparison, **fields: object) -> CellMeasurement:
         "head_ms": compared.head_ms,
         "reference_ms": compared.reference_ms,
     }
-    return CellMeasurement(**(wanted | fields))  # type: ignore[arg-type]  # a builder
+    return measurements.CellMeasurement(**(wanted | fields))  # type: ignore[arg-type]  # a builder
 
 
 def built(
@@ -194,23 +194,25 @@ def built(
 
 
 def measured(
-    *cells: CellMeasurement, base: Build | None = None, head: Build | None = None
-) -> MeasurementRun:
+    *cells: measurements.CellMeasurement, base: Build | None = None, head: Build | None = None
+) -> measurements.MeasurementRun:
     builds = tuple(
         CellBuilds(cell=each.cell, base=base or built("c"), head=head or built("d"))
         for each in cells
     )
     environment = {"cpu governor": "performance", "load average": "0.41", "tvm": "0.27.0.post1"}
-    return MeasurementRun(device=DEVICE, builds=builds, cells=cells, environment=environment)
+    return measurements.MeasurementRun(
+        device=DEVICE, builds=builds, cells=cells, environment=environment
+    )
 
 
-def differences(head: tuple[TaskRow, ...]) -> tuple[TaskDifference, ...]:
+def differences(head: tuple[TaskRow, ...]) -> tuple[measurements.TaskDifference, ...]:
     """The tasks of squeezenet on the base side against another table on the head side."""
     before = {row.name: row for row in TASKS}
     after = {row.name: row for row in head}
     names = [*after, *(name for name in before if name not in after)]
     return tuple(
-        TaskDifference(
+        measurements.TaskDifference(
             name=name,
             base_ms=round(before[name].total_ms, 4) if name in before else None,
             head_ms=round(after[name].total_ms, 4) if name in after else None,

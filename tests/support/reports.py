@@ -46,12 +46,7 @@ def slowed() -> Report:
     head = tuple(slowed_row(row) for row in TASKS)
     change = Interval(low=10.9, center=12.4, high=13.9)
     compared = parts.comparison(
-        change,
-        4.812,
-        launches=9,
-        spread=1.9,
-        decision="fail",
-        differences=parts.differences(head),
+        change, 4.812, launches=9, spread=1.9, decision="fail", differences=parts.differences(head)
     )
     finding = _finding("fail", "slower by 12.4% (at least 10.9%), the margin is 3%", compared)
     tuning = parts.summary(exact=8, miss=2, tuned=1, trials=64, seconds=112.4, usd=0.1124)

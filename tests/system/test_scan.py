@@ -351,10 +351,7 @@ def test_a_name_is_no_place_for_megabytes() -> None:
 def test_a_file_over_two_gibibytes_is_said_to_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_scan, "MAX_MODEL_BYTES", 100)
     content = conv_model().SerializeToString()
-    refused(
-        content,
-        "it has 0.0 GiB, and an ONNX file ends at 2: its tensors belong in data files",
-    )
+    refused(content, "it has 0.0 GiB, and an ONNX file ends at 2: its tensors belong in data files")
 
 
 def refused(content: bytes, problem: str) -> None:

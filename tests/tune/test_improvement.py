@@ -61,9 +61,7 @@ def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
 
 
 @given(
-    st.lists(st.floats(0.001, 1e4), min_size=0, max_size=20),
-    st.integers(1, 64),
-    st.floats(0.01, 1),
+    st.lists(st.floats(0.001, 1e4), min_size=0, max_size=20), st.integers(1, 64), st.floats(0.01, 1)
 )
 def test_a_gain_is_a_share_of_the_room(
     times: list[float], candidates: int, headroom: float
@@ -236,10 +234,7 @@ def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
 
 works = st.lists(
     st.builds(
-        Work,
-        st.floats(0, 1e12),
-        st.floats(0, 1e9),
-        st.one_of(st.none(), st.floats(1e-4, 1e4)),
+        Work, st.floats(0, 1e12), st.floats(0, 1e9), st.one_of(st.none(), st.floats(1e-4, 1e4))
     ),
     max_size=20,
 )

@@ -56,12 +56,7 @@ def test_first_batches_shrink_when_the_time_would_not_reach_all() -> None:
     assert next_choice([state(1) for _ in range(10)], seconds=30.0) == Choice(0, 3)
 
 
-@given(
-    st.integers(1, 60),
-    st.floats(0.01, 5.0),
-    st.floats(0.01, 2.0),
-    st.floats(0.0, 20.0),
-)
+@given(st.integers(1, 60), st.floats(0.01, 5.0), st.floats(0.01, 2.0), st.floats(0.0, 20.0))
 def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
     tasks: int, default_seconds: float, seconds_each: float, start: float
 ) -> None:

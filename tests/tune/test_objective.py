@@ -54,11 +54,7 @@ BATCH = 8
 
 
 def state(
-    *sides: ModelSide,
-    trials: int = 0,
-    ms: float = 1.0,
-    in_flight: int = 0,
-    exhausted: bool = False,
+    *sides: ModelSide, trials: int = 0, ms: float = 1.0, in_flight: int = 0, exhausted: bool = False
 ) -> TaskState:
     batch = MeasuredBatch(trials=trials, seconds=1.0, best_ms=ms)
     return TaskState(

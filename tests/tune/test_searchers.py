@@ -94,9 +94,7 @@ def test_two_children_search_two_tasks_at_the_same_time(
     assert any(sketch.nest for each in described.values() for sketch in each.values())
 
 
-def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(
-    tmp_path: Path,
-) -> None:
+def test_a_child_that_joins_takes_a_task_over_once_it_has_opened_the_models(tmp_path: Path) -> None:
     models, workloads = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)
     program = SearchProgram(PROGRAMS.searcher)

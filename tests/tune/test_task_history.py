@@ -1,13 +1,6 @@
 import msgspec
 
-from tests.support.tuning_tasks import (
-    DEVICE,
-    exact,
-    make_outcome,
-    make_record,
-    make_resolution,
-    make_task,
-)
+from tests.support import tuning_tasks
 from tests.tune.test_batches import candidate, history, measured
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.outcomes import TuningOutcome
@@ -17,13 +10,7 @@ from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate.tune.task_history import TaskHistory, heaviest_first, schedule_of
-from tunegate_cache.format.records import (
-    CONFIRMED_REPEATS,
-    ExactHit,
-    Lookup,
-    Miss,
-    TuningRecord,
-)
+from tunegate_cache.format import records
 
 
 def timed(number: int, nanoseconds: int) -> Measured:
@@ -105,14 +92,18 @@ def test_one_that_fails_when_it_is_measured_again_is_no_winner() -> None:
     assert task.outcome("budget").best_ms == 0.00021
 
 
-TRUSTED = make_record("a")
-CLAIM = msgspec.structs.replace(make_record("a", milliseconds=0.5), decisions=((3, (8,)),))
+TRUSTED = tuning_tasks.make_record("a")
+CLAIM = msgspec.structs.replace(
+    tuning_tasks.make_record("a", milliseconds=0.5), decisions=((3, (8,)),)
+)
 DEFAULT_MS = 9.0
 
 
-def contested(lookup: Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0) -> TaskHistory:
+def contested(
+    lookup: records.Lookup, sides: tuple[Side, ...] = ("head",), trials: int = 0
+) -> TaskHistory:
     claims = Claims((CLAIM,), is_searched=True)
-    resolved = ResolvedTask(make_task("a", sides=sides), lookup, claims)
+    resolved = ResolvedTask(tuning_tasks.make_task("a", sides=sides), lookup, claims)
     task = TaskHistory(
         PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0),
         device=TRUSTED.device,
@@ -145,7 +136,7 @@ def seen(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candid
 
 
 def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
-    task = contested(ExactHit((TRUSTED,)))
+    task = contested(records.ExactHit((TRUSTED,)))
     for each, ms in zip(seen(task, 1.0, 0.9), (1.0, 3.0), strict=True):
         task.confirm(each, timed_ms(each.number, ms), 6)
     found = task.outcome("finished")
@@ -154,14 +145,14 @@ def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
 
 
 def test_a_claim_that_is_faster_here_is_used() -> None:
-    task = contested(ExactHit((TRUSTED,)))
+    task = contested(records.ExactHit((TRUSTED,)))
     for each, ms in zip(seen(task, 1.0, 0.5), (1.0, 0.5), strict=True):
         task.confirm(each, timed_ms(each.number, ms), 6)
     assert task.outcome("finished").source == "own-zone"
 
 
 def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
-    task = contested(ExactHit((TRUSTED,)))
+    task = contested(records.ExactHit((TRUSTED,)))
     seen(task, 8.0, 0.5)
     for number in (3, 4):
         fast = one(task, number, Schedule("t", ((1, (number,)),)), "own-zone")
@@ -170,14 +161,14 @@ def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
 
 
 def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> None:
-    task = contested(ExactHit((TRUSTED,)))
+    task = contested(records.ExactHit((TRUSTED,)))
     _, claim = seen(task, 1.0, 0.5)
     task.confirm(claim, timed_ms(2, 0.5), 6)
     assert task.outcome("budget").records == (TRUSTED,)
 
 
 def test_what_is_trusted_counts_as_it_ran_where_its_template_allows_no_such_decisions() -> None:
-    task = contested(ExactHit((TRUSTED,)))
+    task = contested(records.ExactHit((TRUSTED,)))
     mended = one(task, 1, Schedule(TRUSTED.template, ((1, (99,)),)), "exact")
     claim = one(task, 2, schedule_of(CLAIM), "own-zone")
     for each, ms in ((mended, 8.0), (claim, 0.5)):
@@ -191,7 +182,7 @@ def test_what_is_trusted_counts_as_it_ran_where_its_template_allows_no_such_deci
 
 
 def test_without_time_for_a_claim_what_is_trusted_is_used() -> None:
-    assert contested(ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
+    assert contested(records.ExactHit((TRUSTED,))).outcome("not-started").records == (TRUSTED,)
 
 
 def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
@@ -202,7 +193,7 @@ def searched(task: TaskHistory, count: int, milliseconds: float) -> None:
 
 
 def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses() -> None:
-    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task = contested(records.Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 0.5), 5)
     searched(task, MIN_SAMPLES_BESIDE - 1, 1.0)
     assert not task.exhausted
@@ -211,7 +202,7 @@ def test_a_claim_that_samples_do_not_beat_ends_the_search_of_what_the_base_uses(
 
 
 def test_a_claim_that_samples_beat_ends_nothing() -> None:
-    task = contested(Miss("absent"), ("base", "head"), trials=100)
+    task = contested(records.Miss("absent"), ("base", "head"), trials=100)
     task.enter(one(task, 2, schedule_of(CLAIM), "own-zone"), timed_ms(2, 3.0), 5)
     searched(task, 4 * MIN_SAMPLES_BESIDE, 1.0)
     assert not task.exhausted
@@ -228,7 +219,11 @@ def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> 
 def short(limit: int = 4) -> TaskHistory:
     """A task of few trials whose default schedule takes 2 ms."""
     task = TaskHistory(
-        PlannedTask(resolved=ResolvedTask(make_task("a"), Miss("absent")), trials=4, gain_ms=1.0),
+        PlannedTask(
+            resolved=ResolvedTask(tuning_tasks.make_task("a"), records.Miss("absent")),
+            trials=4,
+            gain_ms=1.0,
+        ),
         device=TRUSTED.device,
         toolchain=TRUSTED.toolchain,
         source=TRUSTED.source,
@@ -274,23 +269,29 @@ def test_without_a_limit_a_task_has_room_for_any_number() -> None:
     assert history().room(100) is None
 
 
-TASKS = [make_task("conv"), make_task("dense")]
+TASKS = [tuning_tasks.make_task("conv"), tuning_tasks.make_task("dense")]
 
 
 def outcome_of(name: str) -> TuningOutcome:
     return TuningOutcome(
         shard=0,
         target="cpu",
-        tasks=(make_outcome(name, records=(make_record(name),), best_ms=1.0),),
+        tasks=(
+            tuning_tasks.make_outcome(name, records=(tuning_tasks.make_record(name),), best_ms=1.0),
+        ),
         spent=Cost(seconds=1.0),
-        device=DEVICE,
+        device=tuning_tasks.DEVICE,
         stopped="trials",
     )
 
 
 def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
-    before = make_resolution(TASKS, [exact("conv"), Miss("absent")]).tasks
-    after = make_resolution(TASKS, [exact("conv"), exact("dense")]).tasks
+    before = tuning_tasks.make_resolution(
+        TASKS, [tuning_tasks.exact("conv"), records.Miss("absent")]
+    ).tasks
+    after = tuning_tasks.make_resolution(
+        TASKS, [tuning_tasks.exact("conv"), tuning_tasks.exact("dense")]
+    ).tasks
     assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
     assert known_schedules(before) != known_schedules(after)
 
@@ -299,24 +300,28 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
 
 
 def reelected(
-    weight: int = 1, milliseconds: float = 1.0, before: tuple[TuningRecord, ...] = ()
+    weight: int = 1, milliseconds: float = 1.0, before: tuple[records.TuningRecord, ...] = ()
 ) -> TaskHistory:
-    older = make_record("a", milliseconds=milliseconds)
-    resolved = ResolvedTask(make_task("a", weight=weight), ExactHit((*before, older)))
+    older = tuning_tasks.make_record("a", milliseconds=milliseconds)
+    resolved = ResolvedTask(
+        tuning_tasks.make_task("a", weight=weight), records.ExactHit((*before, older))
+    )
     return TaskHistory(
         PlannedTask(resolved=resolved, trials=0, gain_ms=0.0),
-        device=DEVICE,
+        device=tuning_tasks.DEVICE,
         toolchain=msgspec.structs.replace(older.toolchain, schedules="2"),
         source=older.source,
     )
 
 
-def asked(default_nanoseconds: int, *before: TuningRecord, as_pair: bool = True) -> TaskHistory:
+def asked(
+    default_nanoseconds: int, *before: records.TuningRecord, as_pair: bool = True
+) -> TaskHistory:
     """The older schedule takes 1000 ns today."""
     task = reelected(before=before)
     task.is_started = True
     for number, nanoseconds in ((1, 1000), (0, default_nanoseconds))[: 2 if as_pair else 1]:
-        times = (nanoseconds,) * CONFIRMED_REPEATS
+        times = (nanoseconds,) * records.CONFIRMED_REPEATS
         task.enter(
             candidate(task, number), Measured(number=number, status="ok", nanoseconds=times), 5
         )
@@ -331,7 +336,7 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
     assert (lost.older, lost.records[0].template) == ("lost", "")
     for record in (*kept.records, *lost.records):
         assert record.toolchain.schedules == "2"
-    default = msgspec.structs.replace(make_record("a"), template="", decisions=())
+    default = msgspec.structs.replace(tuning_tasks.make_record("a"), template="", decisions=())
     assert asked(690, default).outcome("finished").older == "still-lost"
 
 

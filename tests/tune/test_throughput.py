@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.tuning_tasks import exact, make_task, transfer
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
-from tunegate.tune.expected_time import (
-    TargetKind,
-    assumed_headroom,
-    known_ms,
-    prior_ms,
-    seconds_per_trial,
-    weight_of,
-)
+from tunegate.tune import expected_time
 from tunegate.tune.parallel_measurement import CheckedBatch, Parallelism, corrected_batch, to_check
 from tunegate.tune.protocol import Measured
 from tunegate.tune.searchers import searchers_for
@@ -283,7 +276,9 @@ MISS = Miss("absent")
 
 
 def room_of(operator: str, lookup: Lookup = MISS, flops: float = 1e9) -> float:
-    return assumed_headroom(ResolvedTask(make_task(operator=operator, flops=flops), lookup), "llvm")
+    return expected_time.assumed_headroom(
+        ResolvedTask(make_task(operator=operator, flops=flops), lookup), "llvm"
+    )
 
 
 def test_a_neighbours_schedule_leaves_some_room_and_an_exact_one_none() -> None:
@@ -294,24 +289,33 @@ def test_a_neighbours_schedule_leaves_some_room_and_an_exact_one_none() -> None:
 
 def test_traffic_bounds_what_tuning_can_save() -> None:
     copying = make_task(operator="transpose", flops=0, bytes_moved=4e9)
-    assert prior_ms(copying) == pytest.approx(1000, rel=0.01)
-    assert assumed_headroom(ResolvedTask(copying, MISS), "llvm") == pytest.approx(0.05)
+    assert expected_time.prior_ms(copying) == pytest.approx(1000, rel=0.01)
+    assert expected_time.assumed_headroom(ResolvedTask(copying, MISS), "llvm") == pytest.approx(
+        0.05
+    )
 
 
 @given(st.floats(0, 1e13), st.floats(0, 1e11), KINDS)
 def test_more_work_never_takes_less_time(
-    flops: float, bytes_moved: float, kind: TargetKind
+    flops: float, bytes_moved: float, kind: expected_time.TargetKind
 ) -> None:
     less = make_task(flops=flops, bytes_moved=bytes_moved)
     more = make_task(flops=flops * 2, bytes_moved=bytes_moved * 2)
-    assert 0 < prior_ms(less, kind) <= prior_ms(more, kind)
-    assert 0 < seconds_per_trial(less, kind) <= seconds_per_trial(more, kind) <= 2
+    assert 0 < expected_time.prior_ms(less, kind) <= expected_time.prior_ms(more, kind)
+    assert (
+        0
+        < expected_time.seconds_per_trial(less, kind)
+        <= expected_time.seconds_per_trial(more, kind)
+        <= 2
+    )
 
 
 def test_a_measured_time_is_believed_over_a_guess() -> None:
     task = make_task()
-    assert known_ms(ResolvedTask(task, exact(milliseconds=3.5)), "llvm") == 3.5
-    assert known_ms(ResolvedTask(task, ExactHit(())), "llvm") == prior_ms(task)
+    assert expected_time.known_ms(ResolvedTask(task, exact(milliseconds=3.5)), "llvm") == 3.5
+    assert expected_time.known_ms(
+        ResolvedTask(task, ExactHit(())), "llvm"
+    ) == expected_time.prior_ms(task)
 
 
 def test_a_task_counts_once_for_base_and_head_and_again_for_each_model() -> None:
@@ -329,4 +333,4 @@ def test_a_task_counts_once_for_base_and_head_and_again_for_each_model() -> None
             for model, side, weight in uses
         ),
     )
-    assert weight_of(shared) == 5
+    assert expected_time.weight_of(shared) == 5

@@ -255,8 +255,7 @@ OUTCOME = TuningOutcome(
 
 def planned() -> plans.TuningPlan:
     made = plan_of(
-        [make_task(name) for name in NAMES],
-        [LOOKUPS.get(name, Miss("absent")) for name in NAMES],
+        [make_task(name) for name in NAMES], [LOOKUPS.get(name, Miss("absent")) for name in NAMES]
     )
     skipped: dict[str, Skipped] = {"waiting": "shared"}
     tasks = tuple(

@@ -8,21 +8,8 @@ from hypothesis import strategies as st
 from tests.support.compacted_place import Place
 from tests.support.tuning_records import make_key
 from tests.support.tuning_tasks import DEVICE
-from tunegate_cache.format import task_list
+from tunegate_cache.format import model_election, model_standing, task_list
 from tunegate_cache.format.how_built import HowBuilt, mark_of
-from tunegate_cache.format.model_election import (
-    LASTS_SECONDS,
-    MOST_CANDIDATES,
-    ModelElection,
-    election_of,
-    election_records,
-)
-from tunegate_cache.format.model_standing import (
-    ModelStanding,
-    shape_of,
-    standing_of,
-    standing_records,
-)
 from tunegate_cache.format.record_codec import decode_records, encode_record
 from tunegate_cache.format.records import (
     DeviceFingerprint,
@@ -37,14 +24,16 @@ from tunegate_cache.format.records import (
 KEY = WorkloadKey("1" * 64, "2" * 64)
 TVM = Toolchain(tvm="0.27.0", ffi="0.1.14")
 NOW = 1_800_000_000
-ELECTION = ModelElection(
+ELECTION = model_election.ModelElection(
     key=KEY, winner="tvm", nanoseconds={"tvm": 900, "onnxruntime": 1_000}, measured_at=NOW
 )
 NAMES = ("tvm", "onnxruntime")
 
 
-def records_of(election: ModelElection = ELECTION) -> tuple[TuningRecord, ...]:
-    return election_records(election, device=DEVICE, toolchain=TVM, source=Provenance())
+def records_of(election: model_election.ModelElection = ELECTION) -> tuple[TuningRecord, ...]:
+    return model_election.election_records(
+        election, device=DEVICE, toolchain=TVM, source=Provenance()
+    )
 
 
 def read(
@@ -52,8 +41,10 @@ def read(
     device: DeviceFingerprint = DEVICE,
     toolchain: Toolchain = TVM,
     now: int = NOW,
-) -> ModelElection | None:
-    return election_of(KEY, records, NAMES, device=device, toolchain=toolchain, now=now)
+) -> model_election.ModelElection | None:
+    return model_election.election_of(
+        KEY, records, NAMES, device=device, toolchain=toolchain, now=now
+    )
 
 
 def test_an_election_comes_back_from_its_records_as_bytes() -> None:
@@ -75,8 +66,8 @@ def test_one_that_goes_on_knows_who_cannot_ship_and_a_whole_one_need_not() -> No
     records = records_of(cut)
     names = (*NAMES, "narrow")
     at = {"device": DEVICE, "toolchain": TVM, "now": NOW}
-    assert election_of(KEY, records, names, **at) == cut  # type: ignore[arg-type]  # of one call
-    assert election_of(KEY, records[::2], names, **at) is not None  # type: ignore[arg-type]
+    assert model_election.election_of(KEY, records, names, **at) == cut  # type: ignore[arg-type]  # of one call
+    assert model_election.election_of(KEY, records[::2], names, **at) is not None  # type: ignore[arg-type]
     assert max(records, key=lambda each: each.median_ms) is records[-1]
     whole = msgspec.structs.replace(cut, is_cut_short=False)
     assert len(records_of(whole)) == len(NAMES)
@@ -99,7 +90,7 @@ def test_the_winners_record_alone_says_how_it_was_built() -> None:
         (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
         (msgspec.structs.replace(DEVICE, driver="of tomorrow"), TVM, NOW),
         (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
-        (DEVICE, TVM, NOW + LASTS_SECONDS + 1),
+        (DEVICE, TVM, NOW + model_election.LASTS_SECONDS + 1),
         (DEVICE, TVM, NOW - 1),
     ],
 )
@@ -133,22 +124,30 @@ def test_a_slow_winner_among_many_survives_a_compaction(tmp_path: Path) -> None:
     place, key = Place(tmp_path), make_key("model")
     names = [f"c{number}" for number in range(12)]
     times = {name: 1_000 + number for number, name in enumerate(names)}
-    election = ModelElection(key=key, winner="c11", nanoseconds=times, measured_at=NOW)
+    election = model_election.ModelElection(
+        key=key, winner="c11", nanoseconds=times, measured_at=NOW
+    )
     place.publish(*records_of(election))
     place.compact()
     place.collect()
     found = place.cache().standings([key])[key]
     assert isinstance(found, ExactHit)
-    known = election_of(key, found.records, names, device=DEVICE, toolchain=TVM, now=NOW)
+    known = model_election.election_of(
+        key, found.records, names, device=DEVICE, toolchain=TVM, now=NOW
+    )
     assert known is not None
-    assert (known.winner, len(known.nanoseconds)) == ("c11", MOST_CANDIDATES)
+    assert (known.winner, len(known.nanoseconds)) == ("c11", model_election.MOST_CANDIDATES)
 
 
-STANDING = ModelStanding(key=KEY, compiled_nanoseconds=9_000_000, other_nanoseconds=1_000_000)
+STANDING = model_standing.ModelStanding(
+    key=KEY, compiled_nanoseconds=9_000_000, other_nanoseconds=1_000_000
+)
 
 
-def model_standing_records_of(standing: ModelStanding = STANDING) -> tuple[TuningRecord, ...]:
-    return standing_records(
+def model_standing_records_of(
+    standing: model_standing.ModelStanding = STANDING,
+) -> tuple[TuningRecord, ...]:
+    return model_standing.standing_records(
         standing, device=DEVICE, toolchain=TVM, measured_at=5, source=Provenance()
     )
 
@@ -156,8 +155,8 @@ def model_standing_records_of(standing: ModelStanding = STANDING) -> tuple[Tunin
 def test_a_standing_comes_back_from_its_records_as_bytes() -> None:
     read = [decode_records(encode_record(record)) for record in model_standing_records_of()]
     records = [record for record in read if isinstance(record, TuningRecord)]
-    assert standing_of(KEY, records, device=DEVICE, toolchain=TVM) == STANDING
-    assert {record.shape for record in records} == {shape_of(KEY)}
+    assert model_standing.standing_of(KEY, records, device=DEVICE, toolchain=TVM) == STANDING
+    assert {record.shape for record in records} == {model_standing.shape_of(KEY)}
 
 
 @pytest.mark.parametrize(
@@ -172,14 +171,22 @@ def test_a_standing_comes_back_from_its_records_as_bytes() -> None:
 def test_another_device_driver_or_compiler_says_nothing(
     device: DeviceFingerprint, toolchain: Toolchain
 ) -> None:
-    assert standing_of(KEY, model_standing_records_of(), device=device, toolchain=toolchain) is None
+    assert (
+        model_standing.standing_of(
+            KEY, model_standing_records_of(), device=device, toolchain=toolchain
+        )
+        is None
+    )
 
 
 def test_half_of_one_or_one_of_another_model_is_none() -> None:
     compiled, _ = model_standing_records_of()
-    assert standing_of(KEY, [compiled], device=DEVICE, toolchain=TVM) is None
+    assert model_standing.standing_of(KEY, [compiled], device=DEVICE, toolchain=TVM) is None
     other = WorkloadKey("3" * 64, "2" * 64)
-    assert standing_of(other, model_standing_records_of(), device=DEVICE, toolchain=TVM) is None
+    assert (
+        model_standing.standing_of(other, model_standing_records_of(), device=DEVICE, toolchain=TVM)
+        is None
+    )
 
 
 def test_a_failure_in_their_place_is_none() -> None:
@@ -187,7 +194,7 @@ def test_a_failure_in_their_place_is_none() -> None:
         msgspec.structs.replace(record, run_nanoseconds=(), status="wrong")
         for record in model_standing_records_of()
     ]
-    assert standing_of(KEY, failed, device=DEVICE, toolchain=TVM) is None
+    assert model_standing.standing_of(KEY, failed, device=DEVICE, toolchain=TVM) is None
 
 
 def test_a_standing_survives_a_compaction_and_is_no_hit(tmp_path: Path) -> None:
@@ -199,7 +206,7 @@ def test_a_standing_survives_a_compaction_and_is_no_hit(tmp_path: Path) -> None:
     cache = place.cache()
     found = cache.standings([standing.key])[standing.key]
     assert isinstance(found, ExactHit)
-    known = standing_of(standing.key, found.records, device=DEVICE, toolchain=TVM)
+    known = model_standing.standing_of(standing.key, found.records, device=DEVICE, toolchain=TVM)
     assert known == standing
     assert (cache.statistics.exact, cache.statistics.misses) == (0, {})
     assert cache.standings([make_key("another")]) == {}
@@ -297,7 +304,7 @@ def named(name: str) -> task_list.ListedTask:
         (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
         (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
         (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
-        (DEVICE, TVM, NOW + LASTS_SECONDS + 1),
+        (DEVICE, TVM, NOW + model_election.LASTS_SECONDS + 1),
         (DEVICE, TVM, NOW - 1),
     ],
 )

@@ -60,10 +60,7 @@ class Reading:
         self.statistics = CacheStatistics()
         self.trouble = ReadTrouble(self.statistics)
         requests = TargetRequests(
-            target=TARGET,
-            deadline=deadline,
-            monotonic=monotonic,
-            trouble=self.trouble.of(TARGET),
+            target=TARGET, deadline=deadline, monotonic=monotonic, trouble=self.trouble.of(TARGET)
         )
         found = GroupReader(store, ("main",), Trust()).read(requests).records
         self.records = tuple(record for zone, record in found if zone == "main")

@@ -120,11 +120,7 @@ BODY = segment.pack_segment([make_record()])
 
 def name(milliseconds: int = 1, zone: str = "main", body: bytes = BODY) -> SegmentName:
     return segment_name(
-        zone,
-        TARGET,
-        milliseconds=milliseconds,
-        writer="0" * 8,
-        digest=segment.segment_digest(body),
+        zone, TARGET, milliseconds=milliseconds, writer="0" * 8, digest=segment.segment_digest(body)
     )
 
 

@@ -19,11 +19,7 @@ from tunegate_cache.stores.open_store import (
     store_name,
     unusable_kind,
 )
-from tunegate_cache.stores.store import (
-    MaintainedStore,
-    ObjectStore,
-    StoreUnavailableError,
-)
+from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 
@@ -108,10 +104,7 @@ def fails_to_open(_: StoreAddress) -> MaintainedStore:
 
 FAILING = StoreKind(form="x:", accepts=lambda _: True, open=fails_to_open, is_remote=False)
 CONFUSED = StoreKind(
-    form="x:",
-    accepts=lambda address: bool(1 / 0),
-    open=lambda _: MemoryStore(),
-    is_remote=False,
+    form="x:", accepts=lambda address: bool(1 / 0), open=lambda _: MemoryStore(), is_remote=False
 )
 NO_KIND = "a text"
 

@@ -82,10 +82,7 @@ def test_a_person_whom_nobody_names_keeps_one_comment_beside_a_planted_marker(
     of_nobody.planted(f"{FIRST}\nplanted", "gitea-actions", 17)
     for text in ("first", "second", "third"):
         publish(of_nobody, "o", text)
-    assert [each["body"] for each in of_nobody.comments] == [
-        f"{FIRST}\nplanted",
-        f"{FIRST}\nthird",
-    ]
+    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted", f"{FIRST}\nthird"]
 
 
 def test_nobodys_comment_is_only_updated_where_that_is_asked(of_nobody: GitHubServer) -> None:

@@ -189,7 +189,7 @@ def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothin
 def test_every_event_that_is_judged_can_be_read() -> None:
     judged = {name for name, row in GITHUB_EVENTS.items() if isinstance(row, JudgedEvent)}
     assert judged == {
-        *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release"),
+        *("pull_request", "merge_group", "push", "schedule", "workflow_dispatch", "release")
     }
 
 

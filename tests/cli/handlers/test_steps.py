@@ -81,8 +81,7 @@ def test_waivers_that_waive_nothing_are_told_first_on_one_line_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "counted"),
-    [(1, "the model counts as new"), (3, "all 3 models count as new")],
+    ("models", "counted"), [(1, "the model counts as new"), (3, "all 3 models count as new")]
 )
 def test_a_run_without_a_base_says_why_first(models: int, counted: str) -> None:
     told = io.StringIO()

@@ -13,10 +13,7 @@ from tunegate.ci.protocol import AskedRevisions, JobRequest
 from tunegate.ci.registry import opened_host
 
 ZEROS = "0" * 40
-_GITHUB = {
-    "GITHUB_ACTIONS": "true",
-    "GITHUB_REPOSITORY": "acme/models",
-}
+_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "acme/models"}
 _GITLAB = {
     "GITLAB_CI": "true",
     "CI_PROJECT_PATH": "acme/models",

@@ -216,10 +216,7 @@ MOVES: dict[str, tuple[onnx.NodeProto, dict[str, Any]]] = {
     "unsqueeze": (node("Unsqueeze", "in axes", "out"), {"axes": np.array([0])}),
     "transpose": (node("Transpose", "in", "out"), {}),
     "concat": (node("Concat", "in in", "out", axis=0), {}),
-    "slice": (
-        node("Slice", "in from to", "out"),
-        {"from": np.array([0]), "to": np.array([1])},
-    ),
+    "slice": (node("Slice", "in from to", "out"), {"from": np.array([0]), "to": np.array([1])}),
     "identity": (node("Identity", "in", "out"), {}),
     "add": (node("Add", "in three", "out"), {"three": np.int64(3)}),
     "double": (node("Mul", "in two", "out"), {"two": np.int64(2)}),
@@ -285,11 +282,7 @@ CHANNELS = Columns(1, (Normal(123.0, 58.0), Normal(117.0, 57.0), Normal(104.0, 5
         ),
         (
             [node("BatchNormalization", "x one one mean var", "y")],
-            {
-                "one": np.ones(3, np.float32),
-                "mean": MEAN.ravel(),
-                "var": STD.ravel() ** 2,
-            },
+            {"one": np.ones(3, np.float32), "mean": MEAN.ravel(), "var": STD.ravel() ** 2},
             CHANNELS,
         ),
         (

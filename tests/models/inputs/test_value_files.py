@@ -386,5 +386,5 @@ def test_what_a_metric_reads_is_a_change_of_policy(checkout: Checkout) -> None:
     checkout.commit({"lib/a.py": b"2", "note.txt": b"more"})
     told = _told(checkout)
     assert [(each.key, each.old.split()[0], each.counts) for each in told] == [
-        ("models[].accuracy.metric-command", "lib", "once merged"),
+        ("models[].accuracy.metric-command", "lib", "once merged")
     ]

@@ -61,10 +61,7 @@ def test_nothing_that_decides_numbers_or_times_is_left_to_defaults() -> None:
     ("wheels", "said"),
     [
         ({"onnxruntime"}, "needs onnxruntime-gpu in the place of onnxruntime: "),
-        (
-            {"onnxruntime", "onnxruntime-gpu"},
-            "finds onnxruntime-gpu overwritten by onnxruntime: ",
-        ),
+        ({"onnxruntime", "onnxruntime-gpu"}, "finds onnxruntime-gpu overwritten by onnxruntime: "),
     ],
 )
 def test_a_wheel_without_the_provider_is_named_with_what_mends_it(

@@ -102,11 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _wheel(
-    directory: Path,
-    name: str,
-    version: str,
-    files: Mapping[str, bytes],
-    needs: Sequence[str] = (),
+    directory: Path, name: str, version: str, files: Mapping[str, bytes], needs: Sequence[str] = ()
 ) -> Path:
     wheel = directory / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"

@@ -70,12 +70,7 @@ class SimulatedBench:
     def __init__(
         self, noise: Noise, recorded: Sequence[Sequence[Launch]], scenario: Scenario, rng: Rng
     ) -> None:
-        self._noise, self._recorded, self._scenario, self._rng = (
-            noise,
-            recorded,
-            scenario,
-            rng,
-        )
+        self._noise, self._recorded, self._scenario, self._rng = (noise, recorded, scenario, rng)
         self._at = int(rng.integers(len(recorded)))
         self.starts = 0
 

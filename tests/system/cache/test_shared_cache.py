@@ -134,9 +134,7 @@ def test_without_a_key_nothing_is_signed(monkeypatch: pytest.MonkeyPatch, text: 
 def test_the_key_of_the_environment_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     key = Ed25519PrivateKey.from_private_bytes(b"\x01" * 32)
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     monkeypatch.setenv(VARIABLE, pem.decode())
     signer = signing_key()

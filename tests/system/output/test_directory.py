@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.simulated.small_disk import mounted_disk
+from tunegate import errors
 from tunegate.cli.unexpected import as_full_disk
-from tunegate.errors import (
-    CancelledError,
-    ConfigError,
-    EnvironmentUnfitError,
-    ModelError,
-    OutputError,
-)
 from tunegate.system.output.directory import opened_output, shared_output
 from tunegate.system.output.owned_directory import LOCK, MARKER, is_marked_here
 
@@ -88,7 +82,7 @@ def test_the_working_directory_is_emptied_but_links_in_it_are_not_followed(tmp_p
 def test_what_was_there_before_us_is_not_ours(name: str, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text('{"format_version": "1.2"}')
-    with pytest.raises(OutputError, match=r"not made by tunegate, and not empty"):
+    with pytest.raises(errors.OutputError, match=r"not made by tunegate, and not empty"):
         opened(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
 
@@ -101,14 +95,14 @@ def test_a_place_of_the_users_own_is_harmless(
     (checkout / "src").mkdir()
     (checkout / "src" / "main.py").touch()
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(OutputError, match="not made by tunegate"):
+    with pytest.raises(errors.OutputError, match="not made by tunegate"):
         opened(Path(out).expanduser())
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_checkout_with_a_marker_is_still_a_checkout(checkout: Path) -> None:
     (checkout / MARKER).write_text('{"tunegate": 1}')
-    with pytest.raises(OutputError, match="not made by tunegate"):
+    with pytest.raises(errors.OutputError, match="not made by tunegate"):
         opened(Path())
 
 
@@ -130,7 +124,7 @@ def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
     (checkout / ".tunegate" / MARKER).write_text('{"tunegate": 1}')
     git("add", "-f", str(file))
     for out in (Path(".tunegate"), checkout / ".tunegate"):
-        with pytest.raises(OutputError, match=rf"git tracks \.tunegate/{name}"):
+        with pytest.raises(errors.OutputError, match=rf"git tracks \.tunegate/{name}"):
             opened(out)
     assert file.exists()
 
@@ -138,7 +132,7 @@ def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
 def test_an_index_that_git_cannot_read_says_nothing(checkout: Path) -> None:
     opened(Path(".tunegate"))
     (checkout / ".git" / "index").write_text("damaged")
-    with pytest.raises(OutputError, match="cannot say what it tracks"):
+    with pytest.raises(errors.OutputError, match="cannot say what it tracks"):
         opened(Path(".tunegate"))
 
 
@@ -150,7 +144,7 @@ def test_what_we_never_make_is_not_touched(name: str, kind: str, tmp_path: Path)
     opened(out)
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).symlink_to(precious) if kind == "link" else os.mkfifo(out / name)
-    with pytest.raises(OutputError, match=rf"{name}: (a link|not of the kind)"):
+    with pytest.raises(errors.OutputError, match=rf"{name}: (a link|not of the kind)"):
         opened(out)
 
 
@@ -161,7 +155,9 @@ def test_a_file_system_of_its_own_may_be_the_directory(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"file/out: cannot be written \(Not a directory\)"):
+    with pytest.raises(
+        errors.OutputError, match=r"file/out: cannot be written \(Not a directory\)"
+    ):
         opened(tmp_path / "file" / "out")
 
 
@@ -169,10 +165,12 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_a_handed_over_file_that_was_cut_off_is_called_that(left: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"schema": 1}')
     (tmp_path / "measurements-1.json").write_text(left)
-    with pytest.raises(OutputError, match=r"measurements-1.json: cut off or damaged. Fetch it"):
+    with pytest.raises(
+        errors.OutputError, match=r"measurements-1.json: cut off or damaged. Fetch it"
+    ):
         opened(tmp_path)
     (tmp_path / "notes.md").touch()
-    with pytest.raises(OutputError, match="not made by tunegate"):
+    with pytest.raises(errors.OutputError, match="not made by tunegate"):
         opened(tmp_path)
 
 
@@ -181,7 +179,7 @@ def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path
         assert shared_output(checkout / "out") == checkout / "out"
     (checkout / "theirs").mkdir()
     (checkout / "theirs" / "file").touch()
-    with pytest.raises(OutputError, match="not made by tunegate"):
+    with pytest.raises(errors.OutputError, match="not made by tunegate"):
         shared_output(checkout / "theirs")
 
 
@@ -196,10 +194,10 @@ def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> No
         try:
             raise OSError(errno.ENOSPC, "No space left on device", "/data/verdict.json")
         except OSError as cause:
-            raise OutputError("out/verdict.json: cannot be written.") from cause
-    except OutputError as error:
+            raise errors.OutputError("out/verdict.json: cannot be written.") from cause
+    except errors.OutputError as error:
         found = as_full_disk(error, [tmp_path])
-    assert isinstance(found, EnvironmentUnfitError)
+    assert isinstance(found, errors.EnvironmentUnfitError)
     assert str(found) == (
         "a disk is full, that of /data/verdict.json (out/verdict.json: cannot be "
         "written). What was finished is kept. Make room, or choose another place "
@@ -208,18 +206,22 @@ def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> No
 
 
 def test_a_model_is_not_to_blame_for_a_full_disk(full_disk: Path, tmp_path: Path) -> None:
-    error = ModelError("m.onnx: ONNX Runtime refuses the model. Fix the export.")
+    error = errors.ModelError("m.onnx: ONNX Runtime refuses the model. Fix the export.")
     found = as_full_disk(error, [tmp_path, full_disk / "out" / "not-yet"])
-    assert isinstance(found, EnvironmentUnfitError)
+    assert isinstance(found, errors.EnvironmentUnfitError)
     assert f"that of {full_disk}" in str(found)
     assert "refuses the model. Fix the export)" in str(found)
 
 
 def test_where_there_is_room_an_error_is_itself(tmp_path: Path) -> None:
-    for error in (ModelError("broken"), ZeroDivisionError(), OSError(errno.EACCES, "denied")):
+    for error in (
+        errors.ModelError("broken"),
+        ZeroDivisionError(),
+        OSError(errno.EACCES, "denied"),
+    ):
         assert as_full_disk(error, [tmp_path]) is error
 
 
 def test_what_the_user_can_mend_stays_so_on_a_full_disk(full_disk: Path) -> None:
-    for error in (ConfigError("unknown key"), CancelledError("cancelled")):
+    for error in (errors.ConfigError("unknown key"), errors.CancelledError("cancelled")):
         assert as_full_disk(error, [full_disk]) is error
