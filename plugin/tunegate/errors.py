@@ -74,6 +74,11 @@ class NotOfferedError(ModelError):
     on after "does not offer" and the numbers."""
 
 
+class NotOfferedNowError(NotOfferedError):
+    """The cause lies outside of the model: a process that had to decide died. Another run may find
+    otherwise."""
+
+
 class UnsupportedModelError(ModelError):
     """A valid model that the compiler cannot take; another runtime may."""
 

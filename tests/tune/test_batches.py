@@ -68,6 +68,22 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
     assert (task.trials, batches.in_flight(task.workload)) == (2, 0)
 
 
+def test_a_failure_from_outside_is_a_trial_and_no_record() -> None:
+    """The cache would keep the candidate from all later runs."""
+    task = history()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in range(3)]
+    batches.start(task, candidates)
+    died = [
+        Measured(number=n, status="runtime", from_outside=from_outside)
+        for n, from_outside in ((1, True), (2, False))
+    ]
+    results = (measured(0), *died)
+    *_, batch = [batches.come_back(*pair, 5) for pair in zip(candidates, results, strict=True)]
+    assert [record.status for record in batch.records] == ["ok", "runtime"]
+    assert (task.trials, batches.to_learn(task.workload)) == (2, results)
+
+
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
     task = history()
     batches = OpenBatches([task.workload])

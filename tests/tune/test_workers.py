@@ -84,6 +84,7 @@ def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(
     assert results[1].status == "runtime"
     assert "SIGABRT" in results[1].detail
     assert [results[n].has_killed_worker for n in (1, 2, 3)] == [True, False, False]
+    assert not results[1].from_outside
     assert results[2].status == "timeout"
     assert [results[n].status for n in range(3, 9)] == ["ok"] * 6
 
@@ -100,6 +101,13 @@ def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(pool: Work
     pool.add([hasty])
     measured = finish(pool)[1]
     assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
+
+
+def test_a_worker_that_somebody_killed_says_nothing_of_its_candidate(pool: WorkerPool) -> None:
+    """The kernel kills so where the machine has no memory left."""
+    pool.add([request(1, "killed")])
+    measured = finish(pool)[1]
+    assert (measured.status, measured.from_outside) == ("runtime", True)
 
 
 def test_closing_frees_the_machine_while_work_is_in_flight(pool: WorkerPool) -> None:

@@ -16,7 +16,13 @@ from tunegate.compiler.low_precision.lower_kernels import require_tiles
 from tunegate.compiler.opening import OpenModel, opened_model
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.errors import ConfigError, NotOfferedError, TunegateError, UnsupportedModelError
+from tunegate.errors import (
+    ConfigError,
+    NotOfferedError,
+    NotOfferedNowError,
+    TunegateError,
+    UnsupportedModelError,
+)
 from tunegate.system.processes.memory_limit import lacked_memory, memory_problem
 from tunegate.tune import compiler_protocol
 from tunegate.tune.protocol import Failed, ModelFile
@@ -48,7 +54,9 @@ def reply_or_failure(answer: Callable[[], _Reply], path: str, feature: str) -> _
     except ConfigError as error:
         return Failed(str(error), model=False, configuration=True)
     except NotOfferedError as error:
-        return Failed(f"{path}: TVM does not offer {feature}: {error}.", model=True)
+        reason = f"{path}: TVM does not offer {feature}: {error}."
+        has_died = isinstance(error, NotOfferedNowError)
+        return Failed(reason, model=True, memory=lacked_memory(error), died=has_died)
     except TunegateError as error:
         is_valid = isinstance(error, UnsupportedModelError)
         return Failed(str(error), model=True, compiler=is_valid, memory=lacked_memory(error))

@@ -24,6 +24,7 @@ from tunegate.models.reference.tolerance import differs
 from tunegate.system.clock import derived
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
+from tunegate.system.processes.memory_limit import lacked_memory
 from tunegate.tune.device_slots import in_slot
 from tunegate.tune.protocol import Measure, Measured
 from tunegate_cache.format.records import CONFIRMED_MS, CONFIRMED_REPEATS
@@ -49,7 +50,8 @@ def handle_request(request: Measure) -> Measured:
             _ = built.function[MAIN]
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
-        return _compile_failure(request, _error_line(error), time.monotonic() - started)
+        failed = _compile_failure(request, _error_line(error), time.monotonic() - started)
+        return msgspec.structs.replace(failed, from_outside=lacked_memory(error))
     return _measure(request, built, time.monotonic() - started)
 
 
@@ -103,7 +105,8 @@ def _measure(request: Measure, built: single_kernel.SingleKernel, build_seconds:
         raise_lost_device(error)
         # likewise for the runtime
         single_kernel.sample_inputs.cache_clear()
-        measured = Measured(number=number, status="runtime", detail=_error_line(error))
+        detail, is_memory = _error_line(error), lacked_memory(error)
+        measured = Measured(number=number, status="runtime", detail=detail, from_outside=is_memory)
     return msgspec.structs.replace(
         measured,
         build_seconds=build_seconds,

@@ -69,7 +69,7 @@ def _write_or_refuse(
     except NotOfferedError as error:
         precision = request.settings.get(PRECISION, FLOAT32)
         told = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
-        return Refused(told)
+        return Refused(told, memory=lacked_memory(error))
     except ModelError as error:
         return Refused(str(error), memory=lacked_memory(error))
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
@@ -123,7 +123,8 @@ def _write_artifact(
     if isinstance(found, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"
         who = unchecked if found.of_reference else runtime.title
-        return Refused(f"{request.path}: {who} does not run it ({found.reason}).")
+        told = f"{request.path}: {who} does not run it ({found.reason})."
+        return Refused(told, memory=found.memory)
     check, sampled = found
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)

@@ -106,7 +106,10 @@ class OpenBatches:
     def _book(self, batch: Batch, measured: Measured, now: int) -> None:
         candidate = batch.candidates[measured.number]
         batch.results.append(measured)
-        batch.records.append(batch.history.enter(candidate, measured, now))
+        record = batch.history.enter(candidate, measured, now)
+        if not measured.from_outside:
+            # A record of a failure keeps the candidate from every later run.
+            batch.records.append(record)
         self._unlearned[candidate.workload].append(measured)
 
     def _without(self, candidate: Candidate) -> Batch:

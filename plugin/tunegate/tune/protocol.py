@@ -55,7 +55,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a candidate. `nanoseconds` is empty unless `status` is `ok`. `unfit` says why
     the machine, not the candidate, is at fault. `waited_seconds` of the `run_seconds` were spent
-    waiting for the device. `has_killed_worker`: the worker's process died of it."""
+    waiting for the device. `has_killed_worker`: the worker's process died of it. `from_outside`: it
+    failed for a lack of memory, or was killed, and may run another time."""
 
     number: int
     status: RecordStatus
@@ -66,6 +67,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     unfit: str = ""
     has_killed_worker: bool = False
+    from_outside: bool = False
 
     @property
     def median_ms(self) -> float:
@@ -121,13 +123,15 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     """The reason for a failed request. `model`: the model is at fault, not the machine. `compiler`:
     the model is valid, the compiler refuses it. `configuration`: something asked for does not
     exist. `memory`: the child lacked memory that another may have. `reference`: the model does not
-    run under ONNX Runtime, whose numbers are the reference."""
+    run under ONNX Runtime, whose numbers are the reference. `died`: a process that the child needed
+    died, and another run may find otherwise."""
 
     reason: str
     model: bool
     compiler: bool = False
     configuration: bool = False
     memory: bool = False
+    died: bool = False
     reference: bool = False
 
 

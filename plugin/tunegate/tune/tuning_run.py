@@ -281,7 +281,8 @@ class TuningRun:
             for history, candidate, measured in self._measured_in_turn(requests):
                 now = int(self._spending.clock.time())
                 record = history.confirm(candidate, measured, now)
-                records[candidate.workload, candidate.number] = record
+                if not measured.from_outside:
+                    records[candidate.workload, candidate.number] = record
         if records:
             self._publish(list(records.values()))
         yield from (history.outcome(history.stopped(stopped)) for history in self._histories)

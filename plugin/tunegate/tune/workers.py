@@ -115,7 +115,7 @@ class WorkerPool:
             try:
                 worker.send(request)
             except ChildDiedError as error:
-                self._lose(worker, "runtime", str(error))
+                self._lose(worker, "runtime", str(error), from_outside=error.from_outside)
             except LostWorkerError as error:
                 self._try_elsewhere(worker, str(error))
 
@@ -150,7 +150,7 @@ class WorkerPool:
         try:
             measured = worker.receive()
         except ChildDiedError as error:
-            self._on_exit(worker, str(error))
+            self._on_exit(worker, error)
             return None
         except LostWorkerError as error:
             self._try_elsewhere(worker, str(error))
@@ -160,7 +160,7 @@ class WorkerPool:
             self._lose(worker, "timeout", f"no result in {limit_seconds:.0f} s")
         return measured
 
-    def _on_exit(self, worker: Worker, exit_reason: str) -> None:
+    def _on_exit(self, worker: Worker, error: ChildDiedError) -> None:
         """Returns the result for a worker that ended. One that ended itself by its own watch was
         too late like any other."""
         own_limit = self._busy[worker].watched_seconds
@@ -168,14 +168,19 @@ class WorkerPool:
             self._lose(worker, "timeout", f"no result in {own_limit:.0f} s")
         else:
             self._lose(
-                worker, "runtime", f"the worker ended ({exit_reason})", has_killed_worker=True
+                worker,
+                "runtime",
+                f"the worker ended ({error})",
+                has_killed_worker=True,
+                from_outside=error.from_outside,
             )
 
     def _try_elsewhere(self, worker: Worker, reason: str) -> None:
         number = self._busy[worker].candidate.number
         self._moves[number] += 1
         if self._moves[number] > _MAX_MOVES:
-            self._lose(worker, "runtime", f"its machine was lost {_MAX_MOVES + 1} times: {reason}")
+            detail = f"its machine was lost {_MAX_MOVES + 1} times: {reason}"
+            self._lose(worker, "runtime", detail, from_outside=True)
             return
         self._queue.appendleft(self._busy.pop(worker))
         self._replace(worker)
@@ -187,6 +192,7 @@ class WorkerPool:
         detail: str,
         *,
         has_killed_worker: bool = False,
+        from_outside: bool = False,
     ) -> None:
         request = self._busy.pop(worker)
         measured = Measured(
@@ -195,6 +201,7 @@ class WorkerPool:
             detail=detail,
             run_seconds=_busy_seconds(worker),
             has_killed_worker=has_killed_worker,
+            from_outside=from_outside,
         )
         self._lost.append((request, measured))
         self._replace(worker)

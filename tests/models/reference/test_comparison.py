@@ -83,11 +83,16 @@ def test_an_artifact_that_says_other_outputs_than_it_gives_does_not_pass(
     assert said in check.detail
 
 
-def test_what_does_not_run_is_told_by_its_last_line(found: Callable[[Run], DidNotRun]) -> None:
+@pytest.mark.parametrize(
+    ("last", "is_memory"), [("no axis", False), ("cudaErrorMemoryAllocation: out of memory", True)]
+)
+def test_what_does_not_run_is_told_by_its_last_line(
+    found: Callable[[Run], DidNotRun], last: str, is_memory: bool
+) -> None:
     def run(feed: Mapping[str, Any]) -> Sequence[Any]:
-        raise RuntimeError("in a kernel\nno memory")
+        raise RuntimeError(f"in a kernel\n{last}")
 
-    assert found(run) == DidNotRun("no memory")
+    assert found(run) == DidNotRun(last, memory=is_memory)
 
 
 def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:

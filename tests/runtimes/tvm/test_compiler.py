@@ -214,15 +214,17 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
     assert len(seeds) == 6
 
 
-@pytest.mark.parametrize("memory", [False, True])
-def test_a_build_without_memory_says_less_than_a_refusal(tmp_path: Path, memory: bool) -> None:
-    """How much a child may take hangs on how many models the run has."""
+@pytest.mark.parametrize("cause", ["", "memory", "died"])
+def test_a_build_that_a_fault_from_outside_ended_is_no_refusal(tmp_path: Path, cause: str) -> None:
+    """How much a child may take hangs on how many models the run has, and the process that times
+    kernels may die of the device."""
     compiler, asking = MetaScheduleCompiler(tmp_path, seed=1), job(tmp_path, CPU)
     request = CompileRequests(tmp_path, 1).build(asking)
     talk = compiler._build_conversation(asking, request, MemoryLimit(1 << 30))
-    talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, memory=memory))
+    why = {cause: True} if cause else {}
+    talk.replies.append(Failed("m.onnx: no", model=True, compiler=True, **why))
     build = compiler._finish(asking, talk)
-    assert (build.error, build.crashed) == ("m.onnx: no", memory)
+    assert (build.error, build.crashed) == ("m.onnx: no", bool(cause))
 
 
 @pytest.mark.parametrize("memory", [False, True])

@@ -97,6 +97,7 @@ def test_a_build_that_no_device_here_can_run_is_not_checked() -> None:
     [
         (Failed(model=True, reason="no such axis"), "does not run (no such axis)", False),
         (Failed(model=True, reason="no memory", memory=True), "does not run (no memory)", True),
+        (Failed(model=True, reason="its timer died", died=True), "(its timer died)", True),
         (ChildDiedError("was killed by SIGSEGV"), "was killed by SIGSEGV when it was run", True),
     ],
 )

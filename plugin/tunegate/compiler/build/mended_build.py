@@ -242,11 +242,11 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
             run, reference, artifact.inputs, names, request.samples, cases=request.cases
         )
         if isinstance(sampled, DidNotRun):
-            return Failed(sampled.reason, model=True)
+            return Failed(sampled.reason, model=True, memory=sampled.memory)
         return Checked(sampled=sampled)
     found = compared(run, reference, artifact, request.seeds)
     if isinstance(found, DidNotRun):
-        return Failed(found.reason, model=True, reference=found.of_reference)
+        return Failed(found.reason, model=True, memory=found.memory, reference=found.of_reference)
     return Checked(found)
 
 

@@ -23,13 +23,16 @@ from tunegate.models.seeded_inputs import checked_feeds
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.onnx_scan import bodies_of, nodes_of
 from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.system.processes.memory_limit import lacked_memory
 
 
 class DidNotRun(NamedTuple):
-    """The runtime's reason why an inference failed; the reference's if `of_reference`."""
+    """The runtime's reason why an inference failed; the reference's if `of_reference`. `memory`:
+    there was too little of it, on the device or the machine."""
 
     reason: str
     of_reference: bool = False
+    memory: bool = False
 
 
 _Allowed = Callable[[int, str], float]
@@ -50,13 +53,13 @@ def compared(
     try:
         right = _reference(reference, feeds)
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return DidNotRun(error_line(error), of_reference=True)
+        return DidNotRun(error_line(error), of_reference=True, memory=lacked_memory(error))
     expected = right.expected
     try:
         got = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
-        return DidNotRun(error_line(error))
+        return DidNotRun(error_line(error), memory=lacked_memory(error))
     worst = _worst(artifact, got, expected, _usual)
     broken = _broken_promise(artifact, right.names, got) if worst.passed else ""
     if broken:

@@ -20,6 +20,7 @@ from tunegate.models.reference.session import session_as_written
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
 from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
 from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.system.processes.memory_limit import lacked_memory
 
 MAX_SAMPLING_SECONDS = 90.0
 """The time limit of sampling; later inputs are not run."""
@@ -64,7 +65,7 @@ def sampled_errors(
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
-        return DidNotRun(error_line(error))
+        return DidNotRun(error_line(error), memory=lacked_memory(error))
     return watch.found()
 
 

@@ -178,7 +178,7 @@ class MetaScheduleCompiler:
     def _finish(self, job: BuildJob, talk: Conversation[_Reply]) -> Build:
         reply = talk.replies[0] if talk.replies else None
         if not isinstance(reply, compiler_protocol.Built):
-            crashed = talk.died is not None or (isinstance(reply, Failed) and reply.memory)
+            crashed = finished_build.has_died(talk.died or talk.replies[0])
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
         build = self._taken.held(job, finished_build.finished(job, reply, later))

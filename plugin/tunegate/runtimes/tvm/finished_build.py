@@ -36,7 +36,7 @@ def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
         case [Failed(reason=reason)]:
             return _wrong(job, reply, checked, reason, crashed=False)
         case _:
-            return _wrong(job, reply, checked, "", crashed=_has_died(checked))
+            return _wrong(job, reply, checked, "", crashed=has_died(checked))
 
 
 def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
@@ -88,9 +88,12 @@ def refused_builds(builds: Mapping[_Key, Build]) -> dict[_Key, Build]:
     }
 
 
-def _has_died(checked: _Reply) -> bool:
-    """Returns whether the child ended, or ran out of memory, during the check."""
-    return isinstance(checked, ChildDiedError) or (isinstance(checked, Failed) and checked.memory)
+def has_died(reply: _Reply) -> bool:
+    """Returns whether the child, or one that it needs, died or ran out of memory: another run may
+    have more luck, so nothing that lasts follows from it."""
+    if isinstance(reply, Failed):
+        return reply.memory or reply.died
+    return isinstance(reply, ChildDiedError)
 
 
 def _check_or_error(path: str, checked: _Reply) -> tuple[NumericCheck | None, str | None]:

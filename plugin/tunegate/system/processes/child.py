@@ -36,11 +36,12 @@ _THROWN = "what():"
 
 class ChildDiedError(Exception):
     """The process ended without a reply; `str` says how, and `by_signal` that it did not end
-    itself."""
+    itself. `from_outside`: a lack of memory or somebody's SIGKILL ended it, which may be otherwise
+    another time."""
 
-    def __init__(self, how: str, *, by_signal: bool = False) -> None:
+    def __init__(self, how: str, *, by_signal: bool = False, from_outside: bool = False) -> None:
         super().__init__(how)
-        self.by_signal = by_signal
+        self.by_signal, self.from_outside = by_signal, from_outside
 
 
 class Child(Generic[_Reply]):
@@ -167,13 +168,14 @@ class Child(Generic[_Reply]):
         state = process_state(self.pid)
         if state.resident_bytes > self._memory.limit_bytes:
             self.kill()
-            raise ChildDiedError(f"took more than the {self._gigabytes} of memory that it may take")
+            how = f"took more than the {self._gigabytes} of memory that it may take"
+            raise ChildDiedError(how, from_outside=True)
         still = self._stopped_seconds + min(passed, _MAX_OF_A_LOOK)
         self._stopped_seconds = still if state.is_stopped else 0.0
         if self._stopped_seconds > _STOPPED_SECONDS:
             self.kill()
             how = f"was stopped by a signal for {_STOPPED_SECONDS:.0f} s, and killed"
-            raise ChildDiedError(how, by_signal=True)
+            raise ChildDiedError(how, by_signal=True, from_outside=True)
 
     @property
     def _gigabytes(self) -> str:
@@ -196,7 +198,7 @@ class Child(Generic[_Reply]):
         limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
         thrown = self._uncaught_error() if -code == signal.SIGABRT else ""
         how = f"killed by {signal.Signals(-code).name}{f': {thrown}' if thrown else limit}"
-        return ChildDiedError(how, by_signal=True)
+        return ChildDiedError(how, by_signal=True, from_outside=-code == signal.SIGKILL)
 
     def _uncaught_error(self) -> str:
         """Returns the uncaught C++ error that aborted the process: the last one in the log since

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedError, NotOfferedNowError
 from tunegate_whole_model.native.program import NativeProgram
 from tunegate_whole_model.persistent import chosen_kernel as chosen_kernel_module
 from tunegate_whole_model.persistent.chosen_kernel import (
@@ -144,3 +144,20 @@ def test_a_text_that_would_take_minutes_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(chosen_kernel_module, "_MOST_TEXT", 1000)
     with pytest.raises(NotOfferedError, match="MB of text, and 2 at most"):
         chosen(compiling(32), None)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_context_that_could_not_be_timed_leaves_open_whether_there_is_a_kernel(
+    dies: bool,
+) -> None:
+    """All others may be refused for good: that one would have to be timed again."""
+
+    class DyingTimer(ScriptedTimer):
+        def milliseconds(self, program: NativeProgram, kernels: TimedText) -> WayTimes:
+            if kernels.context == CONTEXTS[-1] and dies:
+                raise NotOfferedNowError("the process that times its kernels was killed")
+            return super().milliseconds(program, kernels)
+
+    with pytest.raises(NotOfferedError, match="registers") as raised:
+        chosen(compiling(70_000), DyingTimer(CONTEXTS[0], prefers_first=True))
+    assert isinstance(raised.value, NotOfferedNowError) is dies

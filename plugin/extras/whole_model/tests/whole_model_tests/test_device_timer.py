@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tvm
 
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedNowError
 from tunegate_whole_model.persistent import device_timer
 from tunegate_whole_model.persistent.device_timer import DeviceTimer
 from tunegate_whole_model.persistent.kernel_timer import TimedText
@@ -32,7 +32,7 @@ def test_what_ends_the_child_is_a_reason_and_not_the_end_of_the_build(tmp_path: 
     with closing(DeviceTimer(TARGET, tmp_path, {})) as timer:
         for _ in range(2):
             with pytest.raises(
-                NotOfferedError, match=r"the process that times its kernels failed \(.*[Cc]uda"
+                NotOfferedNowError, match=r"the process that times its kernels failed \(.*[Cc]uda"
             ):
                 timer.milliseconds(program, some_text())
 
@@ -45,7 +45,7 @@ def test_after_two_deaths_no_more_children_die(
     with closing(DeviceTimer(TARGET, tmp_path, {})) as timer:
         reasons = []
         for _ in range(3):
-            with pytest.raises(NotOfferedError) as raised:
+            with pytest.raises(NotOfferedNowError) as raised:
                 timer.milliseconds(program, some_text())
             reasons.append(str(raised.value))
             if len(reasons) == 2:  # whoever starts another one gets another reason

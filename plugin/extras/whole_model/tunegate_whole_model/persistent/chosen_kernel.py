@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedError, NotOfferedNowError
 from tunegate_whole_model.native.program import NativeProgram
 from tunegate_whole_model.persistent.compiling_beside import Compile, CompilingBeside
 from tunegate_whole_model.persistent.kernel_text import kernel_text
@@ -70,6 +70,13 @@ class _ContextText(NamedTuple):
     picks: Mapping[str, str]
 
 
+class _Refusal(NamedTuple):
+    """Why a context is out."""
+
+    context: Context
+    error: NotOfferedError
+
+
 def chosen_kernel(
     model_at: Callable[[int], WholeModel],
     arch: str,
@@ -78,10 +85,11 @@ def chosen_kernel(
     decided: Decided = NOTHING_DECIDED,
 ) -> ChosenKernel:
     """Returns the kernel. `model_at` returns the model for blocks of so many threads. Raises
-    NotOfferedError with the reasons if no context can hold it."""
+    NotOfferedError with the reasons if no context can hold it, NotOfferedNowError if one of them
+    was not timed."""
     if arch not in MULTIPROCESSORS:
         raise NotOfferedError(f"what {arch} holds at once is not known")
-    refused: list[tuple[Context, str]] = []
+    refused: list[_Refusal] = []
     contexts = _contexts(timer, decided)
     with CompilingBeside(compiled) as beside:
 
@@ -93,7 +101,9 @@ def chosen_kernel(
     if not known and decided.marks:
         return chosen_kernel(model_at, arch, compiled, timer)
     if not known:
-        raise NotOfferedError("; ".join(_reasons(refused)))
+        has_died = any(isinstance(each.error, NotOfferedNowError) for each in refused)
+        kind = NotOfferedNowError if has_died else NotOfferedError
+        raise kind("; ".join(_reasons(refused)))
     best = min(known, key=lambda each: _cost(each, timer)) if len(contexts) > 1 else known[0]
     return best._replace(refused=_reasons(refused))
 
@@ -109,7 +119,7 @@ def _write_all(
     contexts: Sequence[Context],
     compiling: CompilingBeside,
     timer: KernelTimer | None,
-    refused: list[tuple[Context, str]],
+    refused: list[_Refusal],
 ) -> list[_ContextText]:
     """Returns the text of each context. Texts to measure are compiled concurrently, and measured
     one after another."""
@@ -121,13 +131,13 @@ def _write_all(
                 compiling.begin(_text_of_ways(models[context], context))
         except NotOfferedError as error:
             models.pop(context, None)
-            refused.append((context, str(error)))
+            refused.append(_Refusal(context, error))
     written = []
     for context, model in models.items():
         try:
             written.append(_write_text(model, context, compiling, timer))
         except NotOfferedError as error:
-            refused.append((context, str(error)))
+            refused.append(_Refusal(context, error))
             continue
         if timer is not None:
             compiling.begin(written[-1].text)
@@ -139,7 +149,7 @@ def _fitting(
     arch: str,
     compiling: CompilingBeside,
     timer: KernelTimer | None,
-    refused: list[tuple[Context, str]],
+    refused: list[_Refusal],
 ) -> Iterator[ChosenKernel]:
     """Yields those that fit on the device; without one, none after the first that spills
     nothing."""
@@ -149,18 +159,18 @@ def _fitting(
             made = ChosenKernel(*each, code, ())
             _require_room(made, arch)
         except NotOfferedError as error:
-            refused.append((each.context, str(error)))
+            refused.append(_Refusal(each.context, error))
             continue
         yield made
         if timer is None and not made.figures.spilled_bytes:
             return
 
 
-def _reasons(refused: Sequence[tuple[Context, str]]) -> tuple[str, ...]:
+def _reasons(refused: Sequence[_Refusal]) -> tuple[str, ...]:
     """Returns each reason once, with the contexts it applies to."""
     contexts: dict[str, list[str]] = {}
-    for context, reason in refused:
-        contexts.setdefault(reason, []).append(str(context))
+    for context, error in refused:
+        contexts.setdefault(str(error), []).append(str(context))
     return tuple(
         reason if len(of) == len(CONTEXTS) else f"{', '.join(of)}: {reason}"
         for reason, of in contexts.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tunegate.errors import NotOfferedError
+from tunegate.errors import NotOfferedNowError
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import memory_limit
@@ -39,13 +39,13 @@ class DeviceTimer:
 
     def milliseconds(self, program: NativeProgram, kernels: TimedText) -> WayTimes:
         if len(self._deaths) >= _MOST_DEATHS:
-            raise NotOfferedError(self._deaths[-1])
+            raise NotOfferedNowError(self._deaths[-1])
         talk = Conversation(self._living_child, self._request(program, kernels))
         converse([talk], at_once=1, limit_seconds=_MAX_SECONDS)
         if talk.died is not None:
             self._child = None
             self._deaths.append(f"the process that times its kernels {talk.died}")
-            raise NotOfferedError(self._deaths[-1])
+            raise NotOfferedNowError(self._deaths[-1])
         return talk.replies[0].milliseconds
 
     def _living_child(self) -> Child[KernelTimes]:

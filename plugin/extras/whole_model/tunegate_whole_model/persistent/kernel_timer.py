@@ -22,5 +22,6 @@ class KernelTimer(Protocol):
     """The port of the device."""
 
     def milliseconds(self, program: NativeProgram, kernels: TimedText) -> WayTimes:
-        """Returns the time of each kernel by name. Raises NotOfferedError if one does not run."""
+        """Returns the time of each kernel by name. Raises NotOfferedNowError if the process
+        that times them dies, of one of them or for another reason."""
         ...
