@@ -160,7 +160,7 @@ def test_a_dvc_file_beside_a_model_in_git_is_an_error(tmp_path: Path) -> None:
     pull_request.write(f"{MODEL}.dvc", dvc_file_of(MODEL, slow).decode())
     judged = pull_request.judge()
     assert judged.exit_code == 2
-    assert f"{MODEL} on cpu: in git, and kept by DVC too" in judged.err
+    assert f"{MODEL} on cpu: kept twice, by git and DVC" in judged.err
 
 
 def test_what_only_git_lfs_takes_for_a_pointer_is_an_error(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, ev
 from tunegate.models.sizes import GuessedSize, guessed_sizes
 from tunegate.regular_files import opened_inside
 from tunegate.review.model_settings import selected
-from tunegate.system.git.dvc import is_lock, may_keep_directory
+from tunegate.system.git.dvc import is_dvc_file, is_lock
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.onnx_scan import MAX_MODEL_BYTES, parsed_model
@@ -100,7 +100,7 @@ def _of_dvc_files(listed: Collection[str]) -> set[str]:
 
 def _outputs_of_stages(git: GitProcess, committed: Collection[str]) -> Collection[str]:
     """Returns what DVC keeps of the commit here in other ways."""
-    has_any = any(may_keep_directory(path) or is_lock(path) for path in committed)
+    has_any = any(is_dvc_file(path) or is_lock(path) for path in committed)
     return GitRepository(git.root).stage_outputs("HEAD").files.keys() if has_any else ()
 
 

@@ -169,28 +169,10 @@ class GitModelReader:
             for place, why in stages.unread.items()
             if place.partition(": ")[0] in changed
         }
-        for path in changed:
-            if path.endswith(_DVC) and not path.casefold().endswith(_MODEL + _DVC):
-                found |= self._unread_of(head, path)
         return found
 
-    def _unread_of(self, revision: str, path: str) -> dict[str, str]:
-        """Returns the outputs of a DVC file that is not named after a model, if they may be
-        models."""
-        directory = PurePosixPath(path).parent
-        try:
-            outputs = dvc.outputs_of_file(self._repository.read(revision, path))
-        except RevisionError:
-            return {}
-        found = {str(directory / name): digest for name, digest in outputs.items()}
-        return {
-            name: f"kept by {path}"
-            for name, digest in found.items()
-            if not digest.endswith(".dir") and name.casefold().endswith(_MODEL)
-        }
-
     def _outputs(self, revision: str, versions: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
-        """Yields the models that are outputs of DVC's pipelines or in directories that DVC keeps.
+        """Yields the models that DVC keeps without a DVC file of their own.
         One that is also committed with the same bytes is the committed one: a stage's `cache:
         false` means that."""
         known = {other.path: other for other in versions}
@@ -211,11 +193,13 @@ class GitModelReader:
     def _stages(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
         has_some = any(
-            dvc.is_lock(path) or dvc.may_keep_directory(path) for path in self._files(revision)
+            dvc.is_lock(path) or dvc.is_dvc_file(path) for path in self._files(revision)
         )
         return self._repository.stage_outputs(revision) if has_some else dvc.StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:
+        if version.content_digest == f"md5:{md5}":
+            return True
         try:
             content = self._repository.content(version)
         except (ModelError, RevisionError):
@@ -351,10 +335,9 @@ def _external(
     """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
     does."""
     entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
-    if not entries:
-        return ExternalFile(path, "git:missing" if output is None else f"md5:{output.digest}")
     told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
-    return ExternalFile(path, f"{'+'.join(told)} {attribute}".strip())
+    told += [] if output is None else [f"md5:{output.digest}"]
+    return ExternalFile(path, f"{'+'.join(told) or 'git:missing'} {attribute}".strip())
 
 
 _: type[ModelReader] = GitModelReader

@@ -17,7 +17,7 @@ from tunegate.errors import ModelError
 from tunegate.models.reader import GitModelReader
 from tunegate.review.config_file import parse_config
 from tunegate.review.detect import detect
-from tunegate.system.git.dvc import outputs_of_file, stage_outputs
+from tunegate.system.git.dvc import stage_outputs
 from tunegate.system.git.repository import GitRepository
 
 CONFIG = parse_config("models: [{path: 'models/**/*.onnx'}]\ntargets: [{name: cpu}]\n", "t.yaml")
@@ -90,7 +90,7 @@ def test_an_output_that_git_has_too_is_one_model_where_its_bytes_are_equal(
     (change,) = after(project, {"dvc.lock": lock_of(path, OLD)}).models
     assert change.kind == "modified"
     assert change.head is not None
-    with pytest.raises(ModelError, match="in git, and kept by DVC too"):
+    with pytest.raises(ModelError, match="kept twice, by git and DVC"):
         GitRepository(project.path).content(change.head)
 
 
@@ -98,7 +98,7 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
     project.commit({"dvc.lock": lock_of("models/enc.onnx", NEW)})
     repository = GitRepository(project.path)
     version = GitModelReader(repository).models("HEAD")["models/enc.onnx"]
-    with pytest.raises(ModelError, match=r"only its entry in dvc\.lock.*: dvc pull models/enc"):
+    with pytest.raises(ModelError, match=r"only its entry in a file of DVC.*: dvc pull models/enc"):
         repository.content(version)
 
 
@@ -118,8 +118,20 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
             "models.dvc: models (a directory without md5) changed and is not read",
         ),
         (
-            {"models/all.dvc": dvc_file_of("enc.onnx", b"x")},
-            "models/enc.onnx (kept by models/all.dvc) changed and is not read",
+            {"models/enc.onnx.dvc": b"outs: [{path: enc.onnx, md5: 0, etag: 0a.dir}]"},
+            "models/enc.onnx.dvc: models/enc.onnx (a directory without md5) changed and is not",
+        ),
+        (
+            {"in.dvc": b"wdir: models\nouts: [{path: enc.onnx, etag: 0a}]"},
+            "in.dvc: models/enc.onnx (a model without md5) changed and is not read",
+        ),
+        (
+            {"models.dvc": b"outs: &a [{path: models, md5: *a}]"},
+            "models.dvc: models (its DVC file cannot be read (",
+        ),
+        (
+            {"models.dvc": dvc_file_of("models", b"x") + b"#" * 300_000},
+            "models.dvc: models (its DVC file cannot be read (it is too long)) changed",
         ),
         (
             {
@@ -188,7 +200,6 @@ def test_a_cache_anywhere_gives_only_the_bytes_that_the_commit_names(project: Ch
 def test_what_dvc_would_not_write_is_no_output(outs: str) -> None:
     text = f"stages: {{a: {{outs: {outs}}}, b: 3}}".encode()
     assert stage_outputs(["dvc.lock", "dvc.yaml"], lambda _: text).files == {}
-    assert outputs_of_file(b"{") == {}
 
 
 ONE, OTHER = "1" * 32, "2" * 32
@@ -201,6 +212,7 @@ ONE, OTHER = "1" * 32, "2" * 32
         pytest.param("real: [n.onnx]", f"real: {ONE}", None, id="a removed output"),
         pytest.param("real: ['${d}.onnx']", f"real@a: {ONE}", ONE, id="a template"),
         pytest.param("real: ['a${d}x']", f"real@a: {ONE}", None, id="another template"),
+        pytest.param("real: ['a/${d}/../x']", f"real@a: {ONE}", ONE, id="a template and .."),
         pytest.param("real: ['${d}n${d}x']", f"real@a: {ONE}", ONE, id="two templates"),
         pytest.param("real: [{./m.onnx: {cache: false}}]", f"real: {ONE}", ONE, id="options"),
         pytest.param(
@@ -222,6 +234,66 @@ def test_of_a_lock_file_what_the_pipeline_declares_counts(
     assert {path: output.digest for path, output in kept.items()} == (
         {} if digest is None else {"m.onnx": digest}
     )
+
+
+@pytest.mark.parametrize(
+    ("tracked", "text"),
+    [
+        pytest.param("all.dvc", "wdir: models\nouts: [{OUT}]", id="wdir"),
+        pytest.param("zoo/all.dvc", "wdir: ../models\nouts: [{OUT}]", id="wdir above"),
+        pytest.param("models/all.dvc", "outs: [{path: a.txt, md5: 0}, {OUT}]", id="second"),
+        pytest.param("models/other.onnx.dvc", "outs: [{OWN}, {OUT}]", id="second of a model"),
+        pytest.param("zoo/enc.onnx.dvc", "wdir: ../models\nouts: [{OUT}]", id="of another model"),
+    ],
+)
+def test_every_output_of_a_dvc_file_is_a_model_where_a_pull_puts_it(
+    project: Checkout, tracked: str, text: str
+) -> None:
+    """A second output, or one that `wdir` moves, would ship without having been measured."""
+
+    def kept(body: bytes) -> dict[str, bytes | None]:
+        keep_in_dvc(project, body)
+        out = f"{{path: enc.onnx, hash: md5, md5: {md5_of(body)}, size: {len(body)}}}"
+        own = f"{{path: other.onnx, hash: md5, md5: {md5_of(OLD)}, size: {len(OLD)}}}"
+        return {tracked: text.replace("{OUT}", out).replace("{OWN}", own).encode()}
+
+    changes = after(project, {**kept(OLD), "models/other.onnx": None}, kept(NEW))
+    (change,) = (each for each in changes.models if each.path == "models/enc.onnx")
+    assert (change.kind, change.change, changes.notes) == ("modified", "weights-only", ())
+    assert change.head is not None
+    assert GitRepository(project.path).content(change.head) == NEW
+
+
+@pytest.mark.parametrize("own", ["models/enc.onnx.dvc", "models/enc.onnx"])
+def test_a_model_that_two_files_keep_with_other_bytes_is_refused(
+    project: Checkout, own: str
+) -> None:
+    mine = OLD if own.endswith(".onnx") else dvc_file_of("enc.onnx", OLD)
+    files = {own: mine, "all.dvc": b"wdir: models\n" + dvc_file_of("enc.onnx", NEW)}
+    (change,) = after(project, files).models
+    assert change.head is not None
+    with pytest.raises(ModelError, match=r"models/enc\.onnx: kept twice"):
+        GitRepository(project.path).content(change.head)
+
+
+@pytest.mark.parametrize("data", [b"\0" * 64, b"\1" * 64], ids=["equal", "other"])
+def test_a_data_file_that_two_files_keep_counts_where_its_bytes_are_equal(
+    project: Checkout, tmp_path: Path, data: bytes
+) -> None:
+    body, name = model_with_data("enc.onnx.data"), "enc.onnx.data"
+    files = {
+        "models/enc.onnx": body,
+        f"models/{name}": b"\0" * 64,
+        "all.dvc": b"wdir: models\n" + dvc_file_of(name, data),
+    }
+    (change,) = after(project, files).models
+    assert change.head is not None
+    if data == b"\0" * 64:
+        GitRepository(project.path).export_model(change.head, tmp_path / "out")
+        assert (tmp_path / "out" / name).read_bytes() == data
+    else:
+        with pytest.raises(ModelError, match=r"enc\.onnx\.data: kept twice"):
+            GitRepository(project.path).export_model(change.head, tmp_path / "out")
 
 
 def test_a_model_that_two_stages_keep_is_no_model(project: Checkout) -> None:

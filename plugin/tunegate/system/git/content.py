@@ -38,7 +38,7 @@ def copy_content(
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
         raise ModelError(message)
     if version.storage == "both":
-        message = f"{path}: in git, and kept by DVC too. Remove the one that does not count."
+        message = f"{path}: kept twice, by git and DVC or two files of DVC. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
         _copy_from_dvc(git, version, into, stage)
@@ -132,7 +132,7 @@ def _copy_from_dvc(
     if stage is None:
         message = f"{where}: only its .dvc file is here. Run: {command}"
     else:
-        message = f"{where}: only its entry in dvc.lock is here. Run: {command}"
+        message = f"{where}: only its entry in a file of DVC is here. Run: {command}"
     raise ModelError(message)
 
 

@@ -1,5 +1,5 @@
-"""Files that DVC keeps instead of git: the outputs of pipelines that `dvc.lock` names, the
-directories that `.dvc` files name, and the caches where their bytes lie."""
+"""Files that DVC keeps instead of git: the outputs of pipelines that `dvc.lock` names, those that
+`.dvc` files name, and the caches where their bytes lie."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 _LOCK, _PIPELINE = "dvc.lock", "dvc.yaml"
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
-_DVC, _DIRECTORY = ".dvc", ".dir"
+_DVC, _DIRECTORY, _MODEL = ".dvc", ".dir", ".onnx"
 _OUTPUTS = ("outs", "metrics", "plots")
 _TEMPLATE = re.compile(r"\$\{[^}]*\}")
 _CONTRADICTION = " or "
-_OF_MODEL = ".onnx.dvc"
 _FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
 """About 170,000 files of one directory."""
@@ -65,9 +64,9 @@ class StageOutputs(msgspec.Struct, frozen=True, kw_only=True):
         return next((each for each in above if each in self.directories), "")
 
 
-def may_keep_directory(path: str) -> bool:
-    """Returns whether the file may be the DVC file of a directory: that of a model is not."""
-    return path.endswith(_DVC) and not path.casefold().endswith(_OF_MODEL)
+def is_dvc_file(path: str) -> bool:
+    """Returns whether the file is one of DVC's own, whatever the outputs that it names."""
+    return path.endswith(_DVC)
 
 
 def is_lock(path: str) -> bool:
@@ -77,18 +76,19 @@ def is_lock(path: str) -> bool:
 
 def stage_outputs(
     paths: Iterable[str],
-    read: Callable[[str], bytes],
+    read: Callable[[str], bytes | None],
     listing: Callable[[str, str], bytes | None] = lambda _path, _digest: None,
 ) -> StageOutputs:
-    """Returns what the lock files and DVC files among these paths name. `read` gives a file, and
-    `listing` the content of a directory by its path and digest, where it is here."""
+    """Returns what the lock files and DVC files among these paths name, without the file that a DVC
+    file itself is named after. `read` gives a file, None for one that is too long, and `listing`
+    the content of a directory by its path and digest, where it is here."""
     known = set(paths)
     outputs: dict[str, StageOutput] = {}
     unread: dict[str, str] = {}
     in_locks = (
         each for lock in sorted(filter(is_lock, known)) for each in _in_lock(lock, known, read)
     )
-    tracked = sorted(filter(may_keep_directory, known))
+    tracked = sorted(filter(is_dvc_file, known))
     for who, found in itertools.chain(
         in_locks, *(_in_dvc_file(path, read(path)) for path in tracked)
     ):
@@ -125,7 +125,7 @@ def _add(outputs: _Kept, others: _Kept) -> None:
 
 
 def _in_lock(
-    lock: str, paths: Collection[str], read: Callable[[str], bytes]
+    lock: str, paths: Collection[str], read: Callable[[str], bytes | None]
 ) -> Iterator[tuple[str, _Kept | str]]:
     """Yields what each stage of a lock file keeps, or why that is not read, under its name. DVC
     takes of it what the pipeline declares; the rest, of stages that were removed, stays there."""
@@ -149,7 +149,7 @@ def _in_lock(
             if not any(_may_become(each, posixpath.normpath(path)) for each in names):
                 continue
             place = _place(lock, directory, path)
-            if place is None:
+            if place is None or "${" in place:
                 yield f"{lock}: {name}", f"the place of its output {path} is not known here"
             else:
                 found = _kept(place, out)
@@ -157,20 +157,29 @@ def _in_lock(
                 yield f"{lock}: {name}", why if found is None else found
 
 
-def _in_dvc_file(tracked: str, content: bytes) -> Iterator[tuple[str, _Kept | str]]:
-    """Yields what a DVC file keeps of each directory, or why that is not read, under its path."""
+def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Kept | str]]:
+    """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
+    under its path."""
+    own = tracked.removesuffix(_DVC)
     try:
         parsed = _parsed(content)
-    except (YamlProblemError, UnicodeDecodeError):
+    except (YamlProblemError, UnicodeDecodeError) as error:
+        yield f"{tracked}: {own}", f"its DVC file cannot be read ({error})"
         return
     directory = str(parsed.get("wdir", ".")) if isinstance(parsed, dict) else "."
     for path, out in _outputs(parsed):
         place = _place(tracked, directory, path)
         # Other hashes mark a directory in the same way.
         is_directory = any(str(value).endswith(_DIRECTORY) for value in out.values())
-        if place is not None and (is_directory or _FILES in out):
-            found = _kept(place, out)
-            yield f"{tracked}: {place}", "a directory without md5" if found is None else found
+        is_directory = is_directory or _FILES in out
+        if place is None or (place == own and not is_directory):
+            continue
+        found = _kept(place, out)
+        if found is not None:
+            yield f"{tracked}: {place}", found
+        elif is_directory or place.casefold().endswith(_MODEL):
+            what = "a directory" if is_directory else "a model"
+            yield f"{tracked}: {place}", f"{what} without md5"
 
 
 def _kept(place: str, out: Mapping[str, Any]) -> _Kept | None:
@@ -220,16 +229,9 @@ class _Entry(msgspec.Struct, frozen=True):
     relpath: str
 
 
-def outputs_of_file(content: bytes) -> Mapping[str, str]:
-    """Returns the outputs of a `.dvc` file, with their digests: files, and directories (`.dir`)."""
-    try:
-        parsed = _parsed(content)
-    except (YamlProblemError, UnicodeDecodeError):
-        return {}
-    return {path: str(out.get("md5", "")) for path, out in _outputs(parsed)}
-
-
-def _parsed(content: bytes) -> Any:
+def _parsed(content: bytes | None) -> Any:
+    if content is None:
+        raise YamlProblemError("it is too long")
     return read_yaml(content.decode())
 
 
@@ -251,7 +253,13 @@ def _declared_outputs(stage: Mapping[str, Any]) -> list[str]:
     """Returns the paths of a pipeline's stage: each is a text, or the one key of a mapping."""
     listed = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
     names = (each if isinstance(each, dict) else [each] for each in listed)
-    return [posixpath.normpath(str(name)) for each in names for name in each]
+    return [_normal(str(name)) for each in names for name in each]
+
+
+def _normal(declared: str) -> str:
+    """Returns the normal form of a path. `..` after a template may lead anywhere below."""
+    has_template = _TEMPLATE.search(declared) is not None
+    return "${any}" if has_template and ".." in declared else posixpath.normpath(declared)
 
 
 def _may_become(declared: str, path: str) -> bool:
@@ -268,10 +276,10 @@ def _may_become(declared: str, path: str) -> bool:
 
 
 def _place(lock: str, directory: str, path: str) -> str | None:
-    """The path in the repository. None for one outside of it, and for a template of DVC."""
+    """The path in the repository. None for one outside of it."""
     place = posixpath.normpath(posixpath.join(posixpath.dirname(lock), directory, path))
     is_outside = place.startswith(("../", "/")) or place == ".."
-    return None if is_outside or "${" in place or "://" in path else place
+    return None if is_outside or "://" in path else place
 
 
 def _output(place: str, out: Mapping[str, Any]) -> StageOutput | None:

@@ -1,6 +1,7 @@
 """An implementation of `ports.Repository` over git: reads any revision, never touches the working
 tree."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO
@@ -180,13 +181,11 @@ class GitRepository(GitEvents):
 
     def _read_stages(self, revision: str) -> dvc.StageOutputs:
         blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
-        pointers = self._small(
-            [blob for path, blob in blobs.items() if dvc.may_keep_directory(path)]
-        )
+        pointers = self._small([blob for path, blob in blobs.items() if dvc.is_dvc_file(path)])
 
-        def read(path: str) -> bytes:
-            if dvc.may_keep_directory(path):
-                return pointers.get(blobs[path], b"")
+        def read(path: str) -> bytes | None:
+            if dvc.is_dvc_file(path):
+                return pointers.get(blobs[path])
             return self.read(revision, path)
 
         return dvc.stage_outputs(blobs, read, partial(dvc.cached_listing, self._git.root))
@@ -269,6 +268,21 @@ class GitRepository(GitEvents):
             message = f"{version.path}: {error}. Export it again."
             raise ModelError(message) from error
 
+    def _named_twice(
+        self, version: ModelVersion, path: str, output: dvc.StageOutput | None
+    ) -> ModelVersion:
+        """Returns a data file that git has too; one that DVC keeps with the same bytes is git's: a
+        stage's `cache: false` means that."""
+        in_git = self.entry(version.revision, path)
+        if output is not None and in_git is not None and in_git.kind == "file":
+            found = _beside(version, path, "git")
+            content = BytesIO()
+            self._copy(found, content)
+            digest = hashlib.md5(content.getbuffer(), usedforsecurity=False).hexdigest()
+            if digest == output.digest:
+                return found
+        return _beside(version, path, "both")
+
     def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
         """Returns an external data file's version, wherever it is stored. Raises ModelError for
         what is no file."""
@@ -278,9 +292,10 @@ class GitRepository(GitEvents):
             ("dvc", f"{path}.dvc"),
         )
         entries = [self.entry(version.revision, stored) for _, stored in storages]
-        if all(entries):
-            return _beside(version, path, "both")
-        if not any(entries) and path in self.stage_outputs(version.revision).files:
+        output = self.stage_outputs(version.revision).files.get(path)
+        if all(entries) or (any(entries) and output is not None):
+            return self._named_twice(version, path, output)
+        if output is not None:
             return _beside(version, path, "dvc")
         for (storage, stored), entry in zip(storages, entries, strict=True):
             if entry is not None and entry.kind == "file":
