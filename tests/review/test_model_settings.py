@@ -19,7 +19,7 @@ from tunegate.models.reader import GitModelReader
 from tunegate.review.base_rules import merged_targets, names, on_known_runners, target_changes
 from tunegate.review.compared_work import replaced_values
 from tunegate.review.config_file import entry_problems, parse_config
-from tunegate.review.effective_config import effective
+from tunegate.review.effective_config import effective, of_head_alone
 from tunegate.review.named_files import described_missing, missing_files, replaced_files
 from tunegate.system.git.repository import GitRepository
 
@@ -215,6 +215,15 @@ def test_no_job_of_the_matrix_goes_to_runners_that_only_the_head_names() -> None
     found = effective(config(CPU), head, {"m.onnx": "m.onnx"}, lambda _: None)
     assert {target.runner for target in found.config.targets} == {CPU.runner}
     assert ("targets[].runner", "once merged") in {(c.key, c.counts) for c in found.changes}
+
+
+def test_a_head_without_rules_of_a_base_chooses_no_runners_until_it_is_merged() -> None:
+    head = config(CPU, SECRETS)
+    found = of_head_alone(head)
+    assert {target.runner for target in found.config.targets} == {CPU.runner}
+    (told,) = found.changes
+    assert (told.key, told.target, told.counts) == ("targets[].runner", "new", "once merged")
+    assert of_head_alone(head, is_merged=True).config.targets == (CPU, SECRETS)
 
 
 HEAD, BASE, TIP = "head", "base", "tip"

@@ -47,14 +47,7 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
     unmerged = _on_new_runners(base, head)
     for name, target in theirs.items():
         if name in unmerged:
-            yield PolicyChange(
-                key="targets[].runner",
-                old="not set",
-                new=yaml_text(list(target.runner)),
-                effect="changed",
-                counts="once merged",
-                target=name,
-            )
+            yield _unmerged_labels(target, "not set")
         elif name not in ours:
             yield PolicyChange(
                 key="targets[].name",
@@ -92,6 +85,32 @@ def _on_new_runners(base: Config, head: Config) -> frozenset[str]:
         target.name
         for target in head.targets
         if target.name not in known and frozenset(target.runner) not in ours
+    )
+
+
+def on_usual_runners(targets: Iterable[TargetConfig]) -> tuple[TargetConfig, ...]:
+    """Returns targets of a head without a base, with the labels that a target without any has."""
+    usual = TargetConfig(name="").runner
+    return tuple(msgspec.structs.replace(target, runner=usual) for target in targets)
+
+
+def new_labels(
+    asked: Iterable[TargetConfig], counting: Iterable[TargetConfig]
+) -> Iterator[PolicyChange]:
+    """Yields a policy change for each target whose labels are not those that count."""
+    for wanted, ours in zip(asked, counting, strict=True):
+        if frozenset(wanted.runner) != frozenset(ours.runner):
+            yield _unmerged_labels(wanted, yaml_text(list(ours.runner)))
+
+
+def _unmerged_labels(target: TargetConfig, counting: str) -> PolicyChange:
+    return PolicyChange(
+        key="targets[].runner",
+        old=counting,
+        new=yaml_text(list(target.runner)),
+        effect="changed",
+        counts="once merged",
+        target=target.name,
     )
 
 

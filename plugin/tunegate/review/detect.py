@@ -68,7 +68,14 @@ def detect(
         revisions.head,
         numbered=lambda path: model_settings.numbered_for(old, path),
     )
-    judging = judged_by(base_config, config, head, pairs.before, reader)
+    judging = judged_by(
+        base_config,
+        config,
+        head,
+        pairs.before,
+        reader,
+        is_merged=revisions.judged_by is None,
+    )
     covered = model_settings.selected(judging.config, head)
     asked = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {

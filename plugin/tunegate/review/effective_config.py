@@ -70,13 +70,23 @@ def effective(
     return Effective(config, in_report_order(changes))
 
 
-def of_head_alone(head: Config) -> Effective:
-    """Returns the head's own rules if the base has none, without its commands and libraries: a pull
-    request would choose what runs."""
+def of_head_alone(head: Config, *, is_merged: bool = False) -> Effective:
+    """Returns the head's own rules if the base has none, without its commands and libraries, and
+    without its labels of runners unless there is no base: a pull request would choose what runs,
+    and where."""
+    targets = head.targets if is_merged else base_rules.on_usual_runners(head.targets)
     config = msgspec.structs.replace(
-        head, models=base_rules.without_commands(head.models), custom_operators=()
+        head,
+        models=base_rules.without_commands(head.models),
+        custom_operators=(),
+        targets=targets,
     )
-    return Effective(config, (*base_rules.new_commands(head.models), *_library_changes((), head)))
+    changes = (
+        *base_rules.new_commands(head.models),
+        *_library_changes((), head),
+        *base_rules.new_labels(head.targets, targets),
+    )
+    return Effective(config, changes)
 
 
 def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:

@@ -113,7 +113,8 @@ def judging_config(
     again, whatever it was handed."""
     found = {each.head.path: each.head for each in changes.models if each.head is not None}
     before = {path_of(each.path): each.base for each in changes.models if each.base is not None}
-    return judged_by(base, head, found, before, reader).config
+    is_merged = changes.revisions.judged_by is None
+    return judged_by(base, head, found, before, reader, is_merged=is_merged).config
 
 
 def judged_by(
@@ -122,12 +123,15 @@ def judged_by(
     versions: Mapping[ModelPath, ModelVersion],
     before: Mapping[ModelPath, ModelVersion],
     reader: ModelReader,
+    *,
+    is_merged: bool,
 ) -> Effective:
     """Returns the judging configuration. `versions` are the head's models, `before` their versions
-    at the base. Without a configuration at the base it is the head's, without its commands. Raises
-    ConfigError for files on the runner that only the head names."""
+    at the base. Without a configuration at the base it is the head's, without its commands.
+    `is_merged` tells a head that has no base. Raises ConfigError for files on the runner that only
+    the head names."""
     if base is None:
-        return of_head_alone(head)
+        return of_head_alone(head, is_merged=is_merged)
 
     def inputs_of(version: ModelVersion | None) -> tuple[ModelInput, ...] | None:
         outline = None if version is None else reader.outline(version)
