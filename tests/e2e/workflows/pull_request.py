@@ -39,6 +39,7 @@ class PullRequest:
         is_private: bool = False,
         shards: int | None = None,
         into: str = "run",
+        attempt: int = 1,
     ) -> dict[str, Job]:
         """The jobs of an example, with so many measuring shards."""
         workflow = self.directory / name
@@ -57,4 +58,5 @@ class PullRequest:
             trouble=trouble,
             is_private=is_private,
             between=between,
+            attempt=attempt,
         ).run()

@@ -100,10 +100,10 @@ def test_a_shard_that_was_edited_or_came_twice_is_an_error(opened: Opened) -> No
     def spoil(job: str, artifacts: Path) -> None:
         if job != "verdict":
             return
-        shutil.copytree(artifacts / "tunegate-measurements-0", artifacts / "tunegate-again")
-        again = artifacts / "tunegate-again"
+        shutil.copytree(artifacts / "tunegate-1-measurements-0", artifacts / "tunegate-1-again")
+        again = artifacts / "tunegate-1-again"
         (again / "measurements-0.json").rename(again / "measurements-0-again.json")
-        (edited,) = (artifacts / "tunegate-measurements-1").iterdir()
+        (edited,) = (artifacts / "tunegate-1-measurements-1").iterdir()
         edited.write_text(edited.read_text().replace('"stopped": "decided"', '"stopped": "single"'))
 
     found = verdict_of(opened(AFTER).run("many-models.yml", between=spoil, shards=2))

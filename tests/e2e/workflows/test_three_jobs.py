@@ -70,6 +70,23 @@ def test_a_change_of_docs_has_an_empty_matrix_and_passes_without_a_tuning_job(
     assert verdict_of(jobs["gate"]) == "pass"
 
 
+def test_a_run_that_is_repeated_whole_reads_nothing_of_the_attempt_before(opened: Opened) -> None:
+    """GitHub keeps the artifacts of each attempt, and the plan of another may have more shards."""
+
+    def leave(job: str, artifacts: Path) -> None:
+        for number in range(2):
+            left = artifacts / f"tunegate-{number}-outcome-3"
+            if job == "plan":
+                left.mkdir(parents=True)
+                (left / "outcome-3.json").write_text("{}")
+
+    pull = opened(OF_DOCS)
+    jobs = pull.run("three-jobs.yml", attempt=2, between=leave)
+    assert jobs["required"].result == "success", jobs["gate"].log
+    mixed = pull.run("three-jobs.yml", attempt=1, between=leave, into="mixed")
+    assert mixed["gate"].legs[0].actions[0]["exitCode"] == 2, mixed["gate"].log
+
+
 def test_a_run_that_somebody_cancels_is_not_gated_and_not_green(opened: Opened) -> None:
     jobs = opened(OF_DOCS).run("three-jobs.yml", Trouble(is_cancelled=True))
     assert (jobs["gate"].result, jobs["required"].result) == ("skipped", "failure")

@@ -77,6 +77,7 @@ class WorkflowRun:
     trouble: Trouble = NO_TROUBLE
     is_private: bool = False
     between: Callable[[str, Path], None] = lambda job, artifacts: None
+    attempt: int = 1
 
     def run(self) -> dict[str, Job]:
         """All jobs, each after those that it needs."""
@@ -100,7 +101,11 @@ class WorkflowRun:
     def _job(self, name: str, job: Mapping[str, Any], done: Mapping[str, Job]) -> Job:
         needed = {other: done[other] for other in _needs(job)}
         context = {
-            "github": {"event_name": self.event.name, "ref": "refs/pull/1/merge"},
+            "github": {
+                "event_name": self.event.name,
+                "ref": "refs/pull/1/merge",
+                "run_attempt": self.attempt,
+            },
             "needs": {o: {"result": j.result, "outputs": j.outputs} for o, j in needed.items()},
         }
         status = _status([each.result for each in needed.values()])
