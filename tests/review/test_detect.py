@@ -329,6 +329,26 @@ def test_a_new_version_is_compared_with_the_highest_earlier_one(
     assert changes.notes == (f"models/enc/11/model.onnx is {told}",)
 
 
+@pytest.mark.parametrize(
+    ("version", "before"),
+    [
+        ("010", "10"),
+        ("9.0", "9"),
+        ("v11", "10"),
+        ("10-rc1", "9"),
+        ("0", "1"),
+        ("0" * 20 + "12", "10"),
+    ],
+)
+def test_no_number_makes_a_version_of_a_model_that_there_is_a_new_model(
+    numbered_versions_project: Checkout, version: str, before: str
+) -> None:
+    """A server takes 010 for 10, and so it would ship a model that is compared with nothing."""
+    (change,) = numbered_versions_after(numbered_versions_project, enc(version, 3), NUMBERED).models
+    assert change.base is not None
+    assert change.base.path == f"models/enc/{before}/model.onnx"
+
+
 def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
     numbered_versions_project: Checkout,
 ) -> None:

@@ -160,6 +160,9 @@ def test_a_literal_glob_matches_its_path_alone(path: str) -> None:
     ("glob", "path", "family", "version"),
     [
         ("models/*/{version}/m.onnx", "models/enc/2/m.onnx", "models/enc/{version}/m.onnx", (2,)),
+        ("models/*/{version}/m.onnx", "models/enc/V2/m.onnx", "models/enc/{version}/m.onnx", (2,)),
+        ("models/{version}/*.onnx", "models/v2.0-rc1/m.onnx", "models/{version}/m.onnx", (2,)),
+        ("m/a_{version}.onnx", "m/a_1.2b3.onnx", "m/a_{version}.onnx", (1, 2)),
         ("./m/*-v{version}.onnx", "m/a-8-v1.10.onnx", "m/a-8-v{version}.onnx", (1, 10)),
         ("**/{version}/*.onnx", "a/7/b/010/c.onnx", "a/7/b/{version}/c.onnx", (10,)),
         ("{version}*.onnx", "3.onnx", "{version}.onnx", (3,)),
@@ -169,7 +172,23 @@ def test_a_version_in_a_glob_is_a_number(
     glob: str, path: str, family: str, version: tuple[int, ...]
 ) -> None:
     assert matches(glob, path)
-    assert numbered_path(glob, path) == (family, version)
+    found = numbered_path(glob, path)
+    assert found is not None
+    assert (found.family, found.version.numbers) == (family, version)
+
+
+def test_versions_are_ordered_as_people_read_them() -> None:
+    names = ["0", "1", "1.2-dev", "1.2a1", "1.2-beta.2", "1.2rc1", "v1.2-rc10", "1.2", "v2", "010"]
+    names.append(f"{'0' * 30}11")
+    found = [numbered_path("m/{version}/x.onnx", f"m/{name}/x.onnx") for name in names]
+    assert None not in found
+    versions = [each.version for each in found if each is not None]
+    assert versions == sorted(set(versions))
+
+
+def test_a_number_that_is_written_otherwise_is_the_same_version() -> None:
+    names = ("1", "01", "1.0", "v1", "V01.0.0")
+    assert len({numbered_path("m/{version}/x", f"m/{name}/x") for name in names}) == 1
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,7 @@ class GitModelReader:
 
     def _stages(self, revision: str) -> dvc.StageOutputs:
         """Returns what DVC keeps, looked up only if a file says that it keeps something."""
-        has_some = any(
-            dvc.is_lock(path) or dvc.is_dvc_file(path) for path in self._files(revision)
-        )
+        has_some = any(dvc.is_lock(path) or dvc.is_dvc_file(path) for path in self._files(revision))
         return self._repository.stage_outputs(revision) if has_some else dvc.StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:

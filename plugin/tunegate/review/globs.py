@@ -14,19 +14,34 @@ from tunegate.config import Config
 from tunegate.errors import ConfigError
 
 VERSION = "{version}"
-"""Stands for a number in a glob, such as `2` or `1.10`. Paths that differ in it are versions of one
-model."""
+"""Stands for a number in a glob, such as `2`, `v1.10` or `2.0-rc1`. Paths that differ in it are
+versions of one model."""
 _WILDCARDS = frozenset("*?[")
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_PHASE = re.compile(
+    r"[-_.]?(?:(dev|alpha|beta|rc|pre|preview)[-_.]?([0-9]*)|([ab])([0-9]+))(?![a-z0-9])",
+    re.IGNORECASE,
+)
+"""What follows the number of a version that is not released yet."""
+_PHASES = ("dev", "a", "b", "p", "r")
+"""The first letters of the phases in their order; `dev` comes before all."""
+_RELEASED = (len(_PHASES),)
 _MAX_NUMBERS = 64
 """The most numbers of a path that are tried. A path of a pull request may have thousands."""
+
+
+class Version(NamedTuple):
+    """A version for comparison: its numbers, then how near it is to being released."""
+
+    numbers: tuple[int, ...]
+    phase: tuple[int, ...] = _RELEASED
 
 
 class NumberedPath(NamedTuple):
     """`family` is the path with `{version}` for its number, equal for versions of one model."""
 
     family: str
-    version: tuple[int, ...]
+    version: Version
 
 
 def matches(glob: str, path: str) -> bool:
@@ -40,23 +55,50 @@ def matches(glob: str, path: str) -> bool:
 def numbered_path(glob: str, path: str) -> NumberedPath | None:
     """Returns the version of a path by a glob with `{version}`, None if it does not match."""
     before, has_version, after = glob.removeprefix("./").partition(VERSION)
-    if not has_version or not _glob(f"{before}[0-9]*{after}").fits(path):
+    if not has_version or not _may_be_numbered(before, after, path):
         return None
     for number, found in enumerate(_NUMBER.finditer(path)):
         if number == _MAX_NUMBERS:
             break
-        rest = path[: found.start()], path[found.end() :]
-        if _glob(before).fits(rest[0]) and _glob(after).fits(rest[1]):
-            return NumberedPath(VERSION.join(rest), version_of(found[0]))
+        for start, end in _spans(path, found):
+            rest = path[:start], path[end:]
+            if _glob(before).fits(rest[0]) and _glob(after).fits(rest[1]):
+                return NumberedPath(VERSION.join(rest), _version(found[0], path[found.end() : end]))
     return None
 
 
-def version_of(text: str) -> tuple[int, ...]:
-    """Returns the numbers of a version, for comparison."""
-    return tuple(int(part[:_MAX_DIGITS]) for part in text.split("."))
+def _may_be_numbered(before: str, after: str, path: str) -> bool:
+    return any(_glob(f"{before}{v}[0-9]*{after}").fits(path) for v in ("", "[vV]"))
 
 
-_MAX_DIGITS = 18
+def _spans(path: str, number: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yields where a version may begin and end in a path: longest first, with the `v` before its
+    number and the phase after it."""
+    starts, ends = [number.start()], [number.end()]
+    if re.search(r"(?:^|[-_./])v\Z", path[: number.start()][-2:], re.IGNORECASE):
+        starts.insert(0, number.start() - 1)
+    if phase := _PHASE.match(path, number.end()):
+        ends.insert(0, phase.end())
+    for end in ends:
+        for start in starts:
+            yield start, end
+
+
+def _version(text: str, phase: str = "") -> Version:
+    """Returns a version without zeros that say nothing: `1`, `01` and `1.0` are one."""
+    numbers = [int(part.lstrip("0")[:_MAX_DIGITS] or "0") for part in text.split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    found = _PHASE.fullmatch(phase)
+    if found is None:
+        return Version(tuple(numbers))
+    word, count = (found[1], found[2]) if found[1] else (found[3], found[4])
+    order = 0 if word.lower() == "dev" else _PHASES.index(word[0].lower())
+    return Version(tuple(numbers), (order, int(count.lstrip("0")[:_MAX_DIGITS] or "0")))
+
+
+_MAX_DIGITS = 4000
+"""More than the name of any file has."""
 
 
 def may_match_below(glob: str, directory: str) -> bool:
@@ -288,8 +330,9 @@ _MOST_NUMBERS = 8
 def earlier_versions(
     new: Collection[ModelPath], base: Collection[ModelPath], numbered: NumberedFor
 ) -> dict[ModelPath, ModelPath]:
-    """Returns, for each new model, its highest earlier version at the base, if there is one."""
-    families: dict[str, list[tuple[tuple[int, ...], ModelPath]]] = {}
+    """Returns, for each new model, the highest version at the base that is not later, or the lowest
+    where all are: a number chooses what a model is compared with, never that nothing is."""
+    families: dict[str, list[tuple[Version, ModelPath]]] = {}
     for path in base:
         if (number := numbered(path)) is not None:
             families.setdefault(number.family, []).append((number.version, path))
@@ -297,14 +340,15 @@ def earlier_versions(
     for path in new:
         if (number := numbered(path)) is None:
             continue
-        earlier = [each for each in families.get(number.family, ()) if each[0] < number.version]
-        if earlier:
-            pairs[path] = max(earlier)[1]
+        others = families.get(number.family, [])
+        earlier = [each for each in others if each[0] <= number.version]
+        if others:
+            pairs[path] = max(earlier)[1] if earlier else min(others)[1]
     return pairs
 
 
 class _Likely(NamedTuple):
-    version: tuple[int, ...]
+    version: Version
     path: ModelPath
 
 
@@ -362,4 +406,4 @@ def _likely_numbers(path: ModelPath) -> Iterator[NumberedPath]:
             return
         group = 1 if found[1] is not None else 2
         start, end = found.span(group)
-        yield NumberedPath(f"{path[:start]}{VERSION}{path[end:]}", version_of(found[group]))
+        yield NumberedPath(f"{path[:start]}{VERSION}{path[end:]}", _version(found[group]))

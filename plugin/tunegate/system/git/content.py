@@ -38,7 +38,8 @@ def copy_content(
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
         raise ModelError(message)
     if version.storage == "both":
-        message = f"{path}: kept twice, by git and DVC or two files of DVC. Remove the one that does not count."
+        who = "by git and DVC or two files of DVC"
+        message = f"{path}: kept twice, {who}. Remove the one that does not count."
         raise ModelError(message)
     if version.storage == "dvc":
         _copy_from_dvc(git, version, into, stage)
