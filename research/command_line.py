@@ -9,8 +9,7 @@ from typing import Any
 
 from tunegate.cli.command import Command
 from tunegate.cli.parse import command_help, parsed_options
-from tunegate.cli.unexpected import was_cancelled
-from tunegate.errors import CANCELLED, PASS, TunegateError
+from tunegate.errors import CANCELLED, PASS, TunegateError, was_cancelled
 from tunegate.system.output.log_file import talking
 from tunegate.system.processes.signals import cancellable
 

@@ -123,3 +123,15 @@ class CancelledError(TunegateError):
     """SIGINT, SIGTERM or SIGHUP; what was finished is kept."""
 
     exit_code = CANCELLED
+
+
+def was_cancelled(error: BaseException | None) -> bool:
+    """Returns whether the exception is a cancel, or follows from one: cleaning up afterwards may
+    fail, for example on a lost terminal."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

@@ -17,6 +17,26 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
 ENDLESS = GATED.replace("pairs: 4\n  seconds: 30", "pairs: 24\n  seconds: 600")
 END = "PATCH /repos/acme/models/check-runs/1"
+LINE = (sys.executable, "-P", "-m", "tunegate_action")
+DROPS = """\
+import os, runpy, signal, sys
+
+place = sys.argv.pop()
+
+def drop(frame, event, argument):
+    if event == "call" and f"{frame.f_code.co_filename}:{frame.f_code.co_name}".endswith(place):
+        sys.setprofile(None)
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # here Python raises
+                pass
+        except KeyboardInterrupt:
+            print("dropped", flush=True)
+
+sys.setprofile(drop)
+runpy.run_module("tunegate_action", run_name="__main__", alter_sys=True)
+"""
+"""The action, in a library of which the interrupt comes and is dropped, as C code can."""
 
 
 @pytest.fixture
@@ -28,13 +48,14 @@ def server() -> Iterator[GitHubServer]:
 class Started:
     """The process of the action that works, on a pull request."""
 
-    def __init__(self, root: Path, server: GitHubServer, *, changes_model: bool) -> None:
+    def __init__(
+        self, root: Path, server: GitHubServer, *, changes_model: bool, line: tuple[str, ...] = LINE
+    ) -> None:
         self.root, self.server = root, server
         self.pull_request = PullRequest(root, ENDLESS)
         if changes_model:
             self.pull_request.make_twice_as_slow()
         self.pull_request.workspace.commit()
-        line = (sys.executable, "-P", "-m", "tunegate_action")
         self.process = self.pull_request.workspace.started(*line, **self._variables())
 
     def send(self, number: signal.Signals, when: Callable[[], object]) -> None:
@@ -45,14 +66,15 @@ class Started:
         assert when(), self.process.communicate()
         self.process.send_signal(number)
 
-    def ended(self) -> None:
-        """Asserts that everybody was told of a cancel."""
+    def ended(self) -> str:
+        """Asserts that everybody was told of a cancel, and returns what was printed."""
         with self.process:
             said = self.process.communicate(timeout=120)
         assert self.process.returncode == 130, said
         (check,) = self.server.checks
         assert (check["status"], check.get("conclusion")) == ("completed", "cancelled"), said
         assert "cancelled" in (self.root / "summary").read_text()
+        return said[0]
 
     def _variables(self) -> dict[str, str]:
         event = self.root / "event.json"
@@ -92,6 +114,25 @@ def test_a_signal_while_it_measures_cancels_the_check(tmp_path: Path, server: Gi
     started = Started(tmp_path, server, changes_model=True)
     started.send(signal.SIGINT, (tmp_path / "checkout" / ".tunegate" / "plan.json").exists)
     started.ended()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "cli/handlers/run.py:<module>",
+        "measure/bench_process.py:block",
+        "pipeline.py:decide",
+        "report/html.py:<module>",
+        "ci/job.py:_report_results",
+    ],
+)
+def test_an_interrupt_that_a_library_drops_cancels_the_check_all_the_same(
+    place: str, tmp_path: Path, server: GitHubServer
+) -> None:
+    line = (sys.executable, "-P", "-c", DROPS, place)
+    is_measured = place.startswith("measure/")
+    started = Started(tmp_path, server, changes_model=is_measured, line=line)
+    assert "dropped" in started.ended()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,7 @@
 """Driving a tuner: what is kept, counted and said, also when it is cancelled."""
 
+import os
+import signal
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from tunegate.artifacts.tasks import Skipped, TaskUse
 from tunegate.errors import CancelledError, EnvironmentUnfitError
 from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
+from tunegate.system.processes.signals import cancellable, raise_if_cancelled
 from tunegate.tune.expected_time import nobody, skipped_tasks
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate.tune.outcomes import tally
@@ -138,6 +141,25 @@ def test_a_cancelled_tuner_is_closed_at_once() -> None:
     outcome, tuner = tuned(make_outcome("a"), make_outcome("b"), lines=Lines(raises_at=1))
     assert tuner.is_closed
     assert (outcome.stopped, outcome.spent.seconds) == ("cancelled", 10)
+
+
+def test_a_cancel_while_the_last_records_are_sent_keeps_the_outcome_and_ends_the_run() -> None:
+    class Interrupted(Shelf):
+        def flush(self, seconds: float) -> int:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return super().flush(seconds)
+
+    kept = []
+
+    def run() -> None:
+        with cancellable():
+            kept.append(tuned(make_outcome("a", best_ms=1.5), shelf=Interrupted())[0])
+            raise_if_cancelled()  # as the next step does
+            raise AssertionError("the run goes on")
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert kept[0].tasks[0].best_ms == 1.5
 
 
 def test_a_broken_machine_is_not_taken_for_an_outcome() -> None:

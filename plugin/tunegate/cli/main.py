@@ -21,7 +21,7 @@ from tunegate.cli.ci_option import AskedJob, asked_job
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import Parsed, parse
 from tunegate.cli.shared_options import Common, Options
-from tunegate.cli.unexpected import Ending, as_full_disk, explained, was_cancelled
+from tunegate.cli.unexpected import Ending, as_full_disk, explained
 from tunegate.redaction import redacted, secrets_of
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
@@ -126,7 +126,7 @@ def _handler(reference: str) -> Callable[[Options], int]:
 def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _written_to(parsed))
-    is_of_cancel = was_cancelled(error) and not isinstance(error, errors.CancelledError)
+    is_of_cancel = errors.was_cancelled(error) and not isinstance(error, errors.CancelledError)
     if isinstance(error, errors.TunegateError) and not is_of_cancel:
         if isinstance(error, errors.ConfigError):
             return Ending(error.exit_code, str(error), error.about, error.others)

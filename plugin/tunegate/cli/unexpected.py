@@ -28,7 +28,7 @@ class Ending(NamedTuple):
 
 def explained(error: BaseException) -> Ending:
     """Returns the ending: machine trouble is an unfit environment, anything else a bug of ours."""
-    if was_cancelled(error):
+    if errors.was_cancelled(error):
         return Ending(errors.CANCELLED, "cancelled; what was finished is kept")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return Ending(
@@ -40,18 +40,6 @@ def explained(error: BaseException) -> Ending:
         if trouble
         else Ending(errors.BUG, f"a bug of tunegate ({error_text(error)})")
     )
-
-
-def was_cancelled(error: BaseException | None) -> bool:
-    """Returns whether the exception is a cancel, or follows from one: cleaning up afterwards may
-    fail, for example on a lost terminal."""
-    seen = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _trouble(error: BaseException) -> str:

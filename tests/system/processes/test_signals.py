@@ -1,14 +1,22 @@
+import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tunegate.system.processes.signals import cancellable, postponed
+from tunegate.errors import CancelledError
+from tunegate.system.processes.child import Child
+from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.system.processes.signals import cancellable, postponed, raise_if_cancelled
+from tunegate.system.processes.user_command import output_of
+from tunegate.tune.protocol import Measured
 
 STUBBORN = """\
 import time
@@ -66,6 +74,99 @@ def test_a_signal_that_comes_in_a_finalizer_is_not_lost(number: signal.Signals) 
     assert sys.unraisablehook is hook
 
 
+class Interrupted:
+    """An object whose attribute is read just as a signal comes."""
+
+    @property
+    def name(self) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000):  # here Python raises
+            pass
+        return ""
+
+
+def drop_in_python() -> None:
+    with contextlib.suppress(BaseException):
+        assert Interrupted().name
+
+
+def drop_in_c() -> None:
+    """What many C extensions do while they are imported; newer Pythons report it as unraisable."""
+    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Interrupted()), b"name")
+
+
+DROPS = [drop_in_python, drop_in_c]
+
+
+def run(*steps: Callable[[], object]) -> None:
+    """Does the steps, in what can be cancelled."""
+    with cancellable():
+        for step in steps:
+            step()
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_an_interrupt_that_anybody_drops_comes_at_the_next_step(drop: Callable[[], None]) -> None:
+    before, after = signal.getsignal(signal.SIGINT), []
+    with pytest.raises(KeyboardInterrupt):
+        run(drop, raise_if_cancelled, lambda: after.append("a verdict"))
+    assert not after
+    assert signal.getsignal(signal.SIGINT) is before
+    raise_if_cancelled()  # it is over
+
+
+@pytest.mark.parametrize("drop", DROPS)
+def test_an_interrupt_that_anybody_drops_comes_at_the_end(drop: Callable[[], None]) -> None:
+    ends = []
+    with pytest.raises(KeyboardInterrupt):
+        run(drop, lambda: ends.append("a verdict"))
+    with pytest.raises(KeyboardInterrupt):
+        run(drop, lambda: ends.remove("another verdict"))
+    with pytest.raises(KeyboardInterrupt):
+        run(postponed()(drop))
+    assert ends == ["a verdict"]
+
+
+def test_whoever_cleans_up_is_not_interrupted_again() -> None:
+    done = []
+
+    def clean_up() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            raise_if_cancelled()
+            done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(clean_up)
+    assert done
+
+
+def test_what_is_cancelled_in_our_words_stays_so() -> None:
+    def cancel() -> None:
+        raise CancelledError("the outcome is kept")
+
+    with pytest.raises(CancelledError, match="the outcome is kept"):
+        run(drop_in_python, cancel)
+
+
+def test_a_child_is_not_waited_for_once_an_interrupt_was_dropped(tmp_path: Path) -> None:
+    idle = Child(
+        "tests.support.simulated.odd_worker",
+        Measured,
+        variables={},
+        memory=MemoryLimit(8 * 2**30),
+        log=tmp_path / "log",
+    )
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(drop_in_python, idle.receive)
+    finally:
+        idle.kill()
+    with pytest.raises(KeyboardInterrupt):
+        run(drop_in_python, lambda: output_of("sleep 3600"))
+
+
 def test_a_second_signal_ends_the_process_whatever_it_is_doing() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True
@@ -79,11 +180,18 @@ def test_a_second_signal_ends_the_process_whatever_it_is_doing() -> None:
 
 
 def test_a_lost_terminal_is_told_twice_and_nothing_is_cut_short() -> None:
-    before = signal.getsignal(signal.SIGHUP)
-    with cancellable():
-        with pytest.raises(KeyboardInterrupt):
+    before, kept = signal.getsignal(signal.SIGHUP), []
+
+    def work() -> None:
+        try:
             os.kill(os.getpid(), signal.SIGHUP)
-        os.kill(os.getpid(), signal.SIGHUP)
+        finally:
+            os.kill(os.getpid(), signal.SIGHUP)
+            kept.append("the rest")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(work)
+    assert kept
     assert signal.getsignal(signal.SIGHUP) is before
 
 

@@ -17,9 +17,9 @@ from tunegate.artifacts.verdicts import Report
 from tunegate.ci.events import MAIN
 from tunegate.ci.protocol import JobEvent
 from tunegate.ci.registry import job_event, run_address
-from tunegate.cli.unexpected import explained, was_cancelled
+from tunegate.cli.unexpected import explained
 from tunegate.config import Config
-from tunegate.errors import CancelledError, TunegateError
+from tunegate.errors import CancelledError, TunegateError, was_cancelled
 from tunegate.handover import read_outcomes
 from tunegate.ports import Device
 from tunegate.redaction import redacted, secrets_of

@@ -16,6 +16,7 @@ from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.system.processes import interpreter
 from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, framed
 from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.system.processes.signals import raise_if_cancelled
 
 _Reply = TypeVar("_Reply")
 
@@ -115,7 +116,9 @@ class Child(Generic[_Reply]):
             raise self._end_error() from error
 
     def receive(self) -> _Reply | None:
-        """Returns the reply if it has arrived whole, else None. Raises ChildDiedError."""
+        """Returns the reply if it has arrived whole, else None. Raises ChildDiedError, and
+        KeyboardInterrupt if a cancel was lost."""
+        raise_if_cancelled()
         received = self._output.read()
         if received is None:
             self._look()

@@ -2,9 +2,12 @@
 
 The first one lets the run keep what is finished; a second Ctrl-C or SIGTERM ends the process at
 once (its children ask the kernel to go with it).
+
+Python code anywhere may drop an exception, and so may a library's C code, whatever its kind. So the
+signal is remembered until the KeyboardInterrupt has ended what can be cancelled: it is raised again
+between steps, while a child is waited for, and at the end.
 """
 
-import _thread
 import contextlib
 import os
 import signal
@@ -13,19 +16,22 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tunegate.errors import CANCELLED
+from tunegate.errors import CANCELLED, CancelledError, was_cancelled
 
 _Handler = Callable[[int, FrameType | None], None]
 _Handlers = dict[signal.Signals, _Handler | int | signal.Handlers | None]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REPEAT_SECONDS = 0.05
 
+_unanswered: set[int] = set()
+"""The signals whose interrupt has not ended a `cancellable` block yet."""
+
 
 @contextlib.contextmanager
 def cancellable() -> Iterator[None]:
-    """Makes the first of these signals raise KeyboardInterrupt inside. Does nothing outside the
-    main thread, which alone may set handlers, and ignores SIGHUP under `nohup`, whose user wants
-    the command to go on."""
+    """Makes the first of these signals raise KeyboardInterrupt inside, and at the end if that was
+    lost on its way. Does nothing outside the main thread, which alone may set handlers, and ignores
+    SIGHUP under `nohup`, whose user wants the command to go on."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -33,7 +39,13 @@ def cancellable() -> Iterator[None]:
     sys.unraisablehook = _interrupt_again
     try:
         yield
+        raise_if_cancelled()
+    except BaseException as error:
+        if not _unanswered or isinstance(error, CancelledError) or was_cancelled(error):
+            raise
+        raise KeyboardInterrupt from error
     finally:
+        _unanswered.clear()
         sys.unraisablehook = hook
         _restore(before)
 
@@ -57,8 +69,18 @@ def postponed() -> Iterator[None]:
         yield
     finally:
         _restore(before)
-    if came:
-        _interrupt_once(came[0], None)
+        if came:
+            _interrupt_once(came[0], None)
+        raise_if_cancelled()
+
+
+def raise_if_cancelled() -> None:
+    """Raises KeyboardInterrupt if a signal came and nothing ended: its interrupt was lost. Whoever
+    cleans up after an interrupt is not interrupted again."""
+    if not _unanswered or threading.current_thread() is not threading.main_thread():
+        return
+    if not was_cancelled(sys.exc_info()[1]):
+        _interrupt_once(max(_unanswered), None)
 
 
 def _handled_by(handler: _Handler) -> _Handlers:
@@ -74,6 +96,7 @@ def _restore(handlers: _Handlers) -> None:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    _unanswered.add(number)
     signal.signal(signal.SIGINT, _exit_at_once)
     signal.signal(signal.SIGTERM, _exit_at_once)
     # The kernel and the shell both report a lost terminal: a second one is no impatience.
@@ -94,8 +117,9 @@ def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def _interrupt_main() -> None:
+    """Sends the signal once more: it ends a system call that the main thread waits in."""
     if signal.getsignal(signal.SIGINT) is _interrupt_once:  # else the work has ended meanwhile
-        _thread.interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:

@@ -16,6 +16,7 @@ from typing import IO, cast
 import msgspec
 
 from tunegate.errors import MeasurementError
+from tunegate.system.processes.signals import raise_if_cancelled
 
 _PIECE_BYTES = 65536
 
@@ -90,6 +91,7 @@ def _read_output(
         for pipe in pipes:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
+            raise_if_cancelled()
             has_ended = process.poll() is not None
             wait_seconds = min(1.0, max(0.0, until - time.monotonic()))
             ready = selector.select(0 if has_ended else wait_seconds)

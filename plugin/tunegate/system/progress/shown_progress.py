@@ -26,6 +26,7 @@ from tunegate.artifacts.plans import ExpectedStep, StepKind
 from tunegate.ports import Progress
 from tunegate.regular_files import read_regular, replace
 from tunegate.system.output.log_file import Talk
+from tunegate.system.processes.signals import raise_if_cancelled
 from tunegate.system.progress.time_left import TimeLeft, load_words, plan_line, time_left
 
 _LEAST, _MOST = 0.02, 50.0
@@ -64,6 +65,7 @@ class Paced:
             self._display_for.warn(self._busy)
 
     def step(self, text: str, kind: StepKind | None = None) -> None:
+        raise_if_cancelled()
         if kind is not None:
             if self._under_way is None or kind != self._under_way.kind:
                 self._take()
