@@ -198,6 +198,54 @@ def test_new_layers_and_those_that_are_gone_have_what_they_are() -> None:
     assert (new, gone) == (("new", f"new: {facts}"), ("old", f"gone: {facts}"))
 
 
+def hidden(kernel: int, place: str) -> Facts:
+    """The layers of a convolution inside of a loop's body, of a function, or behind its twin."""
+    weights = numpy_helper.from_array(np.zeros((16, 3, kernel, kernel), np.float32), "w")
+    inner = helper.make_node("Conv", ["x", "w"], ["c"], "mix", kernel_shape=[kernel] * 2)
+    body = helper.make_graph([inner], "b", [], [], [weights])
+    graph = onnx.GraphProto(name="g", initializer=[weights])
+    model = onnx.ModelProto(ir_version=10, graph=graph)
+    if place == "loop":
+        model.graph.node.append(helper.make_node("Loop", ["n"], ["y"], "steps", body=body))
+    elif place == "twin":
+        other = helper.make_node("Conv", ["x", "v"], ["d"], "mix")
+        model.graph.node.extend([inner, other])
+    elif place == "constant":
+        made = helper.make_node("Constant", [], ["w"], value=weights)
+        model.graph.node.extend([made, inner])
+    else:
+        made = helper.make_node("Constant", [], ["w"], value=weights)
+        model.graph.node.append(helper.make_node("F", ["x"], ["y"], "called", domain="own"))
+        model.functions.add(name="F", domain="own", node=[made, inner])
+    return outline_of(model.SerializeToString()).layers
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("loop", "steps: mix"),
+        ("function", "function F: mix"),
+        ("twin", "mix"),
+        ("constant", "mix"),
+    ],
+)
+def test_a_layer_is_told_wherever_it_is_hidden(place: str, name: str) -> None:
+    found = dict(told(hidden(1, place), hidden(5, place)))
+    assert found[name] == "Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5"
+
+
+def test_what_differs_behind_the_end_of_a_long_list_is_told() -> None:
+    def layers(last: int, repeats: int) -> Facts:
+        many = helper.make_node("Pad", ["x", "r"], ["y"], pads=[0] * 500 + [last])
+        counts = numpy_helper.from_array(np.array([1, repeats]), "r")
+        graph = onnx.GraphProto(name="g", node=[many], initializer=[counts])
+        return outline_of(helper.make_model(graph).SerializeToString()).layers
+
+    ((_, change),) = told(layers(0, 1), layers(7, 9))
+    assert change.startswith("Pad: weights [1,1] → [1,9], pads 0,0,0")
+    assert change.count("(sha256 ") == 2
+
+
 def test_the_same_graph_says_nothing_and_long_names_are_cut() -> None:
     assert told(convolution(1), convolution(1)) == []
     (first, *_) = told({}, {"n" * 5000: {"operator": "Conv", "a": "b" * 5000}})

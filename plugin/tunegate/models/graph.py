@@ -1,9 +1,11 @@
 """Names of operators: ONNX's own domain may be left out or written out."""
 
 import hashlib
+import itertools
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import struct
+from collections import ChainMap, Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -143,44 +145,107 @@ def outline_of(model: bytes) -> ModelOutline:
         parts=dict(parts),
         seeded=_seeded_names(proto),
         choosing=chosen_by_inputs(proto),
-        layers=_layers(graph),
+        layers=_layers(proto),
     )
 
 
 OPERATOR, WEIGHTS = "operator", "weights"
 """The facts of a layer beside its attributes."""
-_MAX_LAYERS, _MAX_FACT = 20_000, 80
+_MAX_LAYERS, _MAX_FACT, _SHOWN_OF_LONG, _SHOWN_VALUES = 20_000, 80, 60, 8
 
 
-def _layers(graph: onnx.GraphProto) -> dict[str, dict[str, str]]:
-    """Returns the layers of the graph by name (or first output), none if there are more than
-    anybody would compare by eye."""
-    if len(graph.node) > _MAX_LAYERS:
+def _layers(model: onnx.ModelProto) -> dict[str, dict[str, str]]:
+    """Returns the layers by name (or first output), those in bodies and functions behind the name
+    of what has them, and none if there are more than anybody would compare by eye."""
+    if sum(1 for _ in itertools.islice(nodes_of(model), _MAX_LAYERS + 1)) > _MAX_LAYERS:
         return {}
-    shapes = {tensor.name: "x".join(map(str, tensor.dims)) for tensor in graph.initializer}
-    return {node.name or next(iter(node.output), ""): _facts(node, shapes) for node in graph.node}
+    found: dict[str, dict[str, str]] = {}
+    used: Counter[str] = Counter()
+    for name, facts in _each_layer(model):
+        key = name
+        while key in found:
+            used[name] += 1
+            key = f"{name} ({used[name] + 1})"
+        found[key] = facts
+    return found
+
+
+_Shapes = ChainMap[str, str]
+
+
+def _each_layer(model: onnx.ModelProto) -> Iterator[tuple[str, dict[str, str]]]:
+    yield from _in_graph(model.graph.node, model.graph.initializer, "", _Shapes())
+    for function in model.functions:
+        yield from _in_graph(function.node, (), f"function {function.name}: ", _Shapes())
+
+
+def _in_graph(
+    nodes: Sequence[onnx.NodeProto],
+    initializers: Sequence[TensorProto],
+    place: str,
+    outer: _Shapes,
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields each layer of a graph and of the bodies inside it, which see the weights of `outer`
+    graphs."""
+    shapes = outer.new_child({tensor.name: _tensor_text(tensor) for tensor in initializers})
+    for node in nodes:
+        constants = (each.t for each in node.attribute if node.op_type == "Constant")
+        shapes |= {name: _tensor_text(each) for each in constants for name in node.output}
+        name = f"{place}{node.name or next(iter(node.output), '')}"
+        yield name, _facts(node, shapes)
+        for body in bodies_of(node):
+            yield from _in_graph(body.node, body.initializer, f"{name}: ", shapes)
+
+
+def _tensor_text(tensor: TensorProto) -> str:
+    """Returns the shape of a tensor, such as `16x3x1x1`, and the values of a short list of
+    integers, which say how others are shaped."""
+    shape, count = "x".join(map(str, tensor.dims)), math.prod(tensor.dims)
+    if tensor.data_type != TensorProto.INT64 or not 0 < count <= _SHOWN_VALUES:
+        return shape
+    values = tensor.int64_data or _integers(tensor.raw_data)
+    return f"[{','.join(map(str, values))}]" if len(values) == count else shape
+
+
+def _integers(raw: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(raw) // 8}q", raw) if len(raw) % 8 == 0 else ()
 
 
 def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
     weights = [shapes[name] for name in node.input if shapes.get(name)]
     told = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
     facts = {OPERATOR: operator_of(node), WEIGHTS: " and ".join(weights), **told}
-    return {name: text[:_MAX_FACT] for name, text in facts.items() if text}
+    return {name: _shortened(text) for name, text in facts.items() if text}
+
+
+def _shortened(text: str) -> str:
+    """Returns a long text with its digest, so that what differs behind its end is seen."""
+    if len(text) <= _MAX_FACT:
+        return text
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    return f"{text[:_SHOWN_OF_LONG]}… (sha256 {digest[:8]})"
 
 
 def _attribute_text(attribute: onnx.AttributeProto) -> str:
-    """Returns numbers and words as text, nothing for tensors and graphs."""
+    """Returns numbers and words as text, the shape of a tensor, nothing for graphs."""
     match attribute.type:
         case onnx.AttributeProto.INT:
-            return str(attribute.i)
+            text = str(attribute.i)
         case onnx.AttributeProto.FLOAT:
-            return f"{attribute.f:g}"
+            text = f"{attribute.f:g}"
         case onnx.AttributeProto.STRING:
-            return attribute.s[:_MAX_FACT].decode(errors="replace")
+            text = attribute.s.decode(errors="replace")
         case onnx.AttributeProto.INTS:
-            return ",".join(map(str, attribute.ints[:_MAX_FACT]))
+            text = ",".join(map(str, attribute.ints))
+        case onnx.AttributeProto.FLOATS:
+            text = f"{len(attribute.floats)} numbers"
+        case onnx.AttributeProto.STRINGS:
+            text = ",".join(each.decode(errors="replace") for each in attribute.strings)
+        case onnx.AttributeProto.TENSOR:
+            text = _tensor_text(attribute.t)
         case _:
-            return ""
+            text = ""
+    return attribute.ref_attr_name or text
 
 
 def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
