@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
+from tests.measure.onnx_artifact import artifact
 from tests.support.simulated.simulated_gpus import gpu, simulated
 from tests.system.test_energy import zone
 from tunegate.artifacts.inputs import Files, InputRule, Integers
@@ -20,7 +22,7 @@ from tunegate.measure.bench_messages import Sides, Start
 from tunegate.measure.bench_process import Devices
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.ports import ProbeThresholds
-from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 NEVER = ProbeThresholds(by_median=9.0, by_mean=9.0)
 
@@ -35,6 +37,42 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
     assert launch.pairs == 4
+
+
+def classifier(directory: Path, classes: list[int], output: str = "logits") -> Path:
+    """Ten scores from four numbers, in this order of the classes."""
+    weights = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)[:, classes]
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], [output])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    made = ArtifactFile.read(artifact(directory, model, (1, 4)))
+    msgspec.structs.replace(made, outputs=(ArtifactTensor(output, (1, 10), "float32"),)).write(
+        directory
+    )
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("classes", "output", "said"),
+    [
+        ([*range(10)], "logits", ""),
+        ([*range(9, -1, -1)], "logits", "largest value and has its largest in another place"),
+        ([*range(10)], "scores", "which is not judged: logits is gone, scores is new"),
+    ],
+)
+def test_the_first_launch_says_whether_both_sides_compute_the_same(
+    tmp_path: Path, classes: list[int], output: str, said: str
+) -> None:
+    base = classifier(tmp_path / "base", [*range(10)])
+    bench = FreshProcesses(tmp_path, 1).pair(base, classifier(tmp_path / "head", classes, output))
+    differing = bench.launch(2).differing
+    assert differing.endswith(said)
+    assert bool(differing) == bool(said)
 
 
 @pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])

@@ -88,7 +88,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     `energy_source`, None without any. `stalls` has one for each size, smallest first, none in older
     measurements. `first_ms` are the medians of the first blocks of base and head, `load_ms` the
     processor's milliseconds to load them, None if not measured. `case` is the number of the given
-    input case, from 1, or 0 if there are not several.
+    input case, from 1, or 0 if there are not several. `differing` says how the outputs differ on
+    equal inputs, '' if they do not or nobody looked.
     """
 
     effect: LogRatio
@@ -112,6 +113,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     first_ms: tuple[Milliseconds, Milliseconds] | None = None
     load_ms: tuple[Milliseconds, Milliseconds] | None = None
     case: int = 0
+    differing: str = ""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):

@@ -112,6 +112,12 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
+def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
+    """Returns how the outputs differ, if they do."""
+    launches = measured.launches if measured else ()
+    return list(dict.fromkeys(each.differing for each in launches if each.differing))
+
+
 def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
     comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
@@ -133,12 +139,13 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     status = verdicts.worst([check.status for check in (latency, *others)])
     beside = [check.reason for check in others if check.status == status]
     reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
+    differing = _differing(measured)
     return verdicts.Finding(
         model=evidence.cell.model,
         target=evidence.cell.target,
         status=status,
-        reason="; ".join(reasons),
-        remarks="; ".join(filter(None, [*beside, latency.remarks])),
+        reason="; ".join([*reasons, *differing]),
+        remarks="; ".join(filter(None, [*beside, latency.remarks, *differing])),
         base_ms=comparison.base_ms if comparison else None,
         head_ms=comparison.head_ms if comparison else None,
         reference_ms=comparison.reference_ms if comparison else None,

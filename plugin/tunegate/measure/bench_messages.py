@@ -48,6 +48,13 @@ class Profile(msgspec.Struct, frozen=True, tag="profile"):
     libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 
+class Sample(msgspec.Struct, frozen=True, tag="sample"):
+    """Run what was loaded before once more, loaded anew, and tell its outputs. Nothing is timed
+    after that."""
+
+    start: Start
+
+
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
     resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
@@ -72,12 +79,24 @@ class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
     milliseconds: dict[str, float]
 
 
+class OutputSample(msgspec.Struct, frozen=True):
+    """Values of an output: all, or some at even distances, none if it has no numbers or words. A
+    word stands as a number."""
+
+    shape: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+class Sampled(msgspec.Struct, frozen=True, tag="sampled"):
+    outputs: tuple[OutputSample, ...]
+
+
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
     reason: str
 
 
-BenchRequest = Start | Block | Profile
-BenchReply = Ready | Timed | Profiled | Broken
+BenchRequest = Start | Block | Profile | Sample
+BenchReply = Ready | Timed | Profiled | Sampled | Broken
 
 
 # A pair of values: one for the base, one for the head of a launch.

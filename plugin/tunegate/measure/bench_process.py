@@ -13,11 +13,15 @@ from tunegate.config import OperatorLibraryConfig, TargetConfig
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
 from tunegate.measure.bench_messages import (
     BenchReply,
+    BenchRequest,
     Block,
     Broken,
+    OutputSample,
     Profile,
     Profiled,
     Ready,
+    Sample,
+    Sampled,
     Start,
     Timed,
 )
@@ -36,7 +40,7 @@ WARM_UP_SECONDS = 0.5
 MAX_SECONDS = 120.0
 _MAX_BLOCK_SECONDS = 5.0
 
-Expected = TypeVar("Expected", Ready, Timed, Profiled)
+Expected = TypeVar("Expected", Ready, Timed, Profiled, Sampled)
 
 
 class Limits(NamedTuple):
@@ -117,6 +121,11 @@ class Process:
         request = Profile(start.artifact, start.threads, inferences, start.seed, libraries)
         return self._ask(request, Profiled).milliseconds
 
+    def outputs(self) -> tuple[OutputSample, ...]:
+        """Returns what one inference computes. Blocks cannot be timed after it."""
+        start = msgspec.structs.replace(self._start, libraries=self._limits.libraries)
+        return self._ask(Sample(start), Sampled).outputs
+
     @property
     def pid(self) -> int:
         return self._child.pid
@@ -124,7 +133,7 @@ class Process:
     def close(self) -> None:
         self._child.kill()
 
-    def _ask(self, request: Start | Block | Profile, expected: type[Expected]) -> Expected:
+    def _ask(self, request: BenchRequest, expected: type[Expected]) -> Expected:
         deadline = time.monotonic() + self._limits.seconds
         try:
             self._child.send(request)

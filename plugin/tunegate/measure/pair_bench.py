@@ -6,11 +6,13 @@ import itertools
 import random
 import statistics
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from tunegate.artifacts.changes import SIDES, Side
 from tunegate.artifacts.histogram import histogram
@@ -19,7 +21,8 @@ from tunegate.artifacts.plans import EnergySource
 from tunegate.decide.decision import launch_effect, launch_noise, within_spread
 from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
 from tunegate.decide.stalls import stalls_of
-from tunegate.measure.bench_messages import Sides, Start, other
+from tunegate.errors import MeasurementError
+from tunegate.measure.bench_messages import OutputSample, Sides, Start, other
 from tunegate.measure.bench_process import (
     WARM_UP_SECONDS,
     Devices,
@@ -116,8 +119,20 @@ class PairBench:
             taken = Blocks()
             self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+            launch = _summed(taken, processes, started, self._number_of(order.case))
+            if self._launches == 1:
+                launch = msgspec.structs.replace(launch, differing=self._differing(processes))
         self.within_spread = within_spread(*taken.counted_medians())
-        return _summed(taken, processes, started, self._number_of(order.case))
+        return launch
+
+    def _differing(self, processes: Sides[Process]) -> str:
+        """Returns how the outputs differ. What cannot be told, as for lack of memory, is no
+        fault of the measurement, which is over."""
+        promised = Sides(*(ArtifactFile.read(each).outputs for each in self._artifacts))
+        try:
+            return differing_outputs(promised, processes.map(Process.outputs))
+        except MeasurementError:
+            return differing_outputs(promised, Sides((), ()))
 
     def _number_of(self, case: int) -> int:
         """Returns the number of a case, from 1, or 0 if at most one was given."""
@@ -333,6 +348,64 @@ def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
     if len(known) < len(blocks) or joules <= 0:
         return None
     return SideEnergy(joules / sum(block.inferences for block in known), known[0].source)
+
+
+# How the outputs of both sides differ on equal inputs. Nothing is judged by it: new weights compute
+# new numbers. But a reviewer should hear that the classes of a classifier have changed places.
+
+_EQUAL = 0.01
+"""The largest difference that rounding or other builds make, of the largest value."""
+_SHOWN_OUTPUTS = 4
+
+
+def differing_outputs(
+    promised: Sides[tuple[ArtifactTensor, ...]], sampled: Sides[tuple[OutputSample, ...]]
+) -> str:
+    """Returns how the outputs differ in name, type, shape and numbers, '' if they do not."""
+    names = promised.map(lambda outputs: [each.name for each in outputs])
+    told = list(_promised_otherwise(promised))
+    if not told and names.base != names.head:
+        told = ["they are in another order"]
+    values = Sides(
+        dict(zip(names.base, sampled.base, strict=False)),
+        dict(zip(names.head, sampled.head, strict=False)),
+    )
+    told += [
+        f"{name} {said}"
+        for name in names.base
+        if name in values.base and name in values.head
+        if (said := _computed_otherwise(values.base[name], values.head[name]))
+    ]
+    more = [f"{len(told) - _SHOWN_OUTPUTS} more"] if len(told) > _SHOWN_OUTPUTS else []
+    said = ", ".join([*told[:_SHOWN_OUTPUTS], *more])
+    return f"outputs differ on equal inputs, which is not judged: {said}" if said else ""
+
+
+def _promised_otherwise(promised: Sides[tuple[ArtifactTensor, ...]]) -> Iterator[str]:
+    theirs = {each.name: each for each in promised.head}
+    for ours in promised.base:
+        other_side = theirs.pop(ours.name, None)
+        if other_side is None:
+            yield f"{ours.name} is gone"
+        elif (ours.dtype, ours.shape) != (other_side.dtype, other_side.shape):
+            yield f"{ours.name} is {_form(other_side)} and was {_form(ours)}"
+    yield from (f"{name} is new" for name in theirs)
+
+
+def _form(output: ArtifactTensor) -> str:
+    return f"{output.dtype}[{','.join(map(str, output.shape))}]"
+
+
+def _computed_otherwise(base: OutputSample, head: OutputSample) -> str:
+    if len(base.values) != len(head.values) or not base.values:
+        return ""
+    largest = max(map(abs, base.values)) or 1.0
+    error = max(abs(old - new) for old, new in zip(base.values, head.values, strict=True)) / largest
+    if error <= _EQUAL:
+        return ""
+    places = [max(range(len(s.values)), key=s.values.__getitem__) for s in (base, head)]
+    moved = " and has its largest in another place" if places[0] != places[1] else ""
+    return f"by up to {100 * error:.0f}% of its largest value{moved}"
 
 
 # The random choices of a launch: its inputs, which process starts first, and the first side of each

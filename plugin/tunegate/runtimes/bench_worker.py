@@ -8,7 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tunegate.measure import bench_messages
-from tunegate.runtimes.loading import bound_inference, operators_ms, timed_inference
+from tunegate.runtimes.loading import (
+    bound_inference,
+    operators_ms,
+    sampled_outputs,
+    timed_inference,
+)
 from tunegate.runtimes.runtime import Inference
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import memory_problem
@@ -50,6 +55,8 @@ def _answer(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
                 return bench_messages.Profiled(
                     operators_ms(artifact, inferences, request.seed, libraries)
                 )
+            case bench_messages.Sample():
+                return _sample(request.start)
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -76,6 +83,17 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     gc.disable()
     return bench_messages.Ready(
         recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before), load_ms
+    )
+
+
+def _sample(start: bench_messages.Start) -> bench_messages.Sampled:
+    """Returns samples of the outputs, of an artifact that is loaded after the timed one is gone:
+    the limit of memory is for one."""
+    _loaded.clear()
+    artifact, libraries = Path(start.artifact), start.libraries
+    outputs = sampled_outputs(artifact, start.seed, start.inputs, start.case, libraries)
+    return bench_messages.Sampled(
+        tuple(bench_messages.OutputSample(shape, values) for shape, values in outputs)
     )
 
 

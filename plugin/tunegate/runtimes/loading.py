@@ -1,11 +1,13 @@
 """Loads an artifact with the runtime that it names, and imports no other."""
 
+import hashlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from tunegate.artifacts.builds import Build
 from tunegate.models.operator_libraries import Libraries, library_files, named_by
@@ -64,6 +66,41 @@ def timed_inference(
         run, milliseconds = _timed_load(directory, libraries, feed)
         times.append(milliseconds)
     return run, min(times)
+
+
+_MAX_SAMPLED = 4096
+
+
+def sampled_outputs(
+    directory: Path,
+    seed: int,
+    inputs: Sequence[ArtifactTensor] = (),
+    case: int | None = None,
+    libraries: Libraries = (),
+) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+    """Returns the shape of each output of one inference, and up to 4,096 of its values at even
+    distances."""
+    loaded, artifact = _load(directory, libraries)
+    outputs = loaded.run(seeded_inputs(inputs or artifact.inputs, seed, case))
+    return [_sampled(each) for each in outputs]
+
+
+def _sampled(output: object) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Returns no values of what is no tensor. A word has a number by its digest."""
+    if output is None or isinstance(output, list | dict):
+        return (), ()
+    array = np.asarray(output)
+    flat = array.reshape(-1)
+    chosen = flat[np.linspace(0, flat.size - 1, min(flat.size, _MAX_SAMPLED)).astype(np.int64)]
+    if array.dtype.kind in "OSU":
+        return array.shape, tuple(map(_number_of_word, chosen))
+    numbers = np.nan_to_num(chosen.astype(np.float64))
+    return array.shape, tuple(numbers.tolist())
+
+
+def _number_of_word(word: object) -> float:
+    content = word if isinstance(word, bytes) else str(word).encode()
+    return float(int.from_bytes(hashlib.sha256(content).digest()[:6]))
 
 
 def _timed_load(
