@@ -136,7 +136,7 @@ def clean_up(out: Path) -> int:
     die with its parent. Files that are not ours stay, without an error."""
     sys.path.insert(0, str(ROOT / "plugin"))
     try:
-        module = importlib.import_module("tunegate.system.output.abandoned_work")
+        module = importlib.import_module("tunegate.system.output.owned_directory")
         module.remove_abandoned_work(out)
     except Exception as error:
         print(f"::warning title=tunegate::{escaped(f'nothing was cleaned up: {error}')}")

@@ -7,9 +7,9 @@ import pytest
 from tests.plugins.registered_plugin import nothing_installed, register
 from tests.support.declared_commands import all_commands, core_commands
 from tunegate.cli import command_tree, commands, shared_options
-from tunegate.cli.ci_option import asked_job
 from tunegate.cli.commands.gating import RunOptions
 from tunegate.cli.help_pages import group_page, overview
+from tunegate.cli.main import asked_job
 from tunegate.cli.parse import named_command, parse
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings

@@ -56,7 +56,7 @@ def test_an_error_of_the_configuration_leaves_no_verdict_of_an_earlier_run(tmp_p
 def test_a_bug_is_one_line_with_a_log_and_its_own_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "parse", lambda _: 1 / 0)
+    monkeypatch.setattr(cli, "page", lambda _: 1 / 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cli.main(["run"]) == 70
     shown = capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "parse", interrupted)
+    monkeypatch.setattr(cli, "page", interrupted)
     assert cli.main(["run"]) == 130
 
 

@@ -60,6 +60,7 @@ HEAVY_DOORS = (
     "tunegate.runtimes",
     "tunegate.models.reference",
     "tunegate.models.preparation",
+    "tunegate.system.onnx_scan",
     "onnx",
     "tunegate.compiler",
     "tunegate_whole_model",

@@ -144,7 +144,7 @@ _SETTINGS = settings(
 
 
 @_SETTINGS
-@given(Choices)
+@given(choices=Choices)
 @pytest.mark.parametrize("atomic", [True, False])
 def test_nothing_acknowledged_is_lost_or_missed(
     scratch: Path, choices: list[int], *, atomic: bool

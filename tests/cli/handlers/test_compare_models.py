@@ -28,7 +28,7 @@ from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
 from tunegate.settings import Settings
-from tunegate.system.environments.runtime_environment import RuntimeEnvironment
+from tunegate.system.processes.runtime_environment import RuntimeEnvironment
 from tunegate_cache.stores.files import FileStore
 
 

@@ -11,7 +11,6 @@ import pytest
 import tunegate
 from tunegate.errors import UNFIT, OutputError, OutputInUseError
 from tunegate.system.output import owned_directory
-from tunegate.system.output.abandoned_work import remove_abandoned_work
 from tunegate.system.output.directory import opened_output
 
 SHARED_WITH_THE_ACTION = (
@@ -19,7 +18,6 @@ SHARED_WITH_THE_ACTION = (
     "regular_files.py",
     "system/git/working_tree.py",
     "system/output/owned_directory.py",
-    "system/output/abandoned_work.py",
 )
 
 
@@ -120,15 +118,15 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_the_working_files_of_a_killed_run_go_and_its_results_stay(out: Path) -> None:
-    remove_abandoned_work(out)
+    owned_directory.remove_abandoned_work(out)
     assert not (out / "work").exists()
     assert (out / "report.md").exists()
-    remove_abandoned_work(out)
+    owned_directory.remove_abandoned_work(out)
 
 
 def test_what_a_run_still_works_with_stays(out: Path) -> None:
     with opened_output(out, "run"), pytest.raises(OutputInUseError, match="tunegate run"):
-        remove_abandoned_work(out)
+        owned_directory.remove_abandoned_work(out)
     assert (out / "work" / "large.bin").exists()
 
 
@@ -136,14 +134,14 @@ def test_a_directory_that_was_not_made_here_stays(out: Path, tmp_path: Path) -> 
     committed = tmp_path / "committed"
     (committed / "work").mkdir(parents=True)
     (committed / ".owned-by-tunegate").write_bytes((out / ".owned-by-tunegate").read_bytes())
-    remove_abandoned_work(committed)
+    owned_directory.remove_abandoned_work(committed)
     assert (committed / "work").exists()
 
 
 def test_a_linked_directory_stays(out: Path, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(out)
     with pytest.raises(OutputError, match="is a link"):
-        remove_abandoned_work(tmp_path / "linked")
+        owned_directory.remove_abandoned_work(tmp_path / "linked")
     assert (out / "work" / "large.bin").exists()
 
 
@@ -153,7 +151,7 @@ def test_a_link_in_the_place_of_the_working_directory_is_not_followed(
     (out / "work").rename(tmp_path / "precious")
     (out / "work").symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="symbolic link"):
-        remove_abandoned_work(out)
+        owned_directory.remove_abandoned_work(out)
     assert (tmp_path / "precious" / "large.bin").exists()
 
 

@@ -28,7 +28,7 @@ from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
 from tunegate.system.cache.shared_cache import cache_home
-from tunegate.system.environments.runtime_environment import RuntimeEnvironment
+from tunegate.system.processes.runtime_environment import RuntimeEnvironment
 from tunegate.tools import GateTools, ModelSource, RunContext
 from tunegate_upgrades.culprits import Culprits
 from tunegate_upgrades.environments.kept_environments import KeptEnvironments

@@ -80,7 +80,7 @@ CONFIRM = Command(
     name="confirm",
     summary="let a verdict fail only where a second machine's fails too",
     options=ConfirmOptions,
-    handler="tunegate.cli.handlers.confirm:run",
+    handler="tunegate.cli.handlers.gate:confirm",
     examples=("tunegate confirm first/verdict.json second/verdict.json --out confirmed",),
     judges=True,
 )

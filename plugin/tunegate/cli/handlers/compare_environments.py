@@ -25,12 +25,12 @@ from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.runtime import Runtime
 from tunegate.settings import Settings
-from tunegate.system.environments.runtime_environment import (
+from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_output
+from tunegate.system.processes.runtime_environment import (
     RuntimeEnvironment,
     differences,
     read_environment,
 )
-from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_output
 from tunegate.wiring import bench_limits, opened_gate_tools
 
 

@@ -1,23 +1,27 @@
 """`tunegate gate`: builds both sides, measures and decides, from a plan and its outcomes."""
 
 import dataclasses
+from pathlib import Path
 
 import msgspec
 
 from tunegate import handover, pipeline
+from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, TuningPlan
-from tunegate.artifacts.verdicts import Report
+from tunegate.artifacts.verdicts import Report, Verdict
+from tunegate.cli.commands.comparing import ConfirmOptions
 from tunegate.cli.commands.gating import GateOptions, MeasureOptions, VerdictOptions
 from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import finish, write_json
 from tunegate.cli.handlers.table import show_lines
-from tunegate.decide.gate import Judged
+from tunegate.decide import gate as decide_gate
 from tunegate.errors import PASS, ConfigError
 from tunegate.measure.merge_shards import merge_shards
 from tunegate.plan.shards import of_shard
 from tunegate.project import Review, Subject, open_project
+from tunegate.report.headline import STATUS_WORDS
 from tunegate.review.gate_rules import with_configured
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
@@ -159,7 +163,7 @@ def _judge_shards(
         handover.binding(planned, outcomes, rules),
     )
     machines = {shard.machine for shard in merged.run.shards} if merged.run else set()
-    judged = Judged(
+    judged = decide_gate.Judged(
         changes=review.changes,
         plan=msgspec.structs.replace(planned, changes=review.changes),
         outcomes=outcomes,
@@ -167,3 +171,23 @@ def _judge_shards(
         machine=", ".join(sorted(machines)),
     )
     return pipeline.decide(merged.run, judged, rules, settings.out)
+
+
+# `tunegate confirm FIRST SECOND`: a verdict that needs a second machine's agreement.
+
+
+def confirm(options: ConfirmOptions) -> int:
+    """Writes verdict.json to `--out`. Raises ArtifactError."""
+    settings = options.settings
+    first, second = (artifact_io.read(Path(each), Verdict) for each in options.verdicts)
+    verdict = decide_gate.confirm(first, second)
+    with opened_output(settings.out, "confirm") as out:
+        artifact_io.write(out.path / "verdict.json", verdict)
+    if settings.as_json:
+        write_json(verdict)
+    else:
+        show_lines(
+            f"{STATUS_WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
+            for each in verdict.findings
+        )
+    return verdict.exit_code

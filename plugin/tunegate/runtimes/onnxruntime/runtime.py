@@ -1,5 +1,6 @@
 """A session of ONNX Runtime, as models are shipped and measured."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from tunegate.artifacts.candidates import PRECISION, QUANTIZATION, STATIC
 from tunegate.config import TargetConfig
+from tunegate.errors import NotOfferedError
 from tunegate.models import narrow_types
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import FallingBack, open_session, timed_options
@@ -14,6 +16,7 @@ from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile
 
 _ERRORS = 3
+_QUANTIZED = "MatMulInteger"
 
 
 def opened(
@@ -29,6 +32,37 @@ def opened(
         options.optimized_model_filepath = str(optimized)
         options.log_severity_level = _ERRORS  # a graph of this machine is no news here
     return open_session(model, options, ["CPUExecutionProvider"]).session
+
+
+def _save_dynamic(model: PreparedModel, file: Path) -> None:
+    """Quantizes the matrix products to int8 with ONNX Runtime's own tool: weights here, by column,
+    and activations in each inference, by their range in it. Raises NotOfferedError if the model
+    would not change, or is too large."""
+    # Loads what quantizes, which no process that measures needs.
+    import onnx  # noqa: PLC0415
+
+    from tunegate.models.reference.onnx_runtime import quantization  # noqa: PLC0415
+    from tunegate.system.onnx_scan import nodes_of  # noqa: PLC0415
+
+    if model.weights is not None:
+        message = "its tool quantizes no model of 2 GB"
+        raise NotOfferedError(message)
+    # Advice to optimize the model first: the session does.
+    logging.getLogger().setLevel(logging.ERROR)
+    # Not by path: the tool would write beside the user's file.
+    tool = quantization()
+    tool.quantize_dynamic(
+        onnx.load(model.original),
+        file,
+        op_types_to_quantize=["MatMul"],
+        per_channel=True,
+        weight_type=tool.QuantType.QInt8,
+        extra_options={"MatMulConstBOnly": True},
+    )
+    quantized = onnx.load(file, load_external_data=False)
+    if not any(node.op_type == _QUANTIZED for node in nodes_of(quantized)):
+        message = "no matrix product has constant weights to quantize"
+        raise NotOfferedError(message)
 
 
 # An ONNX file as an artifact, in the process that runs it.
@@ -94,17 +128,12 @@ class OnnxRuntime:
             save_static(model, directory / MODEL)
             return MODEL
         if PRECISION in settings:
-            # Loads what quantizes, which no process that measures needs.
-
-            from tunegate.runtimes.onnxruntime.dynamic_int8 import save_quantized  # noqa: PLC0415
-
-            save_quantized(model, directory / MODEL)
+            _save_dynamic(model, directory / MODEL)
             return MODEL
         model.copy_to(directory / MODEL)
         return MODEL
 
     def load(self, directory: Path, artifact: ArtifactFile) -> Loaded:
-
         return OnnxArtifact(directory, artifact)
 
 

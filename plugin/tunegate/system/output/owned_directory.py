@@ -7,6 +7,7 @@ Standard library only, and nothing newer than Python 3.8: the Action's clean-up 
 import fcntl
 import json
 import os
+import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -156,3 +157,15 @@ def _describe_holder(holder: dict[str, Any]) -> str:
         return "another run"
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(started))
     return f"process {pid} (tunegate {str(holder.get('command'))[:40]}, since {when} UTC)"
+
+
+def remove_abandoned_work(out: Path) -> None:
+    """Removes the working files of a killed run: the Action's step that always runs. Only from a
+    directory that a run made here and no run still uses. Raises OutputError, OutputInUseError,
+    OSError."""
+    refuse_links(out)
+    work = out / WORK
+    if not os.path.lexists(work) or not is_marked_here(out):
+        return
+    with held_directory(out, "clean-up"):
+        shutil.rmtree(work)

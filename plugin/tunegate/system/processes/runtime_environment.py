@@ -11,7 +11,7 @@ from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.errors import ConfigError
 from tunegate.system.processes.interpreter import ask_environment
 
-_SCRIPT = Path(__file__).with_name("describe.py")
+_SCRIPT = Path(__file__).with_name("describe_environment.py")
 _LIMIT_SECONDS = 60.0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tunegate.errors import ConfigError
-from tunegate.system.environments.runtime_environment import differences, read_environment
+from tunegate.system.processes.runtime_environment import differences, read_environment
 
 
 def made(directory: Path, packages: dict[str, tuple[str, str]]) -> Path:
