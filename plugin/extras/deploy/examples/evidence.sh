@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gates a retrained model, signs the verdict, and checks it where the model is deployed: once as it is, then in nine
+# Gates a retrained model, signs the verdict, and checks it where the model is deployed: once as it is, then in thirteen
 # ways in which it must be refused, each with its one line. At last the deploy gate takes it, and measures where its own
 # rules are stricter. No network; about a minute on a quiet machine.
 #
@@ -57,7 +57,7 @@ echo "signed by $key, with the interval in .tunegate/evidence.cdx.json"
 
 cd "$place"
 policy() { printf 'keys: ["%s"]\n' "$key"; printf '%s\n' "$@"; }
-policy 'max-age-days: 14' 'max-margin-percent: 25' >policy.yaml
+policy 'max-age-days: 14' 'gate: {margin-percent: 25}' 'require-production: true' >policy.yaml
 verify() { tunegate verify "$@"; }
 echo "== the check, where it is deployed"
 time verify evidence.json --policy policy.yaml --model new.onnx --production now.onnx
@@ -74,7 +74,7 @@ import base64
 import json
 
 envelope = json.load(open("evidence.json"))
-payload = base64.b64decode(envelope["payload"]).replace(b'"marginPercent":25.0', b'"marginPercent":1.00')
+payload = base64.b64decode(envelope["payload"]).replace(b'"margin-percent":25.0', b'"margin-percent":1.00')
 json.dump(envelope | {"payload": base64.b64encode(payload).decode()}, open("tampered.json", "w"))
 json.dump(envelope | {"payloadType": "application/json"}, open("retyped.json", "w"))
 PYTHON
@@ -87,8 +87,15 @@ policy 'max-age-days: 0.000001' >stale.yaml
 refused "too old" evidence.json --policy stale.yaml "${pair[@]}"
 policy "policy-digests: ['$(printf '0%.0s' {1..64})']" >rules.yaml
 refused "other rules" evidence.json --policy rules.yaml "${pair[@]}"
-policy 'max-margin-percent: 3' >margin.yaml
+policy 'gate: {margin-percent: 3}' >margin.yaml
 refused "a wider margin" evidence.json --policy margin.yaml "${pair[@]}"
+policy 'gate: {energy-margin-percent: 5}' >energy.yaml
+refused "energy was not judged" evidence.json --policy energy.yaml "${pair[@]}"
+policy 'environment: {onnxruntime version: 1.0.0}' >versions.yaml
+refused "another version of the runtime" evidence.json --policy versions.yaml "${pair[@]}"
+refused "nothing to compare production with" evidence.json --policy policy.yaml --model new.onnx
+{ echo 'version https://git-lfs.github.com/spec/v1'; echo "oid sha256:$(sha256sum new.onnx | cut -d' ' -f1)"; echo 'size 1'; } >pointer.onnx
+refused "a Git LFS pointer" evidence.json --policy policy.yaml --model pointer.onnx --production now.onnx
 policy 'devices: [NVIDIA H100 80GB HBM3]' >device.yaml
 refused "another device" evidence.json --policy device.yaml "${pair[@]}"
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
-from tunegate.cli.parse import fields_of
+import yaml
+
+from tunegate.cli.parse import fields_of, parse
 from tunegate_deploy.command import COMMAND
+from tunegate_deploy.evidence.statement import PREDICATE_TYPE
 
 PAGE = (Path(__file__).parents[2] / "README.md").read_text()
+WORKFLOW = Path(__file__).parents[5] / "examples" / "attest.yml"
 
 
 def test_each_option_of_its_own_is_on_the_page() -> None:
@@ -15,3 +20,25 @@ def test_each_option_of_its_own_is_on_the_page() -> None:
     flags = [flag for field in own for flag in field.flags if flag.startswith("--")]
     assert [flag for flag in flags if flag not in PAGE] == []
     assert "--promote" in flags
+
+
+def test_the_workflow_signs_what_attest_writes_and_verifies_before_it_deploys() -> None:
+    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
+    (signing,) = [name for name, job in jobs.items() if "id-token" in job["permissions"]]
+    assert (signing, jobs["deploy"]["needs"], jobs["attest"]["needs"]) == (
+        "attest",
+        "attest",
+        "gate",
+    )
+    (signed,) = [each["with"] for each in jobs["attest"]["steps"] if each.get("id") == "sign"]
+    assert signed["predicate-type"] == PREDICATE_TYPE
+    ran = {
+        name: [
+            parse(shlex.split(line.partition('bin/tunegate" ')[2])).command.name
+            for step in job["steps"]
+            for line in step.get("run", "").splitlines()
+            if 'bin/tunegate" ' in line
+        ]
+        for name, job in jobs.items()
+    }
+    assert ran == {"gate": [], "attest": ["attest"], "deploy": ["verify"]}

@@ -100,7 +100,8 @@ def _files(repository: GitRepository, changes: ChangeSet) -> Iterator[tuple[tupl
 
 
 def _digests(repository: GitRepository, version: ModelVersion) -> Iterator[tuple[str, str]]:
-    if _SHA256.fullmatch(version.content_digest):  # of two files, not of a repository
+    # Of two files, and not of a repository: there only the digest of an LFS model looks like it.
+    if version.storage != "lfs" and _SHA256.fullmatch(version.content_digest):
         yield version.path, version.content_digest
         yield from ((str(Path(version.path).parent / x.path), x.digest) for x in version.external)
         return

@@ -1,4 +1,4 @@
-"""Whether an evidence answers what this gate asks: as strict, at its sizes, on its targets.
+"""Whether an evidence answers what a gate asks: as strict, at its sizes, on its targets.
 
 Which of two values is stricter is declared with each key (`tunegate/config.py`). Pure.
 """
@@ -6,7 +6,7 @@ Which of two values is stricter is declared with each key (`tunegate/config.py`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,28 @@ class OwnGate(msgspec.Struct, frozen=True, kw_only=True):
     shapes: Mapping[str, tuple[int, ...] | None]
 
 
+def ordered_keys(asked: Mapping[str, Any]) -> GateConfig:
+    """Returns a gate with these keys. Raises ValueError for one that the gate has not or whose
+    values are not ordered by strictness: nothing could be laxer."""
+    known = {each.encode_name: each.name for each in msgspec.structs.fields(GateConfig)}
+    for key in asked:
+        if key not in known:
+            raise ValueError(f"gate.{key} is no key of the gate")
+        if known[key] not in GATE.ordered:
+            raise ValueError(f"gate.{key} has no order of strictness")
+    return msgspec.convert(asked, GateConfig)
+
+
+def require_keys(found: LatencyVerdict, asked: Mapping[str, Any]) -> None:
+    """Raises EvidenceError for the first of these keys of the gate that was laxer."""
+    if not asked:
+        return
+    theirs, own = _read(found.gate, GateConfig(), "gate"), ordered_keys(asked)
+    names = {each.name for each in msgspec.structs.fields(own) if each.encode_name in asked}
+    own = msgspec.structs.replace(theirs, **{name: getattr(own, name) for name in names})
+    _require_no_laxer(own, theirs, "the policy asks for {}")
+
+
 def require_as_strict(found: LatencyVerdict, cells: Sequence[JudgedCell], own: OwnGate) -> None:
     """Raises EvidenceError with the first reason why a pass of these cells is no pass of this gate:
     a key that is laxer, another target, or other sizes."""
@@ -36,16 +58,21 @@ def require_as_strict(found: LatencyVerdict, cells: Sequence[JudgedCell], own: O
     if missing := [each.name for each in own.targets if each.name not in names]:
         raise EvidenceError(f"no pass on {', '.join(missing)}, which this gate measures on.")
     theirs = _read(found.gate, own.gate, "gate")
-    for change in section_changes(own.gate, theirs, GATE, "gate"):
-        if change.effect == "loosened":
-            raise EvidenceError(
-                f"judged by a laxer gate: {change.key} was {change.new}, and is {change.old} here."
-            )
+    _require_no_laxer(own.gate, theirs, "is {} here")
     for target in own.targets:
         _require_same_target(found, target)
         problems = [_unlike(each, own.shapes) for each in passed if each.target == target.name]
         if all(problems):
             raise EvidenceError(problems[0])
+
+
+def _require_no_laxer(own: GateConfig, theirs: GateConfig, wanted: str) -> None:
+    for change in section_changes(own, theirs, GATE, "gate"):
+        if change.effect == "loosened":
+            raise EvidenceError(
+                f"judged by a laxer gate: {change.key} was {change.new}, and "
+                f"{wanted.format(change.old)}."
+            )
 
 
 def _read(found: Mapping[str, object], own: _Section, where: str) -> _Section:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,6 +14,7 @@ from tunegate.artifacts.changes import Side, path_of
 from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
+from tunegate_deploy.evidence import own_gate
 from tunegate_deploy.evidence.envelope import EvidenceError
 from tunegate_deploy.evidence.sigstore_bundle import Identity
 from tunegate_deploy.evidence.statement import JudgedCell, Statement, subject_name
@@ -26,18 +27,21 @@ class EvidencePolicy(
 ):
     """The content of a policy file. `keys` are the public keys that may sign, `identities` the CI
     jobs, by the certificates and logs in the file `trusted-root`. `policy-digests` are the accepted
-    rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are. `targets` must
-    have been judged, and on one of the `devices`; if empty, any."""
+    rules of the gate: the `policyDigest` of reviewed evidence; if empty, all are. `gate` has keys
+    of the gate that must have been as strict. `targets` must have been judged, and on one of the
+    `devices`; if empty, any. `environment` has facts of the machine that must hold, by name."""
 
     keys: tuple[str, ...] = ()
     identities: tuple[Identity, ...] = ()
     trusted_root: str = ""
     max_age_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
-    max_margin_percent: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    gate: Mapping[str, Any] = {}
     policy_digests: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
     allow_waived: bool = False
+    require_production: bool = False
 
 
 def read_policy(path: Path) -> EvidencePolicy:
@@ -45,9 +49,10 @@ def read_policy(path: Path) -> EvidencePolicy:
     try:
         text = read_regular(path).decode()
         policy = msgspec.convert(read_yaml(text), EvidencePolicy)
+        own_gate.ordered_keys(policy.gate)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (YamlProblemError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (YamlProblemError, ValueError) as error:  # of UTF-8, of a type, of a key of the gate
         told = str(error).rstrip(".")
         raise ConfigError(
             f"{path}: {told}. The page of the extra deploy shows a policy."
@@ -83,11 +88,17 @@ def check_statement(
         raise EvidenceError(
             f"judged by other rules ({found.policy_digest[:12]}) than the policy's."
         )
-    if policy.max_margin_percent is not None and found.margin_percent > policy.max_margin_percent:
+    own_gate.require_keys(found, policy.gate)
+    if found.policy_fails:
         raise EvidenceError(
-            f"judged with a margin of {found.margin_percent:g}%, and the policy allows "
-            f"{policy.max_margin_percent:g}%."
+            "its change loosens the rules of its own gate, and failed for that. Merge the rules "
+            "first, then gate it again."
         )
+    for name, version in policy.environment.items():
+        if (ran := found.environment.get(name, "unknown")) != version:
+            raise EvidenceError(
+                f"measured with {name} {ran}, and the policy asks for {version}. Gate it again."
+            )
     # It must be about this model, whatever the order of its names.
     names = [each.name for each in statement.subject if each.name.startswith(("head:", "base:"))]
     if len(set(names)) < len(names):
@@ -104,6 +115,10 @@ def check_statement(
     if not cells:
         raise EvidenceError(f"{paths[0]} was not compared with anything: there is no finding.")
     # It must compare this model with the one in production.
+    if base is None and policy.require_production:
+        raise EvidenceError(
+            "not checked against what is in production, as the policy asks: give --production."
+        )
     production = None if base is None else _paths_with(statement, "base", base)
     if production is not None and any(each.base_path not in production for each in cells):
         raise EvidenceError(

@@ -44,7 +44,7 @@ class JudgedInput(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result for one model on one target, measured on a `device`. `base_path` is where its base
-    was, '' without one. A pass excludes a slowdown over `margin_percent`, and what `excludes` says
+    was, '' without one. A pass excludes a slowdown over the gate's margin, and what `excludes` says
     in words; `interval_percent` is the change of the median latency. `accuracy` has the limits
     of the accuracy budget, none where everything computed in float32."""
 
@@ -65,14 +65,15 @@ class JudgedCell(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class LatencyVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The predicate. `policy_digest` is of the judging rules, waivers included,
-    `measurements_digest` of `measurements.json`. `finished_at` is in UTC. `gate` and `targets` are
-    those of the judging configuration, with all keys."""
+    `measurements_digest` of `measurements.json`. `policy_fails`: the change loosens its own gate,
+    and fails for that. `finished_at` is in UTC. `gate` and `targets` are those of the judging
+    configuration, with all keys."""
 
     status: Status
     findings: tuple[JudgedCell, ...]
-    margin_percent: float
     pairing: str
     policy_digest: str
+    policy_fails: bool
     measurements_digest: str
     base: str
     head: str
@@ -123,9 +124,9 @@ def make_statement(
                 _judged_cell(each, bases.get(each.model, ""), _device(run, each.target))
                 for each in verdict.findings
             ),
-            margin_percent=verdict.margin_percent,
             pairing=_PAIRING,
             policy_digest=verdict.origin.rules,
+            policy_fails=verdict.policy_fails,
             measurements_digest=verdict.origin.measurements,
             base=verdict.revisions.base or "",
             head=verdict.revisions.head,

@@ -12,6 +12,7 @@ from tunegate.models.file_pair import data_digest
 from tunegate.regular_files import read_regular
 from tunegate.report.escape import visible
 from tunegate.system.clock import SystemClock
+from tunegate.system.git.content import MAX_POINTER_BYTES, is_odd_lfs_pointer, lfs_pointer
 from tunegate.system.onnx_scan import data_files
 from tunegate_deploy.command import VerifyOptions
 from tunegate_deploy.evidence.envelope import (
@@ -77,14 +78,23 @@ def shown_by(
 
 def file_digests(model: Path) -> dict[str, str]:
     """Returns the SHA-256 of a model's file and of each of its data files, by name, the model's
-    first. Raises ModelError for a file that is no model, and for data that is missing or behind a
-    link: it would be unclear what is deployed."""
+    first. Raises ModelError for a file that is no model, for data that is missing or behind a link,
+    and for a Git LFS pointer in place of a file: it would be unclear what is deployed."""
     try:
         body = read_regular(model)
+        _require_content("it", body)
         beside = data_files(body)
+        for name in beside:
+            if (file := model.parent / name).is_file() and file.stat().st_size <= MAX_POINTER_BYTES:
+                _require_content(f"its data file {name}", read_regular(file))
     except OSError as error:
         raise ModelError(f"{model}: cannot be read ({error.strerror}).") from error
     except ModelError as error:
         raise ModelError(f"{model}: {error}.") from error
     digest = hashlib.sha256(body).hexdigest()
     return {model.name: digest, **{name: data_digest(model, name) for name in beside}}
+
+
+def _require_content(what: str, content: bytes) -> None:
+    if lfs_pointer(content) is not None or is_odd_lfs_pointer(content):
+        raise ModelError(f"{what} is only a Git LFS pointer. Run git lfs pull")

@@ -18,6 +18,7 @@ from tests.support import report_parts as parts
 from tests.support.reports import make_report
 
 from tunegate.artifacts.changes import Side
+from tunegate.config import GateConfig
 from tunegate.errors import ArtifactError, ConfigError
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
@@ -45,6 +46,7 @@ NOW = datetime.datetime(2026, 11, 27, 12, tzinfo=datetime.UTC)
 AGE = datetime.timedelta(days=20)
 KEY, OTHER = Ed25519PrivateKey.from_private_bytes(b"1" * 32), Ed25519PrivateKey.generate()
 REPORT = make_report("measured")
+GATE = msgspec.to_builtins(GateConfig(tail_margin_percent=20.0))
 MODEL = REPORT.verdict.findings[0].model
 CHANGES = REPORT.changes
 (CHANGE,) = [each for each in CHANGES.models if each.path == MODEL]
@@ -64,7 +66,9 @@ POLICY = EvidencePolicy(keys=(public_text(KEY.public_key()),))
 
 
 def statement(at: datetime.datetime = NOW) -> Statement:
-    return make_statement(REPORT.verdict, CHANGES, REPORT.run, FILES, version="0.1.0", now=at)
+    origin = msgspec.structs.replace(REPORT.verdict.origin, gate=GATE)
+    verdict = msgspec.structs.replace(REPORT.verdict, origin=origin)
+    return make_statement(verdict, CHANGES, REPORT.run, FILES, version="0.1.0", now=at)
 
 
 def check(
@@ -226,6 +230,25 @@ def test_a_long_policy_is_refused_and_not_cut(tmp_path: Path) -> None:
     assert read_policy(file).targets == ("cuda",)
 
 
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("{margin: 3}", "gate.margin is no key of the gate"),
+        ("{pairs: 12}", "gate.pairs has no order of strictness"),
+        ("{margin-percent: many}", "Expected `float`"),
+        ("{margin-percent: 0}", "> 0"),
+    ],
+)
+def test_a_key_of_the_gate_that_nothing_could_be_held_to_is_refused(
+    keys: str, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"keys: ['{POLICY.keys[0]}']\ngate: {keys}\n")
+    with pytest.raises(ConfigError, match=told) as caught:
+        read_policy(file)
+    assert "\n" not in str(caught.value)
+
+
 def policy(**changed: object) -> EvidencePolicy:
     return msgspec.structs.replace(POLICY, **changed)
 
@@ -241,7 +264,10 @@ def policy(**changed: object) -> EvidencePolicy:
         (POLICY, {NAME: "c" * 64}, None, "another model"),
         (POLICY, {"other.onnx": "d" * 64}, None, "not compared with anything"),
         (policy(policy_digests=("0" * 64,)), HEAD, None, "other rules"),
-        (policy(max_margin_percent=1.0), HEAD, None, "margin of 3%"),
+        (policy(require_production=True), HEAD, None, "give --production"),
+        (policy(gate={"margin-percent": 1}), HEAD, None, "was 3, and the policy asks for 1"),
+        (policy(gate={"energy-margin-percent": 9}), HEAD, None, "was not set, and the policy"),
+        (policy(environment={"onnxruntime": "0.1"}), HEAD, None, "policy asks for 0.1"),
         (policy(targets=("elsewhere",)), HEAD, None, "not judged on elsewhere"),
         (policy(devices=("NVIDIA H200",)), HEAD, None, "asks for NVIDIA H200"),
     ],

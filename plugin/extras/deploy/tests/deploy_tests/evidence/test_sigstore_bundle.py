@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_the_attestation_of_a_job_that_the_policy_names_shows_the_pass(place: Pl
 
 def games(payload: bytes) -> dict[str, tuple[object, str]]:
     """Evidence that must be refused, and what is said of it."""
-    other = payload.replace(b'"marginPercent":3', b'"marginPercent":1')
+    other = payload.replace(b'"seed":"', b'"seed":"1')
     assert other != payload
     whole = REAL.bundle(payload, JOB)
     material, envelope = whole["verificationMaterial"], whole["dsseEnvelope"]
@@ -156,6 +157,23 @@ def test_a_policy_that_would_trust_anybody_is_refused(
     place.write_policy({"identity": JOB, "issuer": ISSUER}, **policy)
     with pytest.raises(ConfigError, match=told):
         place.shown(REAL.bundle(place.payload, JOB))
+
+
+def test_the_check_of_an_attestation_loads_no_client_of_a_network(place: Place) -> None:
+    """They are most of what the package imports, and this check is to take less than a second."""
+    place.shown(REAL.bundle(place.payload, JOB))
+    script = (
+        "import sys; from tunegate_deploy.evidence.verify import shown_by; "
+        "from tunegate_deploy.evidence.policy import read_policy; from pathlib import Path; "
+        "root = Path(sys.argv[1]); policy = read_policy(root / 'policy.yaml'); "
+        "assert shown_by(root / 'bundle.json', policy, root / 'new.onnx', None); "
+        "print(sorted({'boto3', 'requests', 'tuf.ngclient'} & set(sys.modules))); "
+        "import requests; requests.Session()"  # whoever needs it later gets the real one
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(place.root)], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
 def test_without_the_package_it_says_what_to_install(
