@@ -60,6 +60,9 @@ class CollectOptions(Options, frozen=True, kw_only=True):
         int | None, Option("cap on measured tasks; default: what the budget pays for", "N", count)
     ] = None
     trials_per_task: Annotated[int, Option("candidates of each task", "N", count)] = 100
+    target: Annotated[
+        str, Option("measure for this target; default: the first one, a CPU before a GPU", "NAME")
+    ] = ""
     draw_seed: Annotated[
         int,
         Option(
@@ -80,6 +83,7 @@ COMMAND = Command(
     examples=(
         "python -m research.experience.collect --minutes 30",
         "python -m research.experience.collect --model 'models/*.onnx' --tasks 8",
+        "python -m research.experience.collect --target gpu --minutes 30",
     ),
 )
 
@@ -109,16 +113,19 @@ def run(options: CollectOptions) -> int:
     settings = options.settings
     project = open_project(settings)
     config = project.config
-    target = _cpu_target(config)
+    target = _target(config, options.target)
     changes = chosen_models(project.all_models(), options.models)
     store = open_shared_store(config.cache, root=project.repository.root)
     kept = KeptLines(store, config.cache.url)
-    threads = target.threads or default_threads()
+    threads = _NO_THREADS if target.kind == "cuda" else target.threads or default_threads()
     with opened_output(settings.out, "experience collect") as out:
         require_installed(config, "tune", {target.name})
         layers = DrawnLayers(out.workdir / "layers", threads)
         lessons = Lessons(layers.identify, kept)
-        with opened_tools(settings, project.checkout(), out) as usual:
+        # The device of the run is that of its targets.
+        only = msgspec.structs.replace(config, targets=(target,))
+        subject = dataclasses.replace(project.checkout(), config=only)
+        with opened_tools(settings, subject, out) as usual:
             tools = _teaching(usual, options.draw_seed, lessons)
             with answering(config.cache):
                 known = measured_layers(store, tools.origin.device.name, threads)
@@ -136,6 +143,8 @@ def run(options: CollectOptions) -> int:
     return PASS
 
 
+_NO_THREADS = 0
+"""Those of a candidate on a GPU are no threads of the machine."""
 _CANCELLED = "cancelled"
 _SPENT = "the budget is spent"
 
@@ -147,19 +156,21 @@ def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
     return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner.unfiltered(seed), lessons))
 
 
-def _cpu_target(config: Config) -> TargetConfig:
-    """The first CPU: the columns of the trees merge a GPU's blocks and threads into one number, so
-    trees could not see how full a multiprocessor is. Raises ConfigError, also for a cache
-    that may not be written."""
+def _target(config: Config, name: str) -> TargetConfig:
+    """The target of this name, or the first one. Raises ConfigError, also for a cache that may not
+    be written."""
     if config.cache.mode != "rw":
         message = (
             f"cache.mode: {config.cache.mode} keeps nothing of what is measured. Set it to rw."
         )
         raise ConfigError(message)
-    cpus = [target for target in config.targets if target.kind == "llvm"]
-    if not cpus:
-        raise ConfigError("targets: experience is collected on CPUs. Add one of kind llvm.")
-    return cpus[0]
+    if not name:
+        return min(config.targets, key=lambda target: target.kind != "llvm")
+    named = [target for target in config.targets if target.name == name]
+    if not named:
+        configured = ", ".join(target.name for target in config.targets)
+        raise ConfigError(f"--target: {name} is no target. Name one of these: {configured}.")
+    return named[0]
 
 
 def _budget(config: Config, target: TargetConfig, options: CollectOptions) -> Budget:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from research.experience.lines import NoTaskError, distinct, task_of_line
 from tunegate.cli.option import Argument
-from tunegate.errors import ArtifactError
+from tunegate.errors import ArtifactError, ConfigError
 from tunegate.regular_files import read_regular
 from tunegate.tune.prior import TaskExperience, experience_of
 
@@ -21,10 +21,26 @@ MEASURED_FILES = Argument(
 
 def measured_tasks(files: Sequence[Path]) -> tuple[TaskExperience, ...]:
     """The tasks of all files, each once; without a file those that come with this version. Raises
-    ArtifactError for a file that cannot be read, or has a line that is no measured task."""
+    ArtifactError for a file that cannot be read, or has a line that is no measured task, and
+    ConfigError for tasks of CPUs beside those of GPUs."""
     if not files:
         return tuple(experience_of("llvm"))
-    return distinct([task for file in files for task in _tasks_of(file)])
+    tasks = distinct([task for file in files for task in _tasks_of(file)])
+    if len({task.is_of_gpu for task in tasks}) > 1:
+        message = (
+            "the files have tasks of CPUs and of GPUs, whose loops mean other things. Export those "
+            "of one kind: --kind llvm, or --kind cuda."
+        )
+        raise ConfigError(message)
+    return tasks
+
+
+def tasks_of_cpus(files: Sequence[Path]) -> tuple[TaskExperience, ...]:
+    """Does what `measured_tasks` does. Raises ConfigError for those of GPUs, too."""
+    tasks = measured_tasks(files)
+    if any(task.is_of_gpu for task in tasks):
+        raise ConfigError("the files have tasks of GPUs. Give those of CPUs: --kind llvm.")
+    return tasks
 
 
 def _tasks_of(file: Path) -> Iterator[TaskExperience]:

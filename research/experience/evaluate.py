@@ -15,7 +15,7 @@ from research.command_line import carried_out
 from research.experience.data_files import MEASURED_FILES, measured_tasks
 from research.experience.judging.evaluation import WayRegret, way_regrets
 from research.experience.judging.folds import Fold, folds
-from research.experience.judging.rankers import ADAPTED_TREES, TREES, Teach
+from research.experience.judging.rankers import ADAPTED_TREES, ANALYSIS, TREES, Teach
 from research.experience.network.network_card import unseen_fold
 from research.experience.network.network_files import read_network
 from research.experience.network.network_ranker import FrozenNetwork, NetworkRanker
@@ -107,6 +107,11 @@ class _Ways(NamedTuple):
 
 
 def _ways(options: EvaluateOptions, tasks: Sequence[TaskExperience]) -> _Ways:
+    is_of_gpus = any(task.is_of_gpu for task in tasks)
+    if is_of_gpus and (options.is_network or options.trained is not None):
+        raise ConfigError("the network knows CPUs alone. Give tasks of CPUs, or judge without it.")
+    if is_of_gpus:
+        return _Ways(folds(tasks), ANALYSIS, {})
     if options.is_network:
         network = training_library()
         return _Ways(folds(tasks), network.NETWORK, network.ADAPTED_NETWORK)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.tune.loop_nest import Decided, LoopNest
-from tunegate.tune.prior import Sketch, TaskExperience
+from tunegate.tune.prior import Sketch, TaskExperience, columns_of
 
 MOST_ROWS = 5_000
 _MAX_SKETCHES = 64
@@ -95,7 +95,8 @@ def fault_of_task(task: TaskExperience) -> str:
         return "no number of threads"
     found = (_problem_of_sketch(sketch) for sketch in task.sketches)
     rows = (_problem_of_row(task.sketches, *row) for row in task.rows)
-    return next(filter(None, (*found, *rows)), "")
+    fault = next(filter(None, (*found, *rows)), "")
+    return fault or ("" if _has_columns(task) else "a kernel that its tiles cannot be of")
 
 
 def _problem_of_sketch(sketch: Sketch) -> str:
@@ -115,6 +116,16 @@ def _problem_of_sketch(sketch: Sketch) -> str:
     depths = Counter(place for place, _ in nest.order)
     wanted = {(place, level) for place, depth in depths.items() for level in range(depth)}
     return "" if wanted == set(nest.order) else "levels of a tile are missing"
+
+
+def _has_columns(task: TaskExperience) -> bool:
+    """Whether the analysis of a GPU can make its columns of the task: it counts with what the line
+    says of card and kernel."""
+    try:
+        columns = columns_of(task) if task.is_of_gpu else []
+        return not any(math.isinf(column) for row in columns for column in row)
+    except (ArithmeticError, LookupError, ValueError):
+        return False
 
 
 def _problem_of_row(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from research.command_line import carried_out
-from research.experience.data_files import MEASURED_FILES, measured_tasks
+from research.experience.data_files import MEASURED_FILES, tasks_of_cpus
 from research.experience.judging.prior_trial import LEAST_TASKS, PriorTrial, prior_trial
 from tunegate.cli.command import Command
 from tunegate.cli.handlers.reporting import write_json, write_line
@@ -44,7 +44,7 @@ def run(options: OwnTasksOptions) -> int:
     out, ArtifactError for a file."""
     if not options.files:
         raise ConfigError("give a FILE of your own tasks: what ships is known already.")
-    judged = prior_trial(experience_of("llvm"), measured_tasks(options.files))
+    judged = prior_trial(experience_of("llvm"), tasks_of_cpus(options.files))
     if judged is None:
         raise ConfigError(
             "all tasks share a layer or a model, so nothing can be left out. Add tasks of another "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from research.command_line import carried_out
-from research.experience.data_files import MEASURED_FILES, measured_tasks
+from research.experience.data_files import MEASURED_FILES, tasks_of_cpus
 from research.experience.network.network_files import BODY, CARD, write_network
 from research.experience.training_library import training_library
 from tunegate.cli.command import Command
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 def run(options: TrainOptions) -> int:
     """Writes what was trained. Raises ConfigError for too few tasks, EnvironmentUnfitError without
     the training library, ArtifactError or OutputError for a file."""
-    tasks = measured_tasks(options.files)
+    tasks = tasks_of_cpus(options.files)
     if len(tasks) < _LEAST_TASKS:
         raise ConfigError("one task teaches nothing about others. Give more.")
     body, card = training_library().taught_network(tasks)

@@ -8,6 +8,7 @@ import csv
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,12 +20,16 @@ import onnx.parser
 import pytest
 from benchmarks.gpu_job import more_work
 from benchmarks.kit.model_changes import new_weights
+from research.experience.lines import read_experience
 
 from tests.cuda_stand_in.environment import launches
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.e2e.action_runner import Event, run_action
+from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, save
 from tests.support.workspace import FIRST_ANALYSIS, Workspace
+from tunegate.tune.prior import NEST_COLUMNS, Prior, columns_of
+from tunegate_cache.format.decompression import decompress
 
 pytestmark = [
     pytest.mark.e2e,
@@ -177,6 +182,29 @@ def test_two_cards_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
     first, second = launches(variables)
     assert first > 0
     assert second > 0
+
+
+def test_an_idle_runner_measures_what_a_search_begins_with(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    root, packed = runner.workspace.root, tmp_path / "cuda.jsonl.zst"
+    runner.commit(chain_model(layers=1, width=96))
+
+    def carried_out(script: str, *options: str) -> None:
+        command = [sys.executable, "-m", f"research.experience.{script}", *options]
+        done = run_program([*command, "--repository", str(root)], env=runner.variables)
+        assert done.returncode == 0, done.stderr
+
+    measuring = ("--tasks", "1", "--trials-per-task", "16")
+    carried_out("collect", "--out", str(tmp_path / "out"), *measuring)
+    carried_out("export", "--kind", "cuda", str(packed))
+    tasks, refused = read_experience(decompress(packed.read_bytes()).splitlines())
+    (task,) = tasks
+    assert (len(task.rows), task.device, refused) == (16, "NVIDIA stand-in", 0)
+    shares = [row[NEST_COLUMNS] for row in columns_of(task)]
+    assert len({*shares}) > 1, "by analysis, for this card"
+    assert Prior(tasks).ratios(columns_of(task)).std() > 0
 
 
 def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:

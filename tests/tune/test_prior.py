@@ -9,6 +9,9 @@ import msgspec
 import pytest
 
 from tests.support.tuning_tasks import DEVICE, exact, make_record, make_task, transfer
+from tests.tune.test_gpu_analysis import GOOD as GPU_TILES
+from tests.tune.test_gpu_analysis import KERNEL
+from tests.tune.test_gpu_analysis import NEST as GPU_NEST
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask
@@ -28,7 +31,9 @@ from tunegate.tune.prior import (
     prior_of,
     ratios_of,
 )
+from tunegate.tune.samples import SampleFeatures, ScheduleSample
 from tunegate.tune.task_history import PriorResults, schedule_of
+from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TuningRecord
 
 # What decisions make of a loop nest, in words that are the same for every task.
@@ -142,6 +147,36 @@ def test_it_knows_what_lies_near_what_it_was_fitted_to() -> None:
     near = nest_columns(SKETCH, decided(16, rows=6))
     far = [each + 16.0 for each in near]
     assert prior.knows([near, far, [math.nan] * NEST_COLUMNS]).tolist() == [True, False, False]
+
+
+def gpu_decided(threads: int, virtual: int) -> Decided:
+    tile = (16, virtual, threads, 1, 2)
+    return tile, (16, 1, 16, 1, 4), *GPU_TILES[2:]
+
+
+def gpu_experience() -> TaskExperience:
+    """Many threads are fast, many virtual threads are slow."""
+    rows = tuple(
+        (0, virtual / threads + 0.01 * swap, gpu_decided(threads, virtual))
+        for threads, virtual in ((1, 16), (2, 8), (4, 4), (8, 2), (16, 1))
+        for swap in range(6)
+    )
+    sketch = Sketch("direct", GPU_NEST, kernel=KERNEL)
+    return TaskExperience("product", (sketch,), rows, layer="f" * 64, device="gpu")
+
+
+def test_a_gpus_threads_are_told_from_its_virtual_threads() -> None:
+    """The loop nest has both in one number."""
+    (sketch,) = gpu_experience().sketches
+    sampling = [SamplingInstruction(index=n, kind="categorical") for n in range(len(GPU_TILES))]
+    features = SampleFeatures({"a": sampling}, {"a": sketch})
+    many, few = (
+        features.of(ScheduleSample("a", tuple(enumerate(gpu_decided(threads, 16 // threads)))))
+        for threads in (16, 1)
+    )
+    assert many[:NEST_COLUMNS] == few[:NEST_COLUMNS]
+    fast, slow = Prior([gpu_experience()]).ratios([many, few])
+    assert fast > slow + 0.3
 
 
 def test_the_scheduler_knows_for_which_targets_there_is_one() -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from tunegate.tune.gpu_analysis import GpuKernel
+from tunegate.tune.gpu_analysis import GpuKernel, KernelAnalysis, analysis_of
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate_cache.format.decompression import decompress
 
@@ -56,6 +56,10 @@ class TaskExperience(msgspec.Struct, frozen=True):
     models: tuple[str, ...] = ()
     device: str = ""
     threads: int = 0
+
+    @property
+    def is_of_gpu(self) -> bool:
+        return any(sketch.kernel is not None for sketch in self.sketches)
 
 
 class _Tile(NamedTuple):
@@ -105,6 +109,34 @@ def nest_columns(sketch: Sketch, decided: Decided) -> list[float]:
 
 
 NEST_COLUMNS = len(_Tile._fields) + 15
+
+_GPU_LEVELS = 5
+"""Levels of a spatial tile on a GPU: blocks, virtual threads, threads, and two in a thread."""
+GPU_COLUMNS = 4
+
+
+def gpu_columns(
+    nest: LoopNest | None, analysis: KernelAnalysis | None, decided: Decided
+) -> list[float]:
+    """Returns what a GPU makes of the tiles: (`GPU_COLUMNS`,) floats, NaN where it is unknown. The
+    share of the card's peak by analysis, then blocks, virtual threads and threads as base-2
+    logarithms."""
+    share = math.nan if analysis is None else analysis.share(decided)
+    tiles = [] if nest is None else [decided[place] for place in nest.spatial]
+    if not tiles or any(len(tile) != _GPU_LEVELS for tile in tiles):
+        return [share, math.nan, math.nan, math.nan]
+    return [share, *(_log([tile[level] for tile in tiles]) for level in range(3))]
+
+
+def columns_of(task: TaskExperience) -> list[list[float]]:
+    """Returns the features of each row that mean the same for every task of its kind of target."""
+    sketches, is_of_gpu = task.sketches, task.is_of_gpu
+    analyses = [analysis_of(each.nest, each.kernel) for each in sketches]
+    return [
+        nest_columns(sketches[number], decided)
+        + (gpu_columns(sketches[number].nest, analyses[number], decided) if is_of_gpu else [])
+        for number, _, decided in task.rows
+    ]
 
 
 def innermost(sketch: Sketch, decided: Decided) -> Decided:
@@ -180,28 +212,26 @@ class Prior:
 
     def __init__(self, tasks: Sequence[TaskExperience]) -> None:
         self._tasks = tasks
+        self._width = NEST_COLUMNS + GPU_COLUMNS * any(task.is_of_gpu for task in tasks)
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Returns the predicted ratios of samples, whose rows begin with the columns of their loop
-        nest. A sample without a nest gets the mean."""
-        columns = _nest_columns_of(rows)
+        nest, and on a GPU with what that makes of it. A sample without a nest gets the mean."""
+        columns = self._columns_of(rows)
         expected = self._fitted.trees.predicted(columns)
-        return np.where(np.isnan(columns).all(axis=1), self._fitted.mean, expected)
+        is_unknown = np.isnan(columns[:, :NEST_COLUMNS]).all(axis=1)
+        return np.where(is_unknown, self._fitted.mean, expected)
 
     def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Returns a mask (n,) bool: whether each sample has a loop nest near the fitted data."""
-        columns = _nest_columns_of(rows)
+        columns = self._columns_of(rows)
         low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
         inside = (columns >= low) & (columns <= high)
         return np.asarray(inside.all(axis=1))
 
     @cached_property
     def _fitted(self) -> _Fitted:
-        rows = [
-            nest_columns(task.sketches[number], decided)
-            for task in self._tasks
-            for number, _, decided in task.rows
-        ]
+        rows = [row for task in self._tasks for row in columns_of(task)]
         ratios = np.array([ratio for task in self._tasks for ratio in ratios_of(task)])
         features = np.array(rows, dtype=np.float32)
         return _Fitted(
@@ -211,9 +241,8 @@ class Prior:
             most=np.nanmax(features, axis=0),
         )
 
-
-def _nest_columns_of(rows: Sequence[Sequence[float]]) -> np.ndarray:
-    return np.array(rows, dtype=np.float32)[:, :NEST_COLUMNS]
+    def _columns_of(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
+        return np.array(rows, dtype=np.float32)[:, : self._width]
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tunegate.tune.gpu_analysis import Analysis, analysis_of
 from tunegate.tune.loop_nest import Decided, LoopNest
-from tunegate.tune.prior import NEST_COLUMNS, Sketch, innermost, nest_columns
+from tunegate.tune.prior import NEST_COLUMNS, Sketch, gpu_columns, innermost, nest_columns
 from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import Decision
 
@@ -164,10 +164,10 @@ _LEVELS = 4
 
 
 class SampleFeatures:
-    """First the columns that mean the same for every task (the loop nest that the decisions make),
-    on a GPU the share of its peak by analysis, then those of one task: its template, the logarithm
-    of every tile factor, the other decisions by rank, and for loops of each depth the volume of all
-    tiles at each level."""
+    """First the columns that mean the same for every task (the loop nest that the decisions make,
+    on a GPU also the share of its peak by analysis, and its threads), then those of one task: its
+    template, the logarithm of every tile factor, the other decisions by rank, and for loops of each
+    depth the volume of all tiles at each level."""
 
     def __init__(
         self,
@@ -194,8 +194,7 @@ class SampleFeatures:
         sketch, decided = self._sketches[sample.template], _decided(sample)
         columns = nest_columns(sketch, decided)
         if self._is_of_gpu:
-            analysis = self._analyses[sample.template]
-            columns.append(math.nan if analysis is None else analysis.share(decided))
+            columns += gpu_columns(sketch.nest, self._analyses[sample.template], decided)
         return columns + self._own(sample)
 
     def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunegate.tune.prior import TaskExperience, nest_columns
+from tunegate.tune.prior import TaskExperience, columns_of
 
 
 class MeasuredTask(NamedTuple):
@@ -17,6 +17,5 @@ class MeasuredTask(NamedTuple):
 
 
 def in_columns(task: TaskExperience) -> MeasuredTask:
-    rows = [nest_columns(task.sketches[number], decided) for number, _, decided in task.rows]
     times = [milliseconds for _, milliseconds, _ in task.rows]
-    return MeasuredTask(np.array(rows, dtype=np.float32), np.array(times))
+    return MeasuredTask(np.array(columns_of(task), dtype=np.float32), np.array(times))

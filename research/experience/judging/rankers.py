@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 from msgspec.structs import replace
 
-from tunegate.tune.prior import Prior, TaskExperience
+from tunegate.tune.gpu_analysis import Analysis
+from tunegate.tune.prior import NEST_COLUMNS, Prior, TaskExperience
 from tunegate.tune.surrogate import Surrogate
 
 
@@ -34,6 +35,19 @@ class Frozen:
 
     def scores(self, columns: np.ndarray) -> np.ndarray:
         return self.prior.ratios(columns.tolist())
+
+    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+        return self
+
+
+class ByAnalysis:
+    """Looks at a GPU's tiles and at nothing that was measured: what a search there begins with."""
+
+    def __init__(self, taught: Sequence[TaskExperience] = ()) -> None:
+        """Looks at nothing that is taught."""
+
+    def scores(self, columns: np.ndarray) -> np.ndarray:
+        return Analysis(NEST_COLUMNS).ratios(columns.tolist())
 
     def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return self
@@ -88,6 +102,7 @@ def shuffled(task: TaskExperience) -> TaskExperience:
 
 
 TREES: dict[str, Teach] = {"trees": Frozen, "trees, times shuffled": mistaught}
+ANALYSIS: dict[str, Teach] = {"analysis of tiles": ByAnalysis}
 ADAPTED_TREES: dict[str, Teach] = {
     "trees, corrected": Corrected,
     "trees, frozen": Frozen,

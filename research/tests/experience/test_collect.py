@@ -34,9 +34,9 @@ def test_without_time_nothing_is_measured_and_nothing_is_wrong(
         (COMPILED, ["--cache-mode", "ro"], "cache.mode: ro keeps nothing of what is measured"),
         (COMPILED, ["--model", "other/*"], "--model: other/* matches no configured model"),
         (
-            COMPILED.replace("threads: 1", "kind: cuda"),
-            [],
-            "experience is collected on CPUs. Add one of kind llvm.",
+            COMPILED,
+            ["--target", "gpu"],
+            "--target: gpu is no target. Name one of these: cpu",
         ),
     ],
 )

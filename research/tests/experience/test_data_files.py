@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.tune.test_prior import experience
+from tests.tune.test_prior import experience, gpu_experience
 
-from research.experience.data_files import measured_tasks
-from tunegate.errors import ArtifactError
+from research.experience.data_files import measured_tasks, tasks_of_cpus
+from tunegate.errors import ArtifactError, ConfigError
 from tunegate.tune.prior import experience_of
 
 
@@ -20,6 +20,17 @@ def test_all_files_are_read_in_their_order(tmp_path: Path) -> None:
     for file in files:
         file.write_bytes(msgspec.json.encode(msgspec.structs.replace(experience(), name=file.stem)))
     assert [task.name for task in measured_tasks(files)] == ["a", "b"]
+
+
+def test_tasks_of_cpus_and_of_gpus_are_not_taught_together(tmp_path: Path) -> None:
+    files = [tmp_path / "cpus.jsonl", tmp_path / "gpus.jsonl"]
+    for file, task in zip(files, (experience(), gpu_experience()), strict=True):
+        file.write_bytes(msgspec.json.encode(task))
+    with pytest.raises(ConfigError, match="--kind llvm, or --kind cuda"):
+        measured_tasks(files)
+    assert measured_tasks(files[1:]) == (gpu_experience(),)
+    with pytest.raises(ConfigError, match="tasks of GPUs"):
+        tasks_of_cpus(files[1:])
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

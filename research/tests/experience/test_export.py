@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.tune.test_prior import gpu_experience
 
 from research.experience import export
 from research.experience.lines import read_experience
 from research.experience.zone import append_task, device_digest
 from research.experience.zone_tasks import write_task
 from research.tests.experience.test_zone_tasks import TASK
+from tunegate_cache.format.decompression import decompress
 from tunegate_cache.stores.files import FileStore
 
 
@@ -27,6 +29,17 @@ def test_every_task_of_the_zone_is_a_line_of_one_file(
     assert read_experience(file.read_bytes().splitlines()) == ((TASK,), 0)
     assert export.main([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refused"] == 1
+
+
+def test_tasks_of_one_kind_are_packed_as_a_search_reads_them(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "cache")
+    for task in (TASK, gpu_experience()):
+        write_task(store, task)
+    file = tmp_path / "cuda.jsonl.zst"
+    line = [str(file), "--kind", "cuda", "--cache-url", str(tmp_path / "cache")]
+    assert export.main([*line, "--repository", str(tmp_path)]) == 0
+    lines = decompress(file.read_bytes()).splitlines()
+    assert read_experience(lines) == ((gpu_experience(),), 0)
 
 
 def test_a_file_that_cannot_be_written_asks_for_another_file(

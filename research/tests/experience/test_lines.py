@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tune.test_prior import SKETCH, decided, experience
+from tests.tune.test_gpu_analysis import KERNEL
+from tests.tune.test_prior import SKETCH, decided, experience, gpu_experience
 
 from research.experience.lines import (
     MOST_ROWS,
@@ -18,9 +19,11 @@ from research.experience.lines import (
     lines_of,
     read_experience,
 )
+from tunegate.tune.gpu_analysis import Card, GpuKernel, Operand
 from tunegate.tune.loop_nest import Decided, LoopNest
 from tunegate.tune.prior import Sketch, TaskExperience, VectorRegisters, experience_of, nest_columns
 
+CARD, GPU_LINE = KERNEL.card, gpu_experience()
 LINE = msgspec.structs.replace(experience(), workload="w", device="cpu", threads=1)
 
 
@@ -36,6 +39,19 @@ def sketched(**values: object) -> TaskExperience:
     assert SKETCH.nest is not None
     nest = msgspec.structs.replace(SKETCH.nest, **values)
     return changed(sketches=(Sketch("direct", nest),))
+
+
+def kernel_of(operand: Operand, card: Card = CARD) -> TaskExperience:
+    """A product on a GPU whose first operand is this one."""
+    kernel = GpuKernel((operand, KERNEL.operands[1]), card, KERNEL.shared_bytes)
+    (sketch,) = GPU_LINE.sketches
+    return msgspec.structs.replace(
+        GPU_LINE, sketches=(msgspec.structs.replace(sketch, kernel=kernel),)
+    )
+
+
+def test_what_a_gpu_measured_comes_back_with_card_and_kernel() -> None:
+    assert read_experience(lines_of([GPU_LINE]).splitlines()) == ((GPU_LINE,), 0)
 
 
 def test_the_data_that_ship_hold_together() -> None:
@@ -74,6 +90,9 @@ def test_the_data_that_ship_hold_together() -> None:
         changed(sketches=(Sketch("direct", SKETCH.nest, lanes=0),)),
         changed(sketches=(Sketch("direct", SKETCH.nest, registers=VectorRegisters(0, 32)),)),
         changed(sketches=(Sketch("direct", SKETCH.nest, registers=VectorRegisters(16, 2**20)),)),
+        kernel_of(Operand(4, (((9, 1),),))),
+        kernel_of(Operand(4, ())),
+        kernel_of(Operand(0, (((0, 1),),)), card=msgspec.structs.replace(CARD, processors=0)),
     ],
 )
 def test_what_no_model_can_be_fitted_to_is_refused(hostile: TaskExperience) -> None:

@@ -198,9 +198,9 @@ def prior_pick(
     """Returns the likeliest of the `offered` and sampled schedules, without those that `failed`.
     Returns None if the prior abstains: there is none for the target, it does not know the loop
     nest, or it was never trained on the operator (as grouped convolutions, whose default schedule
-    is faster than its pick)."""
+    is faster than its pick). On GPUs no pick has been measured."""
     kind = str(target.kind.name)
-    if prior is None or not _is_known(workload, space):
+    if prior is None or kind != "llvm" or not _is_known(workload, space):
         return None
     ranked = _rank_samples(space, prior, kind, _seed(workload), [_sample(each) for each in offered])
     without = {_sample(each) for each in failed}

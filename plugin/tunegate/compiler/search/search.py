@@ -60,7 +60,8 @@ class TaskSearch:
         sketches = self.space.sketches()
         self._features = SampleFeatures(sampling, sketches)
         is_known = any(sketch.nest for sketch in sketches.values())
-        self._surrogate = Surrogate((self._features.analysis or prior) if is_known else None)
+        # A prior of a GPU was fitted to the analysis, too.
+        self._surrogate = Surrogate((prior or self._features.analysis) if is_known else None)
         self._pools = SamplePools(samples, self._features, str(target.kind.name))
         self._open: dict[int, Schedule] = {}
         self._times: dict[Schedule, float] = {}

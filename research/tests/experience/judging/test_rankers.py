@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.tune.test_prior import experience
+from tests.tune.test_prior import experience, gpu_experience
 
 from research.experience.judging.measured_task import in_columns
-from research.experience.judging.rankers import Corrected, Frozen, Scratch, mistaught, shuffled
+from research.experience.judging.rankers import (
+    ByAnalysis,
+    Corrected,
+    Frozen,
+    Scratch,
+    mistaught,
+    shuffled,
+)
 from tunegate.tune.candidate_filter import rank_correlation
+from tunegate.tune.prior import NEST_COLUMNS
 
 TASK = in_columns(experience())
 
@@ -36,6 +44,11 @@ def test_the_task_alone_teaches_who_knew_nothing() -> None:
     assert rank_of(told.scores(TASK.columns)) > 0.9
     few = scratch.adapted(TASK.columns[:2], TASK.milliseconds[:2])
     assert np.array_equal(few.scores(TASK.columns), scratch.scores(TASK.columns))
+
+
+def test_the_analysis_of_a_gpus_tiles_needs_no_measurement() -> None:
+    columns = in_columns(gpu_experience()).columns
+    assert np.array_equal(ByAnalysis().scores(columns), columns[:, NEST_COLUMNS])
 
 
 def test_exchanged_times_are_the_same_times_and_teach_nothing() -> None:
