@@ -59,6 +59,11 @@ extern "C" __global__ void beyond_shared(float* a, int at) {
   __syncthreads();
   a[threadIdx.x] = second[threadIdx.x % 64];
 }
+extern "C" __global__ void beside_shared(float* a, int at) {
+  __shared__ float only[60];
+  only[at] = 2;
+  a[threadIdx.x] = only[0];
+}
 extern "C" __global__ void unwritten_shared(float* a) {
   __shared__ float never[32];
   __syncthreads();
@@ -251,6 +256,7 @@ def test_more_registers_than_a_multiprocessor_has(cuda_stand_in: WhatCuda) -> No
         ('m.launch("add", 1, 128, c.Pointer(ctypes.addressof(host)), 1, 1)', 700),
         ('m.launch("add", 1, 128, c.Pointer(), 1, 1)', 700),
         ('m.launch("beyond_shared", 1, 64, c.allocate(256), 64)', 700),
+        ('m.launch("beside_shared", 1, 1, c.allocate(256), 60)', 700),
         ('m.launch("misaligned", 1, 1, c.allocate(256))', 716),
         ('m.launch("trap", 2, 128, c.allocate(4096))', 719),
         ('m.launch("divide", 1, 1, c.allocate(256))', 719),

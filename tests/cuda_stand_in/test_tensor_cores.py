@@ -104,6 +104,21 @@ def test_a_warp_multiplies_fragments(
     np.testing.assert_array_equal(out, a @ b.T + 1)
 
 
+@pytest.mark.parametrize(("at", "stride"), [("8", "16"), ("0", "17")])
+def test_a_fragment_lies_where_a_device_can_load_it(
+    cuda_stand_in: WhatCuda, at: str, stride: str
+) -> None:
+    """At 32 bytes, with lines of a multiple of 16 bytes."""
+    text = WMMA.replace("KIND", "half").replace("SUM", "float")
+    text = text.replace("&(copy[0])), 16", f"&(copy[{at}])), {stride}")
+    program = """
+    p = c.allocate(1024)
+    m.launch("product", 1, 32, p, p, p)
+    seen = c.synchronize()
+    """
+    assert seen_by(cuda_stand_in(), text, program) == 716
+
+
 def test_instructions_in_a_text_multiply_what_they_have_loaded(cuda_stand_in: WhatCuda) -> None:
     sizes = {"a": "(16, 16)", "b": "(16, 8)", "out": "(16, 8)"}
     program = RUN.format(kind="float16", sum="float32", **sizes)

@@ -68,6 +68,7 @@ class Worker {
 
  private:
   bool release_waiting();
+  void require_intact_memory() const;
   void enter(unsigned number) {
     now_ = number;
     threadIdx = place_in(number, launch_->block);
@@ -117,6 +118,7 @@ void Worker::run_block(uint64_t number) {
       enter(n);
       launch_->kernel->run_thread(launch_->arguments);
     }
+    require_intact_memory();
     return;
   }
   stacks_.reserve(count);
@@ -136,6 +138,11 @@ void Worker::run_block(uint64_t number) {
     enter(n);
     escape(LAUNCH_TIMEOUT, "threads of a block wait for each other at different barriers");
   }
+  require_intact_memory();
+}
+
+void Worker::require_intact_memory() const {
+  if (!shared_.is_intact()) escape(ILLEGAL_ADDRESS, "a write behind a variable in shared memory");
 }
 
 // Lets those go on that wait for nobody any more. False where nobody can: all have ended, or hang.

@@ -6,7 +6,8 @@
 
 namespace stand_in {
 namespace {
-constexpr size_t PAGE = 4096, CAPACITY = 256 << 10, MAPPED = CAPACITY + 2 * PAGE, ALIGNMENT = 16;
+constexpr size_t PAGE = 4096, CAPACITY = 256 << 10, MAPPED = CAPACITY + 2 * PAGE, ALIGNMENT = 64;
+constexpr unsigned char FRESH = 0xFF;
 
 // Below 4 GB: instructions of PTX name shared memory by 32 bits.
 char* map_region() {
@@ -27,8 +28,9 @@ SharedMemory::~SharedMemory() {
 }
 
 char* SharedMemory::place(size_t bytes) {
-  if (used_ == regions_.size()) regions_.push_back({map_region(), 0});
+  if (used_ == regions_.size()) regions_.push_back({map_region(), 0, 0});
   Region& region = regions_[used_++];
+  region.wanted = bytes;
   region.bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return region.start();
 }
@@ -42,7 +44,14 @@ void SharedMemory::begin_launch(const KernelEntry& kernel, size_t dynamic_bytes)
 }
 
 void SharedMemory::begin_block() {
-  for (size_t n = 0; n < used_; ++n) memset(regions_[n].start(), 0xFF, regions_[n].bytes);
+  for (size_t n = 0; n < used_; ++n) memset(regions_[n].start(), FRESH, regions_[n].bytes);
+}
+
+bool SharedMemory::is_intact() const {
+  for (size_t n = 0; n < used_; ++n)
+    for (size_t at = regions_[n].wanted; at < regions_[n].bytes; ++at)
+      if ((unsigned char)regions_[n].start()[at] != FRESH) return false;
+  return true;
 }
 
 }  // namespace stand_in

@@ -1,5 +1,6 @@
-// Shared memory of a block. Each variable ends at a page that is not there, so that the first
-// element behind it is an illegal access, even where a neighbour would lie there on a device.
+// Shared memory of a block. Each variable is aligned as TVM aligns it, and ends within 64 bytes of
+// a page that is not there. What is written behind it is found, at once or when the block has run,
+// even where a neighbour would lie there on a device.
 #pragma once
 #include <stddef.h>
 
@@ -14,13 +15,14 @@ class SharedMemory {
   ~SharedMemory();
   void begin_launch(const KernelEntry& kernel, size_t dynamic_bytes);
   void begin_block();  // fills what is there with 0xFF: floats are NaN, indices far away
+  bool is_intact() const;  // whether nobody has written between a variable and the page behind it
   char* variable(unsigned number) const { return starts_[number]; }
   char* dynamic() const { return starts_.back(); }
 
  private:
   struct Region {
     char* mapped;
-    size_t bytes;  // in use, up to its end
+    size_t wanted, bytes;  // of the variable, and with what fills it up
     char* start() const;
   };
   char* place(size_t bytes);

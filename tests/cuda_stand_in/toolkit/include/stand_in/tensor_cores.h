@@ -68,9 +68,17 @@ inline void for_own_elements(F& of, unsigned stride, bool by_rows, Visit visit) 
   }
 }
 
+// A pointer is aligned to 32 bytes, and lines to 16: all else is undefined on a device.
+template <class P>
+inline void require_aligned(const P* at, unsigned stride) {
+  if ((uintptr_t)at % 32 || stride * sizeof(P) % 16)
+    stand_in_trap(716, "a fragment in memory that is not aligned");
+}
+
 template <class Use, int M, int N, int K, class T, class Layout, class P>
 inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& into, const P* from,
                              unsigned stride) {
+  require_aligned(from, stride);
   stand_in_wait_for_warp();
   for_own_elements(into, stride, std::is_same<Layout, row_major>::value,
                    [&](T& element, unsigned at) { element = (T)from[at]; });
@@ -79,6 +87,7 @@ inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& into, const P* f
 template <int M, int N, int K, class T, class P>
 inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& into, const P* from,
                              unsigned stride, layout_t layout) {
+  require_aligned(from, stride);
   stand_in_wait_for_warp();
   for_own_elements(into, stride, layout == mem_row_major,
                    [&](T& element, unsigned at) { element = (T)from[at]; });
@@ -87,6 +96,7 @@ inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& into, const P* f
 template <int M, int N, int K, class T, class P>
 inline void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>& from,
                               unsigned stride, layout_t layout) {
+  require_aligned(to, stride);
   stand_in_wait_for_warp();
   for_own_elements(from, stride, layout == mem_row_major,
                    [&](const T& element, unsigned at) { to[at] = (P)element; });
