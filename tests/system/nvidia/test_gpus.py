@@ -101,7 +101,7 @@ GPU = Gpu(
         *(("9.0", "float32", False), ("9.0", "", False)),
     ],
 )
-def test_where_tvm_lacks_the_instructions_of_tensor_cores_a_line_says_so(
+def test_where_tvm_does_not_use_the_instructions_of_tensor_cores_a_line_says_so(
     capability: str, precision: str, is_told: bool
 ) -> None:
     device = msgspec.structs.replace(GPU, name="NVIDIA H200", compute_capability=capability)

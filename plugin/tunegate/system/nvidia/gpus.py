@@ -45,8 +45,8 @@ def why_a_library_wins(precision: str, gpus: Sequence[Gpu]) -> str:
     if float(first.compute_capability) < _FIRST_WITHOUT:
         return ""
     return (
-        f"TVM has no instructions for the full rate of the tensor cores of {first.name} (wgmma), "
-        "so a library can be faster in lower precision"
+        "kernels by TVM do not use the instructions for the full rate of the tensor cores of "
+        f"{first.name} (wgmma), so a library can be faster in lower precision"
     )
 
 
