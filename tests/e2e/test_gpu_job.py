@@ -21,6 +21,7 @@ import pytest
 from benchmarks.gpu_job import more_work
 from benchmarks.kit.model_changes import new_weights
 from research.experience.lines import read_experience
+from research.experience.measured_tasks import MIN_ROWS
 
 from tests.cuda_stand_in.environment import launches
 from tests.cuda_stand_in.fixtures import WhatCuda
@@ -196,12 +197,12 @@ def test_an_idle_runner_measures_what_a_search_begins_with(
         done = run_program([*command, "--repository", str(root)], env=runner.variables)
         assert done.returncode == 0, done.stderr
 
-    measuring = ("--tasks", "1", "--trials-per-task", "16")
+    measuring = ("--tasks", "1", "--trials", "24", "--trials-per-task", "24")
     carried_out("collect", "--out", str(tmp_path / "out"), *measuring)
     carried_out("export", "--kind", "cuda", str(packed))
     tasks, refused = read_experience(decompress(packed.read_bytes()).splitlines())
     (task,) = tasks
-    assert (len(task.rows), task.device, refused) == (16, "NVIDIA stand-in", 0)
+    assert (len(task.rows) >= MIN_ROWS, task.device, refused) == (True, "NVIDIA stand-in", 0)
     shares = [row[NEST_COLUMNS] for row in columns_of(task)]
     assert len({*shares}) > 1, "by analysis, for this card"
     assert Prior(tasks).ratios(columns_of(task)).std() > 0

@@ -7,9 +7,9 @@ threads write neighbouring results, and the stages that follow (bias, ReLU) stay
 A convolution is such a product too: its image is unfolded as it is loaded, and never stored so.
 Edges are filled up with zeros.
 
-`wmma` is there on every card from sm_70 on, and TVM has no TF32 by it. Into a kernel that is written
-as here TVM could also write `mma` of PTX, with TF32, and `wgmma`, for the full rate of Hopper
-(`T.ptx`). No kernel here has them.
+`wmma` is there on every card from sm_70 on, and TVM has no TF32 by it. Into such a kernel TVM could
+also write `mma` of PTX, with TF32, and `wgmma`, for the full rate of Hopper (`T.ptx`). No kernel
+here has them.
 """
 
 from __future__ import annotations
