@@ -208,6 +208,24 @@ def test_an_idle_runner_measures_what_a_search_begins_with(
     assert Prior(tasks).ratios(columns_of(task)).std() > 0
 
 
+def test_a_schedule_that_nobody_measured_is_tried_in_its_model_and_decided(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    """Its kernels are watched one by one, and shipped in a CUDA graph: waiting for the device while
+    that is captured is error 906, and each such build would die."""
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    warmed = runner.tunegate("warm", "--trials", "2")
+    assert warmed.returncode == 0, warmed.stderr
+    other = chain_model(layers=2, width=48)
+    runner.commit(other)
+    runner.commit(new_weights(other))
+    done = runner.tunegate("run", "--base", "HEAD~1", "--trials", "0")
+    assert done.returncode == 0, done.stdout
+    assert runner.verdict()["tuning"]["transfer"] == 1
+    assert "1 of 1 kernel runs a schedule of another shape" in done.stdout
+    assert "graph" not in done.stdout, "it has one, as asked"
+
+
 def test_where_nvrtc_is_missing_nvcc_compiles(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
     runner = GpuRunner(tmp_path / "w", cuda_stand_in(has_nvrtc=False, **SMALL))
     warmed = runner.tunegate("warm", "--trials", "1")
