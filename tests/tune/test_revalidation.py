@@ -22,9 +22,9 @@ from tunegate.models.export_models import ModelFiles
 from tunegate.ports import Publish
 from tunegate.tune.outcomes import known_after, shippings, warmed_models
 from tunegate.tune.refit import adapt, nearest_factors
-from tunegate.tune.revalidation import Challenge, revalidate
+from tunegate.tune.revalidation import Challenge, challenges, revalidate
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
-from tunegate_cache.format.records import Miss
+from tunegate_cache.format.records import ExactHit, Miss
 
 MODELS: ModelFiles = {("m.onnx", "head"): ShapedModel(Path("/m.onnx"), {})}
 
@@ -87,6 +87,22 @@ def test_where_nothing_stands_nothing_is_measured() -> None:
     tuner = Rechecking()
     assert revalidate([], MODELS, tuner, 1.0, Lines()) == ()
     assert tuner.shards == []
+
+
+def test_that_the_default_schedule_won_is_promoted_where_the_zone_knows_nothing() -> None:
+    """Otherwise the push of the merge searches again for what its pull request did not find."""
+    task = tuning_tasks.make_task("a", target="cpu")
+    slower = msgspec.structs.replace(tuning_tasks.make_record("a", milliseconds=11.0), key=task.key)
+    won = msgspec.structs.replace(slower, template="", decisions=(), run_nanoseconds=(10_000_000,))
+    theirs = {task.key: ExactHit((won, slower))}
+    standing = challenges([task], theirs, {})
+    ((result, record),) = revalidate(standing, MODELS, Rechecking(), None, Lines())
+    assert (result.status, record) == ("taken", won)
+    assert challenges([task], theirs, {task.key: ExactHit((won,))})[0].challengers == (slower,)
+    faster = msgspec.structs.replace(slower, run_nanoseconds=(1_000_000,))
+    (standing,) = challenges([task], {task.key: ExactHit((won, faster))}, {})
+    ((result, record),) = revalidate([standing], MODELS, Rechecking(), None, Lines())
+    assert (result.status, record) == ("taken", faster)
 
 
 def outcome_of(*tasks: TaskOutcome) -> TuningOutcome:

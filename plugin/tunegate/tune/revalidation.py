@@ -54,19 +54,19 @@ def challenges(
     imported: Mapping[WorkloadKey, Lookup],
     cached: Mapping[WorkloadKey, Lookup],
 ) -> tuple[Challenge, ...]:
-    """Returns, for every task, the best few schedules that the zone lacks."""
+    """Returns, for every task, the best few schedules that the zone lacks. That the default
+    schedule won is an answer too, where the zone has none."""
     found = []
     for task in tasks:
         known = _schedules(cached.get(task.key))
         have = {_identity(record) for record in known}
-        new = [r for r in _schedules(imported.get(task.key)) if _identity(r) not in have]
+        theirs = _records(imported.get(task.key))
+        new = [r for r in theirs if r.template and _identity(r) not in have][:BEST_OF_EACH]
+        if theirs and not theirs[0].template and not _records(cached.get(task.key)):
+            new.insert(0, theirs[0])
         if new:
             found.append(
-                Challenge(
-                    task=task,
-                    challengers=tuple(new[:BEST_OF_EACH]),
-                    incumbent=known[0] if known else None,
-                )
+                Challenge(task=task, challengers=tuple(new), incumbent=known[0] if known else None)
             )
     return tuple(found)
 
@@ -108,12 +108,22 @@ def _result_of(
     if not measured:
         return _revalidated(challenge, claimed, "rejected", None, outcome), None
     best = min(measured, key=lambda record: record.median_ms)
+    default = next((record for record in measured if not record.template), None)
+    if default is not None and not _beats_default(best, outcome):
+        best = default
     claimed = challengers[_identity(best)]
-    others = [r.median_ms for r in outcome.records if _identity(r) not in challengers]
-    default = [] if outcome.before_ms is None else [outcome.before_ms * (1 - MEASUREMENT_NOISE)]
-    if any(best.median_ms >= other for other in (*others, *default)):
+    others = [
+        r.median_ms for r in outcome.records if r.template and _identity(r) not in challengers
+    ]
+    is_worth = not best.template or _beats_default(best, outcome)
+    if not is_worth or any(best.median_ms >= other for other in others):
         return _revalidated(challenge, claimed, "slower", best, outcome), None
     return _revalidated(challenge, claimed, "taken", best, outcome), best
+
+
+def _beats_default(record: TuningRecord, outcome: TaskOutcome) -> bool:
+    default_ms = outcome.before_ms
+    return default_ms is None or record.median_ms < default_ms * (1 - MEASUREMENT_NOISE)
 
 
 def _revalidated(
@@ -146,10 +156,12 @@ def _seeds(challenge: Challenge) -> TransferHit:
     return resume_point(challenge.task.key, ExactHit(records))
 
 
+def _records(lookup: Lookup | None) -> tuple[TuningRecord, ...]:
+    return lookup.records if isinstance(lookup, ExactHit) else ()
+
+
 def _schedules(lookup: Lookup | None) -> list[TuningRecord]:
-    if not isinstance(lookup, ExactHit):
-        return []
-    return [record for record in lookup.records if record.template]
+    return [record for record in _records(lookup) if record.template]
 
 
 def _identity(record: TuningRecord) -> tuple[str, tuple[object, ...]]:
