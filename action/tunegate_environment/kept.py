@@ -55,7 +55,7 @@ def environment_for(
 def key_of(*locks: Path) -> str:
     python = f"{platform.python_version()} {sys.executable} {platform.libc_ver()}"
     parts = (*(lock.read_bytes() for lock in locks), python.encode(), platform.machine().encode())
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:

@@ -179,9 +179,15 @@ def test_two_jobs_keep_two_comments_and_a_pass_never_replaces_a_fail(other: dict
 
 
 def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> None:
-    one = request_of("/runner/1/models/a/t.yaml", "/runner/1/models")
-    other = request_of("/runner/2/models/a/t.yaml", "/runner/2/models")
+    one, other = (
+        msgspec.structs.replace(
+            request_of(f"/runner/{number}/models/a/t.yaml", f"/runner/{number}/models"),
+            out=Path(f"/runner/{number}/models/a/results"),
+        )
+        for number in (1, 2)
+    )
     assert report_name(one, event_of()) == report_name(other, event_of())
+    assert check_words(one, event_of()).endswith(" gate, a/t.yaml, a/results")
 
 
 def test_people_read_which_job_it_is() -> None:

@@ -112,9 +112,8 @@ def zone_of_branch(project: str, branch: str, default_branch: str) -> str:
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in branch)
     if plain != branch:
         # `a/b` and `a_b` are two branches.
-        plain = (
-            f"{plain}-{hashlib.sha256(branch.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-        )
+        digest = hashlib.sha256(branch.encode("utf-8", "surrogatepass")).hexdigest()
+        plain = f"{plain}-{digest}"
     return _zone(project, f"branch_{plain}")
 
 

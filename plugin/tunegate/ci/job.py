@@ -263,10 +263,11 @@ def report_name(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns the name by which a later run of the same job finds the report. It contains a digest,
     as job names may have any characters."""
     parts = (_config(request), event.job, event.matrix)
+    out = _in_checkout(request.out, request)
     if parts == (_DEFAULT_CONFIG, "", ""):
-        return str(request.out)
+        return out
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return f"{request.out}-{digest[:32]}"
+    return f"{out}-{digest}"
 
 
 def job_in_words(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
@@ -280,14 +281,18 @@ def check_words(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns what distinguishes this job's check from others beside the commit, as of two with one
     name only the later is shown; '' if nothing does."""
     usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
-    named = (event.job, event.matrix, _config(request), str(request.out))
+    named = (event.job, event.matrix, _config(request), _in_checkout(request.out, request))
     return ", ".join(each for each in named if each not in usual)
 
 
 def _config(request: protocol.JobRequest) -> str:
-    """Returns the configuration's path in the repository, wherever the runner keeps that."""
-    root, config = Path(os.path.abspath(request.repository)), Path(os.path.abspath(request.config))  # noqa: PTH100
-    return (config.relative_to(root) if config.is_relative_to(root) else config).as_posix()
+    """Returns the configuration's path in the repository."""
+    return _in_checkout(request.config, request)
+
+
+def _in_checkout(path: Path, request: protocol.JobRequest) -> str:
+    """Returns the path from the repository's root, wherever the runner keeps that."""
+    return Path(os.path.relpath(path, request.repository)).as_posix()
 
 
 # The event's decisions as words of a command line. Pure.

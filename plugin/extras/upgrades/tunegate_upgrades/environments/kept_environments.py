@@ -61,7 +61,7 @@ class KeptEnvironments:
 
     def _key(self, pins: Sequence[PinnedPackage]) -> str:
         python = [sys.version, sys.executable, sysconfig.get_platform()]
-        return digest_of_document([_lines(pins), python, list(self._indexes)])[:32]
+        return digest_of_document([_lines(pins), python, list(self._indexes)])
 
     def _make(self, pins: Sequence[PinnedPackage], directory: Path) -> None:
         """Makes it elsewhere and moves it into place, so that nothing interrupted can be in it."""
