@@ -1,6 +1,7 @@
 """The action: its inputs as a job, which the plugin runs with GitHub as the CI."""
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,14 +45,31 @@ def main(environment: Mapping[str, str]) -> int:
 def safe_directory(environment: Mapping[str, str], checkout: Path) -> dict[str, str]:
     """Returns the variables by which git reads the checkout even if another user owns it, as in a
     job's container. The runner made it for this job; actions/checkout tells git so only while it
-    runs itself."""
+    runs itself. Before 2.38 git believes only a file of global settings, so it gets one that
+    includes the job's own."""
     workspace = environment.get("GITHUB_WORKSPACE", "")
     if not workspace:
         return {}
-    count = environment.get("GIT_CONFIG_COUNT", "")
-    number = int(count) if count.isascii() and count.isdigit() else 0
-    return {
-        "GIT_CONFIG_COUNT": f"{number + 1}",
-        f"GIT_CONFIG_KEY_{number}": "safe.directory",
-        f"GIT_CONFIG_VALUE_{number}": f"{(Path(workspace) / checkout).resolve()}",
-    }
+    directory = tempfile.mkdtemp(prefix="tunegate-git-", dir=environment.get("RUNNER_TEMP"))
+    file = Path(directory) / "gitconfig"
+    places = [f"[include]\n\tpath = {_quoted(place)}\n" for place in _global_settings(environment)]
+    safe = f"[safe]\n\tdirectory = {_quoted(str((Path(workspace) / checkout).resolve()))}\n"
+    file.write_text("".join([*places, safe]))
+    return {"GIT_CONFIG_GLOBAL": str(file)}
+
+
+def _global_settings(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the files of global settings in git's order. It passes over those that are not
+    there."""
+    if "GIT_CONFIG_GLOBAL" in environment:
+        return tuple(filter(None, [environment["GIT_CONFIG_GLOBAL"]]))
+    home = environment.get("HOME", "")
+    own = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+    places = (f"{own}/git/config" if own else "", f"{home}/.gitconfig" if home else "")
+    return tuple(filter(None, places))
+
+
+def _quoted(text: str) -> str:
+    """Returns a value as git reads it from its settings."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

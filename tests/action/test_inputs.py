@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tunegate.cli.shared_options import Options
 from tunegate.config import Config
 from tunegate.config_key import DeclaredKey, all_keys, expected
 from tunegate.errors import ConfigError, RevisionError
+from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
 from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_request
@@ -56,22 +58,32 @@ def test_a_checkout_in_a_folder_of_the_workspace_has_its_configuration_in_it() -
     assert named.config == Path("models-repo/a/t.yaml")
 
 
+@pytest.mark.parametrize("unset", ["", "unset GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS"])
 def test_git_reads_the_checkout_of_a_container_whoever_it_belongs_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unset: str
 ) -> None:
+    """Before 2.38 git takes nothing about safety from its command line or from variables."""
+    own = shutil.which("git")
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "git"
+    program.write_text(f'#!/bin/sh\n{unset}\nexec {own} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     checkout = new_repository(tmp_path / "work" / "models-repo")
     head = checkout.commit({"file": b"1"})
     other = new_repository(tmp_path / "work" / "other")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     with pytest.raises(RevisionError, match="belongs to another user"):
         GitRepository(checkout.path)
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "user.name")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "of the job")
-    job = {**os.environ, "GITHUB_WORKSPACE": str(tmp_path / "work")}
+    settings = tmp_path / 'a "b' / "settings"
+    settings.parent.mkdir()
+    settings.write_text("[user]\n\tname = of the job\n")
+    variables = {"RUNNER_TEMP": str(tmp_path), "GIT_CONFIG_GLOBAL": str(settings)}
+    job = {**os.environ, "GITHUB_WORKSPACE": str(tmp_path / "work"), **variables}
     for name, value in safe_directory(job, Path("models-repo")).items():
         monkeypatch.setenv(name, value)
     assert GitRepository(checkout.path).head() == head
+    assert GitProcess(checkout.path).text("config", "user.name") == "of the job"
     with pytest.raises(RevisionError, match="belongs to another user"):
         GitRepository(other.path)
     assert safe_directory({}, Path()) == {}

@@ -3,8 +3,9 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tunegate.cli.handlers.doctor_checks import check_cache, load_check, machine_checks
+from tunegate.cli.handlers.doctor_checks import check_cache, git_check, load_check, machine_checks
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
+from tunegate.system.git.process import git_version
 from tunegate.system.machine.packages import installed_version
 from tunegate_cache.stores.files import FileStore
 
@@ -62,6 +63,16 @@ def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run
     assert (found.ok, found.warns) == (True, warns)
     assert f"{free} free" in found.detail
     assert ("quieter runner" in found.detail) == warns
+
+
+@pytest.mark.parametrize("old", [(2, 30, 2), (2, 31), (), (1, 9)])
+def test_a_git_that_cannot_be_told_which_checkouts_are_safe_is_a_warning(
+    old: tuple[int, ...],
+) -> None:
+    assert git_check(old).warns
+    assert "2.32" in git_check(old).detail
+    assert not git_check((2, 32)).warns
+    assert git_version() >= (2, 0)
 
 
 def test_the_version_of_a_package_is_told_and_none_of_one_that_is_not_there() -> None:

@@ -33,6 +33,7 @@ from tunegate.review.named_files import described_missing, missing_files, value_
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
 from tunegate.system.cache.shared_cache import location_of, objects_in_zone
+from tunegate.system.git.process import git_version
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.machine.health_check import HealthCheck, in_section
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -401,12 +402,29 @@ def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
 def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
     yield HealthCheck("python", ok=True, detail=platform.python_version())
     yield HealthCheck("onnx", ok=True, detail=version("onnx"))
+    yield git_check(git_version())
     threads = plural(default_threads(), "thread")
     told = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
     yield HealthCheck("cores", ok=True, detail=told)
     yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
     if config is None or any(target.kind == "cuda" for target in config.targets):
         yield from _gpu_checks()
+
+
+_GLOBAL_FILE = (2, 32)
+"""The first git that takes the place of its global settings from a variable."""
+
+
+def git_check(found: tuple[int, ...]) -> HealthCheck:
+    """Returns the check that git can be told which checkouts of other users to read."""
+    told = ".".join(map(str, found)) or "unknown"
+    if found >= _GLOBAL_FILE:
+        return HealthCheck("git", ok=True, detail=told)
+    advice = (
+        "the Action needs 2.32 to read a checkout that belongs to another user, as in a "
+        "container. Update it, or run git config --global --add safe.directory DIRECTORY before"
+    )
+    return HealthCheck("git", ok=True, detail=f"{told}: {advice}", warns=True)
 
 
 def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:

@@ -122,6 +122,14 @@ class GitProcess:
         )
 
 
+def git_version() -> tuple[int, ...]:
+    """Returns the numbers of git's version, such as 2, 39, 5."""
+    said = BytesIO()
+    _run_git(Path("/"), ("version",), said)
+    words = said.getvalue().decode(errors="replace").split()
+    return tuple(int(part) for part in (*words, "", "")[2].split(".") if part.isdigit())
+
+
 def new_repository(root: Path) -> GitProcess:
     """Creates an empty repository on branch `main`."""
     root.mkdir(parents=True)
