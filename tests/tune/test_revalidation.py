@@ -95,13 +95,13 @@ def test_that_the_default_schedule_won_is_promoted_where_the_zone_knows_nothing(
     slower = msgspec.structs.replace(tuning_tasks.make_record("a", milliseconds=11.0), key=task.key)
     won = msgspec.structs.replace(slower, template="", decisions=(), run_nanoseconds=(10_000_000,))
     theirs = {task.key: ExactHit((won, slower))}
-    standing = challenges([task], theirs, {})
-    ((result, record),) = revalidate(standing, MODELS, Rechecking(), None, Lines())
+    found = challenges([task], theirs, {})
+    ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
     assert (result.status, record) == ("taken", won)
     assert challenges([task], theirs, {task.key: ExactHit((won,))})[0].challengers == (slower,)
     faster = msgspec.structs.replace(slower, run_nanoseconds=(1_000_000,))
-    (standing,) = challenges([task], {task.key: ExactHit((won, faster))}, {})
-    ((result, record),) = revalidate([standing], MODELS, Rechecking(), None, Lines())
+    found = challenges([task], {task.key: ExactHit((won, faster))}, {})
+    ((result, record),) = revalidate(found, MODELS, Rechecking(), None, Lines())
     assert (result.status, record) == ("taken", faster)
 
 
