@@ -5,11 +5,12 @@ kernels are timed by tens of thousands of launches.
 """
 
 import csv
+import fcntl
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from benchmarks.kit.model_changes import new_weights
 from research.experience.lines import read_experience
 from research.experience.measured_tasks import MIN_ROWS
 
-from tests.cuda_stand_in.environment import launches
+from tests.cuda_stand_in.environment import launches, lose_device
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.e2e.action_runner import Event, run_action
 from tests.support.programs import run_program
@@ -55,6 +56,7 @@ cache:
 """
 SMALL: dict[str, object] = {"multiprocessors": 1, "capability": 75}
 WIDTH = 32
+GATE = ("run", "-v", "--base", "HEAD~1", "--trials", "0")
 
 
 class KindsOfModels(NamedTuple):
@@ -99,6 +101,10 @@ def parsed(graph: str, constants: Mapping[str, Any]) -> onnx.ModelProto:
     return model
 
 
+def interrupt(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+
+
 class GpuRunner:
     """A repository with a chain of products, and a machine with these devices."""
 
@@ -109,6 +115,20 @@ class GpuRunner:
 
     def tunegate(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.workspace.tunegate(*arguments, **self.variables)
+
+    def ended_by(
+        self, act: Callable[[subprocess.Popen[str]], object], at: str, *arguments: str
+    ) -> tuple[int, str]:
+        """The exit code of a command, and what it said after it had said `at`, when this was
+        done."""
+        with self.workspace.start(*arguments, **self.variables) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if at in line:
+                    break
+            act(process)
+            _, said = process.communicate(timeout=300)
+        return process.returncode, said
 
     def commit(self, model: onnx.ModelProto) -> None:
         save(model, self.workspace.root / "models" / "m.onnx")
@@ -148,14 +168,33 @@ def test_a_job_that_is_cancelled_ends_soon_and_says_so(
     tmp_path: Path, cuda_stand_in: WhatCuda
 ) -> None:
     runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
-    with runner.workspace.start("warm", "-v", **runner.variables) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "tune: shard 0" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-    assert process.returncode == 130
+    code, _ = runner.ended_by(interrupt, "tune: shard 0", "warm", "-v")
+    assert code == 130
+
+
+def test_a_gate_that_is_cancelled_leaves_the_device_to_others(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
+    code, _ = runner.ended_by(interrupt, "measure: models/m.onnx", *GATE)
+    assert code == 130
+    assert not (runner.workspace.root / ".tunegate" / "verdict.json").exists()
+    (lock,) = tmp_path.glob("cuda-stand-in/*.lock")
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_gate_whose_device_is_lost_decides_nothing(
+    tmp_path: Path, cuda_stand_in: WhatCuda
+) -> None:
+    variables = cuda_stand_in(lost_after=10**9, **SMALL)
+    runner = GpuRunner(tmp_path / "w", variables)
+    runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
+    code, said = runner.ended_by(lambda _: lose_device(variables), "measure: models/m.onnx", *GATE)
+    assert code == 4, said
+    assert "Machine unfit: models/m.onnx on gpu" in said
+    assert "cudaErrorUnknown (999)" in said
 
 
 def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
