@@ -91,6 +91,20 @@ def kinds_of_models() -> KindsOfModels:
     )
 
 
+def convolution_network() -> onnx.ModelProto:
+    """A stem, a depthwise and a pointwise convolution around which a shortcut leads, and a head."""
+    draw = np.random.default_rng(0)
+    sizes = {"stem": (8, 3, 3, 3), "depth": (8, 1, 3, 3), "point": (8, 8, 1, 1), "last": (8, 10)}
+    return parsed(
+        "(float[1,3,16,16] x) => (float[1,10] y)"
+        "{ a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, stem) b = Relu(a)"
+        " c = Conv<pads=[1,1,1,1], group=8>(b, depth) d = Conv(c, point) e = Add(d, b)"
+        " f = Relu(e) g = MaxPool<kernel_shape=[2,2], strides=[2,2]>(f)"
+        " h = GlobalAveragePool(g) i = Flatten(h) y = Gemm(i, last) }",
+        {name: draw.standard_normal(size).astype(np.float32) for name, size in sizes.items()},
+    )
+
+
 def parsed(graph: str, constants: Mapping[str, Any]) -> onnx.ModelProto:
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> model {graph}')
     for number, node in enumerate(model.graph.node):
@@ -329,6 +343,15 @@ def test_a_run_as_init_configures_it_a_comparison_and_the_history_of_both(
     assert compared.returncode == 0, compared.stderr
     (finding,) = runner.verdict()["findings"]
     assert finding["change_percent"]["high"] < 0
+
+
+def test_new_weights_of_a_convolution_network_pass(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
+    runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
+    for model in (convolution_network(), new_weights(convolution_network())):
+        runner.commit(model)
+    done = runner.tunegate(*GATE)
+    assert done.returncode == 0, done.stderr
+    assert "ships with TVM" in done.stderr, "so it computes what ONNX Runtime does"
 
 
 @pytest.mark.proof
