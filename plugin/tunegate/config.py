@@ -578,6 +578,16 @@ class GateConfig(_Section, frozen=True, kw_only=True):
             stricter=smaller,
         ),
     ] = None
+    layers_margin_percent: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=1000)] | None,
+        Key(
+            "what [the layers that differ](how-the-gate-decides.md#the-layers-that-differ) add to "
+            "the model fails from here on, far below what the whole model's time tells; up to "
+            "`gate.seconds` more",
+            unit="percent",
+            stricter=smaller,
+        ),
+    ] = None
     release_margin_percent: Annotated[
         float,
         msgspec.Meta(gt=0, le=100),

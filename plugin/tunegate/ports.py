@@ -14,7 +14,7 @@ from tunegate.artifacts import changes
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import NOTHING_KNOWN, GivenFor, GivenRules, KnownInputs, ShapedModel
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.plans import EnergySource, ExpectedStep, Shard, StepKind
 from tunegate.artifacts.tasks import (
@@ -369,6 +369,11 @@ class Benchmarker(Protocol):
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         """Returns the time of each operator in one inference of the whole model, in ms, all its
         calls together."""
+        ...
+
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+        """Times the layers of both sides inside their models, in one fresh process, which decides
+        by `number` on what inputs and in what order."""
         ...
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float: ...

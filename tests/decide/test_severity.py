@@ -10,7 +10,12 @@ from scipy import stats
 
 from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst
 from tunegate.decide.decision import FAIL_ERROR, Bounds, bounds, p_value, percent_interval, shares
-from tunegate.decide.objective import decide_objective, inferences_needed, lower_share, upper_share
+from tunegate.decide.distributions import (
+    decide_objective,
+    inferences_needed,
+    lower_share,
+    upper_share,
+)
 
 STATUSES = get_args(Status)
 

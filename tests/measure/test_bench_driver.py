@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.measure.onnx_artifact import artifact
@@ -15,7 +16,7 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.errors import MeasurementError
 from tunegate.measure import bench_process as process
-from tunegate.measure.bench_driver import FreshProcesses
+from tunegate.measure.bench_driver import FreshProcesses, layers_launch
 from tunegate.measure.bench_messages import Sides
 from tunegate.measure.bench_process import Devices, Limits
 from tunegate.measure.latency_commands import Commands, latencies_ms
@@ -33,6 +34,24 @@ def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_p
     times = FreshProcesses(tmp_path, 1).operators_ms(directory)
     assert {"conv1", "fire5/expand3x3"} <= set(times)  # not r1 and r33, the fused activations
     assert all(milliseconds > 0 for milliseconds in times.values())
+
+
+def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Path) -> None:
+    before = seeded_light("squeezenet", seed=1)
+    base = artifact(tmp_path / "base", before, IMAGE, "data_0")
+    after = seeded_light("squeezenet", seed=2)  # other weights make no other layer
+    (changed,) = (node for node in after.graph.node if node.name == "fire5/expand3x3")
+    changed.attribute.append(onnx.helper.make_attribute("auto_pad", "NOTSET"))
+    for number, node in enumerate(after.graph.node):
+        node.name = f"{number}_{node.name}"
+    head = artifact(tmp_path / "head", after, IMAGE, "data_0")
+    bench = FreshProcesses(tmp_path, 1)
+    found = bench.profiled_both(base, head, number=0, inferences=2)
+    assert found.differing[0] == {"fire5/expand3x3"}
+    assert {name.split("_", 1)[1] for name in found.differing[1]} == found.differing[0]
+    launch = layers_launch(found, started=0.0)
+    assert 0 < launch.base_ms < launch.whole_ms / 2
+    assert set(launch.largest) == found.differing[0] | found.differing[1]
 
 
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:

@@ -3,13 +3,14 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
 from tests.support.waivers import TODAY, make_waiver
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import CellMeasurement, Launch
+from tunegate.artifacts.measurements import CellMeasurement, Launch, LayersLaunch
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.errors import MeasurementError
 from tunegate.measure.measure_cells import Reference, measure
@@ -44,9 +45,10 @@ class ScriptedBench:
 
 
 class ScriptedBenchmarker:
-    def __init__(self, bench: ScriptedBench) -> None:
+    def __init__(self, bench: ScriptedBench, layers_ms: tuple[float, float] | None = None) -> None:
         self.bench = bench
         self.pairs = 0
+        self.layers_ms = layers_ms
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedBench:
         if base == head:  # the control
@@ -63,6 +65,16 @@ class ScriptedBenchmarker:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         return {"conv": 1.0 if artifact.name == "a" else 1.1}
 
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+        if self.layers_ms is None:
+            message = "no answer in 120 s"
+            raise MeasurementError(message)
+        base_ms, head_ms = self.layers_ms
+        slower = {"conv": head_ms - base_ms + number / 1000}
+        return LayersLaunch(
+            whole_ms=10.0, base_ms=base_ms, head_ms=head_ms, seconds=1.0, largest=slower
+        )
+
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         return 2.5
 
@@ -72,13 +84,19 @@ def measured(
     builds: CellBuilds,
     tmp_path: Path,
     policies: Policies = NO_POLICIES,
+    *,
+    layers_margin: float | None = None,
+    layers_ms: tuple[float, float] | None = None,
 ) -> tuple[CellMeasurement, ScriptedBenchmarker]:
-    benchmarker = ScriptedBenchmarker(ScriptedBench(effects))
+    benchmarker = ScriptedBenchmarker(ScriptedBench(effects), layers_ms)
     with (tmp_path / "log").open("w") as log:
         run = measure(
             [builds],
             benchmarker=benchmarker,
-            rules=GateRules(gate=GateConfig(seconds=100.0), policies=policies),
+            rules=GateRules(
+                gate=GateConfig(seconds=100.0, layers_margin_percent=layers_margin),
+                policies=policies,
+            ),
             context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
             references={
                 CELL.model: Reference(
@@ -98,6 +116,25 @@ def test_what_the_margin_may_hide_is_taken_apart_and_a_null_change_is_not(tmp_pa
     assert "timing the layers" in (tmp_path / "log").read_text()
     same, _ = measured([0.001, -0.001, 0.0, 0.0005], PAIR, tmp_path)
     assert same.task_ms == {}
+
+
+SAME: list[float | None] = [0.001, -0.001, 0.0, 0.0005]
+
+
+@pytest.mark.parametrize(("layers_ms", "launches"), [((4.0, 5.0), 4), ((0.0, 0.0), 1)])
+def test_layers_that_differ_are_launched_until_their_margin_is_decided(
+    tmp_path: Path, layers_ms: tuple[float, float], launches: int
+) -> None:
+    cell, _ = measured([*SAME], PAIR, tmp_path, layers_margin=1.0, layers_ms=layers_ms)
+    assert cell.layers is not None
+    assert len(cell.layers.launches) == launches
+
+
+def test_layers_that_cannot_be_timed_leave_the_measurement_of_the_model(tmp_path: Path) -> None:
+    cell, _ = measured([*SAME], PAIR, tmp_path, layers_margin=1.0)
+    assert cell.layers is not None
+    assert cell.layers.problem == "no answer in 120 s"
+    assert len(cell.launches) == 4
 
 
 def test_a_fail_that_a_waiver_may_cover_is_measured_on(tmp_path: Path) -> None:

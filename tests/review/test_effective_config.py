@@ -46,6 +46,7 @@ gates = st.builds(
     workspace_margin_percent=optional(percents),
     energy_margin_percent=optional(percents),
     load_margin_percent=optional(percents),
+    layers_margin_percent=optional(percents),
     release_margin_percent=percents,
 )
 budgets = st.builds(

@@ -125,13 +125,35 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+class LayersLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """One process with both sides. `whole_ms` is the time of all layers of the base in one
+    inference, `base_ms` and `head_ms` are those of the layers that differ. `largest` has the
+    differences of some of them by name, head minus base, largest first."""
+
+    whole_ms: Milliseconds
+    base_ms: Annotated[float, msgspec.Meta(ge=0)]
+    head_ms: Annotated[float, msgspec.Meta(ge=0)]
+    seconds: float
+    largest: dict[str, float] = {}
+
+
+class DifferingLayers(msgspec.Struct, frozen=True, kw_only=True):
+    """The launches of the layers that differ, and the planned analyses. `problem` is why there are
+    none, else ''."""
+
+    launches: tuple[LayersLaunch, ...] = ()
+    analyses: tuple[int, ...] = ()
+    problem: str = ""
+
+
 class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     """`reference_ms` is ONNX Runtime on the head model, for the reference column. `task_ms` is the
     time of each operator in one inference, measured inside the model. `controls` are effects of the
     base against itself. `disturbed`: too many launches were, or two controls. `alone` are the
     latencies of a head without a base, for an objective. `probes` are further starts of the head,
     which count for slow launches only; `starts` has the at most two start counts at which slow
-    launches were looked for. `packages` tells which package makes an upgraded model slower."""
+    launches were looked for. `packages` tells which package makes an upgraded model slower.
+    `layers` are those that differ, under their margin."""
 
     cell: Cell
     launches: tuple[Launch, ...]
@@ -157,6 +179,7 @@ class CellMeasurement(msgspec.Struct, frozen=True, kw_only=True):
     probes: tuple[Launch, ...] = ()
     starts: tuple[int, ...] = ()
     packages: str = ""
+    layers: DifferingLayers | None = None
 
 
 class MeasuredShard(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,6 +270,21 @@ class LoadChange(msgspec.Struct, frozen=True, kw_only=True):
     decision: Literal["fail", "pass", "undecided"]
 
 
+class LayersChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The change of the model that the layers which differ explain, in percent of `whole_ms`, the
+    time of all layers of the base. Those that differ take `base_ms` and `head_ms`. `slowest` is the
+    one that costs most, '' if none got slower, and `slowest_percent` its part of the change."""
+
+    whole_ms: Milliseconds
+    base_ms: float
+    head_ms: float
+    change_percent: Interval
+    decision: Literal["fail", "pass", "undecided"]
+    launches: int
+    slowest: str = ""
+    slowest_percent: float = 0.0
+
+
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     """The slow modes that the measurements exclude.
 
@@ -275,7 +313,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     `low`, PASS uses `high`. `projected_launches` would decide an undecided cell. `clocks` are the
     means over its launches. `median` is the decision by the medians alone, which may pass although
     a test `inside` a launch fails or slow launches are not `excluded`. `energy` is an inference's,
-    by counters; `load` is there under a margin."""
+    by counters; `load` and `layers` are there under a margin."""
 
     cell: Cell
     base_ms: float | None
@@ -294,6 +332,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     clocks: Clocks | None = None
     energy: EnergyChange | None = None
     load: LoadChange | None = None
+    layers: LayersChange | None = None
 
 
 # The measurements of one runner of several, and what they belong to.

@@ -16,6 +16,7 @@ from tunegate.artifacts.measurements import (
     Excluded,
     Inside,
     Interval,
+    LayersChange,
     LoadChange,
     MeasurementRun,
     TaskDifference,
@@ -97,8 +98,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     latency, or all of it if the median does not decide. `inside` has the mean and the tail,
     `excluded` the slow launches ruled out. `inputs` are what the head ran on. `runtimes` are all
     its candidates, with what is wrong with those that do not ship. `accuracy` is set under an
-    accuracy budget, `energy` if something counts the joules of an inference, `load` if
-    `gate.load-margin-percent` is."""
+    accuracy budget, `energy` if something counts the joules of an inference, `load` and
+    `layers` (those that differ) under a margin of their own."""
 
     model: ModelPath
     target: str
@@ -118,6 +119,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: ShippedErrors | None = None
     energy: EnergyChange | None = None
     load: LoadChange | None = None
+    layers: LayersChange | None = None
 
 
 class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):

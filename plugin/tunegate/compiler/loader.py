@@ -47,6 +47,11 @@ class TvmArtifact:
             self._file, self._artifact.tasks, self._device, self._inputs(feed), inferences
         )
 
+    def watched(self, feed: Mapping[str, Any]) -> WatchedKernels:
+        return WatchedKernels(
+            _Watched(self._file, self._device), self._artifact.tasks, self._inputs(feed)
+        )
+
     def _inputs(self, feed: Mapping[str, Any]) -> list[Any]:
         return arguments_of(self._artifact.inputs, feed, self._device)
 
@@ -146,11 +151,33 @@ def kernels_ms(
     watched = _Watched(library, device)
     for _ in range(inferences + 1):
         watched.run(arguments)
+    return _by_layer(watched.microseconds(), tasks)
+
+
+def _by_layer(
+    microseconds: Mapping[str, float], tasks: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Returns the milliseconds by layer. Kernels of one layer are added up."""
     labels = {task["function"]: task["name"] for task in tasks}
     found: dict[str, float] = defaultdict(float)
-    for name, microseconds in watched.microseconds().items():
-        found[labels.get(name, name)] += microseconds / 1e3
+    for name, each in microseconds.items():
+        found[labels.get(name, name)] += each / 1e3
     return dict(found)
+
+
+class WatchedKernels:
+    """A build whose kernels are timed in each inference."""
+
+    def __init__(
+        self, watched: _Watched, tasks: Sequence[Mapping[str, Any]], arguments: list[Any]
+    ) -> None:
+        self._watched, self._tasks, self._arguments = watched, tasks, arguments
+
+    def infer(self) -> None:
+        self._watched.run(self._arguments)
+
+    def inferences_ms(self) -> list[dict[str, float]]:
+        return [_by_layer(each, self._tasks) for each in self._watched.runs]
 
 
 class _Watched:
@@ -168,6 +195,11 @@ class _Watched:
     def run(self, arguments: list[Any]) -> None:
         self._runs.append(defaultdict(float))
         self._machine["main"](*arguments)
+
+    @property
+    def runs(self) -> Sequence[Mapping[str, float]]:
+        """The microseconds of each kernel in each inference so far."""
+        return self._runs
 
     def microseconds(
         self, statistic: Callable[[Iterable[float]], float] = statistics.median

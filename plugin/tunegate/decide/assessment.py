@@ -9,10 +9,10 @@ import msgspec
 from tunegate.artifacts.measurements import EnergyChange, Excluded, Inside, Launch, LoadChange
 from tunegate.decide import slow_modes
 from tunegate.decide.decision import Bounds, CellDecision, bounds, projected_launches
-from tunegate.decide.energy_and_load import energy_change, load_change
 from tunegate.decide.gpu_clocks import effects_in_cycles
 from tunegate.decide.guards import disturbed_launches, undisturbed_launches
 from tunegate.decide.inside_launch import inside, mean_effects
+from tunegate.decide.margins_beside_latency import energy_change, load_change
 from tunegate.decide.sequential import StoppingRule, decide_median, last_analysis
 from tunegate.decide.stalls import WANTED_BELOW_MS, may_matter
 

@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.histogram import merged_histogram
 from tunegate.artifacts.verdicts import Status
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.decide import objective, stalls
+from tunegate.decide import distributions, stalls
 from tunegate.wording import milliseconds, plural
 
 
@@ -77,7 +77,7 @@ def check_objective(
     over = times_of_head.slower_than(configured.ms)
     wanted_text = f"p{configured.percentile:g} of {configured.ms:g} ms"
     over_text = f"{over:,} of {plural(count, 'inference')} took longer"
-    match objective.decide_objective(over, count, configured.percentile):
+    match distributions.decide_objective(over, count, configured.percentile):
         case "pass":
             return CheckResult("pass", f"{wanted_text} is kept: {over_text}")
         case "fail":
@@ -87,7 +87,7 @@ def check_objective(
                 f"{wanted_text} is not kept: {over_text}, p{configured.percentile:g} is {tail}",
             )
         case "undecided":
-            needed = objective.inferences_needed(configured.percentile)
+            needed = distributions.inferences_needed(configured.percentile)
             unresolved = f"{wanted_text} is not resolvable here: {over_text}"
             reason = f"{unresolved}, {needed} without one would do"
             return CheckResult("inconclusive", reason)

@@ -19,9 +19,9 @@ from tunegate.decide.decision import (
     projected_launches,
     shares,
 )
-from tunegate.decide.energy_and_load import energy_change, load_change
 from tunegate.decide.gpu_clocks import usual_clocks
 from tunegate.decide.inside_launch import mean_effects
+from tunegate.decide.margins_beside_latency import energy_change, layers_change, load_change
 from tunegate.decide.sequential import stopping_rule
 
 _NEGLIGIBLE_MS = 1e-6
@@ -116,6 +116,7 @@ def compare_cell(
             launches, gate.energy_margin_percent, analyses=analyses, cells=together
         ),
         load=load_change(launches, gate.load_margin_percent, analyses=analyses, cells=together),
+        layers=layers_change(measured.layers, gate.layers_margin_percent, cells=together),
     )
 
 

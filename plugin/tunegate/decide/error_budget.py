@@ -14,7 +14,7 @@ import msgspec
 from tunegate.artifacts import builds
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.config import Accuracy, AccuracyConfig
-from tunegate.decide.objective import inferences_needed, lower_share, upper_share
+from tunegate.decide.distributions import inferences_needed, lower_share, upper_share
 
 COVERED_PERCENT = 95.0
 """`max-error` and a metric bound this share of the inputs."""

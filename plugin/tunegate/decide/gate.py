@@ -13,8 +13,8 @@ from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import GateConfig
 from tunegate.decide import checks
 from tunegate.decide.compare import compare_cell
-from tunegate.decide.energy_and_load import check_energy, check_load
 from tunegate.decide.error_budget import shipped_errors
+from tunegate.decide.margins_beside_latency import check_energy, check_layers, check_load
 from tunegate.decide.waiving import apply_waiver, notes
 from tunegate.errors import ArtifactError
 from tunegate.review.gate_rules import GateRules, waived_gate
@@ -159,6 +159,7 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         accuracy=shipped_errors(built, comparison),
         energy=comparison.energy if comparison else None,
         load=comparison.load if comparison else None,
+        layers=comparison.layers if comparison else None,
     )
 
 
@@ -173,9 +174,18 @@ def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.Chec
         checks.check_workspace(measured, gate.workspace_margin_percent),
         check_energy(comparison, gate.energy_margin_percent),
         check_load(comparison, gate.load_margin_percent),
+        None if evidence.change.kind == "upgraded" else _check_layers(evidence, rules),
         checks.check_metric(measured, policies.metric_margin),
     )
     return (other for other in others if other is not None)
+
+
+def _check_layers(evidence: _Evidence, rules: GateRules) -> checks.CheckResult | None:
+    """Returns the check of the layers that differ, under a waiver of the model if there is one."""
+    margin_percent = rules.gate.layers_margin_percent
+    waived = waived_gate(rules, evidence.cell)
+    ceiling_percent = waived.margin_percent if waived else None
+    return check_layers(evidence.comparison, evidence.measured, margin_percent, ceiling_percent)
 
 
 # The result of each candidate of a cell, for its finding.

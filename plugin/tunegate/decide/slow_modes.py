@@ -19,8 +19,7 @@ import msgspec
 import numpy as np
 
 from tunegate.artifacts.measurements import Launch
-from tunegate.decide.distributions import binomial_at_most, normal_probability
-from tunegate.decide.objective import lower_share
+from tunegate.decide.distributions import binomial_at_most, lower_share, normal_probability
 
 FIRST_ERROR, SECOND_ERROR = 0.03, 0.013
 """The errors of the two looks. With the bounds of the gate they add up to the error of a pass. The

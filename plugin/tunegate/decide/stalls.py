@@ -18,8 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from tunegate.artifacts.measurements import Launch, Stalls
-from tunegate.decide.distributions import binomial_at_most
-from tunegate.decide.objective import upper_share
+from tunegate.decide.distributions import binomial_at_most, upper_share
 
 SIZES = (5.0, 15.0, 50.0)
 """A stall takes this many times the base's median. Short ones are also made by a scheduler's turn

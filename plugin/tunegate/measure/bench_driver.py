@@ -2,20 +2,25 @@
 
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import KnownInputs, ShapedModel
+from tunegate.artifacts.measurements import LayersLaunch
 from tunegate.config import TargetConfig
 from tunegate.errors import MeasurementError
-from tunegate.measure.bench_messages import Sides
+from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides
 from tunegate.measure.bench_process import ALONE, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
+from tunegate.models.inputs.agreement import agreed
 from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
 from tunegate.system.clock import derived
+from tunegate.system.output.artifact_file import ArtifactFile
 
 ReferenceBuilder = Callable[[Path, int], Builder]
 """Makes a builder for the reference, from a private directory and a seed."""
@@ -74,6 +79,33 @@ class FreshProcesses:
         with self._process(artifact) as process:
             return process.operators_ms(_PROFILED_INFERENCES)
 
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+        started = time.monotonic()
+        return layers_launch(self.profiled_both(base, head, number, inferences), started)
+
+    def profiled_both(self, base: Path, head: Path, number: int, inferences: int) -> ProfiledBoth:
+        """Returns the times of all layers of both sides in one fresh process. Raises
+        MeasurementError."""
+        if str(base.absolute()) in self._limits.pythons or str(head.absolute()) in (
+            self._limits.pythons
+        ):
+            raise MeasurementError("base and head run in environments of their own")
+        seed = derived(self._seed, "layers", number)
+        inputs = agreed(ArtifactFile.read(base).inputs, ArtifactFile.read(head).inputs)
+        request = ProfileBoth(
+            artifacts=(str(base.absolute()), str(head.absolute())),
+            inputs=inputs,
+            threads=ArtifactFile.read(head).threads,
+            inferences=inferences,
+            seed=seed,
+            first=SIDES[derived(seed, "first") % 2],
+        )
+        with self._devices.of(base, head) as device:
+            start = start_of(head, seed)
+            log = self._scratch / "bench.log"
+            with closing(Process(start, log, device.variables, self._limits)) as process:
+                return process.layers_of_both(request)
+
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         """Returns the milliseconds of the reference of a model, built here, on inputs as they are
         given."""
@@ -105,6 +137,28 @@ class FreshProcesses:
             process = Process(start, log, device.variables, self._limits)
             with closing(process):
                 yield process
+
+
+_SHOWN_LAYERS = 8
+
+
+def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:
+    """Returns what the layers that differ took, in the time since `started`."""
+    base, head = (
+        {name: ms for name, ms in side.items() if name in differing}
+        for side, differing in zip(profiled.milliseconds, profiled.differing, strict=True)
+    )
+    differences = {
+        name: head.get(name, 0.0) - base.get(name, 0.0) for name in dict.fromkeys([*head, *base])
+    }
+    names = sorted(differences, key=lambda name: -abs(differences[name]))[:_SHOWN_LAYERS]
+    return LayersLaunch(
+        whole_ms=sum(profiled.milliseconds[0].values()),
+        base_ms=sum(base.values()),
+        head_ms=sum(head.values()),
+        seconds=time.monotonic() - started,
+        largest={name: differences[name] for name in names},
+    )
 
 
 def _median_ms(process: Process) -> float:

@@ -55,6 +55,20 @@ class Sample(msgspec.Struct, frozen=True, tag="sample"):
     start: Start
 
 
+class ProfileBoth(msgspec.Struct, frozen=True, tag="profile-both"):
+    """Time the layers of two artifacts inside their models, in turns of so many inferences that
+    begin with the side `first`. `inputs` are the rules of base and head, whose values come from
+    `seed`."""
+
+    artifacts: tuple[str, str]
+    inputs: tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]
+    threads: int
+    inferences: int
+    seed: int
+    first: Side
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
+
+
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
     resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
@@ -91,12 +105,19 @@ class Sampled(msgspec.Struct, frozen=True, tag="sampled"):
     outputs: tuple[OutputSample, ...]
 
 
+class ProfiledBoth(msgspec.Struct, frozen=True, tag="profiled-both"):
+    """The times of one inference of base and of head by layer, and the layers that differ."""
+
+    milliseconds: tuple[dict[str, float], dict[str, float]]
+    differing: tuple[frozenset[str], frozenset[str]]
+
+
 class Broken(msgspec.Struct, frozen=True, tag="broken"):
     reason: str
 
 
-BenchRequest = Start | Block | Profile | Sample
-BenchReply = Ready | Timed | Profiled | Sampled | Broken
+BenchRequest = Start | Block | Profile | ProfileBoth | Sample
+BenchReply = Ready | Timed | Profiled | ProfiledBoth | Sampled | Broken
 
 
 # A pair of values: one for the base, one for the head of a launch.

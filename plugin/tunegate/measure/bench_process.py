@@ -18,7 +18,9 @@ from tunegate.measure.bench_messages import (
     Broken,
     OutputSample,
     Profile,
+    ProfileBoth,
     Profiled,
+    ProfiledBoth,
     Ready,
     Sample,
     Sampled,
@@ -40,7 +42,7 @@ WARM_UP_SECONDS = 0.5
 MAX_SECONDS = 120.0
 _MAX_BLOCK_SECONDS = 5.0
 
-Expected = TypeVar("Expected", Ready, Timed, Profiled, Sampled)
+Expected = TypeVar("Expected", Ready, Timed, Profiled, ProfiledBoth, Sampled)
 
 
 class Limits(NamedTuple):
@@ -125,6 +127,11 @@ class Process:
         """Returns what one inference computes. Blocks cannot be timed after it."""
         start = msgspec.structs.replace(self._start, libraries=self._limits.libraries)
         return self._ask(Sample(start), Sampled).outputs
+
+    def layers_of_both(self, request: ProfileBoth) -> ProfiledBoth:
+        return self._ask(
+            msgspec.structs.replace(request, libraries=self._limits.libraries), ProfiledBoth
+        )
 
     @property
     def pid(self) -> int:

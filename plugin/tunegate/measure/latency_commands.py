@@ -11,7 +11,7 @@ from pathlib import Path
 from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer
@@ -47,6 +47,9 @@ class Commands:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         """Returns nothing: a command's operators are unknown."""
         return {}
+
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+        raise MeasurementError("the layers of a command are not known")
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         message = f"{model}: a command has no reference"

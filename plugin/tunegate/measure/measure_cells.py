@@ -12,11 +12,11 @@ from tunegate.artifacts.builds import Build, CellBuilds
 from tunegate.artifacts.candidates import RuntimeName
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import CellMeasurement, MeasurementRun, Metric
+from tunegate.artifacts.measurements import CellMeasurement, DifferingLayers, MeasurementRun, Metric
 from tunegate.decide.decision import EXPLAINED
-from tunegate.decide.objective import inferences_needed
+from tunegate.decide.distributions import inferences_needed
 from tunegate.errors import MeasurementError
-from tunegate.measure.paired_launches import LaunchProgress, launch_until_decided
+from tunegate.measure.paired_launches import LaunchProgress, launch_layers, launch_until_decided
 from tunegate.ports import Benchmarker, Progress, Scorer
 from tunegate.review.gate_rules import GateRules, waived_gate
 from tunegate.tools import RunContext
@@ -104,7 +104,7 @@ class _Measuring:
 
     def _compare_sides(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
         at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
-        measured = self._launches(built, at_base, at_head)
+        measured = self._with_layers(self._launches(built, at_base, at_head), at_base, at_head)
         effect = statistics.fmean(launch.effect for launch in measured.launches)
         if 100 * abs(effect) < EXPLAINED * self.rules.gate.margin_percent:
             return measured
@@ -115,6 +115,21 @@ class _Measuring:
             notes = (*measured.notes, f"the operators were not timed in the model: {error}")
             return msgspec.structs.replace(measured, notes=notes)
         return msgspec.structs.replace(measured, task_ms=times)
+
+    def _with_layers(self, measured: CellMeasurement, base: Path, head: Path) -> CellMeasurement:
+        """Returns the measurement with the layers that differ, if they have a margin. Trouble with
+        them takes nothing from the rest."""
+        gate = self.rules.gate
+        if gate.layers_margin_percent is None:
+            return measured
+        self.context.progress.update(f"{measured.cell.model}: timing the layers that differ")
+        try:
+            layers = launch_layers(
+                self.benchmarker, (base, head), gate, self.compared, measured.head_ms or 1.0
+            )
+        except MeasurementError as error:
+            layers = DifferingLayers(problem=str(error))
+        return msgspec.structs.replace(measured, layers=layers)
 
     def _launches(self, built: CellBuilds, base: Path, head: Path) -> CellMeasurement:
         clock = self.context.clock

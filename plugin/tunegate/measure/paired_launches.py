@@ -3,12 +3,13 @@ it."""
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import DifferingLayers, Launch, LayersLaunch
 from tunegate.config import GateConfig
 from tunegate.decide import sequential, stalls
 from tunegate.decide.assessment import (
@@ -21,9 +22,10 @@ from tunegate.decide.assessment import (
 )
 from tunegate.decide.decision import bounds
 from tunegate.decide.guards import CONTROL_EVERY, is_control_due, noise_of, undisturbed_launches
+from tunegate.decide.margins_beside_latency import layers_change
 from tunegate.decide.slow_modes import lowest_cut_off
 from tunegate.errors import MeasurementError
-from tunegate.ports import Bench, ProbeThresholds
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
@@ -269,6 +271,53 @@ class _Series:
                 self._tell(0.0, count)
                 if sum(each.seconds for each in self._probes) > self._probing_seconds:
                     raise MeasurementError(_too_slow(len(self._probes), count))
+
+
+# The layers that differ, timed inside both models in one process a launch.
+
+_TURN_MS, _FEWEST, _MOST = 30.0, 2, 100
+"""The length of a turn of one side, and the inferences in it."""
+
+
+def launch_layers(
+    benchmarker: Benchmarker,
+    sides: tuple[Path, Path],
+    gate: GateConfig,
+    cells: int,
+    inference_ms: float,
+) -> DifferingLayers:
+    """Returns the launches of the layers that differ: until their margin is decided, or as many as
+    gate.seconds pay for. Raises MeasurementError."""
+    inferences = turn_inferences(inference_ms)
+
+    def launched(number: int) -> LayersLaunch:
+        return benchmarker.layers(*sides, number=number, inferences=inferences)
+
+    launches = [launched(0)]
+    analyses = sequential.affordable_analyses(gate.seconds, launches[0].seconds)
+    while not _is_settled(launches, analyses, gate, cells):
+        launches.append(launched(len(launches)))
+    return DifferingLayers(launches=tuple(launches), analyses=analyses)
+
+
+def turn_inferences(inference_ms: float) -> int:
+    """Returns the inferences of a turn of one side."""
+    return round(min(_MOST, max(_FEWEST, _TURN_MS / inference_ms)))
+
+
+def _is_settled(
+    launches: Sequence[LayersLaunch], analyses: tuple[int, ...], gate: GateConfig, cells: int
+) -> bool:
+    """Returns whether no more launches are needed: at an analysis that decides or is the last one,
+    or at once if no layer differs."""
+    if not launches[0].base_ms and not launches[0].head_ms:
+        return True
+    if len(launches) not in analyses:
+        return False
+    layers = DifferingLayers(launches=tuple(launches), analyses=analyses)
+    change = layers_change(layers, gate.layers_margin_percent, cells=cells)
+    is_decided = change is not None and change.decision != "undecided"
+    return is_decided or len(launches) >= analyses[-1]
 
 
 def _too_slow(done: int, planned: int) -> str:

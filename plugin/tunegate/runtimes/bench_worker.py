@@ -10,6 +10,7 @@ from pathlib import Path
 from tunegate.measure import bench_messages
 from tunegate.runtimes.loading import (
     bound_inference,
+    layers_of_both,
     operators_ms,
     sampled_outputs,
     timed_inference,
@@ -57,6 +58,9 @@ def _answer(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
                 )
             case bench_messages.Sample():
                 return _sample(request.start)
+            case bench_messages.ProfileBoth():
+                _pin(request.threads)
+                return layers_of_both(request)
     except Exception as error:  # noqa: BLE001 -- the runtimes' errors have no common base class
         raise_lost_device(error)
         lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -1,8 +1,9 @@
 """Loads an artifact with the runtime that it names, and imports no other."""
 
 import hashlib
+import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import msgspec
 import numpy as np
 
 from tunegate.artifacts.builds import Build
+from tunegate.artifacts.changes import Side
+from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides, other
 from tunegate.models.operator_libraries import Libraries, library_files, named_by
 from tunegate.models.seeded_inputs import seeded_inputs
-from tunegate.runtimes.registry import runtime_named
-from tunegate.runtimes.runtime import Inference, Loaded
+from tunegate.runtimes.registry import is_watched, runtime_named
+from tunegate.runtimes.runtime import Inference, Loaded, Watched
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, built_artifact
 
 _LOADS, _MAX_LOADING_MS = 5, 300.0
@@ -118,6 +121,68 @@ def operators_ms(
     """Returns the median time of each operator in one inference of the whole model."""
     loaded, artifact = _load(directory, libraries)
     return dict(loaded.operators_ms(seeded_inputs(artifact.inputs, seed), inferences))
+
+
+_ROUNDS, _THROWN_AWAY = 6, 1
+"""Each side has twice as many turns. The first inference of a turn finds the other side's numbers
+in the caches."""
+
+
+def layers_of_both(request: ProfileBoth) -> ProfiledBoth:
+    """Returns the time of each layer of two artifacts inside their models, and the layers that
+    differ. The sides take turns in ABBA order, so what else the machine does befalls both."""
+    from tunegate.runtimes.changed_layers import differing_layers, layers_of  # noqa: PLC0415
+
+    at_base, at_head = map(Path, request.artifacts)
+    loaded = Sides(_load(at_base, request.libraries), _load(at_head, request.libraries))
+    feeds = Sides(*(seeded_inputs(each, request.seed) for each in request.inputs))
+    models = loaded.map(lambda each: each[0])
+    if is_watched(models.base) and is_watched(models.head):
+        both = Sides(models.base.watched(feeds.base), models.head.watched(feeds.head))
+        base_ms, head_ms = _watched_in_turn(both, request)
+    else:
+        base_ms, head_ms = _told_in_turn(models, feeds, request)
+    differing = differing_layers(
+        layers_of(at_base, loaded.base[1]), layers_of(at_head, loaded.head[1]), base_ms, head_ms
+    )
+    return ProfiledBoth((base_ms, head_ms), (differing.base, differing.head))
+
+
+def _watched_in_turn(both: Sides[Watched], request: ProfileBoth) -> Sides[dict[str, float]]:
+    """Returns the median of each layer over the inferences of all turns."""
+    for side in _turns(request.first, _ROUNDS):
+        for _ in range(_THROWN_AWAY + request.inferences):
+            both.of(side).infer()
+    return both.map(lambda each: _medians(each.inferences_ms(), _THROWN_AWAY + request.inferences))
+
+
+def _medians(inferences: Sequence[Mapping[str, float]], turn: int) -> dict[str, float]:
+    """Returns the median of each layer. One that did not run in an inference took no time in it."""
+    counted = [each for at, each in enumerate(inferences) if at % turn >= _THROWN_AWAY]
+    names = dict.fromkeys(name for each in counted for name in each)
+    return {name: statistics.median(each.get(name, 0.0) for each in counted) for name in names}
+
+
+def _told_in_turn(
+    models: Sides[Loaded], feeds: Sides[dict[str, Any]], request: ProfileBoth
+) -> Sides[dict[str, float]]:
+    """Returns the mean of each layer over two turns, of models that tell the time of all
+    inferences of a turn together."""
+    told: Sides[list[Mapping[str, float]]] = Sides([], [])
+    for side in _turns(request.first, 1):
+        inferences = _ROUNDS * request.inferences
+        told.of(side).append(models.of(side).operators_ms(feeds.of(side), inferences))
+    return told.map(
+        lambda turns: {
+            name: statistics.fmean(turn.get(name, 0.0) for turn in turns)
+            for name in dict.fromkeys(name for turn in turns for name in turn)
+        }
+    )
+
+
+def _turns(first: Side, rounds: int) -> list[Side]:
+    order: list[Side] = [first, other(first)]
+    return [*order, *reversed(order)] * rounds
 
 
 def _load(directory: Path, libraries: Libraries = ()) -> tuple[Loaded, ArtifactFile]:

@@ -21,6 +21,7 @@ from tunegate.runtimes.runtime import (
     Runtime,
     SavingRuntime,
     TuningRuntime,
+    WatchedLoaded,
 )
 from tunegate_cache import installed_plugins
 
@@ -113,6 +114,10 @@ def saves(runtime: Runtime) -> TypeGuard[SavingRuntime]:
 
 def knows_lacks(runtime: Runtime) -> TypeGuard[LackingRuntime]:
     return not _absent(runtime, _LACKS)
+
+
+def is_watched(loaded: Loaded) -> TypeGuard[WatchedLoaded]:
+    return hasattr(loaded, "watched")
 
 
 def has_notes(loaded: Loaded) -> TypeGuard[NotingLoaded]:

@@ -40,6 +40,21 @@ class Loaded(Protocol):
         ...
 
 
+class Watched(Protocol):
+    """A loaded model that times its operators in each inference."""
+
+    def infer(self) -> None: ...
+    def inferences_ms(self) -> Sequence[Mapping[str, float]]:
+        """Returns the time of each operator in each inference. Nothing runs after it."""
+        ...
+
+
+class WatchedLoaded(Loaded, Protocol):
+    """A loaded model whose inferences can be watched one by one, in turn with another's."""
+
+    def watched(self, feed: Feed) -> Watched: ...
+
+
 class NotingLoaded(Loaded, Protocol):
     """A loaded model that may run differently than requested, as on another device."""
 

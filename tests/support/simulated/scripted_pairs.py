@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.measured_cells import make_launches
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import MeasurementError
 from tunegate.ports import ProbeThresholds
 
@@ -42,6 +42,9 @@ class ScriptedPairs:
             message = "no answer in 120 s"
             raise MeasurementError(message)
         return self.alone_ms
+
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+        raise AssertionError
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
         raise AssertionError

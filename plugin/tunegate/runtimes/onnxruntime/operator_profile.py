@@ -4,7 +4,7 @@ import re
 import statistics
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,20 +48,43 @@ def profiled_ms(
 ) -> dict[str, float]:
     """Returns the milliseconds of each node in one inference, by name: the median, without the
     first inference. Nodes inserted by ONNX Runtime count for the layer they serve."""
-    proto = onnx.load(model, load_external_data=False)
-    with tempfile.TemporaryDirectory() as folder:
-        graph = Path(folder) / "optimized.onnx" if _may_be_saved(model, proto) else None
-        session = opened(profile=Path(folder) / "profile", optimized=graph)
-        for _ in range(inferences + 1):
-            narrow_types.run(session, feed)
-        events = msgspec.json.decode(Path(session.end_profiling()).read_bytes(), type=list[_Event])
-        run = onnx.load(graph) if graph is not None and graph.exists() else onnx.ModelProto()
-    layers = _Layers(proto, run)
-    found: dict[str, list[int]] = defaultdict(list)
-    kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
-    for event, microseconds in _own_times(kernels):
-        found[layers.layer_of_event(event)].append(microseconds)
-    return {name: _each_ms(times, inferences + 1) for name, times in found.items()}
+    session = ProfiledSession(model, feed, opened)
+    for _ in range(inferences + 1):
+        session.infer()
+    each = session.inferences_ms()
+    counted = each[1:] or each
+    return {name: statistics.median(times[name] for times in counted) for name in each[0]}
+
+
+class ProfiledSession:
+    """A session that profiles its nodes."""
+
+    def __init__(self, model: Path, feed: Mapping[str, Any], opened: OpensProfiled) -> None:
+        self._proto = onnx.load(model, load_external_data=False)
+        self._folder = tempfile.TemporaryDirectory()
+        folder = Path(self._folder.name)
+        self._graph = folder / "optimized.onnx" if _may_be_saved(model, self._proto) else None
+        self._session = opened(profile=folder / "profile", optimized=self._graph)
+        self._feed, self._inferences = feed, 0
+
+    def infer(self) -> None:
+        self._inferences += 1
+        narrow_types.run(self._session, self._feed)
+
+    def inferences_ms(self) -> list[dict[str, float]]:
+        """Ends profiling, and returns the milliseconds of each node in each inference."""
+        with self._folder:
+            told = Path(self._session.end_profiling()).read_bytes()
+            events = msgspec.json.decode(told, type=list[_Event])
+            graph = self._graph
+            run = onnx.load(graph) if graph is not None and graph.exists() else onnx.ModelProto()
+        layers = _Layers(self._proto, run)
+        found: dict[str, list[int]] = defaultdict(list)
+        kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
+        for event, microseconds in _own_times(kernels):
+            found[layers.layer_of_event(event)].append(microseconds)
+        sums = {name: _sums_ms(times, self._inferences) for name, times in found.items()}
+        return [{name: each[at] for name, each in sums.items()} for at in range(self._inferences)]
 
 
 def _may_be_saved(file: Path, model: onnx.ModelProto) -> bool:
@@ -91,11 +114,13 @@ def _is_inside(event: _Event, outer: _Event) -> bool:
     return event.tid == outer.tid and event.ts + event.dur <= outer.ts + outer.dur
 
 
-def _each_ms(microseconds: list[int], inferences: int) -> float:
-    """Returns the milliseconds of one inference; several nodes of one name are added up."""
-    calls = max(1, len(microseconds) // inferences)
-    sums = [sum(microseconds[i : i + calls]) for i in range(0, len(microseconds), calls)]
-    return statistics.median(sums[1:] or sums) / 1e3
+def _sums_ms(microseconds: Sequence[int], inferences: int) -> list[float]:
+    """Returns the milliseconds of each inference; several nodes of one name are added up. A node
+    that runs more often in some inferences than in others has their mean in each."""
+    calls, rest = divmod(len(microseconds), inferences)
+    if rest:
+        return [sum(microseconds) / inferences / 1e3] * inferences
+    return [sum(microseconds[at * calls : (at + 1) * calls]) / 1e3 for at in range(inferences)]
 
 
 class _Layers:
@@ -120,9 +145,10 @@ class _Layers:
 
     def _user_name(self, name: str, operator: str) -> str:
         """Returns the user's name of a fused node: that of its first operator, which does the work.
-        ONNX Runtime names it after the last one, or that one's output."""
+        ONNX Runtime names it after the last one, or that one's output. A node of the user's may
+        have a name that ends as the optimizer's names do."""
         plain = _ADDED.sub("", name)
-        node = self._named.get(plain) or self._makers.get(plain)
+        node = self._named.get(name) or self._named.get(plain) or self._makers.get(plain)
         for _ in range(_FUSED_AT_MOST):
             if node is None or node.op_type == operator:
                 break

@@ -12,7 +12,7 @@ from tunegate.errors import NotOfferedError
 from tunegate.models import narrow_types
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import FallingBack, open_session, timed_options
-from tunegate.runtimes.runtime import Loaded, SavingRuntime
+from tunegate.runtimes.runtime import Loaded, SavingRuntime, Watched
 from tunegate.system.output.artifact_file import ArtifactFile
 
 _ERRORS = 3
@@ -86,6 +86,11 @@ class OnnxArtifact:
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
 
         return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
+
+    def watched(self, feed: Mapping[str, Any]) -> Watched:
+        from tunegate.runtimes.onnxruntime.operator_profile import ProfiledSession  # noqa: PLC0415
+
+        return ProfiledSession(self._file, feed, partial(opened, self._file, self._threads))
 
     def notes(self) -> Sequence[str]:
         """Returns how its session was opened, if that was not plain."""

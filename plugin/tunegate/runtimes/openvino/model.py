@@ -43,6 +43,11 @@ class OpenVinoModel:
         profiled = compiled(self._file, self._artifact.inputs, told)
         return layers_ms(profiled, bound_request(profiled, feed), self._file, inferences)
 
+    def watched(self, feed: Mapping[str, Any]) -> WatchedRequest:
+        told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
+        profiled = compiled(self._file, self._artifact.inputs, told)
+        return WatchedRequest(profiled, bound_request(profiled, feed), self._file)
+
     @cached_property
     def _compiled_model(self) -> Any:
         told = settings_of(self._artifact.settings, self._artifact.threads)
@@ -126,15 +131,29 @@ _ORIGINAL_NAMES = "originalLayersNames"
 def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
     """Returns the milliseconds of each of the user's nodes in one inference: the median, without
     the first inference. `model` was compiled for profiling."""
-    layers = _layers_of(model)
-    named = names_of_layers(layers, names_in(file, openvino.Core().read_model))
+    watched = WatchedRequest(model, request, file)
+    for _ in range(inferences + 1):
+        watched.infer()
     found: dict[str, list[float]] = defaultdict(list)
-    request.infer(share_outputs=True)
-    for _ in range(inferences):
-        request.infer(share_outputs=True)
-        for name, milliseconds in _one_inference(request, named).items():
+    for times in watched.inferences_ms()[1:]:
+        for name, milliseconds in times.items():
             found[name].append(milliseconds)
     return {name: statistics.median(times) for name, times in found.items()}
+
+
+class WatchedRequest:
+    """A request of a model that was compiled for profiling."""
+
+    def __init__(self, model: Any, request: Any, file: Path) -> None:
+        self._request, self._times = request, list[dict[str, float]]()
+        self._names = names_of_layers(_layers_of(model), names_in(file, openvino.Core().read_model))
+
+    def infer(self) -> None:
+        self._request.infer(share_outputs=True)
+        self._times.append(_one_inference(self._request, self._names))
+
+    def inferences_ms(self) -> list[dict[str, float]]:
+        return self._times
 
 
 def _layers_of(model: Any) -> dict[str, ExecutedLayer]:

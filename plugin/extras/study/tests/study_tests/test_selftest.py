@@ -16,7 +16,7 @@ from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.measurements import Launch
+from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.cli.main import main
 from tunegate.config import GateConfig
 from tunegate.measure import pair_bench
@@ -73,6 +73,9 @@ class MadeUpMachine:
         raise AssertionError
 
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
+        raise AssertionError
+
+    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
         raise AssertionError
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:

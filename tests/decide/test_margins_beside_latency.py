@@ -1,10 +1,11 @@
-"""The energy of an inference, by counters alone, and the time to load are tests of their own."""
+"""Energy, the time to load and the layers that differ are tests of their own."""
 
 import math
 import random
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +18,25 @@ from tests.support.measured_cells import (
     make_measurement,
     make_run,
 )
-from tunegate.artifacts.measurements import CellMeasurement, Comparison, EnergyChange, Launch
+from tests.support.waivers import TODAY, make_waiver
+from tunegate.artifacts.measurements import (
+    CellMeasurement,
+    Comparison,
+    DifferingLayers,
+    EnergyChange,
+    Launch,
+    LayersLaunch,
+)
 from tunegate.artifacts.plans import EnergySource
+from tunegate.artifacts.verdicts import SEVERITY
 from tunegate.config import GateConfig
 from tunegate.decide.compare import compare
-from tunegate.decide.energy_and_load import check_energy, check_load, energy_change
+from tunegate.decide.margins_beside_latency import (
+    check_energy,
+    check_load,
+    energy_change,
+    layers_change,
+)
 from tunegate.review.gate_rules import Policies
 
 EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
@@ -160,3 +175,91 @@ def test_energy_is_told_without_a_margin_and_judged_by_none() -> None:
     assert judged.status == "pass"
     assert judged.findings[0].energy is not None
     assert judged.findings[0].energy.decision is None
+
+
+# The layers that differ have a margin far below what the time of the whole model tells.
+
+
+def with_layers(
+    measured: CellMeasurement, slower_ms: Sequence[float], problem: str = ""
+) -> CellMeasurement:
+    launches = tuple(
+        LayersLaunch(
+            whole_ms=100.0, base_ms=5.0, head_ms=5.0 + ms, seconds=1.0, largest={"conv3": ms}
+        )
+        for ms in slower_ms
+    )
+    layers = DifferingLayers(launches=launches, analyses=(4, 6), problem=problem)
+    return msgspec.structs.replace(measured, layers=layers)
+
+
+SLOWER = (1.0, 1.01, 1.0, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("slower_ms", "status", "said"),
+    [
+        (SLOWER, "fail", "5 to 6 ms, +1% by conv3), over its 0.5% margin"),
+        ((0.01, 0.02, -0.01, 0.0), "pass", "), within its 0.5% margin"),
+        ((2.0, -1.0, 3.0, -2.0), "inconclusive", ") spans its 0.5% margin"),
+    ],
+)
+def test_a_layer_that_surely_slows_the_model_fails_by_name(
+    slower_ms: Sequence[float], status: str, said: str
+) -> None:
+    gate = GateConfig(layers_margin_percent=0.5)
+    found = verdict(with_layers(make_measurement(SAME_BUT), slower_ms), Policies(), gate)
+    assert found.status == status
+    (finding,) = found.findings
+    assert said in finding.reason
+    assert finding.layers is not None
+
+
+SAME_BUT = [0.008, 0.009, 0.007, 0.008]
+"""The whole model may be slower by a percent: it keeps its margin of 3%."""
+
+
+def test_layers_that_were_not_timed_are_no_pass_and_without_the_key_nothing_is_asked() -> None:
+    measured = with_layers(make_measurement(SAME_BUT), (), "no answer in 120 s")
+    assert verdict(measured, Policies(), GateConfig(layers_margin_percent=0.5)).status == (
+        "inconclusive"
+    )
+    assert verdict(measured, Policies(), GateConfig()).status == "pass"
+
+
+def test_a_change_that_the_rest_of_the_model_regains_is_no_fail() -> None:
+    faster = make_measurement([-0.05, -0.051, -0.05, -0.049])
+    gate = GateConfig(layers_margin_percent=0.5)
+    assert verdict(with_layers(faster, SLOWER), Policies(), gate).status == "pass"
+
+
+def test_a_waiver_of_the_model_covers_its_layers_up_to_the_ceiling() -> None:
+    measured = with_layers(make_measurement(SAME_BUT), SLOWER)
+    for ceiling, status in ((8.0, "waived"), (1.0, "fail")):
+        policies = Policies(waivers=(make_waiver(ceiling_percent=ceiling),), today=TODAY)
+        found = verdict(measured, policies, GateConfig(layers_margin_percent=0.5))
+        assert found.status == status
+
+
+@given(EFFECTS, st.lists(st.floats(-4.0, 50.0), min_size=1, max_size=8), st.floats(0.1, 20.0))
+def test_layers_never_turn_a_red_model_green(
+    effects: Sequence[float], slower_ms: Sequence[float], margin: float
+) -> None:
+    measured = make_measurement([0.2 + abs(effect) / 10 for effect in effects])
+    alone = verdict(measured, Policies(), GateConfig())
+    gate = GateConfig(layers_margin_percent=margin)
+    both = verdict(with_layers(measured, slower_ms), Policies(), gate)
+    assert SEVERITY.index(both.status) <= SEVERITY.index(alone.status)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.5, 1.0, 3.0]))
+def test_wider_layers_margins_fail_no_sooner(seed: int, margin: float) -> None:
+    random = np.random.default_rng(seed)
+    layers = with_layers(
+        make_measurement(SAME_BUT), random.normal(1.0, 1.0, 6).clip(-5).tolist()
+    ).layers
+    narrow, wide = (layers_change(layers, each, cells=1) for each in (margin, 2 * margin))
+    assert narrow is not None
+    assert wide is not None
+    assert wide.decision != "fail" or narrow.decision == "fail"
+    assert narrow.decision != "pass" or wide.decision == "pass"
