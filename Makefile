@@ -25,6 +25,8 @@ CORES := $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 # A part of `make test-all`, as in SHARD=1/3.
 SHARD ?=
 TESTS := $(BIN)/python -m pytest $(if $(SHARD),--shard=$(SHARD))
+# A few tests that fail are run once more, alone; what passes then is named as flaky.
+AGAIN := $(BIN)/python -m tests.support.try_again $(if $(SHARD),--shard=$(SHARD))
 
 # What is tested of texts and sources. `make check` runs it, and `make test` does not again.
 HOUSE := tests/house tests/test_docs.py tests/test_prose.py tests/test_site.py
@@ -43,8 +45,8 @@ test: $(STAMP)
 
 # Everything that CI runs.
 test-all: $(STAMP)
-	$(TESTS) -n $(WORKERS) --dist worksteal
-	$(TESTS) -n $(CORES) --dist worksteal -m "gpu_job and not proof"
+	$(AGAIN) -n $(WORKERS) --dist worksteal
+	$(AGAIN) -n $(CORES) --dist worksteal -m "gpu_job and not proof"
 
 # The long proofs, for a night: protocol, servers and attacks with 2,000 examples for each property, whole runs, pipelines, research, new seeds.
 prove: pipelines-environment
@@ -55,7 +57,7 @@ prove: pipelines-environment
 
 # Whole jobs on the stand-in for a CUDA device: a few minutes each.
 gpu-jobs: $(STAMP)
-	$(TESTS) -n $(CORES) --dist worksteal -m gpu_job
+	$(AGAIN) -n $(CORES) --dist worksteal -m gpu_job
 
 # The files of other pipelines, run by the tools of each: npm, Java and whatever else is there.
 pipelines: pipelines-environment
