@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.errors import ConfigError
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -33,15 +34,18 @@ class PinnedPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     """The packages for this Python and platform. `refused` are those that are no pinned version
-    from an index, by name, with the reason."""
+    from an index, by name, with the reason. `rest` is a digest of all that is written about them:
+    a reason names an address in part."""
 
     path: str
     pins: Mapping[str, PinnedPackage]
     refused: Mapping[str, str] = {}
+    rest: str = ""
 
     def decides(self) -> frozenset[tuple[object, ...]]:
         """Returns what decides an install: equal for two files that install the same."""
-        return frozenset((*(pin.decides for pin in self.pins.values()), *self.refused.items()))
+        pins = (pin.decides for pin in self.pins.values())
+        return frozenset((*pins, *self.refused.items(), ("", self.rest)))
 
 
 class LockFileError(ConfigError):
@@ -53,18 +57,29 @@ def normal_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def as_lock(path: str, pins: Iterable[PinnedPackage], refused: Mapping[str, str]) -> LockFile:
-    """Returns the lock with each package once. One pinned to two versions is rejected. Raises
+def as_lock(
+    path: str,
+    pins: Iterable[PinnedPackage],
+    refused: Mapping[str, str],
+    rest: Iterable[object] = (),
+) -> LockFile:
+    """Returns the lock with each package once: one that is named twice has the files of both. One
+    pinned to two versions is rejected. `rest` is what is written about the refused ones. Raises
     LockFileError for an invalid name, version or hash: it could inject a line for pip."""
     found: dict[str, PinnedPackage] = {}
     bad = dict(refused)
     for pin in pins:
         _check_plain(pin)
-        known = found.setdefault(pin.name, pin)
+        known = found.get(pin.name, pin)
         if known.version != pin.version:
             bad[pin.name] = f"{pin.where}: {pin.name} is pinned to {known.version} too"
+        found[pin.name] = msgspec.structs.replace(
+            known,
+            hashes=tuple(dict.fromkeys((*known.hashes, *pin.hashes))),
+            indexes=tuple(dict.fromkeys((*known.indexes, *pin.indexes))),
+        )
     kept = {name: pin for name, pin in sorted(found.items()) if name not in bad}
-    return LockFile(path=path, pins=kept, refused=bad)
+    return LockFile(path=path, pins=kept, refused=bad, rest=digest_of_document([*rest]))
 
 
 def _check_plain(pin: PinnedPackage) -> None:

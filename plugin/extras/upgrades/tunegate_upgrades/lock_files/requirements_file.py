@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ _WHEEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.]*)-[^/\\-]+(?:-[^/\\]+)?\.(?:whl|
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]*)")
 _INDEX = {"-i", "--index-url", "--extra-index-url"}
 _FILES = {"-f", "--find-links"}
+_CONSTRAINTS = {"-c", "--constraint"}
 _INCLUDE = {"-r", "--requirement"}
 
 
@@ -50,7 +52,7 @@ def read_requirements(path: str, text: str, read_other: ReadText) -> LockFile:
     reading.add(path, text)
     indexes = tuple(dict.fromkeys(reading.indexes))
     pins = (msgspec.structs.replace(pin, indexes=indexes) for pin in reading.pins)
-    return as_lock(path, pins, reading.refused)
+    return as_lock(path, pins, reading.refused, reading.rest)
 
 
 class _Reading:
@@ -62,6 +64,7 @@ class _Reading:
         self.pins: list[PinnedPackage] = []
         self.refused: dict[str, str] = {}
         self.indexes: list[str] = []
+        self.rest: list[str] = []
 
     def add(self, path: str, text: str) -> None:
         self._seen.add(path)
@@ -70,6 +73,7 @@ class _Reading:
         for line in _lines(path, text):
             option = _OPTION.match(line.text) if line.text.startswith("-") else None
             if option is not None:
+                self._note(line.text)
                 self._option(path, option[1], option[2].strip(), line.where)
             else:
                 self._requirement(line)
@@ -79,12 +83,19 @@ class _Reading:
             other = _beside(path, value, where)
             if other not in self._seen:
                 self.add(other, self._read_other(other))
+        elif name in _CONSTRAINTS:
+            with suppress(LockFileError):
+                self._note(self._read_other(_beside(path, value, where)))
         elif name in _INDEX:
             self.indexes.append(value)
         elif name in _FILES:
             self.indexes.append(f"--find-links {value}")
         elif name in {"-e", "--editable"} and (named := _named_by_address(value)):
             self.refused[named] = f"{where}: {named} is a directory or a repository"
+
+    def _note(self, text: str) -> None:
+        """Notes a text that is no pin, and may decide what is installed for a refused package."""
+        self.rest.append(text)
 
     def _requirement(self, line: _Line) -> None:
         inline = _INLINE.search(line.text)
@@ -94,6 +105,7 @@ class _Reading:
         except (InvalidRequirement, RecursionError):
             wanted = None
         if wanted is None:
+            self._note(line.text)
             self._unread(asked, line.where)
             return
         try:
@@ -107,6 +119,8 @@ class _Reading:
         name = normal_name(requirement.name)
         pinned = [each for each in requirement.specifier if each.operator in {"==", "==="}]
         version = pinned[0].version if len(pinned) == len(requirement.specifier) == 1 else ""
+        if requirement.url or not version or "*" in version:
+            self._note(line.text)
         if requirement.url:
             self.refused[name] = (
                 f"{line.where}: {name} is taken from {_without_user(requirement.url)}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate_upgrades.lock_files.lock import (
     LockFile,
     LockFileError,
@@ -54,24 +55,22 @@ class _PyLock(msgspec.Struct, frozen=True, rename="kebab"):
 def read_uv_lock(path: str, text: str) -> LockFile:
     """Reads the lock. Of several versions of a package, the one whose markers hold here counts.
     Raises LockFileError."""
-    found = _decode(path, text, _UvLock)
+    found, written = _decode(path, text, _UvLock)
     if found.version != 1:
         raise LockFileError(f"{path}: version {found.version} of uv.lock, and 1 is what is read.")
     here = [each for each in found.package if _is_here(path, each.resolution_markers)]
-    refused = dict(_elsewhere(path, here))
-    return as_lock(path, _pins(path, here, refused), refused)
+    return _as_lock(path, here, written)
 
 
 def read_pylock(path: str, text: str) -> LockFile:
     """Reads the lock. Raises LockFileError."""
-    found = _decode(path, text, _PyLock)
+    found, written = _decode(path, text, _PyLock)
     if found.lock_version.partition(".")[0] != "1":
         raise LockFileError(f"{path}: lock-version {found.lock_version}, and 1 is what is read.")
     here = [
         each for each in found.packages if _is_here(path, (each.marker,) if each.marker else ())
     ]
-    refused = dict(_elsewhere(path, here))
-    return as_lock(path, _pins(path, here, refused), refused)
+    return _as_lock(path, here, written)
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -115,24 +114,24 @@ class _PdmLock(msgspec.Struct, frozen=True):
 
 def read_poetry_lock(path: str, text: str) -> LockFile:
     """Reads the lock. Raises LockFileError."""
-    found = _decode(path, text, _PoetryLock)
-    return _listed_lock(path, found.package, found.metadata.lock_version, "2")
+    found, written = _decode(path, text, _PoetryLock)
+    here = _listed_packages(path, found.package, found.metadata.lock_version, "2")
+    return _as_lock(path, here, written)
 
 
 def read_pdm_lock(path: str, text: str) -> LockFile:
     """Reads the lock. Raises LockFileError."""
-    found = _decode(path, text, _PdmLock)
-    return _listed_lock(path, found.package, found.metadata.lock_version, "4")
+    found, written = _decode(path, text, _PdmLock)
+    here = _listed_packages(path, found.package, found.metadata.lock_version, "4")
+    return _as_lock(path, here, written)
 
 
-def _listed_lock(
+def _listed_packages(
     path: str, packages: tuple[_ListedPackage, ...], version: str, known_version: str
-) -> LockFile:
+) -> list[_Package]:
     if version.partition(".")[0] != known_version:
         raise LockFileError(f"{path}: lock version {version}, and {known_version} is what is read.")
-    here = [_as_uv_package(each) for each in packages if _is_here(path, _markers(each))]
-    refused = dict(_elsewhere(path, here))
-    return as_lock(path, _pins(path, here, refused), refused)
+    return [_as_uv_package(each) for each in packages if _is_here(path, _markers(each))]
 
 
 def _markers(package: _ListedPackage) -> tuple[str, ...]:
@@ -158,12 +157,26 @@ def _as_uv_package(package: _ListedPackage) -> _Package:
     )
 
 
-def _decode(path: str, text: str, kind: type[_Kind]) -> _Kind:
+_Written = Mapping[str, Any]
+"""A lock file as it is written, with what is not read of its packages."""
+
+
+def _decode(path: str, text: str, kind: type[_Kind]) -> tuple[_Kind, _Written]:
     try:
-        return msgspec.convert(tomllib.loads(text), kind)
+        written = tomllib.loads(text)
+        return msgspec.convert(written, kind), written
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
         raise LockFileError(f"{path}: cannot be read ({problem}).") from error
+
+
+def _as_lock(path: str, here: list[_Package], written: _Written) -> LockFile:
+    """Returns the lock. Of a package that is refused every word counts as a change."""
+    refused = dict(_elsewhere(path, here))
+    found = as_lock(path, _pins(path, here, refused), refused)
+    tables = (*written.get("package", ()), *written.get("packages", ()))
+    rest = [each for each in tables if normal_name(str(each.get("name"))) in found.refused]
+    return msgspec.structs.replace(found, rest=digest_of_document(rest))
 
 
 def _is_here(path: str, markers: tuple[str, ...]) -> bool:

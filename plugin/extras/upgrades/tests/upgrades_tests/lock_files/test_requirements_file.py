@@ -76,6 +76,32 @@ def test_included_files_count_and_constraints_do_not() -> None:
     assert set(found.pins) == {"x", "y"}
 
 
+LONG = "https://files.example/" + "x" * 80
+ONE, OTHER = (f"sha256:{digit * 64}" for digit in "12")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (f"ort @ {LONG}/1.whl", f"ort @ {LONG}/2.whl"),
+        ("ort\n-c one.txt", "ort\n-c two.txt"),
+        ("-e ./one#egg=ort", "-e ./two#egg=ort"),
+        (f"ort==1 --hash={ONE}", f"ort==1 --hash={ONE}\nort==1 --hash={OTHER}"),
+        ("./one", "./two"),
+    ],
+)
+def test_nothing_that_changes_what_is_installed_is_read_as_unchanged(
+    before: str, after: str
+) -> None:
+    assert read(before).decides() == read(before).decides()
+    assert read(before).decides() != read(after).decides()
+
+
+def test_constraints_with_another_content_are_another_lock() -> None:
+    lines = "ort\n-c limits.txt"
+    assert read(lines, limits="ort==1").decides() != read(lines, limits="ort==2").decides()
+
+
 @pytest.mark.parametrize("place", ["/etc/passwd", "../../outside.txt", "https://e.example/r", ""])
 def test_an_included_file_lies_in_the_repository(place: str) -> None:
     with pytest.raises(LockFileError, match="outside of the repository"):

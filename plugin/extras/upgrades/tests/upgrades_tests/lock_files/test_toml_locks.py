@@ -148,3 +148,52 @@ def test_pins_of_pdm_are_read_and_other_formats_are_not() -> None:
         LockFileError, match=r"poetry\.lock: lock version 1\.1, and 2 is what is read"
     ):
         poetry_lock("", version="1.1")
+
+
+LONG = "https://files.example/" + "x" * 80
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            [uv_package("ort", "1.0")],
+            [uv_package("ort", "1.0"), uv_package("ort", "1.0", wheels=WHEELS.replace("0", "1"))],
+            id="a second entry with other files",
+        ),
+        pytest.param(
+            [uv_package("ort", "1.0")],
+            [
+                uv_package("ort", "1.0"),
+                uv_package("ort", "1.0", 'source = { registry = "https://own.example" }\n'),
+            ],
+            id="a second entry from another index",
+        ),
+        pytest.param(
+            [uv_package("ort", "1.0", f'source = {{ url = "{LONG}/1.whl" }}\n')],
+            [uv_package("ort", "1.0", f'source = {{ url = "{LONG}/2.whl" }}\n')],
+            id="another address behind the end of what is shown",
+        ),
+        pytest.param(
+            [uv_package("ort", "1.0", wheels=f'sdist = {{ hash = "{DIGEST}" }}\n')],
+            [uv_package("ort", "1.0", wheels='sdist = { hash = "sha256:1" }\n')],
+            id="another archive of a package without wheels",
+        ),
+        pytest.param(
+            [uv_package("ort", "1.0"), uv_package("ort", "2.0")],
+            [uv_package("ort", "1.0"), uv_package("ort", "2.0", wheels=WHEELS.replace("0", "1"))],
+            id="the files of a package with two versions",
+        ),
+    ],
+)
+def test_nothing_that_changes_what_is_installed_is_read_as_unchanged(
+    before: list[str], after: list[str]
+) -> None:
+    assert uv_lock(*before).decides() == uv_lock(*before).decides()
+    assert uv_lock(*before).decides() != uv_lock(*after).decides()
+
+
+def test_a_key_that_stands_twice_is_no_lock() -> None:
+    twice = uv_package("ort", "1.0", 'version = "2.0"\n')
+    with pytest.raises(LockFileError, match=r"cannot be read"):
+        uv_lock(twice)
