@@ -44,6 +44,17 @@ class BrokenStore:
         raise StoreUnavailableError("s3://b: AccessDenied")
 
 
+class FullStore(MemoryStore):
+    """A store that others have filled up to its quota."""
+
+    is_full = False
+
+    def write(self, name: str, body: bytes) -> None:
+        if self.is_full:
+            raise StoreUnavailableError("s3://b: QuotaExceeded")
+        super().write(name, body)
+
+
 def cache_over(
     store: ObjectStore,
     tmp_path: Path,
@@ -70,6 +81,24 @@ def answer(
 ) -> Lookup:
     key = make_key(workload)
     return cache.lookup([(key, make_shape(extents=extents))])[key]
+
+
+def test_a_store_that_others_have_filled_is_one_line_and_answers_as_before(tmp_path: Path) -> None:
+    store = FullStore()
+    assert cache_over(store, tmp_path).publish([make_record()])
+    store.is_full = True
+    cache = cache_over(store, tmp_path)
+    assert isinstance(answer(cache), ExactHit)
+    assert not cache.publish([make_record("new")])
+    assert cache.enqueue([make_record("other")])
+    assert cache.flush(60.0) == 1
+    assert list(cache.statistics.notes) == [
+        "cache: s3://b: QuotaExceeded",
+        "cache: new records wait on this machine for the next run",
+    ]
+    store.is_full = False
+    assert isinstance(answer(cache_over(store, tmp_path), "new"), ExactHit)
+    assert len(store.names("ms1/z/main/")) == 3
 
 
 def test_what_one_run_publishes_another_finds_best_first(tmp_path: Path) -> None:
