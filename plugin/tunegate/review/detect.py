@@ -2,7 +2,8 @@
 why."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -97,6 +98,7 @@ def detect(
         notes=(
             *_notes(revisions, base_config, watched),
             *_versions(changes, pairs, base, old),
+            *_twins(covered, head, base),
             *_unread_outputs(reader, revisions, judging.config),
             *moved_submodules(reader, revisions),
         ),
@@ -323,6 +325,21 @@ def _no_longer_covered(path: ModelPath) -> PolicyChange:
     return PolicyChange(
         key="models", old="gated", new="deleted", effect="loosened", counts="now", model=path
     )
+
+
+def _twins(covered: Collection[ModelPath], head: _Found, base: _Found) -> Iterator[str]:
+    """Yields a line for each covered model that a checkout on another system takes for one with
+    another new one."""
+    by_name: dict[str, list[ModelPath]] = {}
+    for path in sorted(head):
+        by_name.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
+    ours = {*covered}
+    for paths in by_name.values():
+        if len(paths) > 1 and ours & {*paths} and not {*paths} <= base.keys():
+            yield (
+                f"{' and '.join(paths)} are one file on a system that does not tell upper from "
+                "lower case, such as macOS or Windows: a checkout there has either. Rename one"
+            )
 
 
 def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -> Iterator[str]:
