@@ -17,7 +17,7 @@ STARTER = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
 def workflows() -> list[Path]:
     """Those that judge pull requests and what is merged. One for forks alone judges nothing."""
     every = [*sorted((ROOT / "examples").rglob("*.yml")), STARTER]
-    return [path for path in every if {"pull_request", "push"} <= {*triggers(path)}]
+    return [path for path in every if "pull_request" in triggers(path) and "forks" not in path.name]
 
 
 def triggers(path: Path) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_a_pull_request_that_gets_another_target_is_gated_again(path: Path) -> N
 def test_the_report_that_the_comment_links_to_is_kept(path: Path) -> None:
     """It is in the artifacts of the run."""
     jobs = yaml.safe_load(path.read_text())["jobs"]
-    writing = [job for job in jobs.values() if "pull-requests" in job["permissions"]]
+    writing = [job for job in jobs.values() if job["permissions"].get("pull-requests") == "write"]
     assert writing
     for job in writing:
         last = job["steps"][-1]
@@ -80,3 +80,23 @@ def test_only_a_pull_request_cancels_its_run_before(path: Path, node_modules: Pa
     first, second = (of("push", "refs/heads/main", run) for run in ("8", "9"))
     assert first[0] != second[0], "GitHub cancels what waits in the same group"
     assert first[1] == second[1] == "false"
+
+
+def test_a_push_is_gated_after_it_has_taken_over_what_its_pull_request_tuned(
+    node_modules: Path,
+) -> None:
+    """Otherwise the push of a merge pays for the same trials again."""
+    jobs = yaml.safe_load(STARTER.read_text())["jobs"]
+    assert jobs["gate"]["needs"] == "warm"
+    names = [step.get("name") for step in jobs["warm"]["steps"]]
+    assert names[-2:] == ["promote what the merged pull request tuned", "tunegate warm"]
+    events = ("pull_request", "merge_group", "push", "schedule")
+    for event in events:
+        texts = [f"${{{{ {jobs['warm']['if']} }}}}", jobs["gate"]["if"]]
+        found = expanded(texts, {"event_name": event, "ref": "refs/heads/main"}, node_modules)
+        assert found == [
+            str(event in {"push", "schedule"}).lower(),
+            str(event != "schedule").lower(),
+        ]
+    with_role = yaml.safe_load((ROOT / "examples" / "oidc.yml").read_text())
+    assert "push" not in with_role[True]
