@@ -62,7 +62,7 @@ def classifier(directory: Path, classes: list[int], output: str = "logits") -> P
     [
         ([*range(10)], "logits", ""),
         ([*range(9, -1, -1)], "logits", "largest value and has its largest in another place"),
-        ([*range(10)], "scores", "which is not judged: logits is gone, scores is new"),
+        ([*range(10)], "s" * 99, f"which is not judged: logits is gone, {'s' * 60}… is new"),
     ],
 )
 def test_the_first_launch_says_whether_both_sides_compute_the_same(

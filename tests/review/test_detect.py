@@ -25,7 +25,6 @@ from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import parse_config
 from tunegate.review.detect import detect
-from tunegate.review.globs import earlier_versions
 
 
 @pytest.fixture
@@ -375,6 +374,17 @@ def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
     assert by_path["models/enc/1/model.onnx"].kind == "deleted"
 
 
+def test_the_newest_version_is_compared_with_the_newest_whatever_its_number(
+    numbered_versions_project: Checkout,
+) -> None:
+    """With 10 deleted a server goes from 10 to 9.5, and 9 may be as slow as that."""
+    files = {**enc("10", None), **enc("9.5", 3), **enc("0.5", 4)}
+    changes = numbered_versions_after(numbered_versions_project, files, NUMBERED)
+    before = {change.path: change.base.path for change in changes.models if change.base}
+    assert before["models/enc/9.5/model.onnx"] == "models/enc/10/model.onnx"
+    assert before["models/enc/0.5/model.onnx"] == "models/enc/1/model.onnx"
+
+
 def test_the_first_version_of_another_model_is_new(numbered_versions_project: Checkout) -> None:
     model: dict[str, bytes | None] = {"models/other/2/model.onnx": content(conv_model(seed=1))}
     (change,) = numbered_versions_after(numbered_versions_project, model, NUMBERED).models
@@ -412,8 +422,3 @@ def test_models_whose_names_have_numbers_are_no_versions(
 def test_only_one_number_can_be_the_version() -> None:
     with pytest.raises(ConfigError, match=r"\{version\} stands twice"):
         config_of("models/{version}/{version}.onnx")
-
-
-def test_no_version_is_compared_with_a_later_one() -> None:
-    found = earlier_versions(["m/1"], ["m/2"], lambda _: None)
-    assert found == {}

@@ -355,7 +355,7 @@ def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
 
 _EQUAL = 0.01
 """The largest difference that rounding or other builds make, of the largest value."""
-_SHOWN_OUTPUTS = 4
+_SHOWN_OUTPUTS, _SHOWN_OF_NAME = 4, 60
 
 
 def differing_outputs(
@@ -371,7 +371,7 @@ def differing_outputs(
         dict(zip(names.head, sampled.head, strict=False)),
     )
     told += [
-        f"{name} {said}"
+        f"{_name(name)} {said}"
         for name in names.base
         if name in values.base and name in values.head
         if (said := _computed_otherwise(values.base[name], values.head[name]))
@@ -386,10 +386,15 @@ def _promised_otherwise(promised: Sides[tuple[ArtifactTensor, ...]]) -> Iterator
     for ours in promised.base:
         other_side = theirs.pop(ours.name, None)
         if other_side is None:
-            yield f"{ours.name} is gone"
+            yield f"{_name(ours.name)} is gone"
         elif (ours.dtype, ours.shape) != (other_side.dtype, other_side.shape):
-            yield f"{ours.name} is {_form(other_side)} and was {_form(ours)}"
-    yield from (f"{name} is new" for name in theirs)
+            yield f"{_name(ours.name)} is {_form(other_side)} and was {_form(ours)}"
+    yield from (f"{_name(name)} is new" for name in theirs)
+
+
+def _name(output: str) -> str:
+    """Returns the beginning of a name, which a pull request chooses."""
+    return output if len(output) <= _SHOWN_OF_NAME else f"{output[:_SHOWN_OF_NAME]}…"
 
 
 def _form(output: ArtifactTensor) -> str:

@@ -328,10 +328,18 @@ _MOST_NUMBERS = 8
 
 
 def earlier_versions(
-    new: Collection[ModelPath], base: Collection[ModelPath], numbered: NumberedFor
+    new: Collection[ModelPath],
+    base: Collection[ModelPath],
+    head: Collection[ModelPath],
+    numbered: NumberedFor,
 ) -> dict[ModelPath, ModelPath]:
-    """Returns, for each new model, the highest version at the base that is not later, or the lowest
-    where all are: a number chooses what a model is compared with, never that nothing is."""
+    """Returns, for each new model, the version at the base that it is compared with: the highest
+    one for the highest of the head, which a server loads in its place, else the highest that is not
+    later, or the lowest where all are. A number never chooses that nothing is."""
+    newest: dict[str, Version] = {}
+    for path in head:
+        if (number := numbered(path)) is not None:
+            newest[number.family] = max(number.version, newest.get(number.family, number.version))
     families: dict[str, list[tuple[Version, ModelPath]]] = {}
     for path in base:
         if (number := numbered(path)) is not None:
@@ -341,7 +349,8 @@ def earlier_versions(
         if (number := numbered(path)) is None:
             continue
         others = families.get(number.family, [])
-        earlier = [each for each in others if each[0] <= number.version]
+        is_newest = number.version == newest.get(number.family)
+        earlier = [each for each in others if is_newest or each[0] <= number.version]
         if others:
             pairs[path] = max(earlier)[1] if earlier else min(others)[1]
     return pairs

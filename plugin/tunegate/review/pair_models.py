@@ -53,7 +53,8 @@ def pair_models(
     blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
     gone = {path: version for path, version in gone.items() if path not in blocked}
     new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
-    earlier = earlier_versions([path for path in new if path not in base], covered, numbered)
+    added = [path for path in new if path not in base]
+    earlier = earlier_versions(added, covered, head, numbered)
     gone, new = _without(gone, earlier.values()), _without(new, earlier)
     same = _same_bytes(gone, new)
     moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
