@@ -6,7 +6,10 @@
 # Such a machine has Python with numpy, scipy, scikit-learn, onnx and onnxruntime, and nvcc. The parts
 # hold the rest (apache-tvm, msgspec, zstandard, cryptography, cupti-python with pyelftools, ...), as
 # one xz archive of a site directory. Without a folder, what is installed is used.
-# Results go to $OUT, or to .gpu-results: gpu.json after each step, and a log for each.
+# Results go to $OUT, or to .gpu-results. Few files come back from a lease, so there are three:
+# gpu.json and steps.tar.gz after each step, and unpacking.log.
+#
+# `benchmarks/gpu.sh -- --rehearse` tries all that beforehand, without a GPU: see gpu_rehearsal.py.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 out="${OUT:-.gpu-results}"
@@ -16,6 +19,7 @@ unset PYTHONDONTWRITEBYTECODE
 parts=
 if [ $# -gt 0 ] && [ "$1" != -- ]; then parts=$1; shift; fi
 [ "${1:-}" = -- ] && shift
+[ "${1:-}" = --rehearse ] && exec python3 -m benchmarks.gpu_rehearsal
 if [ -n "$parts" ]; then
   site=$(mktemp -d)
   # Python reads xz itself, and `tar` may lack it. What is damaged costs what lies behind it only.
@@ -23,7 +27,7 @@ if [ -n "$parts" ]; then
     'import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode="r|xz").extractall(sys.argv[1])' \
     "$site" >"$out/unpacking.log" 2>&1 || echo "gpu.sh: not all was unpacked: $(tail -1 "$out/unpacking.log")"
   # Else each process compiles all that it imports.
-  timeout 60 python3 -m compileall -q -j 0 "$site" plugin cache >"$out/bytecode.log" 2>&1
+  timeout 60 python3 -m compileall -q -j 0 "$site" plugin cache >>"$out/unpacking.log" 2>&1
   export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 fi
 export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$PWD:$PWD/plugin:$PWD/cache:$PWD/action"

@@ -1,11 +1,11 @@
 """The job of one lease of a GPU: what is worth most comes first, and each step has a limit.
 
-Before and after each step the figures are written to <out>/gpu.json, with the verdicts, outcomes
-and other artifacts of the job beside it: a lease that is cut short still leaves what was measured
-until then. A step whose limit does not fit into the seconds that are left gets these, and none
-begins with less than thirty. Whatever a step does, the next one begins. Ends with 1 where one did
-not end as it should. `--spent` of the `--seconds` are over when it begins, and steps have
-`--patience` times their limits.
+Before and after each step the figures are written to <out>/gpu.json, and after each the logs,
+verdicts, outcomes and other artifacts to <out>/steps.tar.gz: a lease that is cut short still leaves
+what was measured until then, and returns few files. A step whose limit does not fit into the
+seconds that are left gets these, and none begins with less than thirty. Whatever a step does, the
+next one begins. Ends with 1 where one did not end as it should. `--spent` of the `--seconds` are
+over when it begins, and steps have `--patience` times their limits.
 
     benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...]     # on a machine without a network
 
@@ -23,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -334,11 +335,21 @@ def _write(out: Path, machine: str, done: Sequence[dict[str, Any]]) -> None:
     fresh.replace(out / "gpu.json")
 
 
-class _Job:
-    """What main has done so far, and what it still may do."""
+def _bundle(kept: Path, out: Path) -> None:
+    """Packs what was kept of the steps into one file of the results."""
+    fresh = out / "steps.tar.gz.fresh"
+    with tarfile.open(fresh, "w:gz") as packed:
+        packed.add(kept, ".")
+    fresh.replace(out / "steps.tar.gz")
 
-    def __init__(self, out: Path, seconds: float, spent: float, patience: float) -> None:
-        self.out, self._seconds, self._patience = out, seconds, patience
+
+class _Job:
+    """What main has done so far, and what it still may do. `kept` has the logs and artifacts."""
+
+    def __init__(
+        self, out: Path, kept: Path, seconds: float, *, spent: float, patience: float
+    ) -> None:
+        self._out, self.kept, self._seconds, self._patience = out, kept, seconds, patience
         self._began = time.monotonic() - spent
         self._machine = os.environ.get("GPU_MACHINE", "")
         self.done: list[dict[str, Any]] = []
@@ -350,10 +361,11 @@ class _Job:
         elif left < _FEW_SECONDS:
             self.done.append({"step": step.name, "is_left_out": True})
         else:
-            _write(self.out, self._machine, [*self.done, {"step": step.name, "is_running": True}])
+            _write(self._out, self._machine, [*self.done, {"step": step.name, "is_running": True}])
             limit = min(self._patience * step.limit_seconds, left)
-            self.done.append(carried_out(step, at, self.out, limit))
-        _write(self.out, self._machine, self.done)
+            self.done.append(carried_out(step, at, self.kept, limit))
+        _write(self._out, self._machine, self.done)
+        _bundle(self.kept, self._out)
         print(f"== {step.name}: {self.done[-1].get('last_line', 'left out')}", flush=True)
 
 
@@ -367,7 +379,7 @@ def _models(given: Sequence[str], folder: Path, job: _Job, *, has_every: bool) -
         command = (*_BENCHMARK, "benchmarks.gpu_models", str(folder), *named)
         job.carry_out(Step("peers", (*command, "--seconds", _SECONDS), 180), Path.cwd())
         with suppress(OSError):
-            shutil.copyfile(folder / "peers.json", job.out / "peers.json")
+            shutil.copyfile(folder / "peers.json", job.kept / "peers.json")
         files = [folder / f"{name}.onnx" for name in gpu_models.MODELS]
         if any(each.is_file() for each in files):
             return [each for each in files if each.is_file()]
@@ -431,9 +443,11 @@ def main() -> int:
     )
     checkout, out = Path.cwd(), Path(options.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    job = _Job(out, options.seconds, options.spent, options.patience)
     # Not under `out`, which has to come back: models and builds are large.
     scratch = Path(tempfile.mkdtemp(prefix="gpu-job-"))
+    kept = scratch / "steps"
+    kept.mkdir()
+    job = _Job(out, kept, options.seconds, spent=options.spent, patience=options.patience)
     repository, changed, refused, unprepared = scratch / "job", list[Path](), list[Path](), ""
     try:
         files = _models(options.models or (), scratch / "models", job, has_every=options.every)
@@ -451,7 +465,7 @@ def main() -> int:
             job.carry_out(
                 step, repository if is_of_job else checkout, unprepared if is_of_job else ""
             )
-    show_tables(out, [file.stem for file in (*changed, *refused)])
+    show_tables(kept, [file.stem for file in (*changed, *refused)])
     shutil.rmtree(scratch, ignore_errors=True)
     return int(any(not each.get("is_as_expected", True) for each in job.done))
 

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,7 @@ def test_the_whole_job_ends_as_it_should(tmp_path: Path, cuda_stand_in: WhatCuda
     """New weights pass without a trial, four times the work fails, and the layer that it is in is
     told; the way back passes."""
     given = cuda_stand_in(multiprocessors=1, capability=75, busy_percent=37)
-    out = tmp_path / "out"
+    out = tmp_path / "steps"
     done, code = dry_run(tmp_path, given, ["doctor", "warm", "weights", "slower", "faster", "half"])
     told = {each["step"]: (each["exit_code"], each["last_line"]) for each in done}
     *decided, half = [each["exit_code"] for each in done]
@@ -247,4 +248,8 @@ def dry_run(
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    return json.loads((place / "out" / "gpu.json").read_text())["steps"], done.returncode
+    out = place / "out"
+    assert {each.name for each in out.iterdir()} == {"gpu.json", "steps.tar.gz"}
+    with tarfile.open(out / "steps.tar.gz") as packed:
+        packed.extractall(place / "steps", filter="data")
+    return json.loads((out / "gpu.json").read_text())["steps"], done.returncode
