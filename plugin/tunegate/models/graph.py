@@ -151,7 +151,8 @@ def outline_of(model: bytes) -> ModelOutline:
 
 OPERATOR, WEIGHTS = "operator", "weights"
 """The facts of a layer beside its attributes."""
-_MAX_LAYERS, _MAX_FACT, _SHOWN_OF_LONG, _SHOWN_VALUES = 20_000, 80, 60, 8
+_MAX_LAYERS, _MAX_RANK = 20_000, 64
+_MAX_FACT, _SHOWN_OF_LONG, _SHOWN_VALUES = 80, 60, 8
 
 
 def _layers(model: onnx.ModelProto) -> dict[str, dict[str, str]]:
@@ -200,52 +201,65 @@ def _in_graph(
 def _tensor_text(tensor: TensorProto) -> str:
     """Returns the shape of a tensor, such as `16x3x1x1`, and the values of a short list of
     integers, which say how others are shaped."""
-    shape, count = "x".join(map(str, tensor.dims)), math.prod(tensor.dims)
-    if tensor.data_type != TensorProto.INT64 or not 0 < count <= _SHOWN_VALUES:
+    shape = "x".join(map(str, tensor.dims[:_MAX_RANK]))
+    if len(tensor.dims) != 1 or tensor.data_type != TensorProto.INT64:
         return shape
-    values = tensor.int64_data or _integers(tensor.raw_data)
+    count = tensor.dims[0]
+    if not 0 < count <= _SHOWN_VALUES:
+        return shape
+    values: Sequence[int] = tensor.int64_data[: _SHOWN_VALUES + 1]
+    if not values and len(tensor.raw_data) == 8 * count:
+        values = struct.unpack(f"<{count}q", tensor.raw_data)
     return f"[{','.join(map(str, values))}]" if len(values) == count else shape
 
 
-def _integers(raw: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(raw) // 8}q", raw) if len(raw) % 8 == 0 else ()
-
-
 def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
-    weights = [shapes[name] for name in node.input if shapes.get(name)]
+    weights = " and ".join(shapes[name] for name in node.input if shapes.get(name))
     told = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
-    facts = {OPERATOR: operator_of(node), WEIGHTS: " and ".join(weights), **told}
-    return {name: _shortened(text) for name, text in facts.items() if text}
+    facts = {
+        OPERATOR: operator_of(node)[:_MAX_FACT],
+        WEIGHTS: _shortened(weights, weights.encode()),
+        **told,
+    }
+    return {name: text for name, text in facts.items() if text}
 
 
-def _shortened(text: str) -> str:
-    """Returns a long text with its digest, so that what differs behind its end is seen."""
+def _shortened(text: str, whole: bytes) -> str:
+    """Returns a long text with a digest of all that it stands for, so that what differs behind its
+    end is seen."""
     if len(text) <= _MAX_FACT:
         return text
-    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
-    return f"{text[:_SHOWN_OF_LONG]}… (sha256 {digest[:8]})"
+    return f"{text[:_SHOWN_OF_LONG]}… (sha256 {hashlib.sha256(whole).hexdigest()[:8]})"
 
 
 def _attribute_text(attribute: onnx.AttributeProto) -> str:
-    """Returns numbers and words as text, the shape of a tensor, nothing for graphs."""
+    """Returns numbers and words as text, the shape of a tensor, nothing for graphs. Of a list only
+    what is shown is made to text: one of a few megabytes has millions of numbers."""
+    more = _MAX_FACT + 1
+    more_bytes = 4 * more
     match attribute.type:
         case onnx.AttributeProto.INT:
             text = str(attribute.i)
         case onnx.AttributeProto.FLOAT:
             text = f"{attribute.f:g}"
         case onnx.AttributeProto.STRING:
-            text = attribute.s.decode(errors="replace")
+            text = attribute.s[:more_bytes].decode(errors="replace")
         case onnx.AttributeProto.INTS:
-            text = ",".join(map(str, attribute.ints))
+            text = ",".join(map(str, attribute.ints[:more]))
         case onnx.AttributeProto.FLOATS:
             text = f"{len(attribute.floats)} numbers"
         case onnx.AttributeProto.STRINGS:
-            text = ",".join(each.decode(errors="replace") for each in attribute.strings)
+            words = (
+                each[:more_bytes].decode(errors="replace") for each in attribute.strings[:more]
+            )
+            text = ",".join(words)
         case onnx.AttributeProto.TENSOR:
             text = _tensor_text(attribute.t)
         case _:
             text = ""
-    return attribute.ref_attr_name or text
+    text = attribute.ref_attr_name or text
+    is_long = len(text) > _MAX_FACT
+    return _shortened(text, attribute.SerializeToString(deterministic=True)) if is_long else text
 
 
 def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
