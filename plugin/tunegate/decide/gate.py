@@ -112,6 +112,12 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
+def _remarks(status: verdicts.Status, told: list[str], differing: list[str]) -> str:
+    """Returns the remarks. Where nothing else is told of a finding, the report shows the whole
+    reason of one that does not pass."""
+    return "; ".join([*told, *(differing if told or status == "pass" else ())])
+
+
 def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
     """Returns how the outputs differ, if they do."""
     launches = measured.launches if measured else ()
@@ -145,7 +151,7 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         target=evidence.cell.target,
         status=status,
         reason="; ".join([*reasons, *differing]),
-        remarks="; ".join(filter(None, [*beside, latency.remarks, *differing])),
+        remarks=_remarks(status, [*filter(None, [*beside, latency.remarks])], differing),
         base_ms=comparison.base_ms if comparison else None,
         head_ms=comparison.head_ms if comparison else None,
         reference_ms=comparison.reference_ms if comparison else None,
