@@ -55,6 +55,23 @@ def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int
     assert verdict.findings[0].launches == 4
 
 
+@pytest.mark.parametrize(("effects", "remarked"), [(SAME, True), (SLOWER, False)])
+def test_other_outputs_are_told_and_judge_nothing(
+    effects: tuple[float, ...], *, remarked: bool
+) -> None:
+    measured = make_measurement(effects)
+    first, *others = measured.launches
+    differing = "outputs differ on equal inputs, which is not judged: y by up to 80% of …"
+    launches = (msgspec.structs.replace(first, differing=differing), *others)
+    verdict = gated(msgspec.structs.replace(measured, launches=launches))
+    (finding,) = verdict.findings
+    assert verdict.status == gated(measured).status
+    assert finding.reason.endswith(differing)
+    usual = gated(measured).findings[0].remarks
+    told = [usual, differing] if usual or remarked else []
+    assert finding.remarks == "; ".join(filter(None, told))
+
+
 def test_a_verdict_has_the_seed_of_its_measurements() -> None:
     run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
     comparisons = compare(run, USUAL.gate)
