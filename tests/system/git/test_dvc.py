@@ -214,6 +214,9 @@ ONE, OTHER = "1" * 32, "2" * 32
         pytest.param("real: ['a${d}x']", f"real@a: {ONE}", None, id="another template"),
         pytest.param("real: ['a/${d}/../x']", f"real@a: {ONE}", ONE, id="a template and .."),
         pytest.param("real: ['${d}n${d}x']", f"real@a: {ONE}", ONE, id="two templates"),
+        pytest.param(
+            f"real: {[f'{n}/${{d}}' for n in range(200)]}", f"real@a: {ONE}", ONE, id="too many"
+        ),
         pytest.param("real: [{./m.onnx: {cache: false}}]", f"real: {ONE}", ONE, id="options"),
         pytest.param(
             "a: [m.onnx], b: [m.onnx]", f"a: {ONE}, b: {OTHER}", f"{ONE} or {OTHER}", id="twice"
@@ -433,6 +436,7 @@ def test_what_the_base_lacks_is_not_told_as_another_file_of_the_head(project: Ch
         b'[{"md5": "' + b"0" * 32 + b'", "relpath": "/x.onnx"}]',
         b'[{"md5": "' + b"0" * 32 + b'.dir", "relpath": "x.onnx"}]',
         b'[{"md5": "../../secret", "relpath": "x.onnx"}]',
+        json.dumps([{"md5": digit * 32, "relpath": "x.onnx"} for digit in "12"]).encode(),
     ],
 )
 def test_a_listing_that_dvc_would_not_write_lists_nothing(

@@ -24,6 +24,11 @@ _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
 _DVC, _DIRECTORY, _MODEL = ".dvc", ".dir", ".onnx"
 _OUTPUTS = ("outs", "metrics", "plots")
 _TEMPLATE = re.compile(r"\$\{[^}]*\}")
+_OF_ONE_FILE = re.compile(
+    rb"outs:\n- md5: [0-9a-f]{32}\n(?:  size: [0-9]+\n)?(?:  hash: md5\n)?  path: ([\w./-]+)\n"
+)
+"""A DVC file as DVC writes it for one file. There may be thousands, and YAML is slow to read."""
+_ANY, _MAX_TEMPLATES = "${any}", 100
 _CONTRADICTION = " or "
 _FILES = "files"
 _MAX_LISTING_BYTES = 16 * 2**20
@@ -146,7 +151,7 @@ def _in_lock(
         directory = str(declared.get("wdir", "."))
         names = _declared_outputs(declared)
         for path, out in _outputs(stage):
-            if not any(_may_become(each, posixpath.normpath(path)) for each in names):
+            if not _is_declared(posixpath.normpath(path), *names):
                 continue
             place = _place(lock, directory, path)
             if place is None or "${" in place:
@@ -161,6 +166,9 @@ def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Ke
     """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
     under its path."""
     own = tracked.removesuffix(_DVC)
+    usual = _OF_ONE_FILE.fullmatch(content or b"")
+    if usual is not None and usual[1].decode(errors="replace") == posixpath.basename(own):
+        return
     try:
         parsed = _parsed(content)
     except (YamlProblemError, UnicodeDecodeError) as error:
@@ -211,10 +219,12 @@ def _files_in(directory: StageOutput, listing: bytes | None) -> _Kept | None:
 
 
 def _files_below(directory: StageOutput, entries: Iterable[_Entry]) -> _Kept | None:
-    found = {}
+    found: _Kept = {}
     for entry in entries:
         path = posixpath.normpath(posixpath.join(directory.path, entry.relpath))
         if not path.startswith(f"{directory.path}/") or not _MD5_OF_FILE.fullmatch(entry.md5):
+            return None
+        if path in found and found[path].digest != entry.md5:
             return None
         found[path] = msgspec.structs.replace(
             directory, path=path, digest=entry.md5, size_bytes=None
@@ -249,17 +259,24 @@ def _outputs(stage: object) -> Iterator[tuple[str, dict[str, Any]]]:
             yield out["path"], out
 
 
-def _declared_outputs(stage: Mapping[str, Any]) -> list[str]:
-    """Returns the paths of a pipeline's stage: each is a text, or the one key of a mapping."""
+def _declared_outputs(stage: Mapping[str, Any]) -> tuple[set[str], set[str]]:
+    """Returns the paths of a pipeline's stage, each a text or the one key of a mapping, and those
+    with templates: any, where there are more than anybody writes."""
     listed = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
     names = (each if isinstance(each, dict) else [each] for each in listed)
-    return [_normal(str(name)) for each in names for name in each]
+    paths = {_normal(str(name)) for each in names for name in each}
+    templates = {each for each in paths if _TEMPLATE.search(each)}
+    return paths - templates, templates if len(templates) <= _MAX_TEMPLATES else {_ANY}
 
 
 def _normal(declared: str) -> str:
     """Returns the normal form of a path. `..` after a template may lead anywhere below."""
     has_template = _TEMPLATE.search(declared) is not None
-    return "${any}" if has_template and ".." in declared else posixpath.normpath(declared)
+    return _ANY if has_template and ".." in declared else posixpath.normpath(declared)
+
+
+def _is_declared(path: str, plain: Collection[str], templates: Collection[str]) -> bool:
+    return path in plain or any(_may_become(each, path) for each in templates)
 
 
 def _may_become(declared: str, path: str) -> bool:
