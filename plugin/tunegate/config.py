@@ -255,11 +255,11 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     algorithm: Annotated[
         Algorithm,
         Key(
-            "the form of convolutions that TVM builds: `direct`, `im2col` (a matrix product "
-            "over the unfolded image), `group-vectors` (steps over vectors of groups), or "
-            "`auto`: the search measures those that a layer has. A layer that lacks the form "
-            "keeps its own. For CPUs; [a study](../plugin/extras/study/README.md) tells what "
-            "each costs"
+            "the form of convolutions that TVM builds: `direct` (never Winograd's), `im2col` (a "
+            "matrix product over the unfolded image), `group-vectors` (steps over vectors of "
+            "groups), or `auto`: the search measures those that a layer has. A layer that lacks "
+            "the form keeps its own. For CPUs; [a study](../plugin/extras/study/README.md) tells "
+            "what each costs"
         ),
     ] = "auto"
     runtime: Annotated[

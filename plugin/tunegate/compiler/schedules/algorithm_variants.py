@@ -14,7 +14,7 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm.tirx import IndexMap
 
-from tunegate.compiler.schedules.grouped_convolutions import group_vectors
+from tunegate.compiler.schedules.grouped_convolutions import group_vectors, window_of_three
 from tunegate.compiler.schedules.unscheduled import with_unscheduled
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.config import AUTO
@@ -249,7 +249,8 @@ _ENTRY, _SYMBOL = "main", "global_symbol"
 
 def with_algorithm(module: Any, algorithm: str) -> Any:
     """Returns the module with a mark on each function that has this variant among others. A
-    function with one variant stays as it is."""
+    function with one variant stays as it is. Winograd's form is only a default schedule, and a
+    marked function does not have it."""
     if algorithm == AUTO:
         return module
     return with_unscheduled(module, partial(_mark, algorithm=algorithm))
@@ -263,12 +264,14 @@ def with_asked_forms(module: Any) -> Any:
 
 def _mark(function: Any, algorithm: str) -> Any | None:
     try:
-        names = [each.name for each in variants_of(canonical_workload(function).module, "llvm")]
+        module = canonical_workload(function).module
+        names = [each.name for each in variants_of(module, "llvm")]
+        is_choice = len(names) > 1 or window_of_three(module[_MAIN]) is not None
     except Exception:
         _logger.info("a function has no other form", exc_info=True)
         return None
-    is_choice = len(names) > 1 and algorithm in names
-    return function.with_attr(ASKED_FOR, algorithm) if is_choice else None
+    is_asked = is_choice and algorithm in names
+    return function.with_attr(ASKED_FOR, algorithm) if is_asked else None
 
 
 def _as_marked(function: Any) -> Any | None:

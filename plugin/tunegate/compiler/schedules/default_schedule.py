@@ -18,10 +18,11 @@ from tvm_ffi import structural_walk
 from tunegate.compiler.schedules import grouped_convolutions, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, asked_algorithm, with_asked_forms
 from tunegate.compiler.schedules.product_tiles import with_product_tiles
+from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 5
+DEFAULTS_VERSION = 6
 """Goes up with every change of these schedules: a build with other ones is another build."""
 
 
@@ -50,7 +51,8 @@ def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = (
     it folds constants. Functions named in `leaves` stay as they are."""
     if str(target.kind.name) == "cuda":
         return module
-    return with_product_tiles(with_group_vectors(with_asked_forms(module), target), target, leaves)
+    grouped = with_group_vectors(with_asked_forms(module), target)
+    return with_product_tiles(with_winograd(grouped, target, leaves), target, leaves)
 
 
 # Chains of element-wise operators as one loop. As written, each operator goes over all numbers and

@@ -112,17 +112,18 @@ def divisors(number: int, most: int) -> list[int]:
     return [divisor for divisor in range(1, most + 1) if number % divisor == 0]
 
 
-# Matches a float32 grouped convolution with channels last in a function.
+# Matches a float32 convolution with channels last in a function.
 
 _DIMENSIONS = 4
 _LOOPS = [IterVar.DataPar] * _DIMENSIONS + [IterVar.CommReduce] * 3
 _TYPE = "float32"
 
 
-class GroupedConvolution(NamedTuple):
-    """The convolution is the function's loop nest number `place`. `image` are the variables batch,
-    height, width and output channel, with these `extents`; `window` those of window height, window
-    width and input channel. `pixel` are the indices it reads at, without the channel."""
+class Convolution(NamedTuple):
+    """A convolution of one group or several. It is the function's loop nest number `place`. `image`
+    are the variables batch, height, width and output channel, with these `extents`; `window` those
+    of window height, window width and input channel. `pixel` are the indices it reads at, without
+    the channel."""
 
     nests: tuple[Any, ...]
     place: int
@@ -141,21 +142,41 @@ class GroupedConvolution(NamedTuple):
         return str(self.image[0].ty)
 
 
-def grouped_convolution(main: Any) -> GroupedConvolution | None:
+def grouped_convolution(main: Any) -> Convolution | None:
     """Returns the function's only grouped convolution, None if it has none or something else."""
-    if not isinstance(main.body, SBlockRealize):
+    found = [each for each in convolutions(main) if each.groups.number > 1]
+    return found[0] if len(found) == 1 else None
+
+
+def window_of_three(main: Any) -> Convolution | None:
+    """Returns the function's only convolution if it has one group, a window of 3x3 neighbours and
+    steps of one; None for any other."""
+    found = convolutions(main)
+    if len(found) != 1 or found[0].groups.number != 1:
         return None
+    (only,) = found
+    (batch, y, x, _), (height, width, _) = only.image, only.window
+    is_same = Analyzer().can_prove_equal
+    is_it = only.weight_extents[:2] == (3, 3) and all(
+        is_same(*each) for each in zip(only.pixel, (batch, y + height, x + width), strict=True)
+    )
+    return only if is_it else None
+
+
+def convolutions(main: Any) -> list[Convolution]:
+    """Returns the convolutions of the function, in order."""
+    if not isinstance(main.body, SBlockRealize):
+        return []
     body = main.body.block.body
     nests = tuple(body.seq) if isinstance(body, SeqStmt) else (body,)
-    found = [
+    return [
         convolution
         for place, nest in enumerate(nests)
         if (convolution := _convolution(nests, place, nest)) is not None
     ]
-    return found[0] if len(found) == 1 else None
 
 
-def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> GroupedConvolution | None:
+def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> Convolution | None:
     while isinstance(nest, For):
         nest = nest.body
     if not isinstance(nest, SBlockRealize):
@@ -168,7 +189,7 @@ def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> GroupedConvol
         return None
     pixel, weights = product
     variables = tuple(v.var for v in block.iter_vars)
-    found = GroupedConvolution(
+    found = Convolution(
         nests=nests,
         place=place,
         groups=_groups(pixel.source, weights.source),
@@ -181,7 +202,7 @@ def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> GroupedConvol
         weight_extents=_extents(weights.source),
         output=block.body.buffer,
     )
-    is_it = _is_grouped(found, pixel.indices[3], weights.indices, block.body.indices)
+    is_it = _is_convolution(found, pixel.indices[3], weights.indices, block.body.indices)
     return found if is_it else None
 
 
@@ -209,13 +230,13 @@ def _groups(image: Any, weights: Any) -> Groups:
     return Groups(number, of_group, channels_out // number)
 
 
-def _is_grouped(
-    convolution: GroupedConvolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
+def _is_convolution(
+    convolution: Convolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
 ) -> bool:
-    """Returns whether all indices are those of a grouped convolution with channels last."""
+    """Returns whether all indices are those of a convolution with channels last."""
     groups, (height, width, inside) = convolution.groups, convolution.window
     last = convolution.image[3]
-    if groups.number == 1 or groups.number * groups.channels_out != convolution.extents[3]:
+    if groups.number * groups.channels_out != convolution.extents[3]:
         return False
     is_plain = _are_same(weights, (height, width, inside, last)) and _are_same(
         output, convolution.image
@@ -301,7 +322,7 @@ def keep_vectors(schedule: Any) -> None:
 class _Steps:
     """Rewrites the function with the convolution in steps of these vectors."""
 
-    def __init__(self, main: Any, convolution: GroupedConvolution, vectors: ChannelVectors) -> None:
+    def __init__(self, main: Any, convolution: Convolution, vectors: ChannelVectors) -> None:
         self._main, self._found, self._vectors = main, convolution, vectors
         self._vector = Var("v_vector", convolution.loop_type)
         self._constant = place_of_constant(main, convolution.weights)

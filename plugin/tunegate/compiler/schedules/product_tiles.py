@@ -166,12 +166,12 @@ def _tiles(
         if extents[-1] % lanes:
             continue
         for axis in axes:
-            for columns in range(1, _most_columns(vectors, registers) + 1):
+            for columns in range(1, most_columns(vectors, registers) + 1):
                 if extents[axis] % columns == 0:
                     yield RegisterTile(axis, columns, lanes)
 
 
-def _most_columns(vectors: int, registers: VectorRegisters) -> int:
+def most_columns(vectors: int, registers: VectorRegisters) -> int:
     """Returns the most columns whose sums fit in registers beside the weights. A CPU with few
     registers has no product of a vector and a number in memory: LLVM broadcasts each number to a
     register and, if only one vector uses it, adds there and spills the sum before."""

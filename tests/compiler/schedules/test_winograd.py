@@ -1,0 +1,210 @@
+"""A 3x3 convolution in fewer products computes what the direct one does."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import tvm
+from onnx import TensorProto, helper, numpy_helper
+from tvm import te, topi
+
+from tests.compiler.schedules.test_unfolded_image import convolution, product_tiles_module_of
+from tests.support.models import grouped_convolutions
+from tests.support.small_onnx import save
+from tunegate.compiler.build.single_kernel import built_kernel
+from tunegate.compiler.compile import handle_request
+from tunegate.compiler.layouts.packing import MAIN, split_kernel
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.schedules import winograd
+from tunegate.compiler.schedules.algorithm_variants import DIRECT, with_algorithm
+from tunegate.compiler.schedules.grouped_convolutions import window_of_three
+from tunegate.compiler.schedules.winograd import FOUR, TWO, Layer, best_tiling, with_winograd
+from tunegate.config import TargetConfig
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.prior import VectorRegisters
+from tunegate.tune.protocol import ModelFile
+
+AVX2, AVX512 = VectorRegisters(8, 16), VectorRegisters(16, 32)
+BLOCK = "winograd_products"
+"""A block that only the rewritten convolution has."""
+
+
+def target(threads: int = 1) -> Any:
+    return tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": threads})
+
+
+def layer(
+    height: int, width: int, channels: int, out: int, *, batch: int = 1, pad: int = 1
+) -> list[Any]:
+    """A convolution with a bias, SiLU and a residual."""
+    x = te.placeholder((batch, height, width, channels), "float32", "x")
+    w = te.placeholder((3, 3, channels, out), "float32", "w")
+    b = te.placeholder((1, 1, 1, out), "float32", "b")
+    y = topi.add(topi.nn.conv2d(x, w, 1, pad, 1, data_layout="NHWC", kernel_layout="HWIO"), b)
+    before = te.placeholder([int(n) for n in y.shape], "float32", "before")
+    return [x, w, b, before, topi.add(topi.multiply(y, topi.sigmoid(y)), before)]
+
+
+def values(module: Any, tensors: list[Any], threads: int = 1) -> np.ndarray:
+    kernel = built_kernel(module, target(threads))
+    random = np.random.default_rng(1)
+    given = [
+        tvm.runtime.tensor(random.normal(size=[int(n) for n in each.shape]).astype("float32"))
+        for each in tensors
+    ]
+    kernel.function["main"](*kernel.arguments(given))
+    found: np.ndarray = given[-1].numpy()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tensors", "threads"),
+    [
+        (layer(28, 28, 32, 64), 1),  # whole tiles
+        (layer(29, 23, 24, 40), 1),  # rows and columns beyond the last whole tile
+        (layer(26, 26, 32, 32, batch=3), 2),
+        (layer(30, 30, 32, 32, pad=0), 1),  # reads its argument, not a padded copy
+        (layer(31, 18, 64, 32, pad=0, batch=2), 2),
+        (layer(10, 10, 192, 192), 1),  # F(2x2): few tiles for many weights
+    ],
+)
+def test_numbers_are_those_of_the_direct_form(tensors: list[Any], threads: int) -> None:
+    direct = product_tiles_module_of(tensors, constant=True)
+    tiled = with_winograd(direct, target(threads))
+    assert BLOCK in str(tiled)
+    assert ("T.parallel" in str(tiled)) == (threads > 1)
+    expected = values(direct, tensors)
+    np.testing.assert_allclose(
+        values(tiled, tensors, threads), expected, rtol=0, atol=3e-5 * np.abs(expected).max()
+    )
+
+
+def test_what_follows_is_written_with_the_convolution() -> None:
+    tiled = str(
+        with_winograd(product_tiles_module_of(layer(28, 28, 32, 64), constant=True), target())
+    )
+    assert "T_sigmoid" not in tiled
+    assert tiled.count("T.sigmoid") == 1
+
+
+def test_weights_are_transformed_before_the_kernel_runs() -> None:
+    tensors = layer(28, 28, 32, 64)
+    kernel = split_kernel(with_winograd(product_tiles_module_of(tensors, constant=True), target()))
+    assert kernel.packs == (1,)
+    assert "winograd_weights" not in str(kernel.module[MAIN])
+
+
+def test_other_convolutions_stay_as_they_are() -> None:
+    plain = convolution(28, 32, 64)
+    x = te.placeholder((1, 32, 28, 28), "float32", "x")
+    w = te.placeholder((64, 32, 3, 3), "float32", "w")
+    half = [te.placeholder(each.shape, "float16", each.name) for each in plain[:2]]
+    grouped = grouped_convolutions.workload(grouped_convolutions.Shape()).module
+    dilated = topi.nn.conv2d(*plain[:2], 1, 2, 2, data_layout="NHWC", kernel_layout="HWIO")
+    narrow = topi.nn.conv2d(*half, 1, 1, 1, data_layout="NHWC", kernel_layout="HWIO")
+    first = topi.nn.conv2d(x, w, 1, 1, 1)
+    modules = [
+        grouped,
+        product_tiles_module_of(plain, constant=False),
+        *(
+            product_tiles_module_of(each, constant=True)
+            for each in (
+                convolution(28, 32, 64, stride=2),
+                [*plain[:2], dilated],
+                [*half, narrow],
+                [x, w, first],
+            )
+        ),
+    ]
+    assert all(with_winograd(each, target()) is each for each in modules)
+
+
+def test_a_target_can_ask_for_the_direct_form() -> None:
+    module = product_tiles_module_of(convolution(28, 32, 64), constant=True)
+    assert BLOCK in str(with_winograd(module, target()))
+    asked = with_algorithm(module, DIRECT)
+    assert with_winograd(asked, target()) is asked
+    # So large that no unfolded image is in the search: a layer with one variant.
+    large = product_tiles_module_of(convolution(400, 64, 64), constant=True)
+    assert with_winograd(marked := with_algorithm(large, DIRECT), target()) is marked
+
+
+@pytest.mark.parametrize("registers", [AVX2, AVX512])
+def test_the_rule_weighs_products_against_weights_and_copies(registers: VectorRegisters) -> None:
+    def outputs(*shape: int) -> int:
+        found = best_tiling(Layer(*shape), registers, 1)
+        return found.transform.outputs if found else 1
+
+    assert outputs(1, 56, 56, 64, 64) == FOUR.outputs
+    assert outputs(1, 40, 40, 64, 64) == FOUR.outputs
+    assert outputs(1, 160, 160, 32, 3) == 1  # the image in vectors of one number
+    assert outputs(1, 28, 28, 12, 64) == 1  # no whole vectors of outputs
+    assert outputs(1, 2, 2, 512, 512) == 1  # more weights to read than are saved
+
+
+def test_few_outputs_of_many_channels_take_the_smaller_transform() -> None:
+    found = best_tiling(Layer(1, 14, 14, 256, 256), AVX2, 1)
+    assert found is not None
+    assert found.transform is TWO
+
+
+@pytest.mark.parametrize("transform", [TWO, FOUR])
+def test_the_transforms_lose_little_over_many_channels(transform: winograd.Transform) -> None:
+    """A model may be off by 1e-3; a layer of 512 channels is off by a fiftieth of that."""
+    tensors = convolution(8, 512, 16)
+    direct = product_tiles_module_of(tensors, constant=True)
+    found = window_of_three(direct[MAIN])
+    assert found is not None
+    tiling = winograd.Tiling(transform, rows=2, columns=4, lanes=16)
+    tiled = winograd.tiled(direct[MAIN], found, tiling, target())
+    expected = values(direct, tensors)
+    error = np.abs(values(tvm.IRModule({MAIN: tiled}), tensors) - expected).max()
+    assert 0 < error < 2e-5 * np.abs(expected).max()
+
+
+def residual_model(directory: Path) -> Path:
+    """Two convolutions around a residual, as a detector has them."""
+    random = np.random.default_rng(3)
+    weights = {
+        "w": random.standard_normal((32, 32, 3, 3)) / 17,
+        "b": random.standard_normal(32),
+        "v": random.standard_normal((20, 32, 3, 3)) / 17,
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
+        helper.make_node("Sigmoid", ["c"], ["s"]),
+        helper.make_node("Mul", ["c", "s"], ["a"]),
+        helper.make_node("Add", ["a", "x"], ["r"]),
+        helper.make_node("Conv", ["r", "v"], ["d"], pads=[0, 1, 1, 0]),
+        helper.make_node("Relu", ["d"], ["y"]),
+    ]
+    shapes = {"x": [2, 32, 27, 30], "y": [2, 20, 26, 29]}
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items())
+    constants = [numpy_helper.from_array(v.astype("float32"), n) for n, v in weights.items()]
+    graph = helper.make_graph(nodes, "residual", [x], [y], constants)
+    opset = [helper.make_opsetid("", 17)]
+    return save(helper.make_model(graph, opset_imports=opset, ir_version=8), directory / "m.onnx")
+
+
+@pytest.mark.parametrize(("layout", "threads"), [("nhwc", 1), ("nhwc", 2), ("nchw", 1)])
+def test_a_model_computes_what_onnx_runtime_does(tmp_path: Path, layout: Any, threads: int) -> None:
+    model = residual_model(tmp_path)
+    request = BuildModel(
+        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
+        target=TargetConfig(name="cpu", cpu="haswell", layout=layout, threads=threads),
+        records={},
+        sources={},
+        directory=str(tmp_path / "build"),
+        scratch=str(tmp_path / "scratch"),
+        seed=1,
+    )
+    assert isinstance(handle_request(request), Built)
+    artifact = ArtifactFile.read(tmp_path / "build")
+    feed = {"x": np.random.default_rng(1).standard_normal((2, 32, 27, 30)).astype("float32")}
+    (found,) = TvmArtifact(tmp_path / "build", artifact).run(feed)
+    (expected,) = onnxruntime.InferenceSession(onnx.load(model).SerializeToString()).run(None, feed)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
