@@ -3,12 +3,14 @@
 import contextlib
 import io
 import logging
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
 import tvm
 import tvm_ffi
@@ -21,12 +23,12 @@ from tunegate.compiler.build.functions import (
     with_kernel_nodes,
     with_node_names,
 )
+from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
-from tunegate.compiler.importing.running_sums import with_running_sums_in_steps
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import marked, with_moved_constants, with_whole_vectors
 from tunegate.errors import UnsupportedModelError
@@ -37,7 +39,10 @@ from tunegate.system.processes.memory_limit import memory_problem
 
 _LEGALIZED = tvm.transform.Sequential(
     [
-        relax.transform.LegalizeOps(enable_warning=False),
+        relax.transform.LegalizeOps(own_kernels.LEGALIZERS),
+        tvm.transform.module_pass(
+            lambda module, _: own_kernels.with_nan_and_infinity(module), opt_level=0
+        ),
         relax.transform.AnnotateTIROpPattern(),
         relax.transform.FoldConstant(),
     ]
@@ -75,7 +80,7 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
         if str(target.kind.name) == "llvm":
             module = with_whole_vectors(module, target)
         else:
-            module = with_running_sums_in_steps(module)
+            module = own_kernels.with_running_sums_in_steps(module)
         with target:
             legalized = with_cut_chains(_LEGALIZED(module))
             grouped = relax.transform.FuseOps()(legalized)
@@ -315,6 +320,70 @@ def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return relax.op.divide(total, relax.const(len(operands), str(total.ty.dtype)))
 
 
+def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Clip of floats: a bound that is not given is the last finite number, and NaN is
+    none."""
+    x, low, high = [*operands, None, None][:3]
+    dtype = str(x.ty.dtype)
+    if not dtype.startswith("float"):
+        return None
+    limits = np.finfo(dtype)
+    given = (low, attributes.get("min", limits.min)), (high, attributes.get("max", limits.max))
+    least, most = (
+        relax.const(number, dtype) if bound is None else _bound(bound, dtype, number < 0)
+        for bound, number in given
+    )
+    above = builder.normalize(relax.op.maximum(x, least))
+    return relax.op.minimum(above, most)
+
+
+def above_threshold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts ThresholdedRelu. TVM multiplies by 0, which infinity survives as NaN."""
+    (x,) = operands
+    dtype = str(x.ty.dtype)
+    limit, zero = (relax.const(each, dtype) for each in (attributes.get("alpha", 1.0), 0.0))
+    return relax.op.where(relax.op.greater(x, limit), x, zero)
+
+
+def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Equal of booleans, which LLVM cannot compare as numbers."""
+    one, other = operands
+    is_logical = all(str(getattr(each.ty, "dtype", "")) == "bool" for each in operands)
+    return relax.op.logical_not(relax.op.logical_xor(one, other)) if is_logical else None
+
+
+def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Scatter, and ScatterElements with fewer indices than data, as ScatterND: TVM takes
+    the indices for as many as the data. Negative ones count from the end."""
+    data, indices, updates = operands
+    shape, of_data = ([int(each) for each in value.ty.shape] for value in (indices, data))
+    axis = attributes.get("axis", 0) % len(shape)
+    dtype = str(indices.ty.dtype)
+    zero, extent = (relax.const(each, dtype) for each in (0, of_data[axis]))
+    from_end = relax.op.less(indices, zero)
+    indices = builder.normalize(relax.op.where(from_end, relax.op.add(indices, extent), indices))
+    reduction = attributes.get("reduction", b"none").decode()
+    way = "update" if reduction == "none" else reduction
+    if shape == of_data:
+        return relax.op.scatter_elements(data, indices, updates, axis=axis, reduction=way)
+    count = math.prod(shape)
+    places = np.moveaxis(np.indices(shape), 0, -1).reshape(count, len(shape)).astype(dtype)
+    parts = [relax.const(places[:, :axis], dtype), relax.op.reshape(indices, (count, 1))]
+    parts.append(relax.const(places[:, axis + 1 :], dtype))
+    kept = [part for place, part in enumerate(parts) if place == 1 or part.value.shape[1]]
+    target = builder.normalize(relax.op.concat(kept, axis=1))
+    return relax.op.scatter_nd(data, target, relax.op.reshape(updates, (count,)), way)
+
+
+def _bound(bound: Any, dtype: str, is_least: bool) -> Any:
+    """Returns a bound of Clip as a scalar, infinite where it is NaN."""
+    infinite = relax.const(-np.inf if is_least else np.inf, dtype)
+    if isinstance(bound, tvm.ir.GenericConst):
+        number = bound.value.numpy().reshape(())
+        return infinite if np.isnan(number) else relax.const(number, dtype)
+    return relax.op.where(relax.op.isnan(bound), infinite, bound)
+
+
 def _subtract_zero(builder: Any, value: Any, zero: Any, rank: int) -> Any:
     wide = builder.normalize(relax.op.astype(value, "int32"))
     if zero is None:
@@ -338,6 +407,10 @@ OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
     "BitCast": same_bits,
+    "Clip": clipped,
+    "Equal": equal_bits,
+    "ThresholdedRelu": above_threshold,
+    **dict.fromkeys(("Scatter", "ScatterElements"), scattered),
     "SequenceLength": sequence_length,
     "Where": branch_of_if,
     "Concat": joined,

@@ -19,6 +19,12 @@ _OF_NOTHING = {
     "ReduceLogSum": -np.inf,
     "ReduceLogSumExp": -np.inf,
 }
+_OF_ONE = {
+    "ReduceSumSquare": "Mul",
+    "ReduceLogSum": "Log",
+    **dict.fromkeys(("ReduceL1", "ReduceL2"), "Abs"),
+}
+"""The operators on single numbers that these are over no axes."""
 
 
 def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -29,21 +35,28 @@ def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
         return None
     if 0 in data.shape:
         return _reduce_empty(node, result)
-    if graph_view.attribute(node, "axes") == []:
-        return [_without_axes(node)]
     axes = graph_view.operand(node, 1)
     given = view.type_of(axes) if axes else None
+    is_empty = not axes or (given is not None and 0 in given.shape)
+    if is_empty and graph_view.attribute(node, "noop_with_empty_axes", 0):
+        return _of_single_numbers(node)
+    if graph_view.attribute(node, "axes") == []:
+        return [_without_axes(node)]
     if given is None or view.constant(axes) is not None:
         return None
     (count,) = given.shape
-    is_noop = not count and bool(graph_view.attribute(node, "noop_with_empty_axes", 0))
     sets = _possible(data, result, count, is_kept=bool(graph_view.attribute(node, "keepdims", 1)))
-    if is_noop or not sets:
-        return _as_identity(node) if is_noop else None
+    return _chosen_by_axes(node, axes, data.rank, sets) if sets else None
+
+
+def _chosen_by_axes(
+    node: onnx.NodeProto, axes: str, rank: int, sets: list[tuple[int, ...]]
+) -> list[onnx.NodeProto]:
+    """Returns the reduction over one of these sets of axes, which is chosen at run time."""
     new = graph_view.Replacement(node)
     value = _over(new, node, sets[0])
     for other in sets[1:]:
-        chosen = _is_chosen(new, axes, data.rank, other)
+        chosen = _is_chosen(new, axes, rank, other)
         value = new.add("Where", [chosen, _over(new, node, other), value])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
@@ -113,11 +126,11 @@ def _without_axes(node: onnx.NodeProto) -> onnx.NodeProto:
     return changed
 
 
-def _as_identity(node: onnx.NodeProto) -> list[onnx.NodeProto] | None:
-    """Replaces a sum over no axes by its input; other reductions over no axes stay."""
-    if node.op_type != "ReduceSum":
-        return None
-    return [onnx.helper.make_node("Identity", node.input[:1], node.output, name=node.name)]
+def _of_single_numbers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """Replaces a reduction over no axes by what it makes of each number."""
+    x, *more = node.input[:1] * (2 if node.op_type == "ReduceSumSquare" else 1)
+    operator = _OF_ONE.get(node.op_type, "Identity")
+    return [onnx.helper.make_node(operator, [x, *more], node.output, name=node.name)]
 
 
 def _over(new: graph_view.Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:

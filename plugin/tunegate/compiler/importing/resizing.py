@@ -1,11 +1,12 @@
-"""Rewrites Resize by scales or sizes that are model inputs: along each axis, a product with a
-matrix that is computed at run time."""
+"""Rewrites Resize where TVM's own computes other numbers, or takes none: along each axis, a product
+with a matrix, which is computed at run time if scales or sizes are model inputs."""
 
 from typing import NamedTuple
 
 import numpy as np
 import onnx
 
+from tunegate.compiler.importing import graph_view
 from tunegate.compiler.importing.graph_view import GraphView, Replacement, attribute, operand
 from tunegate.errors import UnsupportedModelError
 
@@ -24,8 +25,9 @@ class _Axis(NamedTuple):
 
 
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the nodes of a Resize whose scales or sizes are an input, for float32. Beside sizes,
-    scales without elements are dropped. Raises UnsupportedModelError for antialiasing."""
+    """Returns the nodes of a Resize of float32, unless it is one that TVM computes as ONNX Runtime
+    does. Beside sizes, scales without elements are dropped. Raises UnsupportedModelError for
+    antialiasing."""
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
@@ -36,7 +38,7 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         return None
     if attribute(node, "antialias", 0) and result.shape != data.shape:
         raise UnsupportedModelError("it has antialiasing")  # TVM leaves it out
-    if _is_known(node, view):
+    if _is_known(node, view) and _is_of_tvm(node, view, data, result):
         return None
     axes = attribute(node, "axes", list(range(data.rank)))
     work = _Resizing(node, len(axes))
@@ -58,6 +60,30 @@ def _has_no_elements(name: str, view: GraphView) -> bool:
 def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:
     given = [name for name in node.input[_ROI:] if name]
     return all(view.constant(name) is not None for name in given)
+
+
+_WAYS = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
+_IMAGE_RANK = 4
+
+
+def _is_of_tvm(
+    node: onnx.NodeProto,
+    view: GraphView,
+    data: graph_view.TensorType,
+    result: graph_view.TensorType,
+) -> bool:
+    """Returns whether TVM computes it: an image whose rows and columns get new extents. TVM takes
+    the quotient of the extents for the scale, so that one must be the other."""
+    is_image = data.rank == _IMAGE_RANK and data.shape[:2] == result.shape[:2]
+    way = attribute(node, "coordinate_transformation_mode", "half_pixel")
+    policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
+    if not is_image or way not in _WAYS or policy != "stretch" or attribute(node, "axes"):
+        return False
+    scales = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
+    if scales is None:
+        return True
+    exact = np.array(data.shape, np.float32) * scales
+    return bool((exact == np.array(result.shape, np.float32)).all())
 
 
 class _Resizing:

@@ -148,8 +148,11 @@ def _conditions(body: Any) -> list[Any]:
 
 
 def _edges(condition: Any, axis: Any) -> list[int]:
-    """Returns the numbers that the axis is compared with, none if the condition has other axes."""
-    if not any(variable.same_as(axis) for variable in _nodes_of_kind(condition, Var)):
+    """Returns the numbers that the axis is compared with, none if the condition has other axes, or
+    depends on data."""
+    if _nodes_of_kind(condition, TensorLoad) or not any(
+        variable.same_as(axis) for variable in _nodes_of_kind(condition, Var)
+    ):
         return []
     return [int(number.value) for number in _nodes_of_kind(condition, IntImm)]
 

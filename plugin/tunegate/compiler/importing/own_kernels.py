@@ -1,0 +1,196 @@
+"""Kernels that take the place of TVM's own, which compute other numbers than ONNX Runtime, or read
+outside of a tensor."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tvm import relax, te, tirx
+from tvm.ir import GenericConst, Op
+from tvm.s_tir import SBlock
+from tvm.tirx import FloatImm, PrimFunc
+from tvm_ffi import structural_map, structural_walk
+
+from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN
+
+# Indices. TVM reads and writes wherever they say. ONNX Runtime stops there with an error, which a
+# kernel cannot do: here an index outside means the nearest element.
+
+Legalize = Callable[[Any, Any], Any]
+_AS_THEY_ARE = "fast"
+"""The way of a call that takes its indices to be inside."""
+_TAKE, _ELEMENTS = "relax.take", ("relax.gather_elements", "relax.scatter_elements")
+_COORDINATES = ("relax.gather_nd", "relax.scatter_nd")
+
+
+def _within(extents: Callable[[Any], Sequence[int]]) -> Legalize:
+    """Legalizes a call with its indices inside of `extents`: one for all, or one for each
+    coordinate of their last axis."""
+
+    def legalize(builder: Any, call: Any) -> Any:
+        data, indices, *others = call.args
+        most = extents(call)
+        is_inside = isinstance(indices, GenericConst) and _are_inside(indices.value.numpy(), most)
+        if not is_inside and getattr(call.attrs, "mode", _AS_THEY_ARE) == _AS_THEY_ARE:
+            indices = builder.emit(builder.call_te(_clamped, indices, most))
+        changed = relax.Call(call.op, [data, indices, *others], call.attrs, call.ty_args)
+        return call.op.get_attr("FLegalize")(builder, builder.normalize(changed))
+
+    return legalize
+
+
+def _are_inside(indices: Any, extents: Sequence[int]) -> bool:
+    return bool(((indices >= 0) & (indices < extents)).all())
+
+
+def _clamped(indices: Any, extents: Sequence[int]) -> Any:
+    def nearest(*at: Any) -> Any:
+        index, dtype = indices[at], indices.dtype
+        last: Any = tirx.const(extents[0] - 1, dtype)
+        for place, extent in enumerate(extents[1:], 1):
+            last = tirx.Select(at[-1] == place, tirx.const(extent - 1, dtype), last)
+        return tirx.min(tirx.max(index, tirx.const(0, dtype)), last)
+
+    return te.compute(indices.shape, nearest, name="nearest")
+
+
+def _extents_of_axis(call: Any) -> Sequence[int]:
+    shape, axis = [int(each) for each in call.args[0].ty.shape], call.attrs.axis
+    return [math.prod(shape) if axis is None else shape[int(axis)]]
+
+
+def _extents_of_coordinates(call: Any) -> Sequence[int]:
+    shape = [int(each) for each in call.args[0].ty.shape]
+    first = int(getattr(call.attrs, "batch_dims", 0))
+    return shape[first : first + int(call.args[1].ty.shape[-1])]
+
+
+# Single numbers.
+
+
+def _first_if_none(builder: Any, call: Any) -> Any:
+    """Legalizes ArgMax and ArgMin: TVM gives -1 for a row that has nothing but the worst number."""
+    found = builder.emit(call.op.get_attr("FLegalize")(builder, call))
+    return builder.call_te(_clamped, found, _extents_of_axis(call), primfunc_name_hint="index")
+
+
+def _sign(builder: Any, call: Any) -> Any:
+    """Legalizes Sign: NaN has none, and stays."""
+
+    def sign(x: Any) -> Any:
+        def of(*at: Any) -> Any:
+            one, zero = (tirx.const(number, x.dtype) for number in (1, 0))
+            if str(x.dtype).startswith(("u", "bool")):
+                return tirx.Select(x[at] > zero, one, zero)
+            return tirx.Select(x[at] > zero, one, tirx.Select(x[at] < zero, -one, x[at]))
+
+        return te.compute(x.shape, of, name="sign")
+
+    return builder.call_te(sign, call.args[0], primfunc_name_hint="tir_sign")
+
+
+LEGALIZERS = {
+    _TAKE: _within(_extents_of_axis),
+    **dict.fromkeys(_ELEMENTS, _within(_extents_of_axis)),
+    **dict.fromkeys(_COORDINATES, _within(_extents_of_coordinates)),
+    **dict.fromkeys(("relax.argmax", "relax.argmin"), _first_if_none),
+    "relax.sign": _sign,
+}
+"""What legalizes these operators, by their names in Relax."""
+
+
+def with_nan_and_infinity(module: Any) -> Any:
+    """Returns the legalized module, changed where NaN would be lost in a maximum or minimum with
+    another number, and a window of minus infinity in a pooling."""
+    changed = module.clone()
+    for variable, function in module.functions.items():
+        if not isinstance(function, PrimFunc):
+            continue
+        if variable.name_hint.startswith("max_pool"):
+            changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
+        elif not _reduces(function):
+            changed.update_func(variable, structural_map(function, [((tirx.Max, tirx.Min), _kept)]))
+    return changed
+
+
+def _infinite(number: Any) -> Any:
+    """Returns minus infinity for the least finite number, with which TVM's pooling begins."""
+    dtype = str(number.ty.dtype)
+    is_least = number.value == tirx.min_value(dtype).value
+    return FloatImm(dtype, -math.inf) if is_least else number
+
+
+def _reduces(function: Any) -> bool:
+    """Returns whether a kernel sums or searches. Schedules know its maximum by its form."""
+    found: list[Any] = []
+    structural_walk(function, [(SBlock, lambda block: found.append(block.init))])
+    return any(init is not None for init in found)
+
+
+def _kept(number: Any) -> Any:
+    """Returns a maximum or minimum that is NaN where a number is. LLVM's code for it compares, and
+    takes the second number if the comparison does not hold, as it does not with NaN."""
+    one, other = number.a, number.b
+    if not str(number.ty.dtype).startswith("float"):
+        return number
+    if isinstance(other, FloatImm):
+        return type(number)(other, one)
+    return tirx.Select(tirx.isnan(one), one, number)
+
+
+# Running sums (CumSum) on a GPU, in steps of which each is a kernel. In TVM's own kernel a thread
+# reads what other threads of its warp write, without a barrier between. Since sm_70 the threads of
+# a warp run each by itself, so that is a race. Here a step adds to each number the one that lies 1,
+# 2, 4, … places before it (Hillis and Steele, 1986): n numbers take log2(n) steps.
+
+_CUMSUM = Op.get("relax.cumsum")
+
+
+def with_running_sums_in_steps(module: Any) -> Any:
+    """Returns the module, a copy where it has running sums."""
+    main = module.get_global_var("main")
+    steps = _Steps(module)
+    changed = steps.visit_expr(module[main])
+    if changed.same_as(module[main]):
+        return module
+    steps.builder_.update_func(main, changed)
+    return steps.builder_.get()
+
+
+@relax.expr_functor.mutator
+class _Steps(relax.PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: Any) -> Any:
+        visited = self.visit_expr_post_order(call)
+        if not visited.op.same_as(_CUMSUM):
+            return visited
+        x, dtype = visited.args[0], str(call.ty.dtype)
+        if str(x.ty.dtype) != dtype:
+            x = self.builder_.emit(relax.op.astype(x, dtype))
+        axis = int(visited.attrs.axis)
+        length = int(call.ty.shape[axis])
+        if visited.attrs.exclusive:
+            x = self._kernel(exclusive_sum, x, axis, 1)
+        places = 1
+        while places < length:
+            x = self._kernel(running_sum, x, axis, places)
+            places *= 2
+        return x
+
+    def _kernel(self, compute: Any, x: Any, axis: int, places: int) -> Any:
+        # Fused, the steps would be inlined into each other: n reads for each number.
+        return self.builder_.emit_te(compute, x, axis, places, primfunc_attrs={PATTERN: OPAQUE})
+
+
+def running_sum(x: Any, axis: int, places: int) -> Any:
+    return te.compute(x.shape, lambda *at: x[at] + _earlier(x, at, axis, places), name="sum")
+
+
+def exclusive_sum(x: Any, axis: int, places: int) -> Any:
+    return te.compute(x.shape, lambda *at: _earlier(x, at, axis, places), name="earlier")
+
+
+def _earlier(x: Any, at: tuple[Any, ...], axis: int, places: int) -> Any:
+    """Returns the number so many places before this one; 0 before the first."""
+    axis %= len(at)
+    before = (*at[:axis], at[axis] - places, *at[axis + 1 :])
+    return tirx.if_then_else(at[axis] >= places, x[before], tirx.const(0, x.dtype))

@@ -1,0 +1,143 @@
+"""What is compiled gives ONNX Runtime's numbers where operators are easily told apart: at zero, at
+bounds and ties, of infinity and NaN. One build has all of these operators."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tests.support.operator_models import outputs_of
+from tests.support.small_onnx import save
+from tunegate.compiler.compile import handle_request
+from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.config import TargetConfig
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import BuildModel, Built
+from tunegate.tune.protocol import ModelFile
+
+Node = tuple[str, list[Any], dict[str, Any]]
+EDGES = np.array(
+    [0, -0.0, 0.5, -0.5, 1, -1, 1.5, 2.5, -2.5, 3, -3, 6, np.nan, np.inf, -np.inf], np.float32
+)
+ONE, OTHER = (each.ravel() for each in np.meshgrid(EDGES, EDGES))
+ROWS = np.array([[-np.inf] * 4, [3, 1, 3, 1], [np.inf, 1, np.inf, 2]], np.float32)
+LEAST = np.array([[-128, -128], [127, 127]], np.int8)
+IMAGE = np.where(np.arange(32).reshape(1, 1, 8, 4) < 16, -np.inf, 1).astype(np.float32)
+BITS = np.array([True, True, False])
+CUBE = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+PLACES = np.array([[[0, -1], [2, 1]], [[-1, 0], [1, -2]]])
+LOW, HIGH = np.array(2, np.float32), np.array(1, np.float32)
+
+
+def of_edges() -> list[Node]:
+    names = "Relu Elu Selu Celu HardSigmoid HardSwish LeakyRelu Sign Softplus ThresholdedRelu Abs"
+    nodes: list[Node] = [(name, [EDGES], {}) for name in (*names.split(), "Floor", "Ceil", "Round")]
+    nodes += [("ThresholdedRelu", [EDGES], {"alpha": alpha}) for alpha in (0.5, 0.0, -1.0)]
+    nodes += [(name, [ONE, OTHER], {}) for name in ("Max", "Min", "Equal", "Less")]
+    for bounds in ([LOW, HIGH], [LOW], [None, HIGH], []):
+        nodes.append(("Clip", [EDGES, *bounds], {}))
+    for name in ("ArgMax", "ArgMin"):
+        for last in (0, 1):
+            nodes.append((name, [ROWS], {"axis": 1, "select_last_index": last}))
+        nodes.append((name, [LEAST], {"axis": 1}))
+    for name in ("SumSquare", "L1", "L2", "LogSum", "LogSumExp", "Max"):
+        nodes.append((f"Reduce{name}", [ROWS[1:2]], {"noop_with_empty_axes": 1}))
+    nodes += [
+        ("Hardmax", [ROWS], {}),
+        ("Equal", [BITS, ~BITS], {}),
+        ("Sign", [np.uint8([0, 3])], {}),
+    ]
+    nodes.append(("MaxPool", [IMAGE], {"kernel_shape": [2, 2]}))
+    for axis in (0, 1, -1):
+        nodes.append(("GatherElements", [CUBE, PLACES], {"axis": axis}))
+        updates = CUBE[:2, :2, :2] + 100
+        nodes += [
+            ("ScatterElements", [CUBE, PLACES, updates], {"axis": axis, "reduction": way})
+            for way in ("none", "add")
+        ]
+    return nodes
+
+
+def model_of(nodes: list[Node]) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """One model of all the nodes, and its inputs; Clip's bounds are weights."""
+    feed: dict[str, Any] = {}
+    weights, made = [], []
+    for at, (operator, operands, attributes) in enumerate(nodes):
+        names = ["" if each is None else f"x{at}_{n}" for n, each in enumerate(operands)]
+        made.append(helper.make_node(operator, names, [f"y{at}"], **attributes))
+        for name, value in zip(names, operands, strict=True):
+            if operator == "Clip" and name and value.ndim == 0:
+                weights.append(numpy_helper.from_array(value, name))
+            elif name:
+                feed[name] = value
+    outputs = [onnx.ValueInfoProto(name=f"y{at}") for at in range(len(nodes))]
+    graph = helper.make_graph(
+        made, "g", [declared(*each) for each in feed.items()], outputs, weights
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    shapes = [declared(f"y{at}", value) for at, value in enumerate(outputs_of(model, feed))]
+    del graph.output[:]
+    graph.output.extend(shapes)
+    return helper.make_model(graph, opset_imports=model.opset_import, ir_version=10), feed
+
+
+def declared(name: str, value: Any) -> onnx.ValueInfoProto:
+    kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+    return helper.make_tensor_value_info(name, kind, value.shape)
+
+
+def compiled(model: onnx.ModelProto, directory: Path) -> TvmArtifact:
+    load_intrinsics("llvm")
+    (directory / "scratch").mkdir()
+    file = save(model, directory / "m.onnx")
+    request = BuildModel(
+        seed=1,
+        model=ModelFile(file=str(file), path="m.onnx", shapes={}),
+        target=TargetConfig(name="cpu", threads=1, cpu="x86-64-v3"),
+        records={},
+        sources={},
+        directory=str(directory / "build"),
+        scratch=str(directory / "scratch"),
+    )
+    built = handle_request(request)
+    assert isinstance(built, Built), built
+    return TvmArtifact(directory / "build", ArtifactFile.read(directory / "build"))
+
+
+def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
+    nodes = of_edges()
+    model, feed = model_of(nodes)
+    ours, theirs = compiled(model, tmp_path).run(feed), outputs_of(model, feed)
+    wrong = [
+        (operator, attributes, got, wanted)
+        for (operator, _, attributes), got, wanted in zip(nodes, ours, theirs, strict=True)
+        if got.dtype != wanted.dtype or not np.allclose(got, wanted, 1e-4, 1e-6, equal_nan=True)
+    ]
+    assert not wrong
+
+
+def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
+    """ONNX Runtime stops with an error; a kernel takes the nearest element."""
+    data, rows = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros((1, 4), np.int64)
+    updates = np.full((1, 4), 50, np.float32)
+    nodes: list[Node] = [
+        ("Gather", [data, rows], {}),
+        ("GatherElements", [data, rows], {}),
+        ("GatherND", [data, rows.reshape(2, 2)], {}),
+        ("ScatterElements", [data, rows, updates], {}),
+        ("ScatterElements", [data, rows[:, :2], updates[:, :2]], {"axis": 1}),
+        ("ScatterND", [data, rows.reshape(2, 2), updates[0, :2]], {}),
+    ]
+    model, feed = model_of(nodes)
+    build = compiled(model, tmp_path)
+    for far in (3, -4, 2**40, -(2**63)):
+        given: Mapping[str, Any] = {
+            name: np.full_like(value, far) if value.dtype == np.int64 else value
+            for name, value in feed.items()
+        }
+        for output in build.run(given):
+            assert set(output.ravel().tolist()) <= {*range(12), 50}
