@@ -123,6 +123,17 @@ def test_a_sequence_is_drawn_with_as_many_tensors_as_the_report_says(tmp_path: P
     assert drawn_inputs(_prepared(_of_sequence(2), tmp_path), known, "m.onnx") == tensors
 
 
+def test_a_model_may_give_a_sequence_of_tensors_of_unlike_sizes(tmp_path: Path) -> None:
+    inputs = [GraphInput("x", (2,), "float32"), GraphInput("z", (3, 1), "float32")]
+    model = graph_of([node("SequenceConstruct", "x z", "y")], inputs)
+    tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
+    model.graph.output[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(tensor))
+    outcome = draw_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx").outcome
+    assert outcome is not None
+    assert outcome.runs
+    assert outcome.shapes == ((),)
+
+
 def test_a_sequence_of_unknown_tensors_asks_for_values(tmp_path: Path) -> None:
     prepared = _prepared(_of_sequence("n"), tmp_path)
     with pytest.raises(ModelError) as caught:

@@ -65,7 +65,7 @@ class Trial:
             if took > _SLOW_SECONDS:
                 break
         differ = len(found) > 1 and any(map(_is_drawn, tensors))
-        shapes = tuple(np.shape(each) for each in found[0])
+        shapes = tuple(getattr(each, "shape", ()) for each in found[0])
         return Outcome(dull=_dull(found, differ=differ), seconds=seconds, shapes=shapes)
 
     def refuses(self, tensors: Sequence[ArtifactTensor]) -> bool:
