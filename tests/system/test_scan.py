@@ -274,6 +274,15 @@ def test_a_graph_nested_without_end_is_not_parsed() -> None:
     refused(b"\x3a" + varint(len(nested)) + nested, "it is nested more than 100 levels deep")
 
 
+@pytest.mark.parametrize("name", [b"\xff\x80", b"\xed\xb2\x80"])
+def test_a_name_that_is_no_text_is_refused_before_anyone_reads_it(name: bytes) -> None:
+    """Protobuf gives such a name as bytes."""
+    model = conv_model()
+    model.graph.node[0].name = "N" * len(name)
+    changed = model.SerializeToString().replace(b"N" * len(name), name)
+    refused(changed, f"it has a name that is not UTF-8: {name!r}")
+
+
 def test_functions_that_become_a_million_nodes_are_counted_and_not_inlined() -> None:
     with pytest.raises(ModelError, match="become more than 500,000 nodes"):
         parsed_model(doubling_functions(60))

@@ -299,6 +299,7 @@ def _has_external_data(data: bytes) -> bool:
         memory_bytes += length * _NUMBER_BYTES if below == _NUMBERS else _TEXT_BYTES
         if below == _NAME:
             _require_short(length)
+            _require_text(data[position : position + length])
         elif below == _DATA:
             found = True
         position += length
@@ -346,6 +347,16 @@ def _require_short(length: int) -> None:
     if length > _MAX_NAME_BYTES:
         message = f"it has a name of {length:,} bytes; the longest may have {_MAX_NAME_BYTES:,}"
         raise UnreadModelError(message)
+
+
+def _require_text(name: bytes) -> None:
+    """Raises ModelError for a name that is not UTF-8: protobuf gives it as bytes, and no report can
+    have it."""
+    try:
+        name.decode()
+    except UnicodeDecodeError as error:
+        message = f"it has a name that is not UTF-8: {name[:40]!r}"
+        raise ModelError(message) from error
 
 
 def _too_much(most: int, size_bytes: int) -> str:
