@@ -283,6 +283,14 @@ def test_a_name_that_is_no_text_is_refused_before_anyone_reads_it(name: bytes) -
     refused(changed, f"it has a name that is not UTF-8: {name!r}")
 
 
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_operators_of_two_versions_are_refused(domain: str) -> None:
+    model = conv_model()
+    model.opset_import.append(helper.make_opsetid(domain, 11))
+    with pytest.raises(ModelError, match="it imports versions 17 and 11 of ONNX's operators"):
+        parsed_model(model.SerializeToString())
+
+
 def test_functions_that_become_a_million_nodes_are_counted_and_not_inlined() -> None:
     with pytest.raises(ModelError, match="become more than 500,000 nodes"):
         parsed_model(doubling_functions(60))

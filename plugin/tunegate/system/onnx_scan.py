@@ -112,10 +112,11 @@ def parsed_model(model: bytes) -> onnx.ModelProto:
 
 def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
     """Returns the parsed model and its data files. Raises ModelError for what `data_files` rejects,
-    for what is no ONNX file, for a node with too many inputs or outputs, and for functions that
-    become too many nodes."""
+    for what is no ONNX file, for operators of two versions, for a node with too many inputs or
+    outputs, and for functions that become too many nodes."""
     names = data_files(model)
     proto = _parse(model)
+    _require_one_version(proto)
     for node in nodes_of(proto):
         _require_few_values(node)
     if proto.functions:
@@ -254,6 +255,20 @@ def _parse(model: bytes) -> onnx.ModelProto:
     except DecodeError as error:
         raise NoOnnxError(_NO_ONNX) from error
     return proto
+
+
+def _require_one_version(model: onnx.ModelProto) -> None:
+    """Raises ModelError for operators of two versions: ONNX Runtime takes the last, others the
+    first."""
+    versions: dict[str, int] = {}
+    for each in model.opset_import:
+        domain = "ONNX" if each.domain in {"", "ai.onnx"} else each.domain
+        before = versions.setdefault(domain, each.version)
+        if before != each.version:
+            message = (
+                f"it imports versions {before} and {each.version} of {domain[:100]}'s operators"
+            )
+            raise ModelError(message)
 
 
 def too_large(size_bytes: int) -> str:
