@@ -22,7 +22,7 @@ from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import DidNotRun, compared, kind
+from tunegate.models.reference.comparison import RANDOM, DidNotRun, compared, kind
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
 from tunegate.models.seeded_inputs import seeded_inputs
@@ -243,6 +243,8 @@ def _wrong_by_itself(
     check = _check(runtime, prepared, artifact, request)
     if isinstance(check, DidNotRun) or check.passed:
         return ()
+    if check.detail == RANDOM:
+        return (RANDOM,)
     return (f"{runtime.title} computes another model than is written: {check.detail}",)
 
 

@@ -49,7 +49,7 @@ def of_edges() -> list[Node]:
     nodes += [
         ("Hardmax", [ROWS], {}),
         ("Equal", [BITS, ~BITS], {}),
-        ("Sign", [np.uint8([0, 3])], {}),
+        ("Sign", [np.array([0, 3], np.uint8)], {}),
     ]
     nodes.append(("MaxPool", [IMAGE], {"kernel_shape": [2, 2]}))
     for axis in (0, 1, -1):

@@ -8,16 +8,16 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.models.inexact import row_norm
-from tests.support.small_onnx import matmul_model, save
+from tests.support.small_onnx import matmul_model, one_node_model, save
 from tunegate.artifacts.builds import SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import DidNotRun
+from tunegate.models.reference.comparison import DidNotRun, compared
 from tunegate.models.reference.error_samples import CaseFiles, sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import LEVELS, NO_OPTIMIZATION, ReferenceSession
-from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 X = ArtifactTensor("x", (1, 4), "float32")
 
@@ -250,6 +250,18 @@ def test_another_name_type_or_rank_of_an_output_is_told(
     base, head = matmul_model(rows=4, inner=64), matmul_model(rows=4, inner=64)
     head.graph.output[0].CopyFrom(helper.make_tensor_value_info(name, dtype, shape))
     assert lines(tmp_path, base, head) == (line,)
+
+
+def test_random_outputs_are_told_as_such_and_not_as_other_numbers(tmp_path: Path) -> None:
+    base, head = one_node_model("RandomNormalLike"), one_node_model("RandomNormalLike")
+    head.graph.node[0].attribute.append(helper.make_attribute("mean", 3.0))
+    said = "its outputs are random: ONNX Runtime gives others each time"
+    was, now = save(base, tmp_path / "base.onnx"), save(head, tmp_path / "head.onnx")
+    x, y = (ArtifactTensor(name, (4, 4), "float32") for name in "xy")
+    assert lines_beside_base(was, now, [x], 1) == (said,)
+    artifact = ArtifactFile(runtime="any", file="m", inputs=(x,), outputs=(y,), threads=1)
+    check = compared(lambda feed: [feed["x"]], now, artifact, (1,))
+    assert (check.passed, check.detail) == (False, said)  # type: ignore[union-attr]
 
 
 def test_a_base_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
