@@ -193,6 +193,9 @@ def test_a_dropout_that_drops_nothing_shows_so() -> None:
     node = helper.make_node("Dropout", ["x", "r", "t"], ["y"])
     with pytest.raises(UnsupportedModelError, match="it is training, and drops at random"):
         importable(operator_model(node, feed, constants))
+    fed = {**feed, "t": np.array(False)}
+    with pytest.raises(UnsupportedModelError, match="whether it is training is an input"):
+        importable(operator_model(node, fed, {"r": np.float32(0.5)}))
 
 
 def test_a_slice_by_attributes_alone_is_imported() -> None:

@@ -250,12 +250,14 @@ def rewrite_dropout_mask(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
     """Rewrites Dropout in inference with its (boolean) mask as an output. Raises
-    UnsupportedModelError in training, where TVM would keep everything."""
+    UnsupportedModelError in training, or where that is an input: TVM would keep everything."""
     data, training = view.type_of(node.input[0]), graph_view.operand(node, _TRAINING)
     known = view.constant(training) if training else np.zeros(1)
-    if known is not None and known.any():
+    if known is None:
+        raise UnsupportedModelError("whether it is training is an input")
+    if known.any():
         raise UnsupportedModelError("it is training, and drops at random")
-    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL or known is None:
+    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
         return None
     new = graph_view.Replacement(node)
     if node.output[0]:
