@@ -77,7 +77,7 @@ def run(environment: Mapping[str, str]) -> int:
 
 def found_or_made(environment: Mapping[str, str]) -> tuple[str, Path, Path]:
     """Returns the key and the Python of an environment, and its lock."""
-    from tunegate_environment.children import cancel_on_signals
+    from tunegate_environment.children import cancel_on_signals, raise_if_cancelled
     from tunegate_environment.extras import extras_for, locks_of
     from tunegate_environment.kept import environment_for
     from tunegate_environment.locks import lock_for
@@ -85,7 +85,9 @@ def found_or_made(environment: Mapping[str, str]) -> tuple[str, Path, Path]:
     cancel_on_signals()
     lock = lock_for(LOCKS, environment)
     added = locks_of(extras_for(EXTRAS, environment))
-    return *environment_for(lock, environment, added), lock
+    key, python = environment_for(lock, environment, added)
+    raise_if_cancelled()
+    return key, python, lock
 
 
 def act(environment: Mapping[str, str]) -> int:

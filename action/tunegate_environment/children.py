@@ -18,6 +18,9 @@ _ENDED_WITH_PARENT = 1
 """`PR_SET_PDEATHSIG` of the kernel."""
 _LIBC = ctypes.CDLL(None)
 
+_came: list[int] = []
+"""The signal that cancelled the job: what it raised may be dropped on its way."""
+
 
 def run_child(program: Iterable[object], environment: Mapping[str, str], doing: str = "") -> str:
     """Runs a program and returns its stdout. It runs in an empty directory, as what it starts may
@@ -54,6 +57,11 @@ def cancel_on_signals() -> None:
         signal.signal(number, _cancel)
 
 
+def raise_if_cancelled() -> None:
+    if _came:
+        raise KeyboardInterrupt
+
+
 def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment without search paths that depend on the working directory, which an
     empty entry means. The environment is trusted, but not for what it says by accident."""
@@ -65,7 +73,8 @@ def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def _cancel(_number: int, _frame: FrameType | None) -> None:
+def _cancel(came: int, _frame: FrameType | None) -> None:
+    _came.append(came)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -78,6 +87,7 @@ def _end_with_parent() -> None:
 def _wait_for(child: subprocess.Popen[str], doing: str) -> tuple[str, str]:
     began = time.monotonic()
     while True:
+        raise_if_cancelled()
         try:
             return child.communicate(timeout=SECONDS_BETWEEN_LINES)
         except subprocess.TimeoutExpired:

@@ -130,7 +130,7 @@ def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path
 
 def test_two_runs_never_share_a_directory(tmp_path: Path) -> None:
     pull_request = PullRequest(tmp_path)
-    waiting = ("compare", "--commands", "sleep 60", "sleep 60")
+    waiting = ("compare", "--commands", "sleep 600", "sleep 600")
     with pull_request.workspace.start(*waiting) as first:
         lock = pull_request.root / ".tunegate" / ".lock"
         while first.poll() is None and not (lock.exists() and lock.read_text()):

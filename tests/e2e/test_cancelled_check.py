@@ -13,7 +13,7 @@ from tests.adversary.pull_request import GATED, PullRequest
 from tests.ci.github.github_server import GitHubServer, github_server
 from tests.support.git_repository import Checkout
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 ENDLESS = GATED.replace("pairs: 4\n  seconds: 30", "pairs: 24\n  seconds: 600")
 END = "PATCH /repos/acme/models/check-runs/1"
@@ -69,7 +69,7 @@ class Started:
     def ended(self) -> str:
         """Asserts that everybody was told of a cancel, and returns what was printed."""
         with self.process:
-            said = self.process.communicate(timeout=120)
+            said = self.process.communicate(timeout=240)
         assert self.process.returncode == 130, said
         (check,) = self.server.checks
         assert (check["status"], check.get("conclusion")) == ("completed", "cancelled"), said

@@ -177,9 +177,9 @@ def test_a_body_that_takes_too_long_is_given_up() -> None:
 def test_a_server_that_stalls_is_told_from_other_trouble(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, verb: Verb, fault: Fault
 ) -> None:
+    bounded_answers_over(endpoint).write("a/1", b"0123456789")
     limits = msgspec.structs.replace(s3._LIMITS, read_seconds=0.2)
     monkeypatch.setattr(s3, "_LIMITS", limits)
-    bounded_answers_over(endpoint).write("a/1", b"0123456789")
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil(verb, "", fault)
         with pytest.raises(StoreTimedOutError, match=r"^s3://tuning: ReadTimeoutError$"):

@@ -15,17 +15,17 @@ HOLD = """
 import sys, time
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.machine.device_lock import held_device
-claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=5, run="https://ci/1")
+claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=60, run="https://ci/1")
 with held_device(claim):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 TAKE_TURNS = """
 import sys, time
 from pathlib import Path
 from tunegate.system.machine.device_lock import Claim
 from tunegate.system.machine.device_lock import held_device
-claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=30)
+claim = Claim(uuid="GPU-a", directory=sys.argv[1], wait_seconds=200)
 log = Path(sys.argv[1]) / "log"
 for _ in range(20):
     with held_device(claim):
@@ -50,7 +50,7 @@ def started(script: str, directory: Path) -> subprocess.Popen[str]:
 def test_two_runs_never_have_the_device_at_once(tmp_path: Path) -> None:
     runs = [started(TAKE_TURNS, tmp_path) for _ in range(3)]
     for run in runs:
-        run.communicate(timeout=60)
+        run.communicate(timeout=240)
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert (tmp_path / "log").read_text() == "in\nout\n" * 60
 

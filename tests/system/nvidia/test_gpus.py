@@ -164,7 +164,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimulatedGpus:
     return simulated(monkeypatch, tmp_path, gpu("GPU-a"))
 
 
-def is_free(machine: SimulatedGpus, seconds: float = 10) -> bool:
+def is_free(machine: SimulatedGpus, seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while "locked" in machine[0] and time.monotonic() < deadline:
         time.sleep(0.02)

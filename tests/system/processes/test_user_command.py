@@ -50,7 +50,11 @@ def test_a_command_runs_in_a_directory_with_the_variables_that_it_is_given(tmp_p
 
 def test_a_command_that_wants_more_memory_than_it_may_take_fails() -> None:
     within = Surroundings(memory_bytes=256 << 20)
-    wanting = program("import time; time.sleep(0.2); print(len(bytearray(1 << 30)))")
+    wanting = program(
+        "import time; from resource import *\n"
+        "while getrlimit(RLIMIT_DATA)[0] == RLIM_INFINITY: time.sleep(0.01)\n"  # it comes soon
+        "print(len(bytearray(1 << 30)))"
+    )
     with pytest.raises(MeasurementError, match="exited with 1: MemoryError"):
         output_of(wanting, within=within)
 

@@ -106,7 +106,7 @@ def sent(address: str, body: bytes, *, secret: str = SECRET, age: int = 0, **cha
     }
     request = urllib.request.Request(address, data=body, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
