@@ -6,7 +6,9 @@ from tests.support.record_durations import node_id, slow_tests
 
 ROOT = FILE.parents[1]
 RECORDED = Durations(
-    slow={"tests/e2e/": 15.0, "tests/a.py::test_1[x]": 4.0, "tests/b.py": 3.0},
+    slow=dict.fromkeys(
+        ("tests/e2e/", "tests/a.py::test_1[x]", "tests/b.py", "tests/c.py::test_5"), 9
+    ),
     smoke={"tests/e2e/test_run.py::test_whole": "a whole run"},
 )
 
@@ -14,6 +16,7 @@ RECORDED = Durations(
 def test_a_test_is_slow_by_its_id_its_file_or_its_folder() -> None:
     tests = ["tests/a.py::test_1[x]", "tests/b.py::test_2", "tests/e2e/pages/test_c.py::test_3"]
     assert all(is_slow(test, RECORDED) for test in tests)
+    assert is_slow("tests/c.py::test_5[any]", RECORDED)
     assert not is_slow("tests/a.py::test_1[y]", RECORDED)
 
 

@@ -17,8 +17,8 @@ _FAST_SECONDS = 0.1
 
 
 class Durations(msgspec.Struct, frozen=True, kw_only=True):
-    """`slow` are seconds, by node id, or by the path of a file or folder all of whose tests are
-    slow. `smoke` are reasons, by node id."""
+    """`slow` are seconds of a test, by node id, with or without its parameters, or by the path of
+    a file or folder all of whose tests are slow. `smoke` are reasons, by node id."""
 
     slow: Mapping[str, float]
     smoke: Mapping[str, str]
@@ -63,6 +63,11 @@ def _seconds(test: str, durations: Durations) -> float:
 
 
 def _keys(test: str) -> list[str]:
-    """Returns the test, its file and its folders."""
+    """Returns the test, with and without its parameters, its file and its folders."""
     path = Path(test.split("::", maxsplit=1)[0])
-    return [test, path.as_posix(), *(f"{each.as_posix()}/" for each in path.parents)]
+    return [
+        test,
+        test.split("[", maxsplit=1)[0],
+        path.as_posix(),
+        *(f"{each.as_posix()}/" for each in path.parents),
+    ]
