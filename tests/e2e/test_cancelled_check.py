@@ -13,7 +13,7 @@ from tests.adversary.pull_request import GATED, PullRequest
 from tests.ci.github.github_server import GitHubServer, github_server
 from tests.support.git_repository import Checkout
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 ENDLESS = GATED.replace("pairs: 4\n  seconds: 30", "pairs: 24\n  seconds: 600")
 END = "PATCH /repos/acme/models/check-runs/1"

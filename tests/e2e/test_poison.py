@@ -31,7 +31,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
 )
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 TARGET = TargetConfig(name="cpu", threads=1)
 DEVICE = DeviceFingerprint(name="test", kind="cpu", units=1, memory_bytes=1)

@@ -67,7 +67,6 @@ def segments(workspace: Workspace) -> list[Path]:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
     tmp_path: Path,
 ) -> None:
@@ -96,7 +95,6 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
     workspace.write("models/m.onnx", "conflict markers")
@@ -113,7 +111,6 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 @pytest.mark.proof
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     """One of two runners comes back: a clone of the repository, the plan and the cache is all it
@@ -146,7 +143,6 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 @pytest.mark.proof
 def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Path) -> None:
     config = CONFIG.format(url="s3://b/p\n  endpoint-url: http://127.0.0.1:9", trials=2)
@@ -157,7 +153,6 @@ def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Pat
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
     """A thousandth of a dollar is a second here; the other caps would end it after minutes."""
     config = CONFIG.format(url="cache", trials=100_000)
@@ -170,7 +165,6 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 @pytest.mark.proof
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
     """What it began is no answer to the next plan."""
@@ -207,7 +201,6 @@ def answers(workspace: Workspace) -> dict[str, str]:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_a_cancelled_tuning_keeps_what_is_done_and_exits_130(tmp_path: Path) -> None:
     """The other signals that cancel are the same to it: system/processes/test_signals.py."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=100_000))

@@ -110,7 +110,6 @@ def test_cheap_operators_are_never_cut(tmp_path: Path) -> None:
     assert [name for name in kernels(module) if "alone" in name] == []
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("operators", "length"),
     [(["Sigmoid"], 30), (["Sin", "Tan"], 30), (["LeakyRelu"], 30), (MIXED, 300)],
