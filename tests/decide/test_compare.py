@@ -12,6 +12,7 @@ from tests.support.measured_cells import (
     make_build,
     make_builds,
     make_measurement,
+    make_run,
     make_task,
 )
 from tunegate.artifacts.builds import BuiltTask, Cell
@@ -158,3 +159,12 @@ def test_analyses_are_the_first_planned_ones_and_fit_but_for_the_very_first(
     assert analyses == PLANNED[: len(analyses)]
     assert analyses
     assert all(count * launch <= budget for count in analyses[1:])
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=6))
+def test_any_effects_that_a_file_may_hold_make_an_interval_of_numbers(effects: list[float]) -> None:
+    pair = make_builds(make_build("a"), make_build("b"))
+    (found,) = compare(make_run(make_measurement(effects), pair), GateConfig())
+    change = found.change_percent
+    assert change is not None
+    assert -100 <= change.low <= change.center <= change.high < math.inf

@@ -16,6 +16,7 @@ from tunegate.decide.decision import (
     CellDecision,
     bounds,
     p_value,
+    percent_interval,
     projected_launches,
     shares,
 )
@@ -97,11 +98,7 @@ def compare_cell(
         base_ms=base_ms,
         head_ms=head_ms,
         reference_ms=measured.reference_ms,
-        change_percent=measurements.Interval(
-            low=_percent(min(interval.low, interval.center)),
-            center=_percent(interval.center),
-            high=_percent(max(interval.high, interval.center)),
-        ),
+        change_percent=percent_interval(interval),
         decision=assessment.decision,
         median=assessment.median,
         launches=len(launches),

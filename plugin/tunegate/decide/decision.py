@@ -113,12 +113,12 @@ _LARGEST = 10.0
 
 
 def percent_interval(interval: Bounds) -> Interval:
-    """Returns the bounds and the center as changes of the head against the base."""
-    return Interval(
-        low=100 * math.expm1(interval.low),
-        center=100 * math.expm1(interval.center),
-        high=100 * math.expm1(min(interval.high, _LARGEST)),
-    )
+    """Returns the bounds and the center as changes of the head against the base. The center lies
+    between the bounds."""
+    center = interval.center
+    high = max(center, min(interval.high, _LARGEST))
+    low, center, high = (100 * math.expm1(x) for x in (min(interval.low, center), center, high))
+    return Interval(low=low, center=center, high=high)
 
 
 # Several cells gated together: Holm's step-down (Scandinavian Journal of Statistics 6, 1979). FAIL
