@@ -112,6 +112,39 @@ def test_a_head_within_a_wide_margin_may_meet_more_stalls_of_the_machine() -> No
     assert stalls.chance_of(seen[0]) > 0.01
 
 
+@pytest.mark.parametrize("slower", [1.0, 1.1, 1.45])
+def test_the_chance_of_a_slower_head_is_one_on_a_busy_machine(slower: float) -> None:
+    """The machine holds up either side for as long, and as often in a second."""
+
+    def stopped(rng: np.random.Generator, usual_ms: float) -> Blocks:
+        times = np.full((12, 100), usual_ms)
+        is_stopped = rng.random(times.shape) < usual_ms / 60
+        return (times + is_stopped * rng.exponential(20.0, times.shape)).tolist()
+
+    def chances(seed: int) -> list[float]:
+        rng = np.random.default_rng(seed)
+        found = [stalls.stalls_of(stopped(rng, 1.0), stopped(rng, slower)) for _ in range(15)]
+        return [stalls.chance_of(stalls._sum_stalls(sizes)) for sizes in zip(*found, strict=True)]
+
+    below = np.mean([[chance <= 0.05 for chance in chances(seed)] for seed in range(40)], axis=0)
+    assert max(below) <= 0.125  # of forty, 5% and three standard deviations
+
+
+def test_a_size_that_matters_fails_beside_one_that_is_clearer_and_does_not_matter() -> None:
+    frequent = Stalls(times=5.0, base=20, head=60, base_worse=8, head_worse=40, inferences=24_000)
+    rare = Stalls(times=50.0, base=0, head=20, base_worse=0, head_worse=20, inferences=24_000)
+    assert stalls.chance_of(rare) < stalls.chance_of(frequent)
+    some = [msgspec.structs.replace(x, stalls=()) for x in launches(2, 0.0, 0.0)]
+    halves = [tuple(_half(each) for each in (frequent, rare)) for _ in some]
+    both = [msgspec.structs.replace(x, stalls=s) for x, s in zip(some, halves, strict=True)]
+    assert by_all(both).decision == "fail"
+
+
+def _half(seen: Stalls) -> Stalls:
+    fields = ("base", "head", "base_worse", "head_worse", "inferences")
+    return msgspec.structs.replace(seen, **{name: getattr(seen, name) // 2 for name in fields})
+
+
 def test_a_few_stalls_too_many_hold_up_a_pass_until_it_is_known() -> None:
     """Five quartets against none: one chance in 32."""
     one = Stalls(times=5.0, base=0, head=3, base_worse=0, head_worse=3, inferences=1200)

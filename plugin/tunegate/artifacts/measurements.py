@@ -67,7 +67,8 @@ class Clocks(msgspec.Struct, frozen=True, kw_only=True):
 class Stalls(msgspec.Struct, frozen=True, kw_only=True):
     """The stalls of `base` and of `head`: inferences of at least `times` the usual time,
     consecutive ones counted once. The head had more in `head_worse` quartets of blocks, the base in
-    `base_worse`. The head ran `inferences` in its blocks."""
+    `base_worse`. The head ran `inferences` in its blocks. Each takes `slower` times as long as the
+    base's, at least 1: the machine alone gives the head so many more stalls."""
 
     times: float
     base: int
@@ -75,6 +76,7 @@ class Stalls(msgspec.Struct, frozen=True, kw_only=True):
     base_worse: int
     head_worse: int
     inferences: int
+    slower: Annotated[float, msgspec.Meta(ge=1)] = 1.0
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,13 +103,16 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
 
 def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int) -> CellDecision:
     """Returns the decision by stalls that come with the head and are frequent enough to move p99.9,
-    or the mean by its margin."""
+    or the mean by its margin. Any size may fail; each has its part of the error."""
+    is_over = mean.center > margin
+    for each in sizes:
+        is_sure = chance_of(each) <= STALLS_FAIL_ERROR / (parts * len(sizes))
+        if is_sure and (is_over or come_oftener_than_tolerated(each)):
+            return "fail"
     found = clearest(sizes)
     if found is None:
         return "pass"
     chance, is_much = chance_of(found), come_oftener_than_tolerated(found)
-    if chance <= STALLS_FAIL_ERROR / (parts * len(sizes)) and (is_much or mean.center > margin):
-        return "fail"
     is_costly = mean.center > margin * _SUSPICIOUS
     if chance <= COSTLY_SUSPICION and is_costly:
         return "undecided"

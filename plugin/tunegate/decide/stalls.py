@@ -5,9 +5,9 @@ bursts, because what holds up a machine holds up several inferences, so consecut
 The unit is a quartet of blocks, base, head, head, base or the reverse. The side with more stalls is
 the worse one. Without a change either side is worse with equal chance whatever the machine does,
 because the order of a quartet is random. A head that is slower by less than the margin also meets
-more of the machine's stalls, by as much: the base's count is scaled by the ratio of the medians.
-The number of quartets with a worse head is then binomial with one half: McNemar's test of paired
-counts (Psychometrika 12, 1947), in its exact form. The rate of stalls has the bound of Clopper &
+more of the machine's stalls, by as much: its chance to be worse is then larger by the ratio of the
+medians. The number of quartets with a worse head is binomial: McNemar's test of paired counts
+(Psychometrika 12, 1947), in its exact form. The rate of stalls has the bound of Clopper &
 Pearson (Biometrika 26, 1934).
 """
 
@@ -51,19 +51,26 @@ def stalls_of(
     pairs of blocks are a quartet."""
     usual, usual_head = (float(np.median([t for block in x for t in block])) for x in (base, head))
     slower = max(1.0, usual_head / usual) if usual else 1.0
-    return tuple(_of_size(times, times * usual, base, head, slower) for times in SIZES)
+    # The machine holds either side up for as long, beyond what its inference takes.
+    limits = [(times * usual, (times + slower - 1) * usual) for times in SIZES]
+    return tuple(
+        _of_size(times, each, base, head, slower) for times, each in zip(SIZES, limits, strict=True)
+    )
 
 
 def _of_size(
     times: float,
-    limit_ms: float,
+    limits_ms: tuple[float, float],
     base: Sequence[Sequence[float]],
     head: Sequence[Sequence[float]],
     slower: float,
 ) -> Stalls:
-    """Returns the stalls over the limit. `slower` is by how much the machine alone would give the
-    head more of them, as its inferences take longer."""
-    before, after = ([_bursts(block, limit_ms) for block in side] for side in (base, head))
+    """Returns the stalls over the limits of base and head. `slower` is by how much the machine
+    alone would give the head more of them, as its inferences take longer."""
+    before, after = (
+        [_bursts(block, limit_ms) for block in side]
+        for side, limit_ms in zip((base, head), limits_ms, strict=True)
+    )
     quartets = [
         (round(slower * sum(before[at : at + _QUARTET])), sum(after[at : at + _QUARTET]))
         for at in range(0, len(before), _QUARTET)
@@ -75,6 +82,7 @@ def _of_size(
         base_worse=sum(base > head for base, head in quartets),
         head_worse=sum(head > base for base, head in quartets),
         inferences=sum(map(len, head)),
+        slower=slower,
     )
 
 
@@ -93,21 +101,27 @@ def total_stalls(launches: Sequence[Launch]) -> tuple[Stalls, ...]:
 
 
 def _sum_stalls(parts: Sequence[Stalls]) -> Stalls:
+    inferences = sum(each.inferences for each in parts)
+    weighted = sum(each.slower * each.inferences for each in parts)
     return Stalls(
         times=parts[0].times,
         base=sum(each.base for each in parts),
         head=sum(each.head for each in parts),
         base_worse=sum(each.base_worse for each in parts),
         head_worse=sum(each.head_worse for each in parts),
-        inferences=sum(each.inferences for each in parts),
+        inferences=inferences,
+        slower=max(1.0, weighted / inferences) if inferences else 1.0,
     )
 
 
 def chance_of(stalls: Stalls) -> float:
-    """Returns the probability that, without a change, the head is worse in so many quartets or
-    more."""
+    """Returns the probability that the head is worse in so many quartets or more if all stalls are
+    the machine's."""
     decided = stalls.base_worse + stalls.head_worse
-    return 1.0 if not stalls.head_worse else binomial_at_most(stalls.base_worse, decided, 0.5)
+    base_alone = 1 / (1 + stalls.slower)
+    return (
+        1.0 if not stalls.head_worse else binomial_at_most(stalls.base_worse, decided, base_alone)
+    )
 
 
 def clearest(sizes: Sequence[Stalls]) -> Stalls | None:
@@ -116,8 +130,9 @@ def clearest(sizes: Sequence[Stalls]) -> Stalls | None:
 
 
 def come_oftener_than_tolerated(stalls: Stalls) -> bool:
-    """Returns whether the head stalls more often than the base by a share that moves p99.9."""
-    return stalls.head - stalls.base >= TOLERATED_SHARE * stalls.inferences
+    """Returns whether the head stalls more often than the machine makes it, by a share that moves
+    p99.9."""
+    return stalls.head - stalls.slower * stalls.base >= TOLERATED_SHARE * stalls.inferences
 
 
 def largest_share(stalls: Stalls) -> float:
