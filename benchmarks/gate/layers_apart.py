@@ -31,7 +31,7 @@ from tunegate.decide.decision import bounds, decide_cell
 from tunegate.decide.margins_beside_latency import layers_change
 from tunegate.decide.sequential import affordable_analyses
 from tunegate.measure.bench_driver import FreshProcesses
-from tunegate.measure.paired_launches import turn_inferences
+from tunegate.measure.paired_launches import turns_of
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import installed_runtimes
@@ -99,11 +99,11 @@ def record(sides: tuple[Path, Path], folder: Path, launches: int) -> Recorded:
     """Returns launches of both kinds, in turn: what else the machine does befalls both."""
     bench = FreshProcesses(folder / "bench", 1)
     pair = bench.pair(*sides)
-    inferences = turn_inferences(pair.launch(_GATE_PAIRS).head_ms)
+    turns = turns_of(pair.launch(_GATE_PAIRS).head_ms)
     layers, effects, spent, whole_spent = [], [], [], []
     for number in range(launches):
         began = time.monotonic()
-        layers.append(bench.profiled_both(*sides, number, inferences).milliseconds)
+        layers.append(bench.profiled_both(*sides, number, turns).milliseconds)
         spent.append(time.monotonic() - began)
         began = time.monotonic()
         effects.append(pair.launch(_GATE_PAIRS).effect)

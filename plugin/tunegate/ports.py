@@ -353,6 +353,14 @@ class Bench(Protocol):
         ...
 
 
+class Turns(NamedTuple):
+    """Two models in turn in one process: the inferences of a turn, and the rounds, each of which
+    has two turns of either model."""
+
+    inferences: int
+    rounds: int
+
+
 class Benchmarker(Protocol):
     """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
     MeasurementError."""
@@ -371,7 +379,7 @@ class Benchmarker(Protocol):
         calls together."""
         ...
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         """Times the layers of both sides inside their models, in one fresh process, which decides
         by `number` on what inputs and in what order."""
         ...

@@ -119,7 +119,8 @@ def test_the_chance_of_a_slower_head_is_one_on_a_busy_machine(slower: float) -> 
     def stopped(rng: np.random.Generator, usual_ms: float) -> Blocks:
         times = np.full((12, 100), usual_ms)
         is_stopped = rng.random(times.shape) < usual_ms / 60
-        return (times + is_stopped * rng.exponential(20.0, times.shape)).tolist()
+        stopped_ms = is_stopped * rng.exponential(20.0, times.shape)
+        return [list(map(float, block)) for block in times + stopped_ms]
 
     def chances(seed: int) -> list[float]:
         rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from tunegate.measure.latency_commands import Commands, latencies_ms
 from tunegate.measure.measure_cells import operator_times
 from tunegate.measure.pair_bench import PairBench
 from tunegate.models.light_models import seeded_light
+from tunegate.ports import Turns
 from tunegate.runtimes.builder import reference_builder
 from tunegate.system.processes import memory_limit
 
@@ -46,7 +47,7 @@ def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Pa
         node.name = f"{number}_{node.name}"
     head = artifact(tmp_path / "head", after, IMAGE, "data_0")
     bench = FreshProcesses(tmp_path, 1)
-    found = bench.profiled_both(base, head, number=0, inferences=2)
+    found = bench.profiled_both(base, head, number=0, turns=Turns(2, 1))
     assert found.differing[0] == {"fire5/expand3x3"}
     assert {name.split("_", 1)[1] for name in found.differing[1]} == found.differing[0]
     launch = layers_launch(found, started=0.0)

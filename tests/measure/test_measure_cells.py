@@ -14,7 +14,7 @@ from tunegate.artifacts.measurements import CellMeasurement, Launch, LayersLaunc
 from tunegate.config import GateConfig, ObjectiveConfig
 from tunegate.errors import MeasurementError
 from tunegate.measure.measure_cells import Reference, measure
-from tunegate.ports import ProbeThresholds
+from tunegate.ports import ProbeThresholds, Turns
 from tunegate.review.gate_rules import NO_POLICIES, GateRules, Policies
 from tunegate.system.progress.shown_progress import PlainLog
 
@@ -65,7 +65,7 @@ class ScriptedBenchmarker:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         return {"conv": 1.0 if artifact.name == "a" else 1.1}
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         if self.layers_ms is None:
             message = "no answer in 120 s"
             raise MeasurementError(message)

@@ -13,7 +13,12 @@ from tunegate.decide.guards import undisturbed_launches
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import other
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
-from tunegate.measure.paired_launches import LaunchProgress, PairedLaunches, launch_until_decided
+from tunegate.measure.paired_launches import (
+    LaunchProgress,
+    PairedLaunches,
+    launch_until_decided,
+    turns_of,
+)
 from tunegate.ports import EnergyReading, ProbeThresholds
 from tunegate.review.gate_rules import gate_at
 
@@ -431,3 +436,12 @@ def test_half_of_the_blocks_or_a_counter_that_stands_still_are_no_measurement() 
     assert side_energy([BlockEnergy(2.0, 10, "rapl"), None]) is None
     assert side_energy([BlockEnergy(0.0, 10, "nvml")]) is None
     assert side_energy([]) is None
+
+
+@pytest.mark.parametrize(
+    ("inference_ms", "turns"), [(0.01, (100, 6)), (6.0, (5, 6)), (500.0, (2, 2)), (5000.0, (2, 1))]
+)
+def test_a_slow_model_has_fewer_rounds_of_turns(
+    inference_ms: float, turns: tuple[int, int]
+) -> None:
+    assert turns_of(inference_ms) == turns

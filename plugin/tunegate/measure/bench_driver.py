@@ -18,7 +18,7 @@ from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides
 from tunegate.measure.bench_process import ALONE, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.models.inputs.agreement import agreed
-from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob
+from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob, Turns
 from tunegate.system.clock import derived
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -79,11 +79,11 @@ class FreshProcesses:
         with self._process(artifact) as process:
             return process.operators_ms(_PROFILED_INFERENCES)
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         started = time.monotonic()
-        return layers_launch(self.profiled_both(base, head, number, inferences), started)
+        return layers_launch(self.profiled_both(base, head, number, turns), started)
 
-    def profiled_both(self, base: Path, head: Path, number: int, inferences: int) -> ProfiledBoth:
+    def profiled_both(self, base: Path, head: Path, number: int, turns: Turns) -> ProfiledBoth:
         """Returns the times of all layers of both sides in one fresh process. Raises
         MeasurementError."""
         if str(base.absolute()) in self._limits.pythons or str(head.absolute()) in (
@@ -96,7 +96,8 @@ class FreshProcesses:
             artifacts=(str(base.absolute()), str(head.absolute())),
             inputs=inputs,
             threads=ArtifactFile.read(head).threads,
-            inferences=inferences,
+            inferences=turns.inferences,
+            rounds=turns.rounds,
             seed=seed,
             first=SIDES[derived(seed, "first") % 2],
         )

@@ -57,8 +57,8 @@ class Sample(msgspec.Struct, frozen=True, tag="sample"):
 
 class ProfileBoth(msgspec.Struct, frozen=True, tag="profile-both"):
     """Time the layers of two artifacts inside their models, in turns of so many inferences that
-    begin with the side `first`. `inputs` are the rules of base and head, whose values come from
-    `seed`."""
+    begin with the side `first`; each side has two in a round. `inputs` are the rules of base and
+    head, whose values come from `seed`."""
 
     artifacts: tuple[str, str]
     inputs: tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]
@@ -66,6 +66,7 @@ class ProfileBoth(msgspec.Struct, frozen=True, tag="profile-both"):
     inferences: int
     seed: int
     first: Side
+    rounds: int = 6
     libraries: tuple[OperatorLibraryConfig, ...] = ()
 
 

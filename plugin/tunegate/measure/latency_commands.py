@@ -14,7 +14,7 @@ from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import Sides
-from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer, Turns
 from tunegate.system.processes.user_command import output_of, printed_number
 
 _PROBES_OF_BASE = 4
@@ -48,7 +48,7 @@ class Commands:
         """Returns nothing: a command's operators are unknown."""
         return {}
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         raise MeasurementError("the layers of a command are not known")
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:

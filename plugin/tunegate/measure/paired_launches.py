@@ -25,7 +25,7 @@ from tunegate.decide.guards import CONTROL_EVERY, is_control_due, noise_of, undi
 from tunegate.decide.margins_beside_latency import layers_change
 from tunegate.decide.slow_modes import lowest_cut_off
 from tunegate.errors import MeasurementError
-from tunegate.ports import Bench, Benchmarker, ProbeThresholds
+from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Turns
 
 _TRIES = 2
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
@@ -277,6 +277,8 @@ class _Series:
 
 _TURN_MS, _FEWEST, _MOST = 30.0, 2, 100
 """The length of a turn of one side, and the inferences in it."""
+_ROUNDS, _LAUNCH_MS = 6, 10_000.0
+"""The most rounds of a launch, and the longest that they may take where one of them takes less."""
 
 
 def launch_layers(
@@ -288,10 +290,10 @@ def launch_layers(
 ) -> DifferingLayers:
     """Returns the launches of the layers that differ: until their margin is decided, or as many as
     gate.seconds pay for. Raises MeasurementError."""
-    inferences = turn_inferences(inference_ms)
+    turns = turns_of(inference_ms)
 
     def launched(number: int) -> LayersLaunch:
-        return benchmarker.layers(*sides, number=number, inferences=inferences)
+        return benchmarker.layers(*sides, number=number, turns=turns)
 
     launches = [launched(0)]
     analyses = sequential.affordable_analyses(gate.seconds, launches[0].seconds)
@@ -300,9 +302,11 @@ def launch_layers(
     return DifferingLayers(launches=tuple(launches), analyses=analyses)
 
 
-def turn_inferences(inference_ms: float) -> int:
-    """Returns the inferences of a turn of one side."""
-    return round(min(_MOST, max(_FEWEST, _TURN_MS / inference_ms)))
+def turns_of(inference_ms: float) -> Turns:
+    """Returns the turns of a launch: fewer rounds of a slow model."""
+    inferences = round(min(_MOST, max(_FEWEST, _TURN_MS / inference_ms)))
+    round_ms = 4 * inferences * inference_ms
+    return Turns(inferences, round(min(_ROUNDS, max(1, _LAUNCH_MS / round_ms))))
 
 
 def _is_settled(

@@ -124,9 +124,8 @@ def operators_ms(
 
 
 _LOWER_QUARTILE = 25
-_ROUNDS, _THROWN_AWAY = 6, 1
-"""Each side has twice as many turns. The first inference of a turn finds the other side's numbers
-in the caches."""
+_THROWN_AWAY = 1
+"""The first inference of a turn finds the other side's numbers in the caches."""
 
 
 def layers_of_both(request: ProfileBoth) -> ProfiledBoth:
@@ -152,7 +151,7 @@ def layers_of_both(request: ProfileBoth) -> ProfiledBoth:
 def _watched_in_turn(both: Sides[Watched], request: ProfileBoth) -> Sides[dict[str, float]]:
     """Returns the lower quartile of each layer over the inferences of all turns. On a busy machine
     another process gets the core in most inferences, and oftenest during the longest layer."""
-    for side in _turns(request.first, _ROUNDS):
+    for side in _turns(request.first, request.rounds):
         for _ in range(_THROWN_AWAY + request.inferences):
             both.of(side).infer()
     return both.map(
@@ -176,7 +175,7 @@ def _told_in_turn(
     inferences of a turn together."""
     told: Sides[list[Mapping[str, float]]] = Sides([], [])
     for side in _turns(request.first, 1):
-        inferences = _ROUNDS * request.inferences
+        inferences = request.rounds * request.inferences
         told.of(side).append(models.of(side).operators_ms(feeds.of(side), inferences))
     return told.map(
         lambda turns: {

@@ -10,7 +10,7 @@ from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.errors import MeasurementError
-from tunegate.ports import ProbeThresholds
+from tunegate.ports import ProbeThresholds, Turns
 
 
 class ScriptedPairs:
@@ -43,7 +43,7 @@ class ScriptedPairs:
             raise MeasurementError(message)
         return self.alone_ms
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         raise AssertionError
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:

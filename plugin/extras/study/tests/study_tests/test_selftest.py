@@ -20,7 +20,7 @@ from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.cli.main import main
 from tunegate.config import GateConfig
 from tunegate.measure import pair_bench
-from tunegate.ports import ProbeThresholds
+from tunegate.ports import ProbeThresholds, Turns
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate_study import selftest as gate_trials
 from tunegate_study.selftest import (
@@ -75,7 +75,7 @@ class MadeUpMachine:
     def operators_ms(self, artifact: Path) -> Mapping[str, float]:
         raise AssertionError
 
-    def layers(self, base: Path, head: Path, *, number: int, inferences: int) -> LayersLaunch:
+    def layers(self, base: Path, head: Path, *, number: int, turns: Turns) -> LayersLaunch:
         raise AssertionError
 
     def reference_ms(self, model: ShapedModel, *, threads: int) -> float:
