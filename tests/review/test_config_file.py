@@ -207,17 +207,6 @@ def test_money_without_a_price_is_refused() -> None:
     )
 
 
-def test_a_removed_key_is_called_one() -> None:
-    assert refusal(MODELS + "budget: {joules: 1}") == (
-        "budget.joules was removed: budget.minutes, usd and trials cap tuning, and counted energy "
-        "is reported. Remove the key."
-    )
-    assert refusal(MODELS + "targets: [{name: a, watts: 65}]") == (
-        "targets[0].watts was removed: energy is reported where the machine counts it. "
-        "Remove the key."
-    )
-
-
 @pytest.mark.parametrize(
     ("url", "advice"),
     [

@@ -5,12 +5,10 @@ import errno
 import os
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import yaml
@@ -57,10 +55,7 @@ def load_config(path: Path) -> Config:
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path}: cannot be read ({error}). Fix the file, or name another with --config."
         raise ConfigError(message) from error
-    config, retired = _parsed(text, str(path))
-    for key in retired:
-        say_retired(str(path), key)
-    return config
+    return parse_config(text, str(path))
 
 
 def _text(path: Path) -> str:
@@ -74,25 +69,19 @@ def _text(path: Path) -> str:
 
 def parse_config(text: str, where: str) -> Config:
     """Returns the configuration in a text that messages call `where`. Raises ConfigError."""
-    return _parsed(text, where)[0]
-
-
-def _parsed(text: str, where: str) -> tuple[Config, tuple[str, ...]]:
-    """Returns the configuration, and the retired keys in it."""
     try:
         content = read_yaml(text)
     except YamlProblemError as error:
         raise _refused(ConfigKey(where, line=error.line), str(error)) from error
     if content is None:
         raise _refused(ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it.")
-    content, retired = without_retired_keys(content)
     try:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
         key, problem = problem_of(error, content)
         raise _refused(ConfigKey(where, key), problem) from error
     check_config(config, where)
-    return config, retired
+    return config
 
 
 def check_config(config: Config, where: str, *, is_merged: bool = False) -> None:
@@ -321,34 +310,6 @@ def _inside(node: yaml.Node | None, step: str) -> tuple[int, yaml.Node] | None:
         value = node.value[int(step)]
         return value.start_mark.line + 1, value
     return None
-
-
-# Keys of earlier versions. They are accepted, so that a configuration still works, and reported
-# once, so that someone removes them.
-
-RETIRED = (("cache", "prior"), ("cache", "share-experience"))
-"""Section and name of each."""
-
-
-def without_retired_keys(content: object) -> tuple[object, tuple[str, ...]]:
-    """Returns the document without retired keys, and the ones it had."""
-    if not isinstance(content, dict):
-        return content, ()
-    kept: dict[Any, Any] = dict(content)
-    found = []
-    for section, name in RETIRED:
-        inside = kept.get(section)
-        if isinstance(inside, dict) and name in inside:
-            kept[section] = {key: value for key, value in inside.items() if key != name}
-            found.append(f"{section}.{name}")
-    return kept, tuple(found)
-
-
-@cache
-def say_retired(where: str, key: str) -> None:
-    """Writes the line to stderr once for each file and key: a command reads a file several
-    times."""
-    sys.stderr.write(f"tunegate: warning: {where}: {key} no longer does anything. Remove it.\n")
 
 
 # The configuration of a revision, and the file's place in the checkout.

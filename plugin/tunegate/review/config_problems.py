@@ -12,14 +12,6 @@ from msgspec import inspect
 from tunegate.config import Config
 from tunegate.config_key import all_keys, expected, key_at
 
-_REMOVED = {
-    "budget.joules": "budget.minutes, usd and trials cap tuning, and counted energy is reported",
-    "cache.prior": "the prior that ships is the one that searches know",
-    "cache.share-experience": "nothing reads what runs of others have measured",
-    "targets.watts": "energy is reported where the machine counts it",
-}
-"""Keys of earlier versions, and what replaces them."""
-
 
 class KeyProblem(NamedTuple):
     """A wrong key and its line. An empty key is the whole file."""
@@ -135,9 +127,6 @@ def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str
     """Returns the line for an unknown key. Keys of its own section are suggested first, then those
     of any other."""
     place = key_place(path, key)
-    instead = _REMOVED.get(re.sub(r"\[\d+\]", "", place))
-    if instead is not None:
-        return f"{place} was removed: {instead}. Remove the key."
     declared = key_at(kind, keys)
     section = declared.section if declared and declared.section else kind
     meant = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
