@@ -96,7 +96,7 @@ class RefusedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """How a build's runtime was chosen. `times` are those measured, `refused` are candidates that
+    """The choice of a build's runtime. `times` are those measured, `refused` are candidates that
     do not run the model, `reason` is why the others were not measured. `is_complete`: another run
     would elect among the same candidates. `is_cut_short`: only time was missing for that.
     `is_remembered`: an earlier run measured the times."""

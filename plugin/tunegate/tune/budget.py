@@ -67,7 +67,7 @@ def budget_of(
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What a budget has spent so far. Failed candidates count as trials."""
+    """The spent part of a budget so far. Failed candidates count as trials."""
 
     budget: plans.Budget
     seconds: float = 0.0

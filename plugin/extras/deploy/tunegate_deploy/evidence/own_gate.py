@@ -1,4 +1,4 @@
-"""Whether an evidence answers what a gate asks: as strict, at its sizes, on its targets.
+"""Compares an evidence with what a gate asks: as strict, at its sizes, on its targets.
 
 Which of two values is stricter is declared with each key (`tunegate/config.py`). Pure.
 """
@@ -19,8 +19,8 @@ _Section = TypeVar("_Section", bound=msgspec.Struct)
 
 
 class OwnGate(msgspec.Struct, frozen=True, kw_only=True):
-    """What this gate measures by. `shapes` are those of the candidate's inputs that the model
-    leaves open, None for one of unknown size. Values are drawn, and everything computes in
+    """The rules that this gate measures by. `shapes` are those of the candidate's inputs that the
+    model leaves open, None for one of unknown size. Values are drawn, and everything computes in
     float32: no configuration of a deploy gate says otherwise."""
 
     gate: GateConfig
