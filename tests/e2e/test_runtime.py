@@ -54,7 +54,7 @@ def test_the_documented_loader_runs_the_artifacts_of_both_runtimes(tmp_path: Pat
         (build,) = builder.build([job])
         assert build.error is None
     compiler.close()
-    (block,) = re.findall(r"```python\n(.*?)```", Path("docs/deploying.md").read_text(), re.DOTALL)
+    (block,) = re.findall(r"```python\n(.*?)```", Path("docs/artifacts.md").read_text(), re.DOTALL)
     ask = "import sys, numpy as np\nfeed = {'x': np.ones((1, 8, 8, 8), 'float32')}\n"
     show = "print(load(sys.argv[1])(feed)[0].sum())\n"
     sums = [

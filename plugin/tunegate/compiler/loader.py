@@ -1,4 +1,4 @@
-"""Loads a compiled artifact, with the same few lines that `docs/deploying.md` gives to users."""
+"""Loads a compiled artifact, with the same few lines that `docs/artifacts.md` gives to users."""
 
 from __future__ import annotations
 
