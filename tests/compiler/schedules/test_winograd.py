@@ -144,6 +144,8 @@ def test_the_rule_weighs_products_against_weights_and_copies(registers: VectorRe
     assert outputs(1, 160, 160, 32, 3) == 1  # the image in vectors of one number
     assert outputs(1, 28, 28, 12, 64) == 1  # no whole vectors of outputs
     assert outputs(1, 2, 2, 512, 512) == 1  # more weights to read than are saved
+    # What whole runs tune in tests: a trial must be able to beat its default schedule.
+    assert outputs(1, 14, 14, 32, 16) == 1
 
 
 def test_few_outputs_of_many_channels_take_the_smaller_transform() -> None:
