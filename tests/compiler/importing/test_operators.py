@@ -407,6 +407,26 @@ def test_a_resize_that_smooths_before_it_shrinks_is_refused() -> None:
         rewritten(operator_model(node, feed, constants), feed)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_an_image_is_resized_by_its_scales_and_not_by_the_quotients_of_extents(mode: str) -> None:
+    feed = {"x": drawn(1, 2, 5, 6)}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)
+    odd, whole = (np.array([1, 1, *each], np.float32) for each in ((1.5, 0.4), (2, 3)))
+    assert "Resize" not in rewritten(operator_model(node, feed, {"s": odd}), feed)
+    assert rewritten(operator_model(node, feed, {"s": whole}), feed) == ["Resize"]
+
+
+def test_what_tvm_computes_otherwise_is_refused() -> None:
+    whole = {"x": np.zeros((1, 4, 4), np.uint8)}
+    scales = {"s": np.array([1, 1.5, 1], np.float32)}
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
+    with pytest.raises(UnsupportedModelError, match="uint8 is resized only in images"):
+        importable(operator_model(resize, whole, scales))
+    pad = helper.make_node("Pad", ["x", "p"], ["y"], mode="wrap")
+    with pytest.raises(UnsupportedModelError, match="it wraps what it also cuts"):
+        importable(operator_model(pad, {"x": drawn(3, 4)}, {"p": np.array([-1, 2, 1, -1])}))
+
+
 @pytest.mark.parametrize(
     ("shape", "image", "block", "options"),
     [

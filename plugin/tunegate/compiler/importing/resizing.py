@@ -27,19 +27,21 @@ class _Axis(NamedTuple):
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Returns the nodes of a Resize of float32, unless it is one that TVM computes as ONNX Runtime
     does. Beside sizes, scales without elements are dropped. Raises UnsupportedModelError for
-    antialiasing."""
+    antialiasing, and for another type that TVM computes otherwise."""
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
         changed.input[_SCALES] = ""
         return [changed]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    if data is None or result is None or data.dtype != np.float32:
+    if data is None or result is None:
         return None
     if attribute(node, "antialias", 0) and result.shape != data.shape:
         raise UnsupportedModelError("it has antialiasing")  # TVM leaves it out
     if _is_known(node, view) and _is_of_tvm(node, view, data, result):
         return None
+    if data.dtype != np.float32:
+        raise UnsupportedModelError(f"{data.dtype} is resized only in images, by scales that fit")
     axes = attribute(node, "axes", list(range(data.rank)))
     work = _Resizing(node, len(axes))
     scales = work.scales([data.shape[axis] for axis in axes], [result.shape[a] for a in axes])

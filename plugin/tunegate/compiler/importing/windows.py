@@ -64,7 +64,12 @@ def _is_crossed(node: onnx.NodeProto, view: graph_view.GraphView) -> bool:
 
 
 def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Pad by inputs, or with a number that is an input."""
+    """Rewrites Pad by inputs, or with a number that is an input. Raises UnsupportedModelError for
+    one that wraps and cuts, which TVM does in another order."""
+    mode = graph_view.attribute(node, "mode", "constant")
+    pads = view.constant(graph_view.operand(node, 1))
+    if mode == "wrap" and pads is not None and (pads < 0).any():
+        raise UnsupportedModelError("it wraps what it also cuts")
     window = _window(node, view, operands=(1, 2, 3))
     count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
@@ -72,7 +77,6 @@ def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
     new = graph_view.Replacement(node)
     spread = _Spread(new, window.data.rank, graph_view.operand(node, 3), count // 2)
     begins = spread.over_axes(new.sliced(node.input[1], 0, 0, count // 2), 0)
-    mode = graph_view.attribute(node, "mode", "constant")
     value, inside = node.input[0], []
     for axis, extent in enumerate(window.result.shape):
         places = new.add("Sub", [_range(new, extent), _entry(new, begins, axis)])
