@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.segment import signature_of, signed, without_signature
+from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.circuit_breaking_store import Breaker, CircuitBreakingStore
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
@@ -155,14 +156,10 @@ class Bucket:
         return contents
 
     def _is_trusted(self, name: LentObject, body: bytes) -> bool:
-        content = without_signature(body)
-        if len(content) != name.size or hashlib.sha256(content).hexdigest() != name.digest:
-            self._log_once(f"{name.name} is not what its name says")
-            return False
-        if not self._trust.keys.accepts(name.zone, name.name, name.digest, signature_of(body)):
-            self._log_once(f"{name.name} is not signed by a key that zone {name.zone} trusts")
-            return False
-        return True
+        problem = distrust(name, body, self._trust.keys)
+        if problem:
+            self._log_once(f"{name.name} {problem}")
+        return not problem
 
     def _ask(self, requests: Mapping[str, Callable[[], _T]], deadline: float) -> dict[str, _T]:
         """Returns the answers that came in time. A store that leaves requests unanswered is
@@ -184,3 +181,13 @@ class Bucket:
         if problem not in self._told:
             self._told.add(problem)
             _log.warning("tunegate: %s", problem)
+
+
+def distrust(name: LentObject, body: bytes, keys: TrustedKeys) -> str:
+    """Returns why no reader takes an object, '' if one does."""
+    content = without_signature(body)
+    if len(content) != name.size or hashlib.sha256(content).hexdigest() != name.digest:
+        return "is not what its name says"
+    if not keys.accepts(name.zone, name.name, name.digest, signature_of(body)):
+        return f"is not signed by a key that zone {name.zone} trusts"
+    return ""
