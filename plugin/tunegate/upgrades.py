@@ -52,7 +52,7 @@ class WatchedLocks(Protocol):
 
     @property
     def loosened(self) -> tuple[PolicyChange, ...]:
-        """The watched files that are gone."""
+        """What someone must agree to: watched files that are gone, compilers that others move."""
         ...
 
     @property

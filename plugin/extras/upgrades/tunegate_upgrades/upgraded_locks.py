@@ -15,6 +15,7 @@ from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
     ImageRecipe,
     changed_installs,
+    installed_compilers,
     read_recipe,
     unread,
 )
@@ -53,16 +54,19 @@ def watched_changes(
     former = _former(before, after)
     locks: list[UpgradedLock] = []
     notes: list[str] = []
+    moved: list[PolicyChange] = []
     for path in sorted(after):
         was = former.get(path, "")
         if lock_kind(path) == "dockerfile":
-            notes += _image_notes(path, reading.texts(revisions, path, was), after)
+            texts = reading.texts(revisions, path, was)
+            notes += _image_notes(path, texts, after)
+            moved += _image_moves(path, texts)
         elif (found := reading.lock(revisions, path, was)) is not None:
             locks.append(found)
     gone = sorted(before.keys() - former.values())
     notes += unmatched_globs(watch, [*before, *after])
     return WatchedChanges(
-        locks=tuple(locks), notes=tuple(notes), policy_changes=tuple(map(_gone, gone))
+        locks=tuple(locks), notes=tuple(notes), policy_changes=(*map(_gone, gone), *moved)
     )
 
 
@@ -138,6 +142,20 @@ def _image_changes(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[
         yield f"{path}: the packages that it installs changed, and were not measured: " + ", ".join(
             changed
         )
+
+
+def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:
+    """Yields the compilers that a Dockerfile with a base installs in another version."""
+    base, head = (installed_compilers(read_recipe(text)) for text in texts)
+    for name in sorted({*base, *head}) if texts[0] else ():
+        if base.get(name) != head.get(name):
+            yield compiler_move(path, name, base.get(name, "none"), head.get(name, "none"))
+
+
+def compiler_move(path: str, name: str, old: str, new: str) -> PolicyChange:
+    """Returns the move of a compiler in a watched file."""
+    key = f"{path}: {name}"
+    return PolicyChange(key=key, old=old, new=new, effect="changed", counts="once merged")
 
 
 def _gone(path: str) -> PolicyChange:

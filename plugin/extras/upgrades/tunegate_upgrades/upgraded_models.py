@@ -6,12 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from tunegate.artifacts.changes import ModelChange, ModelPath, ModelVersion, upgraded_name
+from tunegate.artifacts.changes import (
+    ModelChange,
+    ModelPath,
+    ModelVersion,
+    PolicyChange,
+    upgraded_name,
+)
 from tunegate.config import AUTO, Config
 from tunegate.review.model_settings import profiles_for, targets_for
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 from tunegate_upgrades.locked_runtimes import LockedRuntime
-from tunegate_upgrades.upgraded_locks import UpgradedLock
+from tunegate_upgrades.upgraded_locks import UpgradedLock, compiler_move
 
 
 def upgraded_models(
@@ -31,6 +37,19 @@ def upgraded_models(
             names = profiles_for(config, path) if version.storage != "link" else ()
             for name in names:
                 yield from _change(config, name, version, lock, runtime)
+
+
+def moved_compilers(
+    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]
+) -> Iterator[PolicyChange]:
+    """Yields each package of a compiler that a lock file moves. This run compiles with what is
+    installed here, so nothing measures the move, and someone must agree to it."""
+    for lock, runtime in product(locks, runtimes):
+        if runtime.compiles and lock.base is not None:
+            for name in runtime.packages:
+                old, new = _version(lock.base, name), _version(lock.head, name)
+                if old != new:
+                    yield compiler_move(lock.head.path, name, old, new)
 
 
 _TOOLCHAIN = re.compile(r"apache-tvm.*|onnxruntime.*|openvino.*|tensorrt.*|nvidia-.+|cuda-.+")

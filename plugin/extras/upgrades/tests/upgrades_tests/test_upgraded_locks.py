@@ -120,3 +120,29 @@ def test_what_a_watched_dockerfile_installs_itself_is_told_every_time(checkout: 
     assert changed[0].startswith("Dockerfile: base image python:3.11 -> python:3.12")
     assert changed[1].endswith("not measured: onnxruntime==1.19.2, onnxruntime==1.20.1")
     assert changed[2].startswith("Dockerfile:3: onnxruntime==1.20.1 installed here is watched")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("RUN pip install --no-cache-dir apache-tvm=={} numpy", "apache-tvm"),
+        ("RUN conda install -y -c conda-forge tvm={}", "tvm"),
+        ('RUN ["uv", "pip", "install", "apache-tvm=={}"]', "apache-tvm"),
+        ("RUN apt-get update && \\\n    pip install apache-tvm-ffi=={}", "apache-tvm-ffi"),
+    ],
+)
+def test_a_dockerfile_that_moves_the_compiler_is_a_policy_change(
+    checkout: Checkout, line: str, name: str
+) -> None:
+    def text(version: str) -> bytes:
+        return f"FROM python:3.11\n{line.format(version)}\n".encode()
+
+    checkout.commit({"Dockerfile": text("0.27.0")})
+    assert after(checkout, {"x.md": b"2"}).policy_changes == ()
+    (change,) = after(checkout, {"Dockerfile": text("0.28.0")}).policy_changes
+    assert (change.key, change.old, change.new, change.weakens) == (
+        f"Dockerfile: {name}",
+        "0.27.0",
+        "0.28.0",
+        True,
+    )

@@ -93,26 +93,33 @@ def test_a_head_that_takes_the_runtime_from_elsewhere_is_refused_by_name() -> No
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "note"),
+    ("base", "head", "note", "moved"),
     [
-        (lock(x="1"), lock(x="2"), "r.txt changed, and pins none of fast, slow, slow-ffi"),
-        (lock(slow="1"), lock(slow="2"), "slow 1 -> 2: Slow compiles models"),
+        (lock(x="1"), lock(x="2"), "r.txt changed, and pins none of fast, slow, slow-ffi", ""),
+        (lock(slow="1"), lock(slow="2"), "slow 1 -> 2: Slow compiles models", "r.txt: slow"),
         (
             lock(fast="1", slow="1", slow_ffi="3"),
             lock(fast="1", slow="1", slow_ffi="4"),
             "r.txt has slow-ffi 3 -> 4: Slow compiles models",
+            "r.txt: slow-ffi",
         ),
         (
             lock(fast="1", nvidia_cublas="1", onnxruntime_gpu="1"),
             lock(fast="2", nvidia_cublas="2", onnxruntime_gpu="2"),
             "nvidia-cublas 1 -> 2, onnxruntime-gpu 1 -> 2: no runtime here is gated by that",
+            "",
         ),
-        (lock(openvino="1"), lock(openvino="2"), "openvino 1 -> 2: no runtime here is gated"),
-        (lock(fast="1", slow="1"), lock(slow="1"), "r.txt pins no fast any more"),
+        (lock(openvino="1"), lock(openvino="2"), "openvino 1 -> 2: no runtime here is gated", ""),
+        (lock(fast="1", slow="1"), lock(slow="1"), "r.txt pins no fast any more", ""),
     ],
 )
-def test_what_is_not_measured_is_told(base: LockFile, head: LockFile, note: str) -> None:
+def test_what_is_not_measured_is_told_and_a_compiler_is_a_policy_change(
+    base: LockFile, head: LockFile, note: str, moved: str
+) -> None:
     changes = WatchedChanges(locks=(UpgradedLock(base=base, head=head),), notes=("first",))
-    first, told = Watched(changes=changes, runtimes=(FAST, COMPILER, PAIR)).notes
+    watched = Watched(changes=changes, runtimes=(FAST, COMPILER, PAIR))
+    first, told = watched.notes
     assert first == "first"
     assert note in told
+    assert [each.key for each in watched.loosened] == [moved] * bool(moved)
+    assert all(each.weakens for each in watched.loosened)

@@ -26,6 +26,7 @@ _VALUE_OPTIONS = {
     *("--find-links", "-t", "--target", "--prefix", "--root", "--python", "-p", "--platform"),
     *("--channel", "-n", "--name", "--proxy", "--cert", "--trusted-host", "--group", "--extra"),
 }
+_COMPILER = re.compile(r"((?:apache-)?tvm(?:-ffi|-py)?)(?:\[.*\])?\s*((?:[=<>!~].*)?)")
 _MAX_CHARACTERS = 200
 
 
@@ -80,6 +81,13 @@ def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:
     """Returns the packages that only one side names."""
     sides = [{name for each in side.installed for name in each.packages} for side in (base, head)]
     return tuple(sorted(sides[0] ^ sides[1]))
+
+
+def installed_compilers(recipe: ImageRecipe) -> dict[str, str]:
+    """Returns what pip or conda installs of TVM: the version asked for by the name, `any` without
+    one."""
+    named = (_COMPILER.fullmatch(each) for run in recipe.installed for each in run.packages)
+    return {found[1]: found[2].strip(" =") or "any" for found in named if found}
 
 
 def _names(names: Iterable[str]) -> str:
