@@ -55,6 +55,7 @@ from tunegate_history.bisection import (
     next_commit,
     suspects,
     with_answer,
+    worst_comparison,
 )
 from tunegate_history.commands import BisectOptions
 
@@ -65,8 +66,9 @@ _SHOWN = 3
 
 
 def run(options: BisectOptions) -> int:
-    """Returns 0 if a commit is named or there is nothing to find, and 3 if this machine cannot
-    tell. Writes bisect.json. Raises ConfigError, RevisionError, ModelError."""
+    """Returns 0 if a commit is named or there is nothing to find, and 3 if this machine or the
+    median latency cannot tell. Writes bisect.json. Raises ConfigError, RevisionError,
+    ModelError."""
     settings = options.settings
     project = open_project(settings)
     good, bad = _ends(project.repository, options.commits)
@@ -81,7 +83,7 @@ def run(options: BisectOptions) -> int:
         sys.stderr.write(f"{visible(line, _LONGEST)}\n")
     if settings.as_json:
         write_json(found)
-    return INCONCLUSIVE if found.finding == "machine" else PASS
+    return INCONCLUSIVE if found.finding in ("machine", "not-median") else PASS
 
 
 def _ends(repository: GitRepository, revision_range: str) -> tuple[str, str]:
@@ -158,7 +160,8 @@ class _BisectedModel:
 
 
 class _Measured(NamedTuple):
-    """The comparison of a commit with the fast end; None, with a reason, if there is none."""
+    """The comparison of a commit with the fast end; None if there is none. `reason` is why, or why
+    the gate fails it."""
 
     comparison: Comparison | None
     reason: str = ""
@@ -171,7 +174,8 @@ class _Measuring:
         self._options, self._model, self._out = options, model, out
         self._target, self._margin_percent = options.target, 0.0
         self.count = 0
-        self.margin_percent = self._config(model.path).gate.margin_percent
+        config = self._config(model.path)
+        self.margin_percent, self.target = config.gate.margin_percent, config.targets[0].name
 
     def narrow(self, target: str, margin_percent: float) -> None:
         """Measures only on this target from now on, with a margin that tells fast from slow."""
@@ -185,8 +189,9 @@ class _Measuring:
                 report = self._report(commit, Path(place))
         except (ModelError, RevisionError, MeasurementError) as error:
             return _Measured(None, str(error))
-        if report.comparisons:
-            return _Measured(max(report.comparisons, key=_least_change))
+        worst = worst_comparison(report, self.margin_percent)
+        if worst is not None:
+            return _Measured(*worst)
         findings = report.verdict.findings
         return _Measured(None, findings[0].reason if findings else "the same model")
 
@@ -218,17 +223,24 @@ class _Measuring:
         return msgspec.structs.replace(config, gate=gate, targets=tuple(targets))
 
 
-def _least_change(comparison: Comparison) -> float:
-    change = comparison.change_percent
-    return change.low if change else float("-inf")
-
-
 def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]) -> Bisection:
     """Measures both ends, and the commits between them if the ends differ."""
+    if model.content(model.good) == model.content(model.bad):
+        return Bisection(
+            model=model.path,
+            target=measuring.target,
+            good=model.good,
+            bad=model.bad,
+            finding="method",
+            reason="both ends have the same model, byte by byte",
+            change_percent=None,
+            commits=len(commits),
+            measurements=0,
+        )
     ends, why = measuring.compare(model.bad)
     if ends is None:
         raise MeasurementError(f"the ends cannot be compared: {why}")
-    finding, reason = judge_ends(ends, measuring.margin_percent)
+    finding, reason = judge_ends(ends, measuring.margin_percent, why)
     begun = Bisection(
         model=model.path,
         target=ends.cell.target,
@@ -290,7 +302,7 @@ def _judge(
         told = f"the model of {same.commit[:_SHORT_ID]}"
         return msgspec.structs.replace(named, answer=same.answer, reason=told), None
     comparison, reason = measuring.compare(commit)
-    answer, why = judge_commit(comparison) if comparison else ("skipped", reason)
+    answer, why = judge_commit(comparison) if comparison is not None else ("skipped", reason)
     change = comparison.change_percent if comparison else None
     step = msgspec.structs.replace(
         named, answer=answer, reason=why, is_measured=True, change_percent=change

@@ -16,13 +16,15 @@ import msgspec
 
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.artifacts.verdicts import Report
 from tunegate.wording import plural
 
 Answer = Literal["fast", "slow", "skipped"]
-EndsFinding = Literal["real", "noise", "machine", "method"]
+EndsFinding = Literal["real", "noise", "not-median", "machine", "method"]
 """The nature of a reported slowdown: `real` if the models differ in time, `noise` if a repeat shows
-no difference, `machine` if this one cannot tell, `method` if both ends are one build, so the way of
-measuring made the difference."""
+no difference, `not-median` if the gate fails for something else than the median latency, which the
+search goes by, `machine` if this one cannot tell, `method` if both ends are one model or build, so
+the way of measuring made the difference."""
 
 
 class MeasuredCommit(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +106,32 @@ def half_way_percent(change_percent: float) -> float:
     return 100 * (math.sqrt(1 + change_percent / 100) - 1)
 
 
-def judge_ends(comparison: Comparison, margin_percent: float) -> tuple[EndsFinding, str]:
-    """Returns whether there is anything to find between both ends, and the reason in words."""
+def worst_comparison(report: Report, margin_percent: float) -> tuple[Comparison, str] | None:
+    """Returns the comparison to search by, and why the gate fails it, if it does: the one whose
+    median slowed down most, else one that fails for another reason. None if nothing was
+    compared."""
+    failed = {
+        (each.model, each.target): each.reason
+        for each in report.verdict.findings
+        if each.status == "fail"
+    }
+    reasons = [
+        (each, failed.get((each.cell.model, each.cell.target), "")) for each in report.comparisons
+    ]
+
+    def rank(pair: tuple[Comparison, str]) -> tuple[bool, bool, float]:
+        change = pair[0].change_percent
+        least = change.low if change else float("-inf")
+        return least > margin_percent, bool(pair[1]), least
+
+    return max(reasons, key=rank, default=None)
+
+
+def judge_ends(
+    comparison: Comparison, margin_percent: float, failed: str = ""
+) -> tuple[EndsFinding, str]:
+    """Returns whether there is anything to find between both ends, and the reason in words.
+    `failed` is why the gate fails them, if it does."""
     change = comparison.change_percent
     if comparison.stopped == "identical":
         return "method", "both ends are one build: what was measured otherwise is not in the model"
@@ -114,6 +140,8 @@ def judge_ends(comparison: Comparison, margin_percent: float) -> tuple[EndsFindi
     told = f"{change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%)"
     if change.low > margin_percent or (comparison.median == "fail" and change.low > 0):
         return "real", told
+    if failed:
+        return "not-median", failed
     if change.high <= margin_percent or comparison.median == "pass":
         return "noise", f"measured again the ends differ by {told}, within {margin_percent:g}%"
     return "machine", f"{told} is on no side of {margin_percent:g}%: measure longer (gate.seconds)"
@@ -159,6 +187,7 @@ def bisection_lines(search: Bisection) -> Iterator[str]:
 _NOTHING = {
     "noise": "nothing to find",
     "method": "nothing to find",
+    "not-median": "nothing to find by the median latency, which is no slower than the gate allows",
     "machine": "this machine cannot tell whether there is anything to find",
 }
 

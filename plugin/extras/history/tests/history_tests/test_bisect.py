@@ -7,30 +7,37 @@ from pathlib import Path
 
 import pytest
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED, Workspace
+from tests.support.workspace import COMPILED, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
 COMMITS = 7
-RETRAINED, RENAMED, BROKEN, SLOW, AGAIN = 1, 2, 3, 5, 6
+RENAMED, BROKEN, SLOW, AGAIN = 2, 3, 5, 6
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Seven commits after the tag v1; each says its number."""
+    """Seven commits after the tag v1; each says its number. The renamed model is retrained in the
+    same commit, and the slow one comes in by a merge of two commits."""
     workspace = Workspace(tmp_path_factory.mktemp("bisect") / "w", NOT_COMPILED + FIRST_ANALYSIS)
     models, name, out = workspace.root / "models", "m.onnx", 32
     workspace.git("tag", "v1")
     for number in range(1, COMMITS + 1):
-        out = 512 if number == SLOW else out
+        if number == SLOW:
+            out = 512
+            workspace.git("checkout", "-q", "-b", "side")
+            workspace.git("commit", "-q", "--allow-empty", "-m", "aside")
         if number == RENAMED:
             (models / name).rename(models / "encoder.onnx")
             name = "encoder.onnx"
         if number == BROKEN:
             (models / name).write_bytes(b"no model")
-        if number in (RETRAINED, BROKEN + 1, SLOW, AGAIN):
+        if number in (1, RENAMED, BROKEN + 1, SLOW, AGAIN):
             save(conv_model(channels=16, out=out, size=14, seed=number), models / name)
         workspace.git("add", "--all")
         workspace.git("commit", "-q", "--allow-empty", "-m", f"change {number}")
+        if number == SLOW:
+            workspace.git("checkout", "-q", "main")
+            workspace.git("merge", "-q", "--no-ff", "side", "-m", f"change {number}")
     return workspace
 
 
@@ -42,6 +49,29 @@ def test_the_commit_is_found_by_few_measurements(workspace: Workspace) -> None:
     assert found["measurements"] < COMMITS  # a busy machine measures some of them again
     assert found["layers"] == ["conv"]
     assert f'"change {SLOW}"' in done.stderr
+
+
+def test_one_model_at_both_ends_is_nothing_to_find_and_not_measured(workspace: Workspace) -> None:
+    line = ("bisect", "HEAD~1..HEAD", "--model", "models/encoder.onnx", "--json")
+    done = workspace.tunegate(*line)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["finding"], found["measurements"]) == ("method", 0)
+    assert "nothing to find (both ends have the same model" in done.stderr
+
+
+def test_a_compiled_model_is_searched_without_a_trial(tmp_path: Path) -> None:
+    """The configuration allows two trials for each task."""
+    workspace = Workspace(tmp_path / "w", COMPILED + FIRST_ANALYSIS)
+    save(conv_model(channels=16, out=512, size=14, seed=1), workspace.root / "models" / "m.onnx")
+    workspace.git("commit", "-q", "--all", "-m", "slow")
+    done = workspace.tunegate("bisect", "HEAD~1..HEAD", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["finding"], found["subjects"]) == ("real", ["slow"])
+    assert "conv" in found["layers"]
+    tuned = json.loads((workspace.root / ".tunegate" / "outcome-0.json").read_text())["tasks"]
+    assert {each["trials"] for each in tuned} == {0}
 
 
 @pytest.mark.proof
@@ -58,6 +88,8 @@ def test_a_range_without_a_slowdown_has_nothing_to_find(workspace: Workspace) ->
     [
         (["v1"], "is no range"),
         (["HEAD..v1"], "no ancestor"),
+        (["v1..HEAD", "--model", "models/encoder.onnx/"], "neither end has it"),
+        (["v1..HEAD", "--model", "models/m.onnx"], "only the fast end has it"),
         (["v1..HEAD", "--model", "models/other.onnx"], "neither end has it"),
         (["v1..HEAD", "--target", "gpu"], "no such target"),
         (["v1..v1"], "the same commit"),

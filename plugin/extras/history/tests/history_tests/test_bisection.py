@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.measured_cells import CELL
+from tests.support.reports import make_report
 
+from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate_history.bisection import (
     Answer,
@@ -20,6 +23,7 @@ from tunegate_history.bisection import (
     next_commit,
     suspects,
     with_answer,
+    worst_comparison,
 )
 
 
@@ -89,6 +93,24 @@ def test_the_ends_say_what_a_reported_slowdown_is(
     comparison: Comparison, finding: EndsFinding
 ) -> None:
     assert judge_ends(comparison, margin_percent=3)[0] == finding
+
+
+def test_a_slowdown_that_is_not_of_the_median_is_told_and_not_searched() -> None:
+    """The p99 fails at the ends; no commit between them is slow by its median."""
+    fast = compared(-1, 2, "pass")
+    report = make_report("slowed")
+    finding = msgspec.structs.replace(report.verdict.findings[0], reason="p99 is 40% slower")
+    cell = Cell(model=finding.model, target=finding.target)
+    verdict = msgspec.structs.replace(report.verdict, findings=(finding,))
+    comparisons = (fast, msgspec.structs.replace(fast, cell=cell))
+    report = msgspec.structs.replace(report, verdict=verdict, comparisons=comparisons)
+    worst = worst_comparison(report, margin_percent=3)
+    assert worst == (comparisons[1], "p99 is 40% slower")
+    assert judge_ends(worst[0], 3, worst[1]) == ("not-median", "p99 is 40% slower")
+    slow = compared(8, 12, "fail")
+    report = msgspec.structs.replace(report, comparisons=(*comparisons, slow))
+    assert worst_comparison(report, margin_percent=3) == (slow, "")
+    assert judge_ends(slow, 3, "p99 is 40% slower")[0] == "real"
 
 
 def test_a_commit_that_nobody_can_tell_is_skipped() -> None:
