@@ -20,7 +20,7 @@ from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
 from tunegate.models.reference.onnx_runtime import open_session, timed_options
-from tunegate.ports import BuildJob, ModelJob, Publish
+from tunegate.ports import BuildJob, ModelJob, Programs, Publish
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
@@ -216,12 +216,13 @@ def tuned(
     *,
     filters: bool = True,
     seed: int = 1,
+    programs: Programs = PROGRAMS,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[WorkloadKey, TaskOutcome]:
     """A number is a budget of so many seconds, used up."""
     allowed = budget if isinstance(budget, Budget) else lasting(budget)
     shard = shard_of(tasks, target, allowed, found)
-    tuner = tuner_of(target, scratch, filters=filters, seed=seed)
+    tuner = tuner_of(target, scratch, filters=filters, seed=seed, programs=programs)
     shaped = ShapedModel(model, shapes or {})
     return {o.key: o for o in tuner.tune(shard, {("m.onnx", "head"): shaped}, publish)}
 
@@ -257,6 +258,7 @@ def tuner_of(
     *,
     filters: bool = True,
     seed: int = 1,
+    programs: Programs = PROGRAMS,
     on_ray: bool = False,
 ) -> EngineTuner:
     return EngineTuner(
@@ -267,7 +269,7 @@ def tuner_of(
         ),
         origin=RecordOrigin(device=DEVICE, toolchain=toolchain(), source=Provenance()),
         clock=time,
-        programs=PROGRAMS,
+        programs=programs,
         scratch=scratch / "tuner",
         seed=1,
         search=SearchOptions(seed=seed, filters=filters),

@@ -1,12 +1,16 @@
 """What a tuned cache is worth after an upgrade of the toolchain, in minutes and in milliseconds.
 
     python -m benchmarks.tuning.after_an_upgrade [--model squeezenet] [--trials 256] [--rounds 40]
+        [--older-defaults]
 
 The model is tuned cold, as it was before the upgrade. Its records then become those of an older
 revision of the default schedules, and the next run re-elects them against the defaults of today,
 in a tenth of the time. Printed are the trials, the time and the processor time of both runs, and
 the latency of three builds that run in turn in one process: with default schedules, as tuned cold,
 and as re-elected.
+
+With --older-defaults the cold run is that of a tunegate whose default schedules were the loops as
+written: what it kept may lose to the defaults of today.
 
 Then one record is replaced by a lie: a schedule that is at least 45% slower than the default one
 here, said to be twice as fast as the best. The re-election must find it.
@@ -33,11 +37,13 @@ from tunegate.artifacts.plans import Budget
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.versions import toolchain
-from tunegate.ports import ModelJob
+from tunegate.ports import ModelJob, Programs
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
+from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRecord, WorkloadKey
 from tunegate_cache.protocol.record_index import RecordIndex
 
+OLDER_PROGRAMS = PROGRAMS._replace(searcher="benchmarks.tuning.older_defaults")
 OLDER = msgspec.structs.replace(toolchain(), schedules="of an older revision")
 SLOWDOWN = 1.45
 SHARE = 0.1
@@ -58,7 +64,8 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    options = command_line(__doc__, model="squeezenet", trials=256, rounds=40)
+    options = command_line(__doc__, model="squeezenet", trials=256, rounds=40, older_defaults=False)
+    before = OLDER_PROGRAMS if options.older_defaults else PROGRAMS
     one_thread()
     load_intrinsics("llvm")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
@@ -67,7 +74,8 @@ def main() -> None:
         compiler = MetaScheduleCompiler(scratch / "compiler", seed=1)
         job = ModelJob(file=model, path="m.onnx", shapes={}, target=TARGET)
         tasks = imported(compiler, job)
-        cold = run_of(model, tasks, {}, Budget(seconds=None, trials=options.trials), scratch)
+        trials = Budget(seconds=None, trials=options.trials)
+        cold = run_of(model, tasks, {}, trials, scratch, before)
         tenth = Budget(seconds=SHARE * cold.seconds, trials=None)
         again = run_of(model, tasks, as_older(tasks, cold.records), tenth, scratch)
         best = {each: best_of(run) for each, run in (("cold", cold), ("re-elected", again))}
@@ -85,6 +93,7 @@ def run_of(
     found: Mapping[WorkloadKey, ExactHit],
     budget: Budget,
     scratch: Path,
+    programs: Programs = PROGRAMS,
 ) -> Run:
     records: list[TuningRecord] = []
 
@@ -93,7 +102,7 @@ def run_of(
         return True
 
     began, used = time.monotonic(), processor_seconds()
-    outcomes = tuned(model, TARGET, tasks, found, budget, publish, scratch)
+    outcomes = tuned(model, TARGET, tasks, found, budget, publish, scratch, programs=programs)
     return Run(outcomes, records, time.monotonic() - began, processor_seconds() - used)
 
 
