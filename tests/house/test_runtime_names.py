@@ -36,6 +36,8 @@ OTHER_MEANINGS = {
     "plugin/tunegate/config.py": {*NAMES},
     # Packages in a lock file, of runtimes that are perhaps not installed here.
     "plugin/extras/upgrades/tunegate_upgrades/upgraded_models.py": {*NAMES},
+    # A compiler that an image installs, which is perhaps not the one here.
+    "plugin/extras/upgrades/tunegate_upgrades/lock_files/dockerfile.py": {"tvm"},
     # An example of a command line.
     "plugin/tunegate/cli/commands/comparing.py": {"tvm", "onnxruntime"},
 }
