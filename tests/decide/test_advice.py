@@ -86,10 +86,7 @@ def test_a_default_schedule_that_nothing_beat_is_not_called_untuned() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (
-            "transfer",
-            f"{MORE_TIME}; tuned itself it would save up to 0.500 ms",
-        ),
+        ("transfer", f"{MORE_TIME}; tuned itself it would save up to 0.500 ms"),
         ("search", "was tuned to the end: more budget would not help"),
         ("exact", "already runs the best schedule known"),
     ],

@@ -196,11 +196,7 @@ def test_cases_that_are_slow_at_each_start_are_named(
 
 @pytest.mark.parametrize(
     "seen",
-    [
-        ((1, 0.2), (2, 0.2)),
-        ((1, 0.2), (2, 0.2), (2, 0.0), (3, 0.0)),
-        ((0, 0.2), (0, 0.0)),
-    ],
+    [((1, 0.2), (2, 0.2)), ((1, 0.2), (2, 0.2), (2, 0.0), (3, 0.0)), ((0, 0.2), (0, 0.0))],
     ids=["all are slow", "a quick case was slow once", "there are no cases"],
 )
 def test_what_no_case_explains_is_chance(seen: tuple[tuple[int, float], ...]) -> None:

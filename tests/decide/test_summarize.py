@@ -24,10 +24,7 @@ def summarized(
     changes: ChangeSet, plan: TuningPlan | None = None, verdict: Verdict = VERDICT
 ) -> Report:
     return summarize(
-        verdict,
-        Judged(changes=changes, plan=plan, outcomes=(outcome(),)),
-        run=None,
-        comparisons=[],
+        verdict, Judged(changes=changes, plan=plan, outcomes=(outcome(),)), run=None, comparisons=[]
     )
 
 

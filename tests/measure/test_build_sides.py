@@ -12,9 +12,7 @@ from tests.models.test_export_models import CONFIG, NoValues, Versions
 from tests.support import tuning_tasks
 from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
 from tests.support.tuning_records import make_key, make_record
-from tests.support.tuning_tasks import (
-    make_record as tuning_tasks_make_record,
-)
+from tests.support.tuning_tasks import make_record as tuning_tasks_make_record
 from tunegate.artifacts.builds import Build, BuiltTask, Cell, WrongKernel, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild, RememberedElection
 from tunegate.artifacts.changes import SIDES, ModelChange, Side

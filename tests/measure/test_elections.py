@@ -93,11 +93,7 @@ def tools_with(
 
 
 def plan_of(
-    base: str = "graph",
-    head: str = "graph",
-    *,
-    lookup: Lookup = ABSENT,
-    trials: int = 0,
+    base: str = "graph", head: str = "graph", *, lookup: Lookup = ABSENT, trials: int = 0
 ) -> TuningPlan:
     base_version, head_version = (
         msgspec.structs.replace(make_version(content), graph_digest=graph)
@@ -255,11 +251,7 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        built(None),
-        built(error="no"),
-        built(msgspec.structs.replace(CHOICE, is_complete=False)),
-    ],
+    [built(None), built(error="no"), built(msgspec.structs.replace(CHOICE, is_complete=False))],
 )
 def test_what_failed_or_is_incomplete_is_not_remembered(
     tmp_path: Path, cell: builds.CellBuilds

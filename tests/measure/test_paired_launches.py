@@ -27,10 +27,7 @@ class ScriptedBench:
     within_spread, start_seconds, pair_seconds = 0.01, 2.0, 0.5
 
     def __init__(
-        self,
-        effects: Sequence[float],
-        noises: Sequence[float] = (),
-        probes: Sequence[float] = (),
+        self, effects: Sequence[float], noises: Sequence[float] = (), probes: Sequence[float] = ()
     ) -> None:
         self.probe_effects = [*probes, *[0.0] * 100]
         quiet = [*noises, *[0.001] * len(effects)]

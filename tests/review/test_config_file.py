@@ -375,8 +375,7 @@ def test_no_change_is_told_of_equal_sections_and_one_of_every_key_that_differs(
 
 
 @pytest.mark.parametrize(
-    ("new", "effect", "counts"),
-    [(1.0, "tightened", "now"), (60.0, "loosened", "once merged")],
+    ("new", "effect", "counts"), [(1.0, "tightened", "now"), (60.0, "loosened", "once merged")]
 )
 def test_a_stricter_value_counts_now_and_a_looser_one_once_merged(
     new: float, effect: str, counts: str

@@ -17,10 +17,7 @@ from tests.support.models.detected_changes import (
 )
 from tests.support.models.external_data import model_with_data
 from tests.support.small_onnx import conv_model
-from tunegate.artifacts.changes import (
-    ChangeSet,
-    Revisions,
-)
+from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import parse_config

@@ -260,9 +260,7 @@ def test_the_values_of_the_base_count() -> None:
         return {"x": InputConfig(values=ValuesConfig(low=low, high=9))}
 
     found = judged(side(WIDE, inputs=of(5)), side(WIDE, inputs=of(0)))
-    assert found.inputs == {
-        "x": InputConfig(shape=(8, 128), values=ValuesConfig(low=5, high=9)),
-    }
+    assert found.inputs == {"x": InputConfig(shape=(8, 128), values=ValuesConfig(low=5, high=9))}
     assert [each.key for each in found.changes] == ["models[].inputs"]
 
 

@@ -238,7 +238,7 @@ CONFIG = Config(
             profiles={"long": ProfileConfig(inputs=CASES)},
             accuracy=AccuracyConfig(metric_command=COMMAND),
         ),
-    ),
+    )
 )
 
 
@@ -308,11 +308,7 @@ def _told(
 
 def test_a_file_that_is_replaced_counts_once_merged_and_is_told_once(checkout: Checkout) -> None:
     (told,) = _told(checkout, {"in/x.npy": b"easier"})
-    assert (told.key, told.counts, told.model) == (
-        "models[].inputs.x.values",
-        "once merged",
-        NAME,
-    )
+    assert (told.key, told.counts, told.model) == ("models[].inputs.x.values", "once merged", NAME)
     assert told.old != told.new
 
 

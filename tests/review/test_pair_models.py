@@ -106,10 +106,7 @@ def test_the_only_two_are_compared_however_different() -> None:
     assert pairs({OLD: "conv"}, {"z.onnx": "gru"}).moved == {"z.onnx": OLD}
     assert pairs({OLD: "conv"}, {"z.onnx": "broken"}).moved == {"z.onnx": OLD}
     rest = {"z.onnx": "gru", "m.onnx": "conv*2"}
-    assert pairs({OLD: "conv", "y.onnx": "lstm"}, rest).moved == {
-        "m.onnx": OLD,
-        "z.onnx": "y.onnx",
-    }
+    assert pairs({OLD: "conv", "y.onnx": "lstm"}, rest).moved == {"m.onnx": OLD, "z.onnx": "y.onnx"}
 
 
 def test_one_that_nothing_resembles_is_lost() -> None:
@@ -181,10 +178,7 @@ def told(before: Facts, after: Facts) -> list[tuple[str, str]]:
 
 def test_a_kernel_that_became_larger_is_told_with_shapes_and_attributes() -> None:
     assert told(convolution(1), convolution(5)) == [
-        (
-            "mix",
-            "Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5, pads 0,0,0,0 → 2,2,2,2",
-        )
+        ("mix", "Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5, pads 0,0,0,0 → 2,2,2,2")
     ]
 
 
@@ -222,12 +216,7 @@ def hidden(kernel: int, place: str) -> Facts:
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [
-        ("loop", "steps: mix"),
-        ("function", "function F: mix"),
-        ("twin", "mix"),
-        ("constant", "mix"),
-    ],
+    [("loop", "steps: mix"), ("function", "function F: mix"), ("twin", "mix"), ("constant", "mix")],
 )
 def test_a_layer_is_told_wherever_it_is_hidden(place: str, name: str) -> None:
     found = dict(told(hidden(1, place), hidden(5, place)))

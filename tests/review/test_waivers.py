@@ -270,8 +270,7 @@ def test_a_waiver_of_an_unknown_name_is_told_with_what_was_meant(
 
 
 @pytest.mark.parametrize(
-    "model",
-    ["models/m.onnx", "models/m.onnx@long", "models/m.onnx@long (onnxruntime of uv.lock)"],
+    "model", ["models/m.onnx", "models/m.onnx@long", "models/m.onnx@long (onnxruntime of uv.lock)"]
 )
 def test_a_model_its_profile_and_its_upgrade_can_be_waived(model: str) -> None:
     assert [*stray_waivers([make_waiver(model=model)], CONFIG, MODELS)] == []

@@ -170,9 +170,7 @@ def twice(function: ModelFunction) -> Any:
     return main.with_attr("tirx.noalias", True).with_attr(IS_SCHEDULED, True)
 
 
-def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(
-    bench: Bench,
-) -> None:
+def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(bench: Bench) -> None:
     mended = bench.mended()
     assert mended.built is not None
     assert mended.check is not None

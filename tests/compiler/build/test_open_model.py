@@ -141,13 +141,7 @@ def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path:
     inputs = [ArtifactTensor("x", (4,), "float32")]
     told: list[str] = []
     slower_in_model(
-        library,
-        beside,
-        inputs=inputs,
-        kernels=KERNELS,
-        kind="llvm",
-        seed=1,
-        running=told.append,
+        library, beside, inputs=inputs, kernels=KERNELS, kind="llvm", seed=1, running=told.append
     )
     assert set(told[::2]) == {*KERNELS}
     assert set(told[1::2]) == {""}

@@ -19,12 +19,7 @@ from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.import_onnx import imported
-from tunegate.compiler.importing.node_errors import (
-    NodeError,
-    fault_of_shapes,
-    importing,
-    shortened,
-)
+from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, importing, shortened
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.loader import TvmArtifact
 from tunegate.compiler.opening import import_in_layout, unbuildable

@@ -202,12 +202,7 @@ def cells(draw: Draw) -> Case:
     x = floats(3, 2, 5)
     constants = {"w": floats(count, gates * 4, 5), "r": floats(count, gates * 4, 4)}
     node = helper.make_node(
-        operator,
-        ["x", "w", "r"],
-        ["y", "h"],
-        hidden_size=4,
-        direction=direction,
-        **more,
+        operator, ["x", "w", "r"], ["y", "h"], hidden_size=4, direction=direction, **more
     )
     return Case(node, {"x": x}, constants)
 

@@ -171,12 +171,7 @@ def test_by_scales(
 def test_by_sizes_of_some_axes(policy: str, mode: str) -> None:
     feed = {"x": RESIZING_DATA, "s": np.array([7, 6], np.int64)}
     node = helper.make_node(
-        "Resize",
-        ["x", "", "", "s"],
-        ["y"],
-        axes=[3, 2],
-        mode=mode,
-        keep_aspect_ratio_policy=policy,
+        "Resize", ["x", "", "", "s"], ["y"], axes=[3, 2], mode=mode, keep_aspect_ratio_policy=policy
     )
     assert "Resize" not in rewritten(operator_model(node, feed), feed)
 

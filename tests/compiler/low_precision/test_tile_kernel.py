@@ -245,20 +245,10 @@ def test_an_image_of_zeros_gives_zeros_in_int8(numbers: TileNumbers) -> None:
 @in_bfloat16
 @pytest.mark.parametrize(
     ("images", "rows", "depth", "columns", "threads"),
-    [
-        ((1, 4), 70, 64, 70, 1),
-        ((2, 3), 16, 33, 16, 1),
-        ((5,), 3, 1, 50, 2),
-        ((2,), 40, 31, 5, 2),
-    ],
+    [((1, 4), 70, 64, 70, 1), ((2, 3), 16, 33, 16, 1), ((5,), 3, 1, 50, 2), ((2,), 40, 31, 5, 2)],
 )
 def test_two_activations_are_off_by_rounding_alone(
-    images: tuple[int, ...],
-    rows: int,
-    depth: int,
-    columns: int,
-    threads: int,
-    numbers: TileNumbers,
+    images: tuple[int, ...], rows: int, depth: int, columns: int, threads: int, numbers: TileNumbers
 ) -> None:
     kernel = activations(images, rows, depth, columns)
     product = product_of(kernel.function)

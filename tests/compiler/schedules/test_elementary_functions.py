@@ -201,10 +201,7 @@ def test_channels_that_fill_no_register_have_no_tile() -> None:
     assert register_tile([1, 56, 56, 12], [2], AVX2) is None
 
 
-@given(
-    st.lists(st.integers(1, 200), min_size=2, max_size=4),
-    st.sampled_from([AVX512, AVX2, NEON]),
-)
+@given(st.lists(st.integers(1, 200), min_size=2, max_size=4), st.sampled_from([AVX512, AVX2, NEON]))
 def test_it_divides_what_it_tiles_and_its_sums_fit(
     extents: list[int], has: VectorRegisters
 ) -> None:

@@ -130,10 +130,7 @@ LOADING = """[ONNXRuntimeError] : 1 : FAIL : Load model from /p/fixed.onnx faile
         (RuntimeError(), "RuntimeError"),
         (KeyError(1), "1"),
         (RuntimeError(GATHER), "Non-zero status code while running Gather."),
-        (
-            RuntimeError(LOADING),
-            "Node () Op (If) [ShapeInferenceError] Incompatible dimensions",
-        ),
+        (RuntimeError(LOADING), "Node () Op (If) [ShapeInferenceError] Incompatible dimensions"),
         (RuntimeError("word " * 100 + "cause"), "word " * 19 + "word … " + "word " * 38 + "cause"),
     ],
 )

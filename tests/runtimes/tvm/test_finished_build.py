@@ -49,12 +49,7 @@ FUNCTION = BuiltFunction(
     verified=False,
 )
 REPLY = Built(
-    key="k",
-    reference="ref",
-    functions=(FUNCTION,),
-    size_bytes=9,
-    seconds=3.0,
-    dropped=("dense",),
+    key="k", reference="ref", functions=(FUNCTION,), size_bytes=9, seconds=3.0, dropped=("dense",)
 )
 
 WRONG_KERNEL = WrongKernel(

@@ -229,10 +229,7 @@ def test_of_a_lock_file_what_the_pipeline_declares_counts(
     """DVC never removes a stage from its lock file, and pulls what its pipeline names."""
     declared = re.sub(r"(\[.*?\])", r"{outs: \1}", pipeline)
     outputs = re.sub(r"(\w{32})", r"{outs: [{path: m.onnx, md5: '\1', hash: md5}]}", lock)
-    files = {
-        "dvc.yaml": f"stages: {{{declared}}}",
-        "dvc.lock": f"stages: {{{outputs}}}",
-    }
+    files = {"dvc.yaml": f"stages: {{{declared}}}", "dvc.lock": f"stages: {{{outputs}}}"}
     kept = stage_outputs(files, lambda name: files[name].encode()).files
     assert {path: output.digest for path, output in kept.items()} == (
         {} if digest is None else {"m.onnx": digest}

@@ -179,10 +179,7 @@ def test_a_head_cannot_choose_the_one_of_two_merge_bases_that_it_looks_unchanged
 def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
     merge_base_origin: Checkout, tmp_path: Path
 ) -> None:
-    start, other = (
-        commit_of(merge_base_origin, "main~1"),
-        commit_of(merge_base_origin, "topic"),
-    )
+    start, other = (commit_of(merge_base_origin, "main~1"), commit_of(merge_base_origin, "topic"))
     many(merge_base_origin, 60)
     git = GitProcess(clone(merge_base_origin, tmp_path / "clone", "--depth=1").path)
     head = commit_of(merge_base_origin, "main")

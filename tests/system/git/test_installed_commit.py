@@ -116,9 +116,7 @@ def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(
     assert "nightly" not in shallow.git("tag")
 
 
-def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(
-    tmp_path: Path,
-) -> None:
+def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(tmp_path: Path) -> None:
     project = new_repository(tmp_path / "project")
     project.commit({"file": b"1"})
     project.git("tag", "v1.0.0")

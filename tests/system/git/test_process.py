@@ -84,9 +84,7 @@ def test_a_git_file_that_names_content_of_the_checkout_is_refused(
     assert ran(marking) == ""
 
 
-def test_a_git_directory_that_is_none_does_not_lead_to_the_one_around_it(
-    project: Checkout,
-) -> None:
+def test_a_git_directory_that_is_none_does_not_lead_to_the_one_around_it(project: Checkout) -> None:
     (project.path / "inside" / ".git").mkdir(parents=True)
     with pytest.raises(RevisionError, match="not a git repository with a working tree"):
         GitProcess(project.path / "inside")
