@@ -125,21 +125,20 @@ def test_a_pull_request_that_has_moved_on_gets_no_comment(
     assert f"no open pull request has {TIP[:12]}" in ended.log
 
 
-@pytest.mark.parametrize("stage", ["all", "plan", "tune", "gate"])
-def test_the_event_is_refused_for_every_stage_that_judges(fork: ForkJob, stage: str) -> None:
+@pytest.mark.parametrize(
+    ("event", "stage"),
+    [
+        *[("workflow_run", stage) for stage in ("all", "plan", "tune", "gate")],
+        *[(event, "comment") for event in ("pull_request", "pull_request_target", "push")],
+    ],
+)
+def test_the_event_goes_with_no_stage_that_judges_and_the_stage_with_no_other_event(
+    fork: ForkJob, event: str, stage: str
+) -> None:
     artifact_io.write(fork.artifact / "verdict.json", hostile_verdict())
     with github_server() as server:
         server.pulls = [pull()]
-        ended = fork.run(server, stage=stage)
-    assert ended.exit_code == 2, ended.log
-    assert not server.requests
-
-
-@pytest.mark.parametrize("event", ["pull_request", "pull_request_target", "push"])
-def test_the_stage_is_refused_for_every_other_event(fork: ForkJob, event: str) -> None:
-    artifact_io.write(fork.artifact / "verdict.json", hostile_verdict())
-    with github_server() as server:
-        ended = fork.run(server, event)
+        ended = fork.run(server, event, stage=stage)
     assert ended.exit_code == 2, ended.log
     assert not server.requests
 

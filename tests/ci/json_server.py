@@ -9,7 +9,12 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 Answer = tuple[int, object]
-_Server = TypeVar("_Server", bound="JsonServer")
+_Server = TypeVar("_Server", bound=ThreadingHTTPServer)
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- its own name
+        """Says nothing."""
 
 
 class JsonServer(ThreadingHTTPServer):
@@ -33,7 +38,7 @@ class JsonServer(ThreadingHTTPServer):
         raise NotImplementedError
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: JsonServer
 
     def _answer(self) -> None:
@@ -53,9 +58,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(said)
 
     do_GET = do_POST = do_PUT = do_PATCH = _answer
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
 
 
 @contextmanager

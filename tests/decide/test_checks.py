@@ -107,38 +107,32 @@ def test_the_users_own_measure_may_not_get_worse(
     assert check_metric(measured_cells.make_measurement(), margin) is None
 
 
-def test_more_memory_fails_where_it_has_a_margin() -> None:
+def measured_with(**numbers: tuple[int, ...]) -> CellMeasurement:
+    """Launches without a change of their latency, each with its number of each field."""
     measured = measured_cells.make_measurement(SAME)
-    peaks = [(100, 130), (100, 111), (100, 150), (100, 112)]
-    launches = tuple(
-        msgspec.structs.replace(x, base_peak_bytes=before, head_peak_bytes=after)
-        for x, (before, after) in zip(measured.launches, peaks, strict=True)
-    )
-    measured = msgspec.structs.replace(measured, launches=launches)
+    rows = [dict(zip(numbers, row, strict=True)) for row in zip(*numbers.values(), strict=True)]
+    replaced = zip(measured.launches, rows, strict=True)
+    launches = tuple(msgspec.structs.replace(launch, **row) for launch, row in replaced)
+    return msgspec.structs.replace(measured, launches=launches)
+
+
+def test_more_memory_fails_where_it_has_a_margin() -> None:
+    measured = measured_with(base_peak_bytes=(100,) * 4, head_peak_bytes=(130, 111, 150, 112))
     judged = verdict(measured, Policies(), GateConfig(memory_margin_percent=10.0))
     assert "peak memory +11.0%" in judged.findings[0].reason
     assert verdict(measured, Policies(), GateConfig(memory_margin_percent=12.0)).status == "pass"
 
 
 def test_more_memory_than_some_launches_of_the_base_took_is_undecided() -> None:
-    measured = measured_cells.make_measurement(SAME)
-    launches = tuple(
-        msgspec.structs.replace(x, base_peak_bytes=before, head_peak_bytes=120)
-        for x, before in zip(measured.launches, (100, 100, 115, 100), strict=True)
-    )
-    measured = msgspec.structs.replace(measured, launches=launches)
+    measured = measured_with(base_peak_bytes=(100, 100, 115, 100), head_peak_bytes=(120,) * 4)
     judged = verdict(measured, Policies(), GateConfig(memory_margin_percent=10.0))
     assert judged.status == "inconclusive"
     assert "but the base itself took 0.0 MB" in judged.findings[0].reason
 
 
 def test_more_workspace_fails_where_it_has_a_margin() -> None:
-    measured = measured_cells.make_measurement(SAME)
-    launches = tuple(
-        msgspec.structs.replace(x, base_workspace_bytes=100, head_workspace_bytes=after)
-        for x, after in zip(measured.launches, (130, 120, 121, 140), strict=True)
-    )
-    measured = msgspec.structs.replace(measured, launches=launches)
+    after = (130, 120, 121, 140)
+    measured = measured_with(base_workspace_bytes=(100,) * 4, head_workspace_bytes=after)
     judged = verdict(measured, Policies(), GateConfig(workspace_margin_percent=10.0))
     assert "workspace +20.0%" in judged.findings[0].reason
     assert verdict(measured, Policies(), GateConfig(workspace_margin_percent=25.0)).status == "pass"

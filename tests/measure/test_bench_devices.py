@@ -16,8 +16,8 @@ from tunegate.system.output.artifact_file import ArtifactFile
 TARGET = TargetConfig(name="gpu", kind="cuda", expect_gpu="L4", device_wait_seconds=0.1)
 
 
-@pytest.fixture
-def lock_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(autouse=True)
+def _lock_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
 
 
@@ -34,14 +34,12 @@ def artifact(directory: Path, device: str) -> Path:
     return directory
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_a_build_for_the_cpu_needs_no_gpu(tmp_path: Path) -> None:
     with Devices(TARGET).of(artifact(tmp_path / "a", "cpu")) as device:
         assert "CUDA_VISIBLE_DEVICES" not in device.variables
         assert device.look() is None
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_a_build_for_a_gpu_sees_one_device_which_is_held(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -58,7 +56,6 @@ def test_a_build_for_a_gpu_sees_one_device_which_is_held(
         pass
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_clocks_are_locked_for_a_measurement_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -69,7 +66,6 @@ def test_clocks_are_locked_for_a_measurement_too(
     assert "locked" not in machine[0]
 
 
-@pytest.mark.usefixtures("lock_directory")
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
@@ -88,7 +84,6 @@ def test_a_device_that_will_not_do_breaks_the_measurement(
         pass
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_a_device_that_another_run_has_breaks_the_measurement(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -101,7 +96,6 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
         pass
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_a_device_is_looked_at_as_it_is_now(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -113,7 +107,6 @@ def test_a_device_is_looked_at_as_it_is_now(
     assert (state.sm_mhz, state.throttled) == (1200, ("power cap",))
 
 
-@pytest.mark.usefixtures("lock_directory")
 def test_the_energy_of_a_device_is_that_of_the_processors_and_of_the_gpu_that_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

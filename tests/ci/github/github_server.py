@@ -1,12 +1,12 @@
 """A server that answers as GitHub's API does, on loopback."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.ci.json_server import QuietHandler, serving
 
 JOBS_OWN = "github-actions[bot]"
 Answer = tuple[int, dict[str, str], object]
@@ -58,7 +58,7 @@ class GitHubServer(ThreadingHTTPServer):
         return [each for each in self.requests if each.startswith(f"{method} ")]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: GitHubServer
 
     def do_GET(self) -> None:
@@ -145,13 +145,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
 
-
-@contextmanager
-def github_server() -> Iterator[GitHubServer]:
-    with GitHubServer() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()
+def github_server() -> AbstractContextManager[GitHubServer]:
+    return serving(GitHubServer())

@@ -1,12 +1,12 @@
 """A server that answers as GitLab's API does, on loopback."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.ci.json_server import QuietHandler, serving
 
 TOKEN = "glpat-adversary-0123456789"
 ME, ANOTHER = {"id": 41, "username": "project_3_bot"}, {"id": 7, "username": "mallory"}
@@ -33,7 +33,7 @@ class GitLabServer(ThreadingHTTPServer):
         self.notes.append({"id": len(self.notes) + 100, "body": body, "author": author})
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: GitLabServer
 
     def do_GET(self) -> None:
@@ -75,13 +75,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
 
-
-@contextmanager
-def gitlab_server() -> Iterator[GitLabServer]:
-    with GitLabServer() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()
+def gitlab_server() -> AbstractContextManager[GitLabServer]:
+    return serving(GitLabServer())

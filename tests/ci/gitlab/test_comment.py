@@ -20,7 +20,7 @@ from tunegate.report import comment
 from tunegate.report.escape import code, prose
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
 
@@ -35,7 +35,6 @@ def publish(server: GitLabServer, text: str, token: str = TOKEN) -> None:
     Notes(server.url, 3, 7, "o", Secret(token)).publish(text)
 
 
-@pytest.mark.usefixtures("_quick")
 def test_the_first_report_is_a_note_and_the_next_replaces_it(server: GitLabServer) -> None:
     publish(server, "first")
     publish(server, "second")
@@ -44,7 +43,6 @@ def test_the_first_report_is_a_note_and_the_next_replaces_it(server: GitLabServe
     assert server.requests[-1] == f"PUT {NOTES}/100"
 
 
-@pytest.mark.usefixtures("_quick")
 def test_our_note_is_found_behind_many_others(server: GitLabServer) -> None:
     for number in range(250):
         server.planted(f"note {number}", ANOTHER)
@@ -54,7 +52,6 @@ def test_our_note_is_found_behind_many_others(server: GitLabServer) -> None:
     assert len(server.notes) == 251
 
 
-@pytest.mark.usefixtures("_quick")
 def test_a_marker_of_somebody_else_is_not_ours(server: GitLabServer) -> None:
     server.planted(f"{report_marker('o')}\nplanted", ANOTHER)
     server.planted(f"{report_marker('another')}\nours, of another directory", ME)
@@ -63,19 +60,16 @@ def test_a_marker_of_somebody_else_is_not_ours(server: GitLabServer) -> None:
     assert server.notes[0]["body"].endswith("planted")
 
 
-@pytest.mark.usefixtures("_quick")
 def test_no_line_of_a_note_is_a_command(server: GitLabServer) -> None:
     publish(server, "report\n/merge\n/assign @root")
     assert "\n/" not in server.notes[0]["body"]
 
 
-@pytest.mark.usefixtures("_quick")
 def test_a_note_stays_within_gitlabs_limit(server: GitLabServer) -> None:
     publish(server, "x" * 2_000_000)
     assert len(server.notes[0]["body"]) <= MAX_NOTE_CHARACTERS
 
 
-@pytest.mark.usefixtures("_quick")
 def test_a_note_that_is_deleted_meanwhile_is_written_anew(server: GitLabServer) -> None:
     server.planted(f"{report_marker('o')}\nold", ME)
     server.answers[f"PUT {NOTES}/100"] = (404, {})
@@ -84,21 +78,18 @@ def test_a_note_that_is_deleted_meanwhile_is_written_anew(server: GitLabServer) 
     assert len(server.notes) == 2
 
 
-@pytest.mark.usefixtures("_quick")
 def test_an_answer_that_is_lost_writes_no_second_note(server: GitLabServer) -> None:
     server.answers[f"POST {NOTES}"] = (500, {})
     publish(server, "report")
     assert len(server.notes) == 1
 
 
-@pytest.mark.usefixtures("_quick")
 def test_another_token_is_refused_and_not_shown(server: GitLabServer) -> None:
     with pytest.raises(HostRefusedError, match=r"GitLab answered 401 to GET /user") as caught:
         publish(server, "report", "glpat-wrong")
     assert "glpat" not in str(caught.value)
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("status", [301, 403, 404, 429])
 def test_a_refusal_says_the_status_and_no_secret(server: GitLabServer, status: int) -> None:
     server.answers[f"POST {NOTES}"] = (status, {"message": TOKEN})
@@ -107,7 +98,6 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitLabServer, status: i
     assert TOKEN not in str(caught.value)
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
@@ -128,7 +118,6 @@ def test_an_answer_of_another_shape_is_a_refusal(
     assert not server.notes
 
 
-@pytest.mark.usefixtures("_quick")
 def test_odd_notes_of_others_are_passed_over(server: GitLabServer) -> None:
     odd: list[object] = [None, 7, {}, {"author": None}, {"author": ME, "body": None}]
     server.answers[f"GET {NOTES}"] = (200, odd)

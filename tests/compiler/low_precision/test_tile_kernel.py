@@ -328,25 +328,21 @@ def zeros_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:
     return tirx.if_then_else(inside, image[n, y - 1, x - 2, c], tirx.const(0.0, "float32"))
 
 
-def test_a_border_of_zeros_is_read() -> None:
-    image, blocks, made = bordered(zeros_around)
-    found, padding = padding_of(blocks, made)
-    assert found is not None
-    assert found.same_as(image)
-    assert padding == Extents(1, 2)
+def test_a_border_of_zeros_is_read_and_a_copy_has_none() -> None:
+    copied = bordered(lambda image, *at: image[at], HEIGHT, WIDTH)
+    for (image, blocks, made), wanted in (
+        (bordered(zeros_around), Extents(1, 2)),
+        (copied, Extents(0, 0)),
+    ):
+        found, padding = padding_of(blocks, made)
+        assert found is not None
+        assert found.same_as(image)
+        assert padding == wanted
 
 
 def test_without_a_block_the_image_is_its_own() -> None:
     image, _, _ = bordered(zeros_around)
     assert padding_of([], image) == (image, Extents(0, 0))
-
-
-def test_a_copy_has_no_border() -> None:
-    image, blocks, made = bordered(lambda image, *at: image[at], HEIGHT, WIDTH)
-    found, padding = padding_of(blocks, made)
-    assert found is not None
-    assert found.same_as(image)
-    assert padding == Extents(0, 0)
 
 
 def ones_around(image: Any, n: Any, y: Any, x: Any, c: Any) -> Any:

@@ -1,8 +1,7 @@
 """The action on a GitHub Enterprise Server: everything goes to the API that the job names."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import yaml
 
 from tests.adversary.action_run import Job
 from tests.ci.github.github_server import github_server
+from tests.ci.json_server import QuietHandler, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,7 +24,7 @@ class Proxy(ThreadingHTTPServer):
         self.asked: list[str] = []
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: Proxy
 
     def do_CONNECT(self) -> None:
@@ -33,16 +33,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PATCH = do_CONNECT
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- its own name
-        """Says nothing."""
-
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
-    with Proxy() as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(Proxy()) as server:
         yield server
-        server.shutdown()
 
 
 def test_the_comment_goes_to_the_jobs_own_api_and_nothing_to_another_host(

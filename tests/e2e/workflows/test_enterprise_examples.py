@@ -6,16 +6,16 @@ import io
 import json
 import os
 import subprocess
-import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.ci.json_server import QuietHandler, serving
 from tests.e2e.action_runner import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -61,7 +61,7 @@ def test_only_version_3_is_used_and_what_a_job_reads_another_has_written(name: s
     assert read <= written
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     """Lists an artifact, and redirects to where it lies."""
 
     server: _Server
@@ -87,9 +87,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        return
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
@@ -106,10 +103,8 @@ class _Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def server() -> Iterator[_Server]:
-    with _Server() as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(_Server()) as made:
         yield made
-        made.shutdown()
 
 
 def test_the_verdict_of_a_forks_run_is_fetched_and_nothing_else(

@@ -59,14 +59,17 @@ def test_constants_are_folded_and_the_numbers_stay(tmp_path: Path) -> None:
 def test_a_layer_norm_is_optimized_only_where_it_is_one(
     kind: str, keepdims: int, tmp_path: Path
 ) -> None:
-    model = save(row_norm(kind, keepdims), tmp_path / "m.onnx")
-    write_optimized(model, tmp_path / "optimized.onnx")
-    feed = {"x": np.random.default_rng(0).standard_normal((16, 16)).astype("float32")}
-    (found,), (expected,) = (
-        ReferenceSession(each, level=NO_OPTIMIZATION).run(feed)
-        for each in (tmp_path / "optimized.onnx", model)
-    )
+    values = np.random.default_rng(0).standard_normal((16, 16)).astype("float32")
+    found, expected = optimized_and_written(row_norm(kind, keepdims), values, tmp_path)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def optimized_and_written(model: onnx.ModelProto, x: Any, directory: Path) -> list[Any]:
+    """What either computes of x, without ONNX Runtime's own optimizations."""
+    file, optimized = save(model, directory / "m.onnx"), directory / "optimized.onnx"
+    write_optimized(file, optimized)
+    both = [ReferenceSession(each, level=NO_OPTIMIZATION) for each in (optimized, file)]
+    return [session.run({"x": x})[0] for session in both]
 
 
 def written(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
@@ -112,13 +115,8 @@ BROKEN_BY_FUSIONS = {
 @pytest.mark.parametrize("model", BROKEN_BY_FUSIONS.values(), ids=BROKEN_BY_FUSIONS.keys())
 def test_what_a_compiler_gets_is_what_is_written(model: onnx.ModelProto, tmp_path: Path) -> None:
     """ONNX Runtime's own optimizations give other numbers, another rank, or fail."""
-    file = save(model, tmp_path / "m.onnx")
-    write_optimized(file, tmp_path / "optimized.onnx")
-    feed = {"x": -1 - np.random.default_rng(0).random((2, 8, 8), "float32")}
-    (found,), (expected,) = (
-        ReferenceSession(each, level=NO_OPTIMIZATION).run(feed)
-        for each in (tmp_path / "optimized.onnx", file)
-    )
+    values = -1 - np.random.default_rng(0).random((2, 8, 8), "float32")
+    found, expected = optimized_and_written(model, values, tmp_path)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 

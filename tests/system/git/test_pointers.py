@@ -174,38 +174,25 @@ def test_a_server_that_the_checkout_names_is_not_asked(
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "is_harmless"),
     [
-        "[lfs]\n\tfetchexclude = *\n",
-        "[lfs]\n\tlocksverify = false\n",
-        '[lfs "https://ours.invalid/"]\n\tlocksverify = true\n',
-        "",
+        ("[lfs]\n\tfetchexclude = *\n", True),
+        ("[lfs]\n\tlocksverify = false\n", True),
+        ('[lfs "https://ours.invalid/"]\n\tlocksverify = true\n', True),
+        ("", True),
+        ('[remote "origin"]\n\tlfsurl = https://elsewhere.invalid/\n', False),
+        ('[lfs "customtransfer.x"]\n\tpath = ./program\n', False),
+        ("[lfs]\n\tstandalonetransferagent = x\n", False),
+        ("[include]\n\tpath = other\n", False),
+        ("[lfs\nno setting", False),
     ],
 )
-def test_settings_of_the_checkout_without_a_server_do_no_harm(
-    project: Checkout, asked: Path, settings: str
+def test_settings_of_the_checkout_that_may_name_a_server_end_the_download(
+    project: Checkout, asked: Path, settings: str, *, is_harmless: bool
 ) -> None:
     project.commit({".lfsconfig": settings.encode()})
-    assert downloaded(project) == b"content\n"
-    assert asked.read_text() == "the usual one\n"
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        '[remote "origin"]\n\tlfsurl = https://elsewhere.invalid/\n',
-        '[lfs "customtransfer.x"]\n\tpath = ./program\n',
-        "[lfs]\n\tstandalonetransferagent = x\n",
-        "[include]\n\tpath = other\n",
-        "[lfs\nno setting",
-    ],
-)
-def test_whatever_else_the_checkout_sets_may_name_a_server(
-    project: Checkout, asked: Path, settings: str
-) -> None:
-    project.commit({".lfsconfig": settings.encode()})
-    assert downloaded(project) == b""
-    assert not asked.exists()
+    assert downloaded(project) == (b"content\n" if is_harmless else b"")
+    assert (asked.exists() and asked.read_text()) == (is_harmless and "the usual one\n")
 
 
 def test_a_server_that_the_job_names_is_asked_whatever_the_checkout_says(

@@ -19,7 +19,7 @@ sys.stdout.write(json.dumps(FACTS))
 NAMES = {"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONWARNINGS", "LD_PRELOAD", "BASH_ENV"}
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module that says what it finds, in a directory that this process imports from."""
     (tmp_path / "shows.py").write_text(SHOWS)
@@ -36,14 +36,12 @@ def asked(**variables: str) -> tuple[list[str], dict[str, str], str, list[str], 
     return path, environment, place, arguments, number
 
 
-@pytest.mark.usefixtures("shows")
 def test_what_its_parent_took_off_its_path_stays_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["", "relative", *sys.path[:-1]])
     path, *_ = asked()
     assert path == sys.path[2:]
 
 
-@pytest.mark.usefixtures("shows")
 def test_no_variable_names_code_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.setenv(name, "evil")
@@ -57,20 +55,17 @@ def test_no_variable_names_code_to_load(monkeypatch: pytest.MonkeyPatch) -> None
     assert "CUDA_HOME" not in environment
 
 
-@pytest.mark.usefixtures("shows")
 def test_no_variable_holds_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("TUNEGATE_GITHUB_TOKEN", "secret")
     assert "secret" not in asked()[1].values()
 
 
-@pytest.mark.usefixtures("shows")
 def test_its_variables_are_those_of_the_caller() -> None:
     assert asked(OMP_NUM_THREADS="3")[1]["OMP_NUM_THREADS"] == "3"
     assert asked(PYTHONHASHSEED="0")[4] == asked(PYTHONHASHSEED="0")[4]
 
 
-@pytest.mark.usefixtures("shows")
 def test_it_gets_arguments_and_leads_a_group_of_its_own() -> None:
     with interpreter.begin("shows", "a", "b c", variables={}, errors=subprocess.PIPE) as process:
         assert os.getpgid(process.pid) == process.pid
