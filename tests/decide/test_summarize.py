@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.support import report_parts as parts
 from tests.support.measured_cells import make_build, make_builds, make_measurement, make_run
@@ -75,37 +76,33 @@ def report_of(run: MeasurementRun) -> Report:
     return summarize(VERDICT, Judged(changes=changes), run=run, comparisons=[])
 
 
-def test_a_build_that_did_not_run_with_cuda_graphs_is_told() -> None:
-    refused = msgspec.structs.replace(make_build("b"), without_graphs="capture failed")
-    run = make_run(make_measurement(), make_builds(make_build("a"), refused))
-    report = report_of(run)
-    assert report.warnings == (
-        "models/m.onnx on cpu: built without CUDA graphs, with them: capture failed",
-    )
-
-
-def test_a_layer_of_several_slower_kernels_is_named_once() -> None:
-    head = msgspec.structs.replace(make_build("b"), dropped=("v273", "v273", "v282"))
-    run = make_run(make_measurement(), make_builds(make_build("a"), head))
-    (warning,) = report_of(run).warnings
-    assert warning.endswith("schedules, so without: v273 (2 kernels), v282")
-
-
-def test_a_side_that_could_not_be_built_with_picked_schedules_is_told() -> None:
-    base = msgspec.structs.replace(make_build("a"), without_picks="did not finish in 300 s")
-    run = make_run(make_measurement(), make_builds(base, make_build("b")))
-    report = report_of(run)
-    (warning,) = report.warnings
-    assert warning.startswith("models/m.onnx on cpu (base): built with default schedules where")
-    assert warning.endswith("with picked ones: did not finish in 300 s")
-
-
-def test_a_side_that_is_right_in_the_other_layout_alone_is_told() -> None:
-    head = msgspec.structs.replace(make_build("b"), without_channels_last="models/m.onnx: off.")
-    run = make_run(make_measurement(), make_builds(make_build("a"), head))
-    (warning,) = report_of(run).warnings
-    assert warning.startswith("models/m.onnx on cpu (head): built with channels first, ")
-    assert warning.endswith("with channels last: off.")
+@pytest.mark.parametrize(
+    ("base", "head", "begins", "ends"),
+    [
+        ({}, {"without_graphs": "failed"}, ": built without CUDA graphs", ", with them: failed"),
+        ({}, {"dropped": ("v2", "v2", "v8")}, "", "schedules, so without: v2 (2 kernels), v8"),
+        (
+            {"without_picks": "did not finish in 300 s"},
+            {},
+            " (base): built with default schedules where",
+            "with picked ones: did not finish in 300 s",
+        ),
+        (
+            {},
+            {"without_channels_last": "models/m.onnx: off."},
+            " (head): built with channels first, ",
+            "with channels last: off.",
+        ),
+    ],
+)
+def test_what_a_side_was_built_without_is_told_once(
+    base: dict[str, object], head: dict[str, object], begins: str, ends: str
+) -> None:
+    one = msgspec.structs.replace(make_build("a"), **base)
+    other = msgspec.structs.replace(make_build("b"), **head)
+    (warning,) = report_of(make_run(make_measurement(), make_builds(one, other))).warnings
+    assert warning.startswith(f"models/m.onnx on cpu{begins}")
+    assert warning.endswith(ends)
 
 
 def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> None:

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -78,41 +80,21 @@ def test_an_error_that_this_run_did_not_measure_is_no_exact_one() -> None:
     assert errors == ["0.8% (0.7 to 1.1)", "–", "–", "–", "not in this run", "–"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "–"), (12.44, "+12.4%"), (-3.0, "−3.0%"), (0.0, "0.0%"), (-0.04, "0.0%")],
-)
-def test_a_change_has_a_sign_unless_nothing_is_left_of_it(value: float | None, text: str) -> None:
-    assert units.percent(value) == text
+CHANGES = {None: "–", 12.44: "+12.4%", -3.0: "−3.0%", 0.0: "0.0%", -0.04: "0.0%"}
+SHORT = {None: "–", 0: "0 s", 0.31: "0.3 s", 59.6: "1 min"}
+DURATIONS = {**SHORT, 112.4: "1 min 52 s", 3725: "1 h 02 min"}
+MONEY = {None: "–", 0: "0.00 USD", 2e-5: "under 0.0001 USD", 0.01: "0.0100 USD", 12.5: "12.50 USD"}
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (None, "–"),
-        (0, "0 s"),
-        (0.31, "0.3 s"),
-        (59.6, "1 min"),
-        (112.4, "1 min 52 s"),
-        (3725, "1 h 02 min"),
-    ],
+    ("written", "texts"),
+    [(units.percent, CHANGES), (units.duration, DURATIONS), (units.money, MONEY)],
+    ids=["a sign unless nothing is left", "no counting", "less than a cent"],
 )
-def test_a_duration_is_read_without_counting(seconds: float | None, text: str) -> None:
-    assert units.duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("usd", "text"),
-    [
-        (None, "–"),
-        (0, "0.00 USD"),
-        (2e-5, "under 0.0001 USD"),
-        (0.01, "0.0100 USD"),
-        (12.5, "12.50 USD"),
-    ],
-)
-def test_money_shows_less_than_a_cent(usd: float | None, text: str) -> None:
-    assert units.money(usd) == text
+def test_a_number_is_written_for_who_reads_it(
+    written: Callable[[float | None], str], texts: dict[float | None, str]
+) -> None:
+    assert {number: written(number) for number in texts} == texts
 
 
 @given(st.floats(min_value=1e-4, max_value=1e7))

@@ -122,8 +122,7 @@ def source_of(built: Built) -> str:
     return next(f.source for f in built.functions if "conv" in f.function)
 
 
-@pytest.mark.usefixtures("_reopened")
-@pytest.mark.usefixtures("naive")
+@pytest.mark.usefixtures("_reopened", "naive")
 def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop) -> None:
     workshop.build("plain")
     workshop.build("scheduled", workshop.record())
@@ -138,8 +137,7 @@ def test_the_kernel_that_is_slower_inside_the_model_is_named(workshop: Workshop)
     assert slower(*reversed(libraries)) == frozenset()
 
 
-@pytest.mark.usefixtures("_reopened")
-@pytest.mark.usefixtures("naive")
+@pytest.mark.usefixtures("_reopened", "naive")
 @pytest.mark.parametrize("source", ["claimed", "prior"])
 def test_a_schedule_that_nobody_measured_and_is_faster_stays(
     workshop: Workshop, source: ScheduleSource
@@ -149,8 +147,7 @@ def test_a_schedule_that_nobody_measured_and_is_faster_stays(
     assert source_of(built) == source
 
 
-@pytest.mark.usefixtures("_reopened")
-@pytest.mark.usefixtures("naive")
+@pytest.mark.usefixtures("_reopened", "naive")
 def test_of_several_neighbours_the_likeliest_is_built_with_and_not_the_nearest(
     workshop: Workshop,
 ) -> None:
@@ -169,8 +166,7 @@ def lanes(record: TuningRecord) -> int:
     return channels[-1]
 
 
-@pytest.mark.usefixtures("_reopened")
-@pytest.mark.usefixtures("naive")
+@pytest.mark.usefixtures("_reopened", "naive")
 def test_a_claim_that_nothing_has_measured_is_not_verified_and_has_no_time(
     workshop: Workshop,
 ) -> None:
@@ -198,8 +194,7 @@ def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
     assert built.key == plain.key
 
 
-@pytest.mark.usefixtures("_reopened")
-@pytest.mark.usefixtures("naive")
+@pytest.mark.usefixtures("_reopened", "naive")
 def test_what_the_prior_picks_is_the_same_in_every_build_and_not_verified(
     workshop: Workshop,
 ) -> None:
