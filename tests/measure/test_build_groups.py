@@ -371,20 +371,21 @@ NEXT = make_record(
 )
 
 
-def build_without(*records: TuningRecord) -> Build:
-    wrong = tuple(
-        WrongKernel(
-            key=record.key,
-            shape=record.shape,
-            toolchain=record.toolchain,
-            name="conv",
-            template=record.template,
-            decisions=record.decisions,
-            max_absolute=0.1,
-            max_relative=0.2,
-        )
-        for record in records
+def wrong_kernel_of(record: TuningRecord) -> WrongKernel:
+    return WrongKernel(
+        key=record.key,
+        shape=record.shape,
+        toolchain=record.toolchain,
+        name="conv",
+        template=record.template,
+        decisions=record.decisions,
+        max_absolute=0.1,
+        max_relative=0.2,
     )
+
+
+def build_without(*records: TuningRecord) -> Build:
+    wrong = tuple(wrong_kernel_of(record) for record in records)
     return msgspec.structs.replace(make_build("b"), wrong_kernels=wrong)
 
 

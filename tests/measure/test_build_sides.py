@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with
+from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with, wrong_kernel_of
 from tests.models.test_export_models import CONFIG, NoValues, Versions
 from tests.support import tuning_tasks
 from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
 from tests.support.tuning_records import make_key, make_record
 from tests.support.tuning_tasks import make_record as tuning_tasks_make_record
-from tunegate.artifacts.builds import Build, BuiltTask, Cell, WrongKernel, unbuilt
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild, RememberedElection
 from tunegate.artifacts.changes import SIDES, ModelChange, Side
 from tunegate.artifacts.plans import Budget, Cost, TuningPlan
@@ -268,18 +268,10 @@ class Checking:
         is_wrong = side == self._wrong_on and bool(job.records[RECORD.key])
         rid = "r" if job.records[RECORD.key] and not is_wrong else ""
         task = BuiltTask(key=RECORD.key, name="conv", weight=1, source="exact", rid=rid, ms=None)
-        wrong = WrongKernel(
-            key=RECORD.key,
-            shape=RECORD.shape,
-            toolchain=RECORD.toolchain,
-            name="conv",
-            template=RECORD.template,
-            decisions=RECORD.decisions,
-            max_absolute=0.1,
-            max_relative=0.2,
-        )
         build = make_build(side, tasks=[task])
-        return msgspec.structs.replace(build, wrong_kernels=(wrong,) if is_wrong else ())
+        return msgspec.structs.replace(
+            build, wrong_kernels=(wrong_kernel_of(RECORD),) if is_wrong else ()
+        )
 
 
 @pytest.mark.parametrize(
