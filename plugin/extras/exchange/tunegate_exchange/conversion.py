@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tvm import tirx
 from tvm.s_tir import meta_schedule as ms
+from tvm_ffi import structural_map
 
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.compiler.build.functions import ModelFunction
@@ -103,15 +105,16 @@ def export_database(
     target: Any,
     directory: Path,
 ) -> Exported:
-    """Exports the best record of each function that replays in its direct variant. Functions whose
-    best is the default schedule need none."""
+    """Exports the best record of each function that replays in its direct variant. Where our
+    default schedule won, that is the best of the others: plain TVM does not have it."""
     directory.mkdir(parents=True, exist_ok=True)
     database = ms.database.JSONDatabase(str(directory / WORKLOADS), str(directory / RECORDS))
     misfits: list[str] = []
     written = 0
     for function in {f.workload.digest: f for f in functions}.values():
-        tuned = [r for r in records.get(function.workload.digest, ()) if r.status == "ok"]
-        if not tuned or not tuned[0].template:
+        kept = records.get(function.workload.digest, ())
+        tuned = [record for record in kept if record.status == "ok" and record.template]
+        if not tuned:
             continue
         if _export(database, function, tuned, target):
             written += 1
@@ -125,7 +128,7 @@ def _export(
 ) -> bool:
     # Plain TVM does not know which arguments are constants; the sketches are the same without.
     plain = unmarked(function.workload)
-    module = plain.module
+    module = _stock_module(plain.module)
     space = DesignSpace(plain, target)
     for record in records:
         template = space.templates.get(record.template)
@@ -143,3 +146,18 @@ def _export(
             database.commit_tuning_record(stock)
             return True
     return False
+
+
+def _stock_module(module: Any) -> Any:
+    """Returns the module as plain TVM has it, which looks a schedule up by the whole module: of a
+    maximum and a minimum, ours has the constant first (own_kernels.py)."""
+    changes = [((tirx.Max, tirx.Min), _constant_last)]
+    changed = module.clone()
+    for variable, function in module.functions.items():
+        changed.update_func(variable, structural_map(function, changes))
+    return changed
+
+
+def _constant_last(number: Any) -> Any:
+    is_first = isinstance(number.a, tirx.FloatImm)
+    return type(number)(number.b, number.a) if is_first else number
