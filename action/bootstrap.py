@@ -39,7 +39,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return programs[arguments[0]](environment)
     except BaseException as error:
         # Python itself would end with 1, and that means a regression.
-        text, code = explained(error)
+        text, code = explain_error(error)
         with suppress(Exception):
             fail(text, code)
         return code
@@ -108,7 +108,7 @@ def unsupported_machine() -> str:
     return why_unsupported(this_machine())
 
 
-def explained(error: BaseException) -> tuple[str, int]:
+def explain_error(error: BaseException) -> tuple[str, int]:
     """Returns one line and a documented exit code. `act` ends with SystemExit."""
     if isinstance(error, SystemExit) and isinstance(error.code, int):
         raise error
@@ -141,20 +141,20 @@ def clean_up(out: Path) -> int:
         module = importlib.import_module("tunegate.system.output.owned_directory")
         module.remove_abandoned_work(out)
     except Exception as error:
-        print(f"::warning title=tunegate::{escaped(f'nothing was cleaned up: {error}')}")
+        print(f"::warning title=tunegate::{escape_command(f'nothing was cleaned up: {error}')}")
     return 0
 
 
 def fail(text: str, code: int) -> int:
     text = without_secrets(text, os.environ)
-    print(f"::error title=tunegate::{escaped(text)}")
+    print(f"::error title=tunegate::{escape_command(text)}")
     shown = html.escape(text).replace("\n", " ")
     say("GITHUB_STEP_SUMMARY", f"tunegate: no verdict (exit code {code}): <code>{shown}</code>")
     say("GITHUB_OUTPUT", "verdict=error")
     return code
 
 
-def escaped(text: str) -> str:
+def escape_command(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

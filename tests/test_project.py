@@ -276,7 +276,7 @@ def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
     assert project.uncommitted(review) == named
     assert reviewed(checkout).changes.notes == named
-    assert project.uncommitted_here() == named
+    assert project.uncommitted_lines_here() == named
     earlier = reviewed(checkout, head="HEAD~1")
     assert project.uncommitted(earlier) == ()
     (checkout.path / NAME).write_bytes((checkout.path / NAME).read_bytes() + b"# more\n")

@@ -1,4 +1,4 @@
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.wording import did_you_mean, plural
 
 
@@ -38,25 +38,25 @@ def test_the_key_of_a_step_is_its_name_and_no_secret() -> None:
 
 def test_a_secret_of_several_lines_is_one_in_each_line() -> None:
     secrets = secrets_of({"SIGNING_KEY": "first line\nsecond line\n"})
-    assert redacted("the second line is told", secrets) == "the *** is told"
+    assert redact("the second line is told", secrets) == "the *** is told"
 
 
 def test_the_longer_secret_goes_first() -> None:
     secrets = secrets_of({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghi"})
-    assert redacted("abcdefghi", secrets) == "***"
+    assert redact("abcdefghi", secrets) == "***"
 
 
 def test_what_stands_before_a_host_is_left_out() -> None:
     assert (
-        redacted("s3://me:pass@host/x and https:/me@host", ())
+        redact("s3://me:pass@host/x and https:/me@host", ())
         == "s3://***@host/x and https:/***@host"
     )
 
 
 def test_a_password_may_have_the_sign_that_ends_it() -> None:
-    assert redacted("s3://me:p@ss@host/b", ()) == "s3://***@host/b"
+    assert redact("s3://me:p@ss@host/b", ()) == "s3://***@host/b"
 
 
 def test_an_alias_of_a_model_is_no_user_of_a_host() -> None:
-    assert redacted("models:/asr@live: gone", ()) == "models:/asr@live: gone"
-    assert redacted("models://me:pw@host", ()) == "models://***@host"
+    assert redact("models:/asr@live: gone", ()) == "models:/asr@live: gone"
+    assert redact("models://me:pw@host", ()) == "models://***@host"

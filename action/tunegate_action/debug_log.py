@@ -11,7 +11,7 @@ import yaml
 
 from tunegate import __version__
 from tunegate.errors import TunegateError
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.report.escape import drawn_as_text
 from tunegate.review.config_file import CONFIG_FILE, load_config
 
@@ -27,7 +27,7 @@ def is_debug(environment: Mapping[str, str]) -> bool:
 def show_debug(environment: Mapping[str, str]) -> None:
     """Prints a group with versions, git's names and the configuration. No line can be taken for a
     GitHub command, and none contains a secret."""
-    text = redacted("\n".join(_lines(environment)), secrets_of(environment))
+    text = redact("\n".join(_lines(environment)), secrets_of(environment))
     body = "".join(f"| {drawn_as_text(line)}\n" for line in text.splitlines())
     sys.stdout.write(f"::group::tunegate: debug\n{body}::endgroup::\n")
     sys.stdout.flush()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tunegate.ci.fork_report import comment_on_fork
 from tunegate.ci.github.host import GitHubHost
-from tunegate.ci.job import run_job, stopped
-from tunegate.cli.main import carried_out
+from tunegate.ci.job import report_stop, run_job
+from tunegate.cli.main import execute
 from tunegate.errors import ConfigError
 from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_fork_report, read_request
@@ -33,9 +33,9 @@ def main(environment: Mapping[str, str]) -> int:
         os.environ.update(safe_directory(environment, request.repository))
     except ConfigError as error:
         ended = (error.exit_code, str(error), error.about, error.others)
-        return stopped(host, environment, Path(), ended)
+        return report_stop(host, environment, Path(), ended)
     if not is_narrow(environment):
-        return run_job(host, environment, request, carried_out)
+        return run_job(host, environment, request, execute)
     try:
         return run_job(host, environment, request, carried_out_in_narrow)
     except WiderEnvironmentNeeded:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from tunegate.cli.main import carried_out
+from tunegate.cli.main import execute
 from tunegate.cli.unexpected import Ending
 from tunegate.errors import ConfigError
 
@@ -22,9 +22,9 @@ class WiderEnvironmentNeeded(Exception):
 
 
 def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
-    """Does the same as `carried_out`. Raises WiderEnvironmentNeeded instead of reporting an
+    """Does the same as `execute`. Raises WiderEnvironmentNeeded instead of reporting an
     unusable configuration: nothing has been measured or reported then."""
-    ended = carried_out(arguments)
+    ended = execute(arguments)
     if ended.exit_code == ConfigError.exit_code:
         raise WiderEnvironmentNeeded(ended.problem)
     return ended

@@ -42,7 +42,7 @@ from tunegate.errors import ModelError
 from tunegate.models.preparation import prepare
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms
-from tunegate.runtimes.onnxruntime.runtime import opened
+from tunegate.runtimes.onnxruntime.runtime import open_model_session
 from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.protocol import ModelFile
@@ -156,7 +156,9 @@ def compared(file: Path, options: argparse.Namespace, folder: Path) -> Compared:
     our_ms, their_ms = raced(run, partial(session.run, None, feed), 1)
     slower = max(our_ms, their_ms, 0.01)
     count = int(min(_MOST, max(_FEWEST, 1000 * _PROFILE_SECONDS / slower)))
-    profile = profiled_ms(prepared.fixed, feed, count, partial(opened, prepared.fixed, 1))
+    profile = profiled_ms(
+        prepared.fixed, feed, count, partial(open_model_session, prepared.fixed, 1)
+    )
     scale = their_ms / sum(profile.values())
     model = ModelFile(file=str(prepared.fixed), path="m.onnx", shapes={})
     kernels = kernel_nodes(opened_model(model, target, folder / "opened").module)

@@ -20,9 +20,9 @@ from benchmarks.kit.operator_case import Outcome, is_static_case, said_of, tell_
 from tunegate.artifacts.inputs import GivenFor, InputRule, KnownInputs
 from tunegate.config import ValuesConfig
 from tunegate.decide.decision import bounds, decide_cell
-from tunegate.models.inputs.agreement import agreed
+from tunegate.models.inputs.agreement import agree_on_inputs
 from tunegate.models.inputs.given_values import GivenValues
-from tunegate.models.model_inputs import made_of
+from tunegate.models.model_inputs import kind_of_input
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.ports import Repository
 from tunegate.runtimes.build_child import handle_request
@@ -91,7 +91,7 @@ _NO_REPOSITORY = cast(Repository, None)
 
 def _written(value: onnx.ValueInfoProto, given: Any) -> bytes:
     """What the test data of the case has in a file."""
-    form = made_of(value).form or ""
+    form = kind_of_input(value).form or ""
     kind = onnx.OptionalProto.SEQUENCE if "sequence" in form else onnx.OptionalProto.TENSOR
     if "optional" in form:
         return bytes(numpy_helper.from_optional(given, None, kind).SerializeToString())
@@ -129,7 +129,7 @@ def _built(
 def _measured(folder: Path) -> str:
     """The decision on some launches of both sides, each on the inputs of another seed."""
     sides = [folder / side for side in ("base", "head")]
-    inputs = agreed(*(ArtifactFile.read(side).inputs for side in sides))
+    inputs = agree_on_inputs(*(ArtifactFile.read(side).inputs for side in sides))
     effects = []
     for seed in range(_LAUNCHES):
         runs = [bound_inference(side, seed, own) for side, own in zip(sides, inputs, strict=True)]

@@ -40,7 +40,7 @@ from tunegate.errors import TunegateError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import Bench, BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
-from tunegate.runtimes.registry import installed_runtimes, offered, runtime_named
+from tunegate.runtimes.registry import installed_runtimes, offer_runtimes, runtime_named
 
 LIGHT = ("squeezenet", "resnet50", "shufflenet", "densenet121", "inception_v2")
 SHAPES = Path(__file__).parents[1] / "data" / "real_shapes.json"
@@ -160,7 +160,7 @@ def compared(name: str, file: Path, options: argparse.Namespace, scratch: Path) 
     found: dict[str, Measured] = {}
     pairs: dict[str, Bench] = {}
     base = scratch / REFERENCE
-    candidates = offered([target], installed_runtimes()).candidates[target.name]
+    candidates = offer_runtimes([target], installed_runtimes()).candidates[target.name]
     builds = every_build(candidates, job, options, scratch)
     for candidate in candidates:
         if candidate.name not in builds:

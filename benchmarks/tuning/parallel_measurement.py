@@ -37,7 +37,7 @@ from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
 from tunegate.models.preparation import prepare
 from tunegate.tune import candidate_requests as measuring
-from tunegate.tune.parallel_measurement import Degree, adjusted, corrected_batch, to_check
+from tunegate.tune.parallel_measurement import Degree, adjust_degree, corrected_batch, to_check
 from tunegate.tune.protocol import Candidate, Measure, Measured
 
 TASKS = 4
@@ -206,7 +206,7 @@ def in_parallel(slots: Slots, numbers: Sequence[int]) -> Parallel:
             found = corrected_batch(results, alone)
             results, off = found.results, found.error or 0.0
             errors.append(off)
-        degree = adjusted(degree, error=off, failures=0, most=len(slots))
+        degree = adjust_degree(degree, error=off, failures=0, most=len(slots))
         corrected.update({result.number: result.median_ms for result in results})
     return Parallel(corrected, time.monotonic() - started, degrees, errors)
 

@@ -34,7 +34,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     offered_by: tuple[str, ...]
 
 
-def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, Plugin]:
+def find_plugins(group: str, places: Sequence[Path] | None = None) -> Mapping[str, Plugin]:
     """Returns the plugins of an entry-point group, sorted by name. Names of ours cannot be taken
     over."""
     found: dict[str, list[Plugin]] = defaultdict(list)
@@ -49,10 +49,10 @@ def installed(group: str, places: Sequence[Path] | None = None) -> Mapping[str, 
 
 def plugin_named(group: str, name: str) -> Plugin | None:
     """Returns the plugin of that name. One of ours is found without reading other packages."""
-    return _own_registrations(group).get(name) or installed(group).get(name)
+    return _own_registrations(group).get(name) or find_plugins(group).get(name)
 
 
-def ignored(group: str) -> Sequence[Plugin]:
+def find_ignored(group: str) -> Sequence[Plugin]:
     """Returns what other packages register under our names."""
     own = _own_registrations(group)
     return [plugin for plugin in _read_registrations(group, _places()) if plugin.name in own]
@@ -101,7 +101,7 @@ def _own_registrations(group: str) -> Mapping[str, Plugin]:
     project = _SOURCES.parent / "pyproject.toml"
     if _SOURCES.name != "cache" or not project.is_file():
         return {p.name: p for p in _read_registrations(group, (_SOURCES,), is_ours=True)}
-    return {plugin.name: plugin for plugin in _declared_in(project, group)}
+    return {plugin.name: plugin for plugin in _read_declarations(project, group)}
 
 
 def _extras_on_path(group: str) -> Iterator[Plugin]:
@@ -113,10 +113,10 @@ def _extras_on_path(group: str) -> Iterator[Plugin]:
     for entry in dict.fromkeys(sys.path):
         place = Path(entry)
         if place.parent == extras and (project := place / "pyproject.toml").is_file():
-            yield from _declared_in(project, group)
+            yield from _read_declarations(project, group)
 
 
-def _declared_in(project: Path, group: str) -> Iterator[Plugin]:
+def _read_declarations(project: Path, group: str) -> Iterator[Plugin]:
     if f'.entry-points."{group}"]' not in _text(project):  # help does not wait for a TOML parser
         return
     described = _project_table(project)

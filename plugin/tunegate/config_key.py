@@ -121,7 +121,7 @@ def key_at(root: type[msgspec.Struct], path: Sequence[str | int]) -> KeyAt | Non
     return _walk(inspect.type_info(root), tuple(path), None)
 
 
-def expected(kind: inspect.Type, unit: str = "") -> str:
+def describe_type(kind: inspect.Type, unit: str = "") -> str:
     """Returns the values of a type in words: "a number of seconds > 0"."""
     words = "a mapping"
     match _bare(kind):
@@ -210,7 +210,7 @@ def _walk(kind: inspect.Type, path: tuple[str | int, ...], key: Key | None) -> K
 
 def _form(kind: inspect.Type, unit: str) -> str:
     """Returns one of several forms in words. A literal word stands out."""
-    words = expected(kind, unit)
+    words = describe_type(kind, unit)
     return f"`{words}`" if isinstance(kind, inspect.LiteralType) else words
 
 

@@ -130,10 +130,10 @@ def binding(
 
 def read_measurements(out: Path) -> Sequence[HandedShard]:
     """Returns the measurements of each runner. An unreadable file gets its problem in its place."""
-    return [_handed(path) for path in sorted(out.glob("measurements-*.json"))]
+    return [_read_shard_files(path) for path in sorted(out.glob("measurements-*.json"))]
 
 
-def _handed(path: Path) -> HandedShard:
+def _read_shard_files(path: Path) -> HandedShard:
     found = re.match(r"measurements-([0-9]+)", path.name)
     shard = int(found[1]) if found else None
     try:

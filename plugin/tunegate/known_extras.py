@@ -55,7 +55,7 @@ def missing(kind: Kind, name: str) -> str:
     """Returns what to install for something that is not installed; empty where no extra has it."""
     for extra in KNOWN_EXTRAS:
         if name in extra.offers.get(kind, ()):
-            return f"{_shown(kind, name)} is not installed. {_how_to_install(extra)}"
+            return f"{_describe_offer(kind, name)} is not installed. {_how_to_install(extra)}"
     return ""
 
 
@@ -78,7 +78,7 @@ def refuse_missing_ci(environment: Mapping[str, str], installed: Container[str])
                 raise ConfigError(message)
 
 
-def _shown(kind: Kind, name: str) -> str:
+def _describe_offer(kind: Kind, name: str) -> str:
     if kind == "key":
         return f"{name} is in the configuration, and what reads it"
     return f"tunegate {name}" if kind == "command" else f"{kind} {name}"

@@ -78,7 +78,7 @@ def make_plan(
     artifact_io.write(out / "changes.json", changes)
     lists = KnownLists(tools, are_believed=True).listed
     tasks = with_working_bases(
-        changes, lambda those: extracted(tools, those, lists), tools.source.reader
+        changes, lambda those: extract_tasks(tools, those, lists), tools.source.reader
     )
     behind = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, config, behind)
@@ -94,7 +94,7 @@ def make_plan(
     return planned
 
 
-def extracted(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> TaskSet:
+def extract_tasks(tools: Tools, changes: ChangeSet, lists: Lists | None = None) -> TaskSet:
     """Returns the tasks of these changes, with the bases that they name, from the compiler or from
     `lists`."""
     progress = tools.context.progress
@@ -129,7 +129,7 @@ def gate(
     upgrades: Upgrades | None = None,
 ) -> Report:
     """Builds, measures and decides. Writes measurements.json and verdict.json."""
-    builds = built(tools, planned, outcomes, fixed)
+    builds = build_sides(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
     remembered_elections.publish_elections(tools, planned, outcomes, builds)
     changes = planned.changes
@@ -151,7 +151,7 @@ def measure_shard(
     """Builds and measures the models of one shard, without a decision. Writes
     measurements-<shard>.json."""
     context, mine = tools.context, of_shard(planned, shard)
-    builds = built(tools, mine, outcomes)
+    builds = build_sides(tools, mine, outcomes)
     publish_standings(tools, mine, outcomes, builds)
     remembered_elections.publish_elections(tools, mine, outcomes, builds)
     judging = _judging(tools, planned.changes)
@@ -164,7 +164,7 @@ def measure_shard(
         target=shard.target,
         bound=binding(planned, outcomes, judging.rules),
         machine=context.device.machine(),
-        run=_measured(judging, builds, references, other_cells=others, upgrades=upgrades),
+        run=_measure_cells(judging, builds, references, other_cells=others, upgrades=upgrades),
     )
     artifact_io.write(context.out / f"measurements-{shard.index}.json", found)
     return found
@@ -183,7 +183,7 @@ def judge(
     """Measures the builds and decides. Writes measurements.json and verdict.json."""
     machine = tools.context.device.machine()
     judged = Judged(changes=changes, plan=planned, outcomes=tuple(outcomes), machine=machine)
-    measured = _measured(tools, builds, references or {}, upgrades=upgrades)
+    measured = _measure_cells(tools, builds, references or {}, upgrades=upgrades)
     return decide(measured, judged, tools.rules, tools.context.out)
 
 
@@ -229,7 +229,7 @@ def _check_builds(tools: GateTools, builds: Sequence[CellBuilds]) -> None:
             tools.shipping.check(tools.context.out / side.directory, side.digest)
 
 
-def _measured(
+def _measure_cells(
     tools: GateTools,
     builds: Sequence[CellBuilds],
     references: Mapping[ModelPath, Reference],
@@ -252,7 +252,7 @@ def _measured(
     return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
-def built(
+def build_sides(
     tools: Tools,
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],

@@ -105,7 +105,7 @@ class Project:
             config_name=str(self.config_path),
             watched=watched,
         )
-        review = self._judged(changes, before)
+        review = self._review_changes(changes, before)
         told = (
             *whole_changes(self.path, own, before),
             *replaced_files(before.config or head, revisions, self.identity),
@@ -129,7 +129,7 @@ class Project:
         check_changes(changes, found.changes)
         told = found.changes.policy_changes
         changes = msgspec.structs.replace(changes, policy_changes=told)
-        judged = self._judged(changes, self._before(revisions))
+        judged = self._review_changes(changes, self._before(revisions))
         return msgspec.structs.replace(judged, watched=found.watched)
 
     def reviewed(self, review: Review) -> Subject:
@@ -164,13 +164,13 @@ class Project:
         """Returns a line for an uncommitted configuration that is used, and, if the checkout is
         compared, one for each gated model with an uncommitted change."""
         is_here = self.repository.head() == review.changes.revisions.head
-        return self._uncommitted(review.config if is_here else None)
+        return self._uncommitted_lines(review.config if is_here else None)
 
-    def uncommitted_here(self) -> tuple[str, ...]:
+    def uncommitted_lines_here(self) -> tuple[str, ...]:
         """Returns the same lines if the checkout is what is tuned."""
-        return self._uncommitted(self.config)
+        return self._uncommitted_lines(self.config)
 
-    def _uncommitted(self, config: Config | None) -> tuple[str, ...]:
+    def _uncommitted_lines(self, config: Config | None) -> tuple[str, ...]:
         changed = self.repository.uncommitted()
         models = uncommitted_models(config, changed) if config else ()
         is_here = self.own is not None and self.config_path.exists()
@@ -207,7 +207,7 @@ class Project:
         readers = input_readers(self.repository)
         return FilesOfConfig(self.repository, self._reader, readers, str(self.config_path))
 
-    def _judged(self, changes: ChangeSet, before: FoundConfig) -> Review:
+    def _review_changes(self, changes: ChangeSet, before: FoundConfig) -> Review:
         own = self._own(changes.revisions, before) or before.config or self.config
         config = judging_config(before.config, own, changes, self._reader)
         rules = f"{self.config_path}, with the rules of the base"
@@ -282,7 +282,7 @@ def open_project(settings: Settings) -> Project:
     if inside is None or path.exists():
         own = overridden(config_file.load_config(path), settings.overrides)
     else:
-        committed = _committed(repository, inside)
+        committed = _committed_config(repository, inside)
         own = None if committed is None else overridden(committed, settings.overrides)
     return Project(
         repository=repository,
@@ -293,7 +293,7 @@ def open_project(settings: Settings) -> Project:
     )
 
 
-def _committed(repository: GitRepository, path: str) -> Config | None:
+def _committed_config(repository: GitRepository, path: str) -> Config | None:
     """Returns the configuration of the checked-out commit, for a sparse checkout without the file.
     Raises ConfigError if it cannot be read."""
     try:

@@ -24,7 +24,7 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted((s for s in lines if len(s) >= _MIN_SECRET), key=len, reverse=True))
 
 
-def redacted(text: str, secrets: Sequence[str]) -> str:
+def redact(text: str, secrets: Sequence[str]) -> str:
     """Returns the text without these secrets, and without what precedes the host of an address."""
     for secret in secrets:
         text = text.replace(secret, _SHOWN)

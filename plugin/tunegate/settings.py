@@ -50,13 +50,13 @@ def overridden(config: Config, by: Overrides) -> Config:
     cache = msgspec.structs.replace(config.cache, read_zones=read_zones)
     return msgspec.structs.replace(
         config,
-        budget=_replaced(config.budget, "budget", by),
-        gate=_replaced(config.gate, "gate", by),
-        cache=_replaced(cache, "cache", by),
+        budget=_replace_keys(config.budget, "budget", by),
+        gate=_replace_keys(config.gate, "gate", by),
+        cache=_replace_keys(cache, "cache", by),
     )
 
 
-def _replaced(section: _Section, place: str, by: Overrides) -> _Section:
+def _replace_keys(section: _Section, place: str, by: Overrides) -> _Section:
     values: dict[str, object] = {}
     for declared in keys_of(type(section), place):
         if (value := by.get(declared.place)) is not None:

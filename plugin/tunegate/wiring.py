@@ -55,7 +55,7 @@ def opened_tools(
     """Returns the tools of one run, with all runtimes or those named. Artifacts in `pythons` run
     under the Python of another environment. A part of other work passes its `progress`."""
     config, installed = subject.config, registry.installed_runtimes()
-    found = registry.offered(config.targets, installed, only=runtimes)
+    found = registry.offer_runtimes(config.targets, installed, only=runtimes)
     # What must be closed again: counters, the context and the compilers' children.
     with (
         energy_for(config) as energy,

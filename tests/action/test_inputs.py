@@ -16,7 +16,7 @@ from tunegate.cli.commands.gating import TuneOptions
 from tunegate.cli.parse import parse
 from tunegate.cli.shared_options import Options
 from tunegate.config import Config
-from tunegate.config_key import DeclaredKey, all_keys, expected
+from tunegate.config_key import DeclaredKey, all_keys, describe_type
 from tunegate.errors import ConfigError, RevisionError
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
@@ -158,7 +158,7 @@ def test_an_input_of_the_action_is_what_its_key_declares(declared: DeclaredKey) 
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     types = yaml.safe_load((ROOT / "action-types.yml").read_text())
     name = declared.key.flag.removeprefix("--")
-    kind = expected(inspect.type_info(declared.kind))
+    kind = describe_type(inspect.type_info(declared.kind))
     says = declared.key.help
     assert action["inputs"][name]["description"] == (
         f"{says[0].upper() if not says.startswith('s3:') else 's'}{says[1:]}. "

@@ -86,9 +86,7 @@ def test_nothing_that_a_fork_writes_is_more_than_numbers_and_names(fork: ForkJob
         json.dumps({"findings": WORDS}),
         "[" * 1_000_000,
         "x" * 10_000_000,
-        artifact_io.sealed(hostile_verdict())
-        .decode()
-        .replace('"exit_code": 0', '"exit_code": NaN'),
+        artifact_io.seal(hostile_verdict()).decode().replace('"exit_code": 0', '"exit_code": NaN'),
         "null",
     ],
     ids=["another schema", "nested", "10 MB", "NaN", "null"],

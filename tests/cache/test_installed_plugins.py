@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.registered_plugin import install_into, nothing_installed, register
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import Plugin, PluginError, find_plugins, load_plugin
 
 GROUP = "tunegate.stores"
 EXTRAS = Path(__file__).resolve().parents[2] / "plugin" / "extras"
@@ -14,21 +14,21 @@ EXTRAS = Path(__file__).resolve().parents[2] / "plugin" / "extras"
 
 def test_a_package_of_the_environment_is_found_by_its_entry_point(tmp_path: Path) -> None:
     register(tmp_path, "a_store-1.2", GROUP, "SQLite", "m:KIND")
-    found = installed(GROUP, (tmp_path,))
+    found = find_plugins(GROUP, (tmp_path,))
     assert found["SQLite"] == Plugin(name="SQLite", value="m:KIND", offered_by=("a-store 1.2",))
     assert list(found) == ["SQLite", "file", "memory", "s3"]
 
 
 def test_a_group_that_nobody_registers_is_empty(tmp_path: Path) -> None:
     register(tmp_path, "a_store-1.2", GROUP, "sqlite", "m:KIND")
-    assert installed("tunegate.nothing", (tmp_path,)) == {}
+    assert find_plugins("tunegate.nothing", (tmp_path,)) == {}
 
 
 def test_a_name_of_ours_stays_ours(tmp_path: Path) -> None:
     register(tmp_path, "a_store-1.2", GROUP, "s3", "m:KIND")
     register(tmp_path, "tunegate-0.0.1", GROUP, "file", "m:KIND")
-    found = installed(GROUP, (tmp_path,))
-    assert found == installed(GROUP, ())
+    found = find_plugins(GROUP, (tmp_path,))
+    assert found == find_plugins(GROUP, ())
     assert [plugin.offered_by[0].partition(" ")[0] for plugin in found.values()] == ["tunegate"] * 3
 
 
@@ -38,7 +38,7 @@ def test_two_packages_of_one_name_are_told_apart_by_nobody(tmp_path: Path) -> No
     with pytest.raises(
         PluginError, match=r'^a-store 1\.2 and b-store 3 both register "sqlite"\. Un'
     ):
-        load_plugin(installed(GROUP, (tmp_path,))["sqlite"])
+        load_plugin(find_plugins(GROUP, (tmp_path,))["sqlite"])
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_two_packages_of_one_name_are_told_apart_by_nobody(tmp_path: Path) -> No
 def test_a_damaged_registration_registers_nothing(tmp_path: Path, text: bytes) -> None:
     register(tmp_path, "a_store-1.2", GROUP, "sqlite", "m:KIND")
     (tmp_path / "a_store-1.2.dist-info" / "entry_points.txt").write_bytes(text)
-    assert installed(GROUP, (tmp_path,)) == installed(GROUP, ())
+    assert find_plugins(GROUP, (tmp_path,)) == find_plugins(GROUP, ())
 
 
 def test_a_checkout_registers_nothing_even_where_it_is_imported_from(
@@ -56,7 +56,7 @@ def test_a_checkout_registers_nothing_even_where_it_is_imported_from(
     register(tmp_path, "a_store-1.2", GROUP, "sqlite", "m:KIND")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    assert "sqlite" not in installed(GROUP)
+    assert "sqlite" not in find_plugins(GROUP)
 
 
 def test_the_environment_is_where_this_interpreter_installs(
@@ -64,7 +64,7 @@ def test_the_environment_is_where_this_interpreter_installs(
 ) -> None:
     register(tmp_path, "a_store-1.2", GROUP, "sqlite", "m:KIND")
     install_into(tmp_path, monkeypatch)
-    assert "sqlite" in installed(GROUP)
+    assert "sqlite" in find_plugins(GROUP)
 
 
 def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed(
@@ -73,9 +73,9 @@ def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed
     """The Action runs from sources, and its workflow says which extras."""
     nothing_installed(tmp_path, monkeypatch)
     group = "tunegate.ci"
-    assert "jenkins" not in installed(group)
+    assert "jenkins" not in find_plugins(group)
     monkeypatch.syspath_prepend(str(EXTRAS / "ci_hosts"))
-    found = installed(group)["jenkins"]
+    found = find_plugins(group)["jenkins"]
     assert found.offered_by[0].startswith("tunegate-ci-hosts ")
 
 
@@ -87,7 +87,7 @@ def test_sources_elsewhere_are_no_extra_of_ours(
     copy.mkdir(parents=True)
     (copy / "pyproject.toml").write_text((EXTRAS / "ci_hosts" / "pyproject.toml").read_text())
     monkeypatch.syspath_prepend(str(copy))
-    assert "jenkins" not in installed("tunegate.ci")
+    assert "jenkins" not in find_plugins("tunegate.ci")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.support.report_parts import finding, verdict
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
 from tunegate.ci import protocol
-from tunegate.ci.job import Ended, run_job, stopped
+from tunegate.ci.job import Ended, report_stop, run_job
 from tunegate.errors import ConfigError, ConfigKey
 
 SECRET = {"A_TOKEN": "secret-of-the-job"}
@@ -270,7 +270,7 @@ def test_what_is_wrong_with_the_configuration_names_its_file_once(
     path.write_text("models: 5\n")
     host = RecordingHost({})
     ended = (2, f"{path}: models: no list.", ConfigKey(str(path), "models"), ())
-    assert stopped(host, {}, tmp_path / "out", ended) == 2
+    assert report_stop(host, {}, tmp_path / "out", ended) == 2
     ((annotation,),) = (report.annotations for report in host.told)
     assert (annotation.file, annotation.line) == ("tunegate.yaml", 1)
     assert annotation.text == "models: no list."

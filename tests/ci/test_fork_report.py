@@ -100,10 +100,10 @@ def test_a_run_that_kept_none_has_none(tmp_path: Path) -> None:
         b'{"schema": 2}',
         b"[" * 500_000,
         b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
-        artifact_io.sealed(GOOD).replace(b'"fail"', b'"pass"'),
-        artifact_io.sealed(GOOD).replace(b'"exit_code": 1', b'"exit_code": NaN'),
-        artifact_io.sealed(GOOD).replace(b'"exit_code": 1', b'"exit_code": 1e999'),
-        artifact_io.sealed(GOOD) + b" " * fork_report.MAX_BYTES,
+        artifact_io.seal(GOOD).replace(b'"fail"', b'"pass"'),
+        artifact_io.seal(GOOD).replace(b'"exit_code": 1', b'"exit_code": NaN'),
+        artifact_io.seal(GOOD).replace(b'"exit_code": 1', b'"exit_code": 1e999'),
+        artifact_io.seal(GOOD) + b" " * fork_report.MAX_BYTES,
         b"\xff\xfe" * 10,
     ],
     ids=range(12),
@@ -133,12 +133,12 @@ def test_other_bytes_are_refused_and_nothing_of_them_is_said(tmp_path: Path, bod
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, hostile: Verdict) -> None:
     with pytest.raises(ArtifactError) as caught:
-        fork_report.fork_verdict(written(tmp_path, artifact_io.sealed(hostile)))
+        fork_report.fork_verdict(written(tmp_path, artifact_io.seal(hostile)))
     assert WORD not in str(caught.value)
 
 
 def test_only_a_plain_file_in_a_directory_of_its_own_is_read(tmp_path: Path) -> None:
-    elsewhere = written(tmp_path, artifact_io.sealed(GOOD))
+    elsewhere = written(tmp_path, artifact_io.seal(GOOD))
     linked, piped, nested = (tmp_path / name for name in ("linked", "piped", "nested"))
     for directory in (linked, piped, nested):
         directory.mkdir()

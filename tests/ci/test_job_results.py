@@ -249,7 +249,7 @@ FORBIDDEN = msgspec.structs.replace(
 def test_every_exit_code_has_an_outcome_and_only_a_pass_is_green(
     exit_code: int, found: Verdict | None, outcome: str
 ) -> None:
-    assert job_results.concluded(BEGUN, exit_code, found).outcome == outcome
+    assert job_results.conclude(BEGUN, exit_code, found).outcome == outcome
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from tunegate import errors
 from tunegate.cli import entry
 from tunegate.cli import main as cli
 from tunegate.cli.supported_machine import Machine, why_unsupported
-from tunegate.cli.unexpected import explained
+from tunegate.cli.unexpected import explain_error
 from tunegate.system.output.directory import opened_output
 
 
@@ -205,7 +205,7 @@ def raising(error: BaseException) -> Callable[[], int]:
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 5, 70, 130])
 def test_a_programs_own_exit_code_is_kept(code: int) -> None:
-    assert entry.guarded(lambda: code, pytest.fail) == code
+    assert entry.run_guarded(lambda: code, pytest.fail) == code
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_whatever_a_program_raises_is_said_in_one_line_and_is_never_a_regression
     error: BaseException, code: int
 ) -> None:
     said: list[str] = []
-    assert entry.guarded(raising(error), said.append) == code
+    assert entry.run_guarded(raising(error), said.append) == code
     assert len(said) == 1
 
 
@@ -233,7 +233,7 @@ def unsayable(_: str) -> None:
 
 
 def test_where_nothing_can_be_said_the_exit_code_still_tells() -> None:
-    assert entry.guarded(raising(MemoryError()), unsayable) == 4
+    assert entry.run_guarded(raising(MemoryError()), unsayable) == 4
 
 
 def test_the_exit_code_of_a_damaged_installation_is_that_of_the_contract() -> None:
@@ -301,7 +301,7 @@ class Unspeakable(Exception):
 def test_everything_has_an_exit_code_that_is_neither_a_pass_nor_a_regression(
     error: BaseException, exit_code: int, said: str
 ) -> None:
-    ending = explained(error)
+    ending = explain_error(error)
     assert ending.exit_code == exit_code
     assert said in ending.problem
     assert "\n" not in ending.problem
@@ -310,7 +310,7 @@ def test_everything_has_an_exit_code_that_is_neither_a_pass_nor_a_regression(
 def test_what_fails_while_a_cancel_is_cleaned_up_is_the_cancel() -> None:
     with pytest.raises(OSError, match="gone") as caught:
         cancelled_on_a_lost_terminal()
-    assert explained(caught.value).exit_code == 130
+    assert explain_error(caught.value).exit_code == 130
 
 
 def cancelled_on_a_lost_terminal() -> None:

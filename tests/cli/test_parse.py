@@ -11,7 +11,7 @@ from tests.support.declared_commands import core_commands
 from tunegate.cli import option as values
 from tunegate.cli.commands.comparing import CompareOptions
 from tunegate.cli.option import Argument, Option
-from tunegate.cli.parse import Parsed, fields_of, filled, parse, suggestion
+from tunegate.cli.parse import Parsed, fields_of, fill_struct, parse, suggestion
 from tunegate.cli.shared_options import BudgetOptions, Common, Options
 from tunegate.config import Config, ModelConfig
 from tunegate.errors import ConfigError
@@ -193,7 +193,7 @@ def test_help_shows_the_default_that_the_struct_has() -> None:
 
 
 def test_what_is_not_given_has_its_default_in_every_group() -> None:
-    options = filled(SomeOptions, {"place": Path("p"), "budget.minutes": 3.0, "quiet": True})
+    options = fill_struct(SomeOptions, {"place": Path("p"), "budget.minutes": 3.0, "quiet": True})
     assert options == SomeOptions(
         place=Path("p"),
         budget=BudgetOptions(given={"budget.minutes": 3.0}),

@@ -10,7 +10,7 @@ from tests.support.custom_operators import custom_model
 from tests.support.small_onnx import save
 from tunegate.config import OperatorLibraryConfig
 from tunegate.errors import ConfigError, ModelError, UnsupportedModelError
-from tunegate.models.operator_libraries import library_files, named_by, require_outside
+from tunegate.models.operator_libraries import library_files, require_outside, select_by_digest
 from tunegate.models.preparation import prepare
 
 CODE = b"code"
@@ -70,9 +70,9 @@ def test_code_in_the_checkout_is_refused_also_behind_a_link(place: Path, tmp_pat
 
 def test_an_artifact_gets_the_library_that_it_was_built_with_or_none() -> None:
     one, other = named("operators"), named("operators", b"other")
-    assert named_by([one, other], [other.sha256]) == [other]
+    assert select_by_digest([one, other], [other.sha256]) == [other]
     with pytest.raises(ModelError, match="which custom-operators lacks"):
-        named_by([one], [other.sha256])
+        select_by_digest([one], [other.sha256])
 
 
 def test_compilers_are_told_that_operators_come_from_a_library(tmp_path: Path) -> None:

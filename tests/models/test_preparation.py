@@ -260,7 +260,7 @@ def test_an_input_reaches_the_model_as_it_is(name: str) -> None:
     (found,) = narrow_types.run(session, feed)
     assert len(np.unique(found)) > 1
     np.testing.assert_array_equal(found, feed["x"].astype(np.float32))
-    assert narrow_types.bound(session, feed)() is not None
+    assert narrow_types.bind_inference(session, feed)() is not None
 
 
 def test_an_odd_number_of_values_of_half_a_byte_and_none_at_all() -> None:

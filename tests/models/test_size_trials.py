@@ -18,7 +18,7 @@ from tunegate.cli.handlers.doctor_checks import shape_report
 from tunegate.config import Config, ModelConfig, ProfileConfig
 from tunegate.models import trial_child
 from tunegate.models.finder import FoundModel, find_models
-from tunegate.models.model_inputs import made_of
+from tunegate.models.model_inputs import kind_of_input
 from tunegate.models.size_evidence import Evidence, evidence_of
 from tunegate.models.size_trials import choose_sizes, try_models
 from tunegate.models.sizes import guessed_sizes, size_candidates
@@ -372,4 +372,4 @@ def test_sequences_inside_of_sequences_have_no_form() -> None:
     kind = TENSOR
     for _ in range(50):
         kind = helper.make_sequence_type_proto(kind)
-    assert made_of(helper.make_value_info("x", kind)).form is None
+    assert kind_of_input(helper.make_value_info("x", kind)).form is None

@@ -25,7 +25,7 @@ from tunegate.artifacts.plans import MeasuringShard, TuningPlan
 from tunegate.artifacts.tasks import Claims, Resolution, ResolvedTask, TaskSet, TuningTask
 from tunegate.config import BudgetConfig, GateConfig, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.plan.allocation import balanced
+from tunegate.plan.allocation import balance_loads
 from tunegate.plan.plan import plan
 from tunegate.plan.run_forecast import answer_seconds, build_seconds
 from tunegate.plan.shards import (
@@ -373,6 +373,6 @@ loads = st.lists(st.floats(0, 1000), max_size=30)
 
 @given(loads, st.integers(1, 8))
 def test_every_load_is_in_exactly_one_bin(sizes: list[float], bins: int) -> None:
-    groups = balanced(sizes, bins)
+    groups = balance_loads(sizes, bins)
     assert len(groups) == bins
     assert sorted(index for group in groups for index in group) == list(range(len(sizes)))

@@ -31,7 +31,7 @@ from tunegate.artifacts.tasks import Claims, RecordOrigin, Resolution, ResolvedT
 from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.plan import far_behind
 from tunegate.plan.allocation import TargetPart, target_parts
-from tunegate.plan.resolve import refreshed, resolve
+from tunegate.plan.resolve import refresh_shard, resolve
 from tunegate.system.cache.shared_cache import SharedCache
 from tunegate.tune.model_keys import model_keys
 from tunegate_cache.format.model_standing import ModelStanding, standing_records
@@ -143,7 +143,7 @@ def shard(*tasks: PlannedTask) -> Shard:
 
 def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> None:
     index = Shelf({key_of("conv2d"): exact("conv2d"), key_of("dense"): transfer()})
-    found = refreshed(shard(make_planned(CONV), make_planned(DENSE)), index)
+    found = refresh_shard(shard(make_planned(CONV), make_planned(DENSE)), index)
     conv, dense = (planned.resolved.lookup for planned in found.tasks)
     assert conv == TransferHit((key_of("conv2d"),), 0.0, exact("conv2d").records)
     assert dense == Miss("absent")
@@ -153,14 +153,14 @@ def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> 
 def test_only_what_is_still_to_be_tuned_is_asked_for() -> None:
     index = Shelf({key_of("dense"): exact("dense")})
     done = make_planned(DENSE, exact("dense", milliseconds=9.0), trials=0)
-    found = refreshed(shard(make_planned(CONV), done), index)
+    found = refresh_shard(shard(make_planned(CONV), done), index)
     assert index.asked == [key_of("conv2d")]
     assert found.tasks[1] == done
 
 
 def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
     index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
-    assert refreshed(finished, index) is finished
+    assert refresh_shard(finished, index) is finished
     assert index.asked == []
 
 

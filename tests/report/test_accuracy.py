@@ -7,7 +7,7 @@ from tests.support.html_outline import outline
 from tests.support.reports import make_report
 from tunegate.artifacts.builds import SaturatedOutput, ShippedErrors, SideError
 from tunegate.artifacts.inputs import DrawnInput, Files, InputRule, Normal
-from tunegate.cli.handlers.reporting import rendered
+from tunegate.cli.handlers.reporting import render_forms
 from tunegate.report import comment, html, sarif, text
 from tunegate.report.accuracy import accuracy_table, error_moves
 from tunegate.report.table import Identifier
@@ -121,6 +121,6 @@ def test_float32_and_agreement_have_words_of_their_own() -> None:
 
 
 def test_every_file_of_a_report_is_rendered() -> None:
-    files = rendered(make_report("measured"))
+    files = render_forms(make_report("measured"))
     assert set(files) == {"report.md", "report.html", "junit.xml", "sarif.json"}
     assert all(text.endswith("\n") for text in files.values())

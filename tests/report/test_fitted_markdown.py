@@ -7,7 +7,7 @@ from tests.support.reports import make_report
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.measurements import Interval, Launch
 from tunegate.report import plots as captions
-from tunegate.report.markdown import Section, fitted, sections_of
+from tunegate.report.markdown import Section, fit_sections, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
 TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])
@@ -18,7 +18,7 @@ def test_a_text_keeps_to_its_limit_and_says_what_it_leaves_out(
     texts: list[str], limit: int
 ) -> None:
     sections = [Section(rank, text) for rank, text in enumerate(texts)]
-    text = fitted(sections, limit)
+    text = fit_sections(sections, limit)
     assert len(text) <= limit
     whole = "\n\n".join(texts) + "\n"
     assert text == whole or "Left out here" in text or text.endswith("…\n")
@@ -31,13 +31,13 @@ def test_the_least_important_goes_first_and_the_order_stays() -> None:
         Section(1, "#### Models\n\nm"),
         Section(2, "<details><summary>Tasks (9)</summary>\n\n" + "x" * 300 + "\n\n</details>"),
     ]
-    text = fitted(sections, 400)
+    text = fit_sections(sections, 400)
     assert text.startswith("### Pass\n\n#### Models\n\nm\n\n*Left out here, for its length:* ")
     assert "Tasks (9); Tuning. *The whole report is `report.html`" in text
 
 
 def test_a_table_loses_whole_rows_and_says_how_many() -> None:
-    text = fitted([Section(0, "### Pass"), Section(1, f"#### Models\n\n{TABLE}")], 500)
+    text = fit_sections([Section(0, "### Pass"), Section(1, f"#### Models\n\n{TABLE}")], 500)
     rows = [line for line in text.splitlines() if line.startswith("| 0")]
     assert rows == [f"| {n:03} |" for n in range(len(rows))]
     assert 10 < len(rows) < 60
@@ -46,7 +46,7 @@ def test_a_table_loses_whole_rows_and_says_how_many() -> None:
 
 def test_a_fold_stays_closed_around_the_rows_that_are_left() -> None:
     fold = f"<details><summary>Tasks</summary>\n\n{TABLE}\n\n</details>"
-    text = fitted([Section(0, "### Pass"), Section(1, fold)], 600)
+    text = fit_sections([Section(0, "### Pass"), Section(1, fold)], 600)
     assert text.count("<details>") == text.count("</details>") == 1
     assert "| 000 |\n" in text
 

@@ -9,7 +9,7 @@ from tunegate.report.headline import (
     described_change,
     headline,
     reason,
-    summed_up,
+    summarize_weaknesses,
     uncovered_line,
     worst_first,
 )
@@ -57,11 +57,11 @@ def test_a_change_is_told_with_both_values_and_when_it_counts() -> None:
 def test_the_headline_counts_what_weakens_the_gate() -> None:
     tighter = parts.policy_change(effect="tightened", counts="now")
     looser = parts.policy_change(effect="changed")
-    assert summed_up(parts.verdict("pass", 0, policy_changes=(tighter,))) == ""
+    assert summarize_weaknesses(parts.verdict("pass", 0, policy_changes=(tighter,))) == ""
     told = parts.verdict("pass", 0, policy_changes=(looser, tighter))
-    assert summed_up(told) == "1 policy-change, named below"
+    assert summarize_weaknesses(told) == "1 policy-change, named below"
     forbidden = parts.verdict("fail", 1, policy_changes=(looser, looser), policy_fails=True)
-    assert summed_up(forbidden) == "2 policy-changes, forbidden by gate.policy-changes"
+    assert summarize_weaknesses(forbidden) == "2 policy-changes, forbidden by gate.policy-changes"
 
 
 def test_uncovered_files_are_named_and_the_rest_is_counted() -> None:

@@ -77,11 +77,11 @@ def test_tasks_of_which_the_same_is_told_are_one_row() -> None:
 def test_energy_takes_the_place_of_shares() -> None:
     row = SpendingRow("search", None, 1.0, 0.5, 0.1)
     assert "Share" in [
-        column.title for column in comment.narrowed(spending_table([row]), "Share").columns
+        column.title for column in comment.narrow_table(spending_table([row]), "Share").columns
     ]
     counted = msgspec.structs.replace(row, joules=5.0)
     titles = [
-        column.title for column in comment.narrowed(spending_table([counted]), "Share").columns
+        column.title for column in comment.narrow_table(spending_table([counted]), "Share").columns
     ]
     assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]
 

@@ -12,7 +12,7 @@ from tunegate.artifacts.outcomes import TaskOutcome
 from tunegate.artifacts.tasks import TuningTask
 from tunegate.artifacts.verdicts import Named, NextStep, Report
 from tunegate.report.comment import step_markdown
-from tunegate.report.operators import parts, run_by, tuned_rows
+from tunegate.report.operators import describe_runner, parts, tuned_rows
 from tunegate_cache.format.records import ExactHit, Lookup
 
 TIMES = st.none() | st.floats(min_value=0.001, max_value=100)
@@ -58,7 +58,7 @@ def test_a_default_schedule_that_is_known_is_called_so_as_in_the_differences() -
     found = make_outcome("a", trials=0, records=(known,), source="exact", stopped="exact")
     (row,) = tuned_rows(report_of([make_task("a")], [found], [ExactHit((known,))]))
     layer = TaskDifference(name="a", base_ms=1, head_ms=2, source="default")
-    assert row.source in run_by(layer)
+    assert row.source in describe_runner(layer)
 
 
 def report_of(

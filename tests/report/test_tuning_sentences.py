@@ -183,7 +183,7 @@ BOTH = times(tvm=8.0, onnxruntime=6.0)
 def test_the_sentence_says_what_ships_and_what_it_saves(
     runtime: str, choice: RuntimeChoice, base: str, said: str
 ) -> None:
-    (sentence,) = sentences.shipped(report(runtime, choice, base), str)
+    (sentence,) = sentences.shipped_sentences(report(runtime, choice, base), str)
     assert "ships with" in sentence
     assert sentence.endswith(said)
 
@@ -213,7 +213,7 @@ def test_schedules_that_were_picked_are_a_fact_of_what_ships() -> None:
     tasks = (msgspec.structs.replace(first, source="prior", ms=None), *others)
     head = msgspec.structs.replace(built.head, tasks=tasks)
     run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(built, head=head),))
-    (sentence,) = sentences.shipped(msgspec.structs.replace(made, run=run), str)
+    (sentence,) = sentences.shipped_sentences(msgspec.structs.replace(made, run=run), str)
     assert sentence.endswith(
         "ships with TVM; 1 of 10 kernels runs a schedule that the prior picked, unmeasured alone."
     )

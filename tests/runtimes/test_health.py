@@ -9,7 +9,7 @@ from tunegate.errors import ConfigError
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes import requirements as health
 from tunegate.runtimes.openvino import runtime
-from tunegate.runtimes.registry import Installed, installed_runtimes, offered
+from tunegate.runtimes.registry import Installed, installed_runtimes, offer_runtimes
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
 from tunegate.runtimes.tvm import health as tvm_health
@@ -130,7 +130,7 @@ def with_another(runtime: Precisions) -> Installed:
 
 
 def named(target: TargetConfig, installed: Installed) -> list[str]:
-    found = offered([target], installed).candidates[target.name]
+    found = offer_runtimes([target], installed).candidates[target.name]
     return [candidate.name for candidate in found]
 
 
@@ -142,7 +142,7 @@ def test_auto_is_all_that_run_on_the_target() -> None:
 
 @pytest.mark.usefixtures("without_extras")
 def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
-    found = offered([CPU], with_another(Precisions())).candidates["cpu"]
+    found = offer_runtimes([CPU], with_another(Precisions())).candidates["cpu"]
     assert [each.name for each in found] == [*OURS, "precisions", "precisions-half"]
     assert (found[-1].title, found[-1].settings) == ("Precisions (half)", {"precision": "float16"})
     assert [each.name for each in found if each.is_tuned] == TVM
@@ -151,7 +151,7 @@ def test_each_variant_is_a_candidate_with_settings_and_a_title() -> None:
 @pytest.mark.usefixtures("without_extras")
 @pytest.mark.parametrize("variant", ["a b", "../x", "Half", "-"])
 def test_one_that_fails_at_this_is_left_out_and_told(variant: str) -> None:
-    found = offered([CPU, CPU], with_another(Precisions(variant)))
+    found = offer_runtimes([CPU, CPU], with_another(Precisions(variant)))
     assert [each.name for each in found.candidates["cpu"]] == OURS
     (problem,) = found.problems
     assert problem.startswith("precisions is left out (ValueError: its variant ")
@@ -161,16 +161,16 @@ def test_one_that_fails_at_this_is_left_out_and_told(variant: str) -> None:
 def test_a_target_may_name_one_and_so_may_a_command() -> None:
     one = TargetConfig(name="cpu", runtime="onnxruntime")
     assert named(one, installed_runtimes()) == ONNX_RUNTIME
-    only = offered([CPU], installed_runtimes(), only=["onnxruntime"]).candidates["cpu"]
+    only = offer_runtimes([CPU], installed_runtimes(), only=["onnxruntime"]).candidates["cpu"]
     assert [each.name for each in only] == ONNX_RUNTIME
     with pytest.raises(ConfigError, match="target gpu: runtime onnxruntime is for CPUs"):
-        offered([GPU], installed_runtimes(), only=["onnxruntime"])
+        offer_runtimes([GPU], installed_runtimes(), only=["onnxruntime"])
 
 
 @pytest.mark.usefixtures("without_extras")
 def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> None:
     with pytest.raises(ConfigError) as caught:
-        offered([TargetConfig(name="cpu", runtime="openvino")], installed_runtimes())
+        offer_runtimes([TargetConfig(name="cpu", runtime="openvino")], installed_runtimes())
     assert str(caught.value) == (
         "target cpu: runtime openvino needs openvino: pip install 'tunegate[openvino]'. "
         "Write runtime: auto."
@@ -182,4 +182,4 @@ def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
     assert {name.partition("-")[0] for name in named(native, installed_runtimes())} == {"tvm"}
     with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
-        offered([native], installed_runtimes(), only=["onnxruntime"])
+        offer_runtimes([native], installed_runtimes(), only=["onnxruntime"])

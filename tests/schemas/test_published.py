@@ -7,7 +7,7 @@ import yaml
 from tests.schemas.published import configuration_page, properties, published, written
 from tests.support.golden import Golden
 from tests.support.reports import KINDS, make_report
-from tunegate.artifacts.artifact_io import sealed
+from tunegate.artifacts.artifact_io import seal
 
 SCHEMAS = published()
 
@@ -38,5 +38,5 @@ def test_an_editor_refuses_what_the_reader_refuses() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_verdict_that_was_written_is_valid(kind: str) -> None:
-    written_verdict = json.loads(sealed(make_report(kind).verdict))
+    written_verdict = json.loads(seal(make_report(kind).verdict))
     jsonschema.Draft202012Validator(SCHEMAS["verdict.schema.json"]).validate(written_verdict)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import COMMANDS, command_names, declared, names_in
+from tunegate.cli.command_tree import COMMANDS, command_names, find_declaration, names_in
 
 
 def core_commands() -> Iterator[Command]:
@@ -20,9 +20,9 @@ def _commands(
     names_of_all: Iterable[str], below: Callable[[CommandGroup], Iterable[str]]
 ) -> Iterator[Command]:
     for name in names_of_all:
-        found = declared(name)
+        found = find_declaration(name)
         names = (
             [f"{name} {each}" for each in below(found)] if isinstance(found, CommandGroup) else []
         )
-        commands = map(declared, names) if names else [found]
+        commands = map(find_declaration, names) if names else [found]
         yield from (each for each in commands if isinstance(each, Command))

@@ -1,7 +1,7 @@
 import datetime
 
 from tests.support.simulated.hand_clock import HandClock
-from tunegate.system.clock import BITS, SystemClock, derived, new_seed, today
+from tunegate.system.clock import BITS, SystemClock, derive_seed, new_seed, today
 
 
 def test_waivers_expire_by_the_day_in_utc_wherever_the_machine_is() -> None:
@@ -29,5 +29,5 @@ def test_a_new_seed_is_nobodys_guess() -> None:
 
 def test_a_purpose_has_a_seed_of_its_own() -> None:
     purposes = [("launch", 1), ("launch", 2), ("pair", 1), ("launch", 1, 2), ("alone",)]
-    assert len({derived(1, *purpose) for purpose in purposes}) == len(purposes)
-    assert derived(1, "alone") == derived(1, "alone") != derived(2, "alone")
+    assert len({derive_seed(1, *purpose) for purpose in purposes}) == len(purposes)
+    assert derive_seed(1, "alone") == derive_seed(1, "alone") != derive_seed(2, "alone")

@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tunegate.plan.allocation import Demand, divide, share_trials
-from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjusted
+from tunegate.tune.parallel_measurement import FIRST_CEILING, PUBLISHED, Degree, adjust_degree
 
 headrooms = st.sampled_from([0.0, 0.05, 0.3, 0.9])
 demands = st.builds(
@@ -91,7 +91,7 @@ def after(*disturbed: bool, most: int = 128) -> list[int]:
     """The degrees from batch to batch."""
     degree, found = Degree(), [1]
     for is_disturbed in disturbed:
-        degree = adjusted(degree, error=0.5 if is_disturbed else 0.0, failures=0, most=most)
+        degree = adjust_degree(degree, error=0.5 if is_disturbed else 0.0, failures=0, most=most)
         found.append(degree.now)
     return found
 
@@ -101,13 +101,13 @@ def test_undisturbed_batches_grow_by_the_most_a_step_may_be() -> None:
 
 
 def test_a_disturbed_batch_costs_a_fifth_of_the_degree_and_says_where_the_ceiling_is() -> None:
-    degree = adjusted(Degree(now=25, ceiling=128), error=0.06, failures=0, most=128)
+    degree = adjust_degree(Degree(now=25, ceiling=128), error=0.06, failures=0, most=128)
     assert degree == Degree(now=20, ceiling=23)
 
 
 def test_failures_that_only_parallelism_caused_count_like_an_error() -> None:
-    calm = adjusted(Degree(now=40, ceiling=128), error=0.0, failures=2, most=128)
-    broken = adjusted(Degree(now=40, ceiling=128), error=0.0, failures=3, most=128)
+    calm = adjust_degree(Degree(now=40, ceiling=128), error=0.0, failures=2, most=128)
+    broken = adjust_degree(Degree(now=40, ceiling=128), error=0.0, failures=3, most=128)
     assert broken.now < 40 < calm.now
 
 
@@ -115,7 +115,7 @@ def test_failures_that_only_parallelism_caused_count_like_an_error() -> None:
 def test_a_degree_stays_between_one_and_the_devices_end(
     degree: Degree, error: float, failures: int, most: int
 ) -> None:
-    found = adjusted(degree, error=error, failures=failures, most=most)
+    found = adjust_degree(degree, error=error, failures=failures, most=most)
     assert found.ceiling >= 1
     if error <= PUBLISHED.tolerance and not failures:
         assert 1 <= found.now <= most
@@ -123,10 +123,10 @@ def test_a_degree_stays_between_one_and_the_devices_end(
 
 @given(degrees, st.floats(0.0501, 2))
 def test_too_much_always_becomes_less(degree: Degree, error: float) -> None:
-    found = adjusted(degree, error=error, failures=0, most=128)
+    found = adjust_degree(degree, error=error, failures=0, most=128)
     assert found.now < degree.now or found.now == 1
 
 
 @given(degrees, st.floats(0, 0.05))
 def test_what_is_precise_enough_grows_until_the_end(degree: Degree, error: float) -> None:
-    assert adjusted(degree, error=error, failures=0, most=1000).now > degree.now
+    assert adjust_degree(degree, error=error, failures=0, most=1000).now > degree.now

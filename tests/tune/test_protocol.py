@@ -14,7 +14,13 @@ from tunegate.system.machine.device_lock import Claim
 from tunegate.tune import compiler_protocol, protocol
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_requests import CandidateMeasurements, ResultEffect
-from tunegate.tune.parallel_measurement import Parallelism, checked, correction, error, outliers
+from tunegate.tune.parallel_measurement import (
+    Parallelism,
+    correction,
+    error,
+    outliers,
+    pick_results_to_check,
+)
 from tunegate.tune.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
@@ -112,17 +118,17 @@ def test_each_side_of_the_median_has_its_own_spread() -> None:
 
 
 def test_a_fifth_is_checked_rounded_up() -> None:
-    assert len(checked([1.0] * 16, random.Random(1))) == 4
+    assert len(pick_results_to_check([1.0] * 16, random.Random(1))) == 4
 
 
 def test_outliers_are_checked_even_where_they_are_more_than_a_fifth() -> None:
     odd = [1.0, 1.01, 0.99, 1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 9.0, 9.5, 8.0]
-    assert set(outliers(odd)) <= set(checked(odd, random.Random(1)))
+    assert set(outliers(odd)) <= set(pick_results_to_check(odd, random.Random(1)))
 
 
 @given(shares, st.integers())
 def test_what_is_checked_is_a_part_of_the_batch(values: list[float], seed: int) -> None:
-    found = checked(values, random.Random(seed))
+    found = pick_results_to_check(values, random.Random(seed))
     assert len(set(found)) == len(found)
     assert all(0 <= place < len(values) for place in found)
     assert len(found) >= len(values) / 5 or len(values) < 3

@@ -62,7 +62,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[Snapshot, ...] = ()
     unreferenced: tuple[Unreferenced, ...] = ()
 
-    def referenced(self, group: Group) -> Iterator[str]:
+    def referenced_objects(self, group: Group) -> Iterator[str]:
         """Yields the names of all objects that must not be deleted."""
         for snapshot in (self.snapshot, *self.kept):
             yield group.content("idx", snapshot.index)

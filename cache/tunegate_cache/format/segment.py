@@ -68,7 +68,7 @@ def without_signature(body: bytes) -> bytes:
     return body[:-_TRAILER_BYTES] if _is_signed(body) else body
 
 
-def signed(body: bytes, signature: Signature) -> bytes:
+def append_signature(body: bytes, signature: Signature) -> bytes:
     """Returns the body of a segment with a signature behind it."""
     return body + _FRAME + bytes.fromhex(signature.key) + signature.value
 
@@ -110,10 +110,10 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedL
         raise CorruptSegmentError(message)
     signature = signature_of(body)
     signer = "" if signature is None else signature.key
-    return (stored(line, signer) for line in text.split(b"\n") if line)
+    return (parse_line(line, signer) for line in text.split(b"\n") if line)
 
 
-def stored(line: bytes, signer: str) -> StoredRecord | RefusedLine:
+def parse_line(line: bytes, signer: str) -> StoredRecord | RefusedLine:
     """Returns a line of JSON as a record."""
     decoded = wire.decode_records(line)
     return decoded if isinstance(decoded, RefusedLine) else StoredRecord(decoded, line, signer)

@@ -15,7 +15,7 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
-from tunegate_cache.protocol.segments import archived
+from tunegate_cache.protocol.segments import read_archive
 from tunegate_cache.stores.store import MaintainedStore
 
 GRACE_SECONDS = 24 * 3600
@@ -70,7 +70,7 @@ def _archived_segments(
         if not wanted:
             return
         try:
-            for name, body in archived(store, group, digest):
+            for name, body in read_archive(store, group, digest):
                 if name.file in wanted and segment.segment_digest(body) == name.digest:
                     yield wanted.pop(name.file)
         except archive.CorruptArchiveError as error:
@@ -78,7 +78,7 @@ def _archived_segments(
 
 
 def _long_unreferenced(group: Group, listing: Listing, head: Head, oldest: int) -> Sequence[str]:
-    referenced = set(head.referenced(group))
+    referenced = set(head.referenced_objects(group))
     standing = {*listing.packs, *listing.indexes, *listing.archives}
     return [
         gone.name

@@ -21,7 +21,7 @@ from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
 from tunegate_cache.protocol.hot_records import HotRecords
-from tunegate_cache.protocol.segments import archived, opened_segment
+from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.protocol.snapshots import snapshot_records, write_content, write_snapshot
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
@@ -172,7 +172,7 @@ class Compactor:
 
     def _add_archive(self, hot: HotRecords, digest: str) -> None:
         try:
-            for name, body in archived(self._store, self._group, digest):
+            for name, body in read_archive(self._store, self._group, digest):
                 self._add_segment(hot, name, body)
         except archive.CorruptArchiveError as error:
             self._lost.add(digest)
@@ -266,7 +266,7 @@ class Compactor:
         """Returns the objects that the next collections may delete; known ones keep their date."""
         old, listing = state.old, state.listing
         known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
-        referenced, now = set(head.referenced(self._group)), self._seconds()
+        referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)
         return tuple(
             Unreferenced(name, known.get(name, now)) for name in names if name not in referenced

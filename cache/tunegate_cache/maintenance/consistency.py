@@ -11,7 +11,7 @@ from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import Listing
-from tunegate_cache.protocol.segments import archived, opened_segment
+from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.protocol.snapshots import snapshot_records
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError
 
@@ -74,14 +74,14 @@ def _archive_flaws(
 ) -> Iterator[Flaw]:
     for digest in head.archives:
         try:
-            archived_names.update(name.file for name, _ in archived(store, group, digest))
+            archived_names.update(name.file for name, _ in read_archive(store, group, digest))
         except archive.CorruptArchiveError as error:
             name = group.content("cold", digest)
             yield Flaw(group=group, kind="archive", name=name, what=str(error))
 
 
 def _orphans(group: Group, listing: Listing, head: Head) -> Iterator[Flaw]:
-    referenced = {*head.referenced(group), *(gone.name for gone in head.unreferenced)}
+    referenced = {*head.referenced_objects(group), *(gone.name for gone in head.unreferenced)}
     for name in listing.archives:
         if name not in referenced:
             what = "no HEAD refers to it; the next compaction recovers it"

@@ -10,7 +10,7 @@ from tunegate_cache.format import segment
 from tunegate_cache.format.names import Group, SegmentName, parse_segment, segment_name
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import group_state
-from tunegate_cache.protocol.segments import archived, opened_segment
+from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectNotFoundError,
@@ -46,7 +46,7 @@ def pull(
     covered = set(current.head.covers) if current.head else set()
     names = [s.name for s in listing.segments if s.file not in covered]
     if current.head is not None:
-        names += dict.fromkeys(current.head.referenced(group))
+        names += dict.fromkeys(current.head.referenced_objects(group))
     copied = Copied()
     for name in names:
         try:
@@ -87,7 +87,7 @@ def push(
             digest=name.digest,
         )
         if signer is not None:
-            payload = segment.signed(payload, signer.sign(new.name, new.digest))
+            payload = segment.append_signature(payload, signer.sign(new.name, new.digest))
         destination.write(new.name, payload)
         records = len(contents.records)
         copied = copied.plus(Copied(objects=1, records=records, size_bytes=len(payload)))
@@ -98,7 +98,7 @@ def _segments(source: ObjectStore, zone: str) -> Iterator[tuple[SegmentName, byt
     for group in group_state.groups(source, zone):
         current = group_state.current_head(source, group, TrustedKeys())
         for digest in current.head.archives if current.head else ():
-            yield from archived(source, group, digest)
+            yield from read_archive(source, group, digest)
     for name in map(parse_segment, source.names(f"ms1/z/{zone}/")):
         if name is not None and name.zone == zone:
             yield name, source.read(name.name)

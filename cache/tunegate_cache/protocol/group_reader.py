@@ -113,7 +113,7 @@ class GroupReader:
         """Yields the segments' records, newest first, so that the time budget buys the best."""
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
         if len(newest) > _MAX_FRESH:
-            requests.trouble.uncompacted(len(newest))
+            requests.trouble.note_uncompacted(len(newest))
         asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
         for name, body in requests.answers(asked):
             revoked = _revocations(heads, name.group)

@@ -64,7 +64,9 @@ def opened_segment(name: SegmentName, body: bytes, keys: TrustedKeys) -> Segment
     return contents if segment.is_trusted(name, body, keys) else "not signed by a trusted key"
 
 
-def archived(store: ObjectStore, group: Group, digest: str) -> Iterator[tuple[SegmentName, bytes]]:
+def read_archive(
+    store: ObjectStore, group: Group, digest: str
+) -> Iterator[tuple[SegmentName, bytes]]:
     """Yields an archive's segments. Raises CorruptArchiveError, also for a missing one, and
     StoreUnavailableError."""
     try:

@@ -102,7 +102,7 @@ class TargetTrouble:
         self.is_unavailable = True
         self._statistics.note("cache: not everything could be read in time")
 
-    def uncompacted(self, segments: int) -> None:
+    def note_uncompacted(self, segments: int) -> None:
         self.is_unavailable = True
         self._statistics.note(
             f"cache: {segments} segments wait for a compaction, so the oldest are not read; "

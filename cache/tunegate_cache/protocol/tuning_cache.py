@@ -276,7 +276,7 @@ class TuningCache:
             digest=segment.segment_digest(body),
         )
         if self._signer is not None:
-            body = segment.signed(body, self._signer.sign(name.name, name.digest))
+            body = segment.append_signature(body, self._signer.sign(name.name, name.digest))
         return Pending(name, body)
 
     def _deliver(self, waiting: Sequence[Pending], deadline: float) -> bool:

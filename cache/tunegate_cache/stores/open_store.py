@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 import msgspec
 
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import Plugin, PluginError, find_plugins, load_plugin
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,
     MaintainedStore,
@@ -40,7 +40,7 @@ def open_store(address: StoreAddress) -> MaintainedStore:
 def kind_of(address: StoreAddress) -> StoreKind:
     """Returns the kind of store at this address. Raises BadAddressError."""
     uri = _add_scheme(address)
-    scheme, kinds = uri.parts.scheme, installed(STORE_GROUP)
+    scheme, kinds = uri.parts.scheme, find_plugins(STORE_GROUP)
     if scheme not in kinds:
         problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
         message = (

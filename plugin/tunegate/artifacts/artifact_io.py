@@ -22,7 +22,7 @@ _DIGEST = "digest"
 _ANOTHER_OUT = "Choose another directory with --out."
 
 
-def sealed(artifact: msgspec.Struct) -> bytes:
+def seal(artifact: msgspec.Struct) -> bytes:
     """Returns the artifact as indented JSON, with its digest."""
     document = document_of(artifact)
     body = msgspec.json.encode({**document, _DIGEST: digest_of_document(document)})
@@ -31,7 +31,7 @@ def sealed(artifact: msgspec.Struct) -> bytes:
 
 def write(path: Path, artifact: msgspec.Struct) -> None:
     """Writes an artifact atomically. Raises OutputError."""
-    write_bytes(path, sealed(artifact) + b"\n")
+    write_bytes(path, seal(artifact) + b"\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -52,7 +52,7 @@ def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
 def read(path: Path, kind: type[_Artifact]) -> _Artifact:
     """Reads an artifact written by `write`. Raises ArtifactError."""
     try:
-        return decoded(read_regular(path), kind)
+        return decode(read_regular(path), kind)
     except FileNotFoundError as error:
         message = (
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."
@@ -70,7 +70,7 @@ class AlteredError(ValueError):
     """The digest does not match the content."""
 
 
-def decoded(body: bytes, kind: type[_Artifact]) -> _Artifact:
+def decode(body: bytes, kind: type[_Artifact]) -> _Artifact:
     """Returns the artifact in a file's bytes. Raises msgspec.DecodeError or AlteredError, both
     ValueErrors."""
     artifact, document = msgspec.json.decode(body, type=kind), msgspec.json.decode(body)

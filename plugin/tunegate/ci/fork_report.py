@@ -15,14 +15,14 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci import protocol
 from tunegate.ci.comments import with_links
-from tunegate.ci.job import stopped
+from tunegate.ci.job import report_stop
 from tunegate.ci.job_results import report_to_host
 from tunegate.errors import PASS, UNFIT, ArtifactError, TunegateError
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.regular_files import opened_inside
 from tunegate.report.escape import code
 from tunegate.report.headline import counts, worst_first
-from tunegate.report.markdown import Section, fitted, markdown_table
+from tunegate.report.markdown import Section, fit_sections, markdown_table
 from tunegate.report.report_tables import models_table
 from tunegate.settings import CommentWhen
 from tunegate.wording import plural
@@ -52,7 +52,7 @@ def comment_on_fork(
     except protocol.HostRefusedError as refused:
         return _report_no_comment(host, environment, str(refused), "error", UNFIT)
     except TunegateError as error:
-        return stopped(host, environment, Path(), (error.exit_code, str(error), None, ()))
+        return report_stop(host, environment, Path(), (error.exit_code, str(error), None, ()))
 
 
 def _comment(
@@ -83,7 +83,7 @@ def _report_no_comment(
     level: protocol.Level = "notice",
     exit_code: int = PASS,
 ) -> int:
-    said = redacted(f"no comment: {text}", secrets_of(environment))
+    said = redact(f"no comment: {text}", secrets_of(environment))
     annotation = protocol.Annotation(level=level, title="tunegate", text=said)
     report_to_host(
         host, protocol.JobReport(outputs={"verdict": ""}, annotations=[annotation]), None
@@ -109,7 +109,7 @@ def render(verdict: Verdict, *, source: str, tip: str) -> str:
         Section(1, _warning(source, tip)),
         Section(2, table + more),
     )
-    return fitted([section for section in sections if section.text], _LIMIT)
+    return fit_sections([section for section in sections if section.text], _LIMIT)
 
 
 def _warning(source: str, tip: str) -> str:
@@ -138,7 +138,7 @@ def fork_verdict(directory: Path) -> Verdict | None:
     if body is None:
         return None
     try:
-        verdict = artifact_io.decoded(body, Verdict)
+        verdict = artifact_io.decode(body, Verdict)
     except (ValueError, RecursionError):
         raise _refusal("it is no verdict") from None
     problem = next(_problems(verdict), "")

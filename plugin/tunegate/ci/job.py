@@ -18,11 +18,11 @@ from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci import job_results, protocol
 from tunegate.ci.comments import NO_CHANGE, with_links
 from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.settings import CommentWhen
 from tunegate.system.git.fetch import is_commit_id
 from tunegate.system.git.repository import GitRepository
-from tunegate.system.processes.signals import cancellable, postponed
+from tunegate.system.processes.signals import cancellable, postpone
 
 Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
 """An exit code, the problem in one line if it was not printed yet, the configuration key behind it,
@@ -35,13 +35,13 @@ def run_job(
     request: protocol.JobRequest,
     carried_out: Callable[[Sequence[str]], Ended],
 ) -> int:
-    """Runs the command line with `carried_out`, and returns its exit code. A signal may end it
+    """Runs the command line with `execute`, and returns its exit code. A signal may end it
     anywhere, and the CI is told."""
     try:
         event = host.event(request.asked)
         revisions = job_revisions(request, event)
     except TunegateError as error:
-        return stopped(host, environment, request.out, (error.exit_code, str(error), None, ()))
+        return report_stop(host, environment, request.out, (error.exit_code, str(error), None, ()))
     if revisions is not None:
         base = f"base {revisions.base}" if revisions.base else "no base"
         sys.stderr.write(f"tunegate: head {revisions.head[:12]}, {base} ({revisions.reason})\n")
@@ -58,7 +58,7 @@ def run_job(
             return _report_results(host, environment, _Job(request, event, begun), results, ended)
     except KeyboardInterrupt:
         cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
-        return stopped(host, environment, request.out, cancelled, _cancelled_progress(begun))
+        return report_stop(host, environment, request.out, cancelled, _cancelled_progress(begun))
     except BaseException:
         # What has begun must end; a later report begins again.
         job_results.report_to_host(
@@ -67,7 +67,7 @@ def run_job(
         raise
 
 
-def stopped(
+def report_stop(
     host: protocol.CiHost,
     environment: Mapping[str, str],
     out: Path,
@@ -123,11 +123,11 @@ def _report_results(
     request, event, begun = job
     exit_code, said, *_ = ended
     verdict = None if said else results.verdict
-    progress = begun and job_results.concluded(begun, exit_code, verdict)
+    progress = begun and job_results.conclude(begun, exit_code, verdict)
     _report(host, request, results, None if said else progress)
     _comment(host, environment, request, event, results)
     if said:
-        return stopped(host, environment, request.out, ended, progress)
+        return report_stop(host, environment, request.out, ended, progress)
     return exit_code
 
 
@@ -135,12 +135,12 @@ def _begin(host: protocol.CiHost, begun: protocol.JobProgress | None) -> None:
     """Reports the beginning. A cancel waits meanwhile: an interrupted host would not know what it
     has begun."""
     if begun is not None:
-        with postponed():
+        with postpone():
             job_results.report_to_host(host, protocol.JobReport(progress=begun), None)
 
 
 def _cancelled_progress(begun: protocol.JobProgress | None) -> protocol.JobProgress | None:
-    return begun and job_results.concluded(begun, CANCELLED, None)
+    return begun and job_results.conclude(begun, CANCELLED, None)
 
 
 def _require_verdict(
@@ -184,7 +184,7 @@ def _comment(
     refusal = _refusal(host, request, event, results, choice)
     if not refusal:
         return
-    text = redacted(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
+    text = redact(f"{refusal}: the report is in {request.out} instead", secrets_of(environment))
     refused = protocol.Annotation(level="notice", title="tunegate: no comment", text=text)
     job_results.report_to_host(host, protocol.JobReport(annotations=[refused]), None)
 

@@ -20,7 +20,7 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci import protocol
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.regular_files import read_regular
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
 from tunegate.report.headline import STATUS_WORDS, counts, described_change
@@ -220,7 +220,7 @@ def _open_directory(stack: ExitStack, out: Path | None) -> Path | None:
 # The progress of a judging job, for a CI that shows it beside the commit. Pure.
 
 
-def concluded(
+def conclude(
     begun: protocol.JobProgress, exit_code: int, verdict: Verdict | None
 ) -> protocol.JobProgress:
     """Returns the end of what has begun, also for a run without a verdict."""
@@ -302,7 +302,7 @@ def job_problem(
     """Returns the problem without the values of variables that look like secrets, and without
     credentials in addresses."""
     secrets = secrets_of(environment)
-    return JobProblem(tuple(redacted(line, secrets) for line in lines), exit_code, place)
+    return JobProblem(tuple(redact(line, secrets) for line in lines), exit_code, place)
 
 
 # The configuration line that an error is about, for an annotation beside it.

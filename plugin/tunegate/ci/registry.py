@@ -10,7 +10,7 @@ from tunegate.ci.host_files import log_annotations
 from tunegate.ci.protocol import AskedRevisions, CiHost, JobEvent, JobReport, Links
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.known_extras import refuse_missing, refuse_missing_ci
-from tunegate_cache.installed_plugins import Plugin, PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import Plugin, PluginError, find_plugins, load_plugin
 
 HOST_GROUP = "tunegate.ci"
 _AUTO = "auto"
@@ -22,7 +22,7 @@ NO_CI = "none"
 def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     """Returns the host of this name, or for `auto` of this process's CI. Raises ConfigError, or
     EnvironmentUnfitError for an unusable package."""
-    known = installed(HOST_GROUP)
+    known = find_plugins(HOST_GROUP)
     if name == _AUTO:
         name = _name_here(known, environment)
     if name not in known:
@@ -33,7 +33,7 @@ def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
 
 def is_in_ci(environment: Mapping[str, str]) -> bool:
     """Returns whether this is a job of a known CI. Raises as `opened_host` does."""
-    return _name_here(installed(HOST_GROUP), environment) != NO_CI
+    return _name_here(find_plugins(HOST_GROUP), environment) != NO_CI
 
 
 def run_address(environment: Mapping[str, str]) -> str:

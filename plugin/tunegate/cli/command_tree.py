@@ -6,7 +6,7 @@ import importlib
 
 from tunegate.cli.command import Command, CommandGroup
 from tunegate.errors import EnvironmentUnfitError
-from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import PluginError, find_plugins, load_plugin
 
 COMMAND_GROUP = "tunegate.cli.handlers"
 """Each entry point's value is a `Command` with the entry point's name."""
@@ -64,18 +64,18 @@ GROUPS = {group.name: group for group in (CACHE_GROUP,)}
 def command_names() -> tuple[str, ...]:
     """Returns the first words of all commands, the extras' last. A core command cannot be
     replaced."""
-    added = (name for name in installed(COMMAND_GROUP) if name.partition(" ")[0] not in COMMANDS)
+    added = (name for name in find_plugins(COMMAND_GROUP) if name.partition(" ")[0] not in COMMANDS)
     return (*COMMANDS, *added)
 
 
 def names_in(group: CommandGroup) -> tuple[str, ...]:
     """Returns the second words of a group's commands, the extras' last."""
     begin = f"{group.name} "
-    added = (n.removeprefix(begin) for n in installed(COMMAND_GROUP) if n.startswith(begin))
+    added = (n.removeprefix(begin) for n in find_plugins(COMMAND_GROUP) if n.startswith(begin))
     return (*group.commands, *(name for name in added if name not in group.commands))
 
 
-def declared(name: str) -> Command | CommandGroup:
+def find_declaration(name: str) -> Command | CommandGroup:
     """Returns the declaration of an existing command. Raises EnvironmentUnfitError for one of an
     unusable extra."""
     if name in GROUPS:
@@ -90,7 +90,7 @@ def declared(name: str) -> Command | CommandGroup:
 
 
 def _declared_by_an_extra(name: str) -> Command:
-    plugin = installed(COMMAND_GROUP)[name]
+    plugin = find_plugins(COMMAND_GROUP)[name]
     try:
         found = load_plugin(plugin)
     except PluginError as error:

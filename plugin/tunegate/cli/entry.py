@@ -26,12 +26,12 @@ def entry() -> NoReturn:
 def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
     """Ends this process with the program's exit code, or that of its failure."""
     _open_closed_streams()
-    code = _exit_code_after_flush(guarded(program, say))
+    code = _exit_code_after_flush(run_guarded(program, say))
     _forget_handled_interrupt()
     sys.exit(code)
 
 
-def guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
+def run_guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
     """Returns the program's exit code, in a process that takes nothing from the checkout. Any
     exception is reported in one line, with an exit code that is never 1."""
     try:
@@ -84,9 +84,9 @@ def _machine_problem() -> str:
 
 def _explain(error: BaseException) -> tuple[int, str]:
     try:
-        from tunegate.cli.unexpected import explained
+        from tunegate.cli.unexpected import explain_error
 
-        code, problem, *_ = explained(error)
+        code, problem, *_ = explain_error(error)
         return code, problem
     except BaseException:  # noqa: BLE001 -- it may be what is missing
         return _UNFIT, f"the installation is damaged ({type(error).__name__}). Install it again."

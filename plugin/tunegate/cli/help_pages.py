@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tunegate import __version__
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared, names_in
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, find_declaration, names_in
 from tunegate.cli.parse import HELP_FLAGS, command_help, named_command
 from tunegate.errors import EnvironmentUnfitError, TunegateError
 from tunegate.wording import PAGES
@@ -65,7 +65,7 @@ def overview() -> str:
 def _summary(name: str) -> str:
     """Returns a command's summary; an unusable extra costs only its own line."""
     try:
-        return declared(name).summary
+        return find_declaration(name).summary
     except EnvironmentUnfitError as error:
         return f"cannot be used: {error}"
 

@@ -23,8 +23,8 @@ from tunegate.ci.protocol import AskedRevisions, JobRequest, StepName
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import HELP_FLAGS, Parsed, parse
 from tunegate.cli.shared_options import CiJob, Common, Options
-from tunegate.cli.unexpected import Ending, as_full_disk, explained
-from tunegate.redaction import redacted, secrets_of
+from tunegate.cli.unexpected import Ending, as_full_disk, explain_error
+from tunegate.redaction import redact, secrets_of
 from tunegate.report.escape import drawn_as_text, visible
 from tunegate.system.output.directory import forget_verdict
 from tunegate.system.output.log_file import LogFile, Talk, talking, without_commands
@@ -49,7 +49,7 @@ class AskedJob(msgspec.Struct, frozen=True, kw_only=True):
 def main(arguments: Sequence[str]) -> int:
     """Does what the arguments ask, and returns the documented exit code."""
     job = asked_job(arguments)
-    return _report(carried_out(arguments)) if job is None else _run_in_job(job, arguments)
+    return _report(execute(arguments)) if job is None else _run_in_job(job, arguments)
 
 
 def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
@@ -60,23 +60,23 @@ def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
     except errors.TunegateError as error:
         return _report(Ending(error.exit_code, str(error)))
     if host is None:
-        return _report(carried_out(arguments))
+        return _report(execute(arguments))
     from tunegate.ci.job import run_job  # noqa: PLC0415 -- nor this
 
-    return run_job(host, os.environ, job.request, carried_out)
+    return run_job(host, os.environ, job.request, execute)
 
 
 def _report(ended: Ending) -> int:
     with suppress(OSError):  # the terminal may be what was lost
         for each in ended.problems:
-            problem = redacted(each, secrets_of(os.environ))
+            problem = redact(each, secrets_of(os.environ))
             shown = without_commands(visible(problem, _MAX_PROBLEM))
             sys.stderr.write(f"tunegate: error: {shown}\n")
         sys.stderr.flush()
     return ended.exit_code
 
 
-def carried_out(arguments: Sequence[str]) -> Ending:
+def execute(arguments: Sequence[str]) -> Ending:
     """Carries out a command line, and returns how it ended, with the problems not yet reported."""
     with talking() as talk:
         ending = _ending(arguments, talk)
@@ -106,7 +106,7 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
 def _inert_traceback(text: str) -> str:
     """Returns a traceback as inert text: what it quotes of a checkout draws nothing on a terminal,
     and begins no line, which a CI might take for a command."""
-    lines = redacted(text, secrets_of(os.environ)).splitlines()
+    lines = redact(text, secrets_of(os.environ)).splitlines()
     return "".join(f"| {drawn_as_text(line)}\n" for line in lines)
 
 
@@ -139,19 +139,21 @@ def _handler(reference: str) -> Callable[[Options], int]:
 
 def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
-        error = as_full_disk(error, _written_to(parsed))
+        error = as_full_disk(error, _output_directories(parsed))
     is_of_cancel = errors.was_cancelled(error) and not isinstance(error, errors.CancelledError)
     if isinstance(error, errors.TunegateError) and not is_of_cancel:
         if isinstance(error, errors.ConfigError):
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))
-    ending = explained(error)
+    ending = explain_error(error)
     if (
         ending.exit_code == errors.CANCELLED
         and parsed is not None
         and parsed.command.replaces_verdict
     ):
-        return Ending(errors.CANCELLED, f"cancelled: {_kept_of(parsed.options.common.out)}")
+        return Ending(
+            errors.CANCELLED, f"cancelled: {_describe_leftovers(parsed.options.common.out)}"
+        )
     if ending.exit_code != errors.BUG:
         return ending
     return Ending(
@@ -159,7 +161,7 @@ def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) ->
     )
 
 
-def _kept_of(out: Path) -> str:
+def _describe_leftovers(out: Path) -> str:
     """Returns a sentence on what a cancelled command leaves, and where."""
     return (
         "there is no verdict. What tuning finished is in the cache where cache.mode is rw, and the "
@@ -167,7 +169,7 @@ def _kept_of(out: Path) -> str:
     )
 
 
-def _written_to(parsed: Parsed | None) -> list[Path]:
+def _output_directories(parsed: Parsed | None) -> list[Path]:
     """Returns the directories that were written to; `tempfile` would name another one if this is
     full."""
     out = [parsed.options.common.out] if parsed else []

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import inspect
 
-from tunegate.config_key import DeclaredKey, expected, keys_of
+from tunegate.config_key import DeclaredKey, describe_type, keys_of
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -169,7 +169,7 @@ def _option(declared: DeclaredKey) -> Option:
 
 def _reader(declared: DeclaredKey, kind: inspect.Type) -> Callable[[str], object]:
     """Returns the parser of a key: text as it is, or a number within the key's bounds."""
-    words = expected(kind, declared.key.unit)
+    words = describe_type(kind, declared.key.unit)
     if words == "a text":
         return str
 

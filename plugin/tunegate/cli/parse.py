@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from tunegate.cli.command import Command, CommandGroup
-from tunegate.cli.command_tree import COMMANDS, HELP, command_names, declared, names_in
+from tunegate.cli.command_tree import COMMANDS, HELP, command_names, find_declaration, names_in
 from tunegate.cli.option import Argument, KeyOptions, Option, options_of
 from tunegate.cli.shared_options import Options
 from tunegate.errors import ConfigError
@@ -46,13 +46,13 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
     if words[0] not in COMMANDS and words[0] not in (known := command_names()):
         refuse_missing("command", words[0])
         raise _unknown(words[0], (*known, HELP), "tunegate")
-    found, rest = declared(words[0]), words[1:]
+    found, rest = find_declaration(words[0]), words[1:]
     if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
         return found, rest
     if rest[0] not in found.commands and rest[0] not in (known := names_in(found)):
         refuse_missing("command", f"{found.name} {rest[0]}")
         raise _unknown(rest[0], known, f"tunegate {found.name}")
-    return declared(f"{found.name} {rest[0]}"), rest[1:]
+    return find_declaration(f"{found.name} {rest[0]}"), rest[1:]
 
 
 def _unknown(word: str, words: Sequence[str], program: str) -> ConfigError:
@@ -72,7 +72,7 @@ def parsed_options(command: Command, words: Sequence[str]) -> Options:
     if unknown:
         parser.error(_refusal(unknown[0], command))
     values = {name: _frozen(value) for name, value in vars(given).items()}
-    return filled(command.options, values)
+    return fill_struct(command.options, values)
 
 
 def command_help(command: Command) -> str:
@@ -253,14 +253,14 @@ def _fields_of_group(group: type[Any]) -> Iterator[Field]:
         )
 
 
-def filled(kind: type[Struct], given_options: Mapping[str, Any]) -> Struct:
+def fill_struct(kind: type[Struct], given_options: Mapping[str, Any]) -> Struct:
     """Returns the struct and its groups with the given values, and defaults for the rest."""
     if issubclass(kind, KeyOptions):
         return kind(
             given={key: given_options[key] for key, _ in options_of(kind) if key in given_options}
         )
     values = {
-        field.name: filled(field.type, given_options)
+        field.name: fill_struct(field.type, given_options)
         if _is_group(field.type)
         else given_options.get(field.name)
         for field in msgspec.structs.fields(kind)

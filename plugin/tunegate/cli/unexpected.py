@@ -26,7 +26,7 @@ class Ending(NamedTuple):
         return (self.problem, *self.others) if self.problem else ()
 
 
-def explained(error: BaseException) -> Ending:
+def explain_error(error: BaseException) -> Ending:
     """Returns the ending: machine trouble is an unfit environment, anything else a bug of ours."""
     if errors.was_cancelled(error):
         return Ending(errors.CANCELLED, "cancelled; what was finished is kept")

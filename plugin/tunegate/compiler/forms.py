@@ -14,7 +14,7 @@ from tunegate.errors import ArtifactError, ConfigError
 from tunegate.known_extras import GROUPS, missing
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate_cache.installed_plugins import PluginError, installed, load_plugin
+from tunegate_cache.installed_plugins import PluginError, find_plugins, load_plugin
 
 if TYPE_CHECKING:  # they import the compiler
     from tunegate.compiler.build.build_model import Finished
@@ -92,7 +92,7 @@ class Form(Protocol):
 def installed_forms() -> tuple[Form, ...]:
     """Imports and returns all installed forms. Raises ConfigError if one cannot be imported."""
     try:
-        return tuple(cast("Form", load_plugin(each)) for each in installed(FORM_GROUP).values())
+        return tuple(cast("Form", load_plugin(each)) for each in find_plugins(FORM_GROUP).values())
     except PluginError as error:
         raise ConfigError(f"{FORM_GROUP}: {error}.") from error
 

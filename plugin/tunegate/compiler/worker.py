@@ -21,7 +21,7 @@ from tunegate.compiler.layouts.packing import MAIN, split_kernel
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.models.reference.tolerance import differs
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.processes.memory_limit import lacked_memory
@@ -153,7 +153,7 @@ def _arguments(request: Measure, built: single_kernel.SingleKernel) -> list[Any]
     *inputs, output = request.candidate.arguments
     # An earlier candidate's output must not stand in for this one's.
     known = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
-    given = [*known, single_kernel.sample(output, device, derived(request.seed, "output"))]
+    given = [*known, single_kernel.sample(output, device, derive_seed(request.seed, "output"))]
     return built.arguments(given)
 
 

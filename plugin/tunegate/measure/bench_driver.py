@@ -17,9 +17,9 @@ from tunegate.errors import MeasurementError
 from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides
 from tunegate.measure.bench_process import ALONE, Devices, Limits, Process, start_of
 from tunegate.measure.pair_bench import PairBench, block_size
-from tunegate.models.inputs.agreement import agreed
+from tunegate.models.inputs.agreement import agree_on_inputs
 from tunegate.ports import Bench, Benchmarker, Builder, BuildJob, ModelJob, Turns
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.output.artifact_file import ArtifactFile
 
 ReferenceBuilder = Callable[[Path, int], Builder]
@@ -50,12 +50,12 @@ class FreshProcesses:
         self._scratch = scratch
         self._devices = Devices(cuda)
         self._seed = seed
-        self._alone = derived(seed, "alone")
+        self._alone = derive_seed(seed, "alone")
         self._pairs = 0
 
     def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
         self._pairs += 1
-        seed = derived(self._seed, "pair", self._pairs)
+        seed = derive_seed(self._seed, "pair", self._pairs)
         limits = self._limits._replace(processes=2)
         return PairBench(
             Sides(base, head),
@@ -90,8 +90,8 @@ class FreshProcesses:
             self._limits.pythons
         ):
             raise MeasurementError("base and head run in environments of their own")
-        seed = derived(self._seed, "layers", number)
-        inputs = agreed(ArtifactFile.read(base).inputs, ArtifactFile.read(head).inputs)
+        seed = derive_seed(self._seed, "layers", number)
+        inputs = agree_on_inputs(ArtifactFile.read(base).inputs, ArtifactFile.read(head).inputs)
         request = ProfileBoth(
             artifacts=(str(base.absolute()), str(head.absolute())),
             inputs=inputs,
@@ -99,7 +99,7 @@ class FreshProcesses:
             inferences=turns.inferences,
             rounds=turns.rounds,
             seed=seed,
-            first=SIDES[derived(seed, "first") % 2],
+            first=SIDES[derive_seed(seed, "first") % 2],
         )
         with self._devices.of(base, head) as device:
             start = start_of(head, seed)

@@ -31,8 +31,8 @@ from tunegate.ports import EnergyCounter
 from tunegate.system.energy import POWERCAP, device_energy
 from tunegate.system.machine.device_lock import held_device
 from tunegate.system.nvidia.gpus import MeasuredGpu
-from tunegate.system.nvidia.nvml import StateReader, watched
-from tunegate.system.nvidia.session import gpus_of, prepared
+from tunegate.system.nvidia.nvml import StateReader, watch_device
+from tunegate.system.nvidia.session import gpus_of, prepare_devices
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
@@ -212,9 +212,9 @@ class Devices:
         try:
             gpu = self._measured_gpu()
             with (
-                prepared([gpu], self._cuda),
+                prepare_devices([gpu], self._cuda),
                 held_device(gpu.claim),
-                watched(gpu.gpu.uuid) as look,
+                watch_device(gpu.gpu.uuid) as look,
                 device_energy(gpu.gpu, self._powercap) as energy,
             ):
                 yield LeasedDevice(gpu.variables, look, energy)

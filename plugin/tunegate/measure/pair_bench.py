@@ -32,10 +32,10 @@ from tunegate.measure.bench_process import (
     memory_of,
     start_of,
 )
-from tunegate.models.inputs.agreement import agreed
+from tunegate.models.inputs.agreement import agree_on_inputs
 from tunegate.models.seeded_inputs import cases_of
 from tunegate.ports import EnergyReading, ProbeThresholds
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
@@ -151,7 +151,9 @@ class PairBench:
     @cached_property
     def _inputs(self) -> Sides[tuple[ArtifactTensor, ...]]:
         """Returns the inputs of both sides: equal values if both sides can take them."""
-        return Sides(*agreed(*(ArtifactFile.read(each).inputs for each in self._artifacts)))
+        return Sides(
+            *agree_on_inputs(*(ArtifactFile.read(each).inputs for each in self._artifacts))
+        )
 
     def _add_blocks(
         self,
@@ -434,11 +436,11 @@ class LaunchOrder(NamedTuple):
 def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
     """Returns the choices for one launch. Every launch has its own inputs, so a model whose time
     depends on them is seen on many. Pairs are ABBA quartets from a random side."""
-    own = derived(seed, "launch", launch)
-    rng = random.Random(derived(own, "order"))  # noqa: S311 -- nobody can guess the seed
+    own = derive_seed(seed, "launch", launch)
+    rng = random.Random(derive_seed(own, "order"))  # noqa: S311 -- nobody can guess the seed
     first = SIDES[rng.randrange(2)]
     begins: list[Side] = []
     for pair in range(pairs):
         begins.append(other(begins[-1]) if pair % 2 else SIDES[rng.randrange(2)])
-    case = derived(seed, "case") % _MANY_CASES + launch
-    return LaunchOrder(derived(own, "inputs"), (first, other(first)), tuple(begins), case)
+    case = derive_seed(seed, "case") % _MANY_CASES + launch
+    return LaunchOrder(derive_seed(own, "inputs"), (first, other(first)), tuple(begins), case)

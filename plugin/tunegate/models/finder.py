@@ -66,7 +66,7 @@ def find_models(
     those in `listed`. With a configuration only the models that it gates are read. Raises
     RevisionError."""
     git = GitProcess(repository)
-    committed = _committed(git)
+    committed = _committed_paths(git)
     outputs = _outputs_of_stages(git, committed)
     models = _model_paths(git, outputs) if listed is None else listed
     in_dvc = {*_of_dvc_files(committed), *outputs}
@@ -80,7 +80,7 @@ def find_models(
 def model_paths(repository: Path) -> tuple[str, ...]:
     """Returns the paths of all models, sorted. Raises RevisionError."""
     git = GitProcess(repository)
-    return _model_paths(git, _outputs_of_stages(git, _committed(git)))
+    return _model_paths(git, _outputs_of_stages(git, _committed_paths(git)))
 
 
 def _model_paths(git: GitProcess, outputs: Collection[str]) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _model_paths(git: GitProcess, outputs: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in found if path.casefold().endswith(_ENDING)))
 
 
-def _committed(git: GitProcess) -> set[str]:
+def _committed_paths(git: GitProcess) -> set[str]:
     return {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
 
 

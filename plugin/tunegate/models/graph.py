@@ -218,13 +218,13 @@ def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
     told = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
     facts = {
         OPERATOR: operator_of(node)[:_MAX_FACT],
-        WEIGHTS: _shortened(weights, weights.encode()),
+        WEIGHTS: _shorten(weights, weights.encode()),
         **told,
     }
     return {name: text for name, text in facts.items() if text}
 
 
-def _shortened(text: str, whole: bytes) -> str:
+def _shorten(text: str, whole: bytes) -> str:
     """Returns a long text with a digest of all that it stands for, so that what differs behind its
     end is seen."""
     if len(text) <= _MAX_FACT:
@@ -259,7 +259,7 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
             text = ""
     text = attribute.ref_attr_name or text
     is_long = len(text) > _MAX_FACT
-    return _shortened(text, attribute.SerializeToString(deterministic=True)) if is_long else text
+    return _shorten(text, attribute.SerializeToString(deterministic=True)) if is_long else text
 
 
 def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:

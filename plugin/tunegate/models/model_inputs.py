@@ -61,7 +61,7 @@ def real_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def model_input(value: onnx.ValueInfoProto) -> ModelInput:
     """Returns the input. A non-tensor has the dimensions of the tensors in it; a map has none."""
-    made = made_of(value)
+    made = kind_of_input(value)
     kind, is_tensor = made.tensor, made.form == ""
     dims = kind.shape.dim
     symbols = tuple(d.dim_param for d in dims)
@@ -102,7 +102,7 @@ class InputKind(NamedTuple):
     kind: str
 
 
-def made_of(value: onnx.ValueInfoProto) -> InputKind:
+def kind_of_input(value: onnx.ValueInfoProto) -> InputKind:
     """Returns the kind of an input, looking through sequences and optional values."""
     kinds: list[str] = []
     inner = value.type

@@ -81,7 +81,7 @@ def run(session: Any, feed: Mapping[str, Any], options: Any = None) -> Sequence[
     return [array_of(value) for value in found]
 
 
-def bound(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:
+def bind_inference(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:
     """Returns a function that runs one inference, to be timed: one-time work is done before."""
     if not _is_narrow(session, feed):
         given = dict(feed)

@@ -86,7 +86,7 @@ def _is_inside(file: Path, checkout: Path) -> bool:
     return any(each.is_relative_to(checkout.resolve()) for each in places)
 
 
-def named_by(libraries: Libraries, digests: Sequence[str]) -> Libraries:
+def select_by_digest(libraries: Libraries, digests: Sequence[str]) -> Libraries:
     """Returns the libraries with these digests, which an artifact was built with. Raises ModelError
     where the configuration does not name one."""
     known = {each.sha256: each for each in libraries}

@@ -16,7 +16,7 @@ import onnx
 from tunegate.errors import ModelError, UnreadModelError, UnsupportedModelError
 from tunegate.models.compilable import compilable
 from tunegate.models.graph import custom_operators
-from tunegate.models.model_inputs import made_of, model_input, real_inputs, stated_size
+from tunegate.models.model_inputs import kind_of_input, model_input, real_inputs, stated_size
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
 from tunegate.ports import Shapes
@@ -123,7 +123,7 @@ def _compilable(
 def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
     """Raises UnsupportedModelError for inputs that are no tensors, which static shapes require."""
     for value in real_inputs(proto.graph):
-        made = made_of(value)
+        made = kind_of_input(value)
         if made.form != "":
             message = f"{path}: input {value.name} is of the kind {made.kind}: only ONNX Runtime"
             raise UnsupportedModelError(f"{message} can be given one.")
@@ -138,7 +138,7 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
     if found.problems:
         raise ModelError(f"{path}: {' '.join(found.problems)}")
     for value in inputs:
-        shape = made_of(value).tensor.shape
+        shape = kind_of_input(value).tensor.shape
         if value.name in found.shapes:
             del shape.dim[:]
             shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
@@ -147,7 +147,7 @@ def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
     """Returns the input, with `OPEN` for dimensions left open. Raises ModelError for a map, and for
     others that cannot be given."""
-    form, kind, what = made_of(value)
+    form, kind, what = kind_of_input(value)
     if form is None:
         message = (
             f"{path}: input {value.name} is of the kind {what}, and only tensors, sequences of "

@@ -14,7 +14,7 @@ import onnx
 
 from tunegate.artifacts.changes import ModelInput
 from tunegate.models.finder import FoundModel, ModelTrial, evidence_at
-from tunegate.models.model_inputs import graph_inputs, made_of, stated_size
+from tunegate.models.model_inputs import graph_inputs, kind_of_input, stated_size
 from tunegate.models.sizes import Guesses, size_candidates
 from tunegate.models.trial_messages import NotLoaded, TrialReply, TriedSizes, TrySizes
 from tunegate.regular_files import opened_inside
@@ -307,7 +307,7 @@ def _is_one_step(reply: TriedSizes, proto: onnx.ModelProto) -> bool:
     extents = [
         shape[axis]
         for value, shape in zip(proto.graph.output, reply.outcome.shapes, strict=False)
-        for axis, dim in enumerate(made_of(value).tensor.shape.dim)
+        for axis, dim in enumerate(kind_of_input(value).tensor.shape.dim)
         if axis > 0 and axis < len(shape) and stated_size(dim) is None
     ]
     return bool(extents) and max(extents) == 1

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from tunegate.artifacts.changes import ModelInput
 from tunegate.models.kernel_digest import without_weights
 from tunegate.models.likely_sizes import LikelySize, likely_size, model_kind, of_protein
-from tunegate.models.model_inputs import graph_inputs, made_of, real_inputs
+from tunegate.models.model_inputs import graph_inputs, kind_of_input, real_inputs
 from tunegate.models.size_evidence import NO_EVIDENCE, Evidence
 from tunegate.review.input_shapes import computed_size, is_symbol
 
@@ -295,7 +295,7 @@ def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in real_inputs(fixed.graph):
-        shape = made_of(value).tensor.shape
+        shape = kind_of_input(value).tensor.shape
         rank = sum(name == value.name for name, _ in sizes)
         shape.dim.extend(_Dimension() for _ in range(rank if not shape.dim else 0))
         for axis, dim in enumerate(shape.dim):

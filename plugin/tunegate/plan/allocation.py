@@ -14,7 +14,7 @@ from tunegate.tune.expected_time import seconds_per_trial
 from tunegate_cache.format.records import ExactHit
 
 
-def balanced(loads: Sequence[float], bins: int) -> tuple[tuple[int, ...], ...]:
+def balance_loads(loads: Sequence[float], bins: int) -> tuple[tuple[int, ...], ...]:
     """Returns the indexes of the loads per bin, by longest processing time first (Graham, 1969).
     The fullest bin holds at most 4/3 - 1/(3 bins) of the optimum's."""
     filled = [(0.0, number) for number in range(bins)]

@@ -39,7 +39,7 @@ def extract(
     answers = lists([models.job(*which) for which in wanted])
     task_set = merge_tasks(changes, wanted, answers, source.candidates)
     notes = [*task_set.notes, *unusable_notes(models)]
-    notes += [_resized(*each, shapes) for each, shapes in models.resized.items()]
+    notes += [_resized_note(*each, shapes) for each, shapes in models.resized.items()]
     for note in notes:
         progress.warn(note)
     bases = {path: why for (path, side), why in models.unreadable.items() if side == "base"}
@@ -107,7 +107,7 @@ def _may_run(error: ModelError, candidates: Sequence[CandidateBuild]) -> bool:
     return is_valid and not all(candidate.is_tuned for candidate in candidates)
 
 
-def _untuned(name: str, path: ModelPath, reason: str) -> str:
+def _untuned_note(name: str, path: ModelPath, reason: str) -> str:
     return f"{name} is not tuned: {reason.removeprefix(f'{path}: ')}"
 
 
@@ -116,7 +116,7 @@ def _untaken(
 ) -> str:
     """Returns why the compiler does not take a model, and what runs it instead."""
     path, side = of
-    told = _untuned(name, path, str(error))
+    told = _untuned_note(name, path, str(error))
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
     if not titles or not isinstance(error, UnsupportedModelError):
         return told
@@ -124,7 +124,7 @@ def _untaken(
     return f"{told.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
 
 
-def _resized(path: ModelPath, side: Side, shapes: Shapes) -> str:
+def _resized_note(path: ModelPath, side: Side, shapes: Shapes) -> str:
     sizes = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
     who = path if side == "head" else f"the base of {path}"
     return f"{who} is run at the sizes of the {'base' if side == 'head' else 'head'}: {sizes}"

@@ -54,11 +54,11 @@ def kept_share(
         outcome = outcomes.get(task.task.key)
         now_ms = (outcome.best_ms if outcome is not None else None) or known_ms(task, kind)
         whole_ms += weight * now_ms
-        kept_ms += weight * now_ms * _kept(outcome, is_known=task.task.key in finished)
+        kept_ms += weight * now_ms * _remaining_share(outcome, is_known=task.task.key in finished)
     return kept_ms / whole_ms if whole_ms else 0.0
 
 
-def _kept(outcome: TaskOutcome | None, *, is_known: bool) -> float:
+def _remaining_share(outcome: TaskOutcome | None, *, is_known: bool) -> float:
     if is_known:
         return 1.0
     if outcome is None or outcome.trials < MIN_TRIALS or outcome.best_ms is None:

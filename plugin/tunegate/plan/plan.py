@@ -29,7 +29,7 @@ def plan(
     run side by side, each for at most `budget.minutes`. Without, each target has one, they run in
     turn and share the minutes as well."""
     tasks = _with_misses(task_set, resolution)
-    planned = _planned(tasks, config, shards)
+    planned = _plan_shards(tasks, config, shards)
     kinds = {target.name: target.kind for target in config.targets}
     return TuningPlan(
         changes=task_set.changes,
@@ -43,10 +43,10 @@ def plan(
     )
 
 
-def _planned(
+def _plan_shards(
     tasks: Sequence[ResolvedTask], config: Config, shards: int | None
 ) -> tuple[Shard, ...]:
-    parts = allocation.target_parts(tasks, config, shards=_checked(shards))
+    parts = allocation.target_parts(tasks, config, shards=_check_shards(shards))
     if sum(part.shards for part in parts) > MAX_SHARDS:
         message = f"targets: {len(parts)} have tasks, one CI matrix takes {MAX_SHARDS}. Use fewer."
         raise ConfigError(message)
@@ -59,16 +59,18 @@ def _planned(
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
     """Returns every task of the set. A task that the resolution lacks is a miss."""
     known = {(r.task.key, r.task.target): r for r in resolution.tasks}
-    return tuple(known.get((task.key, task.target)) or _missed(task) for task in task_set.tasks)
+    return tuple(
+        known.get((task.key, task.target)) or _resolve_as_miss(task) for task in task_set.tasks
+    )
 
 
-def _missed(task: TuningTask) -> ResolvedTask:
+def _resolve_as_miss(task: TuningTask) -> ResolvedTask:
     return ResolvedTask(
         task, Miss("absent"), skipped="shared" if expected_time.is_shared(task) else ""
     )
 
 
-def _checked(shards: int | None) -> int | None:
+def _check_shards(shards: int | None) -> int | None:
     if shards is not None and shards < 1:
         message = f"--shards: {shards} is not a number of shards. Use 1 to {MAX_SHARDS}."
         raise ConfigError(message)
@@ -80,7 +82,7 @@ def _shards_of(part: allocation.TargetPart, *, first_index: int) -> list[Shard]:
     seconds = [
         t.trials * expected_time.seconds_per_trial(t.resolved.task, part.target.kind) for t in tasks
     ]
-    groups = allocation.balanced(seconds, part.shards)
+    groups = allocation.balance_loads(seconds, part.shards)
     budgets = _with_objectives(part, tasks, groups, _shard_budgets(part, tasks, seconds, groups))
     return [
         Shard(

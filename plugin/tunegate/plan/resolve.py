@@ -41,7 +41,7 @@ def resolve(
     claims = index.claims([(task.key, task.shape) for task in paid], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in lookups.items()}
     tasks = tuple(
-        _resolved(task, answers[task.key], claims.get(task.key), skipped[task.key, task.target])
+        _resolve_task(task, answers[task.key], claims.get(task.key), skipped[task.key, task.target])
         for task in task_set.tasks
     )
     resumed = {key for key, lookup in lookups.items() if answers[key] is not lookup}
@@ -52,7 +52,7 @@ def resolve(
     return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 
 
-def refreshed(shard: Shard, index: TaskIndex) -> Shard:
+def refresh_shard(shard: Shard, index: TaskIndex) -> Shard:
     """Returns the shard with the cache's present answers for every task still to tune. A killed
     attempt has published what it finished, so the next one continues there."""
     to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
@@ -65,7 +65,7 @@ def refreshed(shard: Shard, index: TaskIndex) -> Shard:
     return msgspec.structs.replace(shard, tasks=tasks)
 
 
-def _resolved(
+def _resolve_task(
     task: TuningTask, answer: Lookup, own: ExactHit | TransferHit | None, skipped: Skipped
 ) -> ResolvedTask:
     if skipped:

@@ -9,7 +9,7 @@ from tunegate.artifacts.plans import Budget, MeasuringShard, PlannedTask, Tuning
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.plan.allocation import balanced, divide
+from tunegate.plan.allocation import balance_loads, divide
 from tunegate.plan.plan import MAX_SHARDS
 from tunegate.plan.run_forecast import expected_seconds
 
@@ -114,7 +114,7 @@ def _shards(
             models=tuple(models[i].path for i in group),
             predicted_seconds=sum(loads[i] for i in group),
         )
-        for number, group in enumerate(balanced(loads, count))
+        for number, group in enumerate(balance_loads(loads, count))
     ]
 
 

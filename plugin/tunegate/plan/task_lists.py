@@ -33,10 +33,10 @@ class KnownLists:
         """Returns the tasks of each job, by the cache or by the compiler."""
         compiler = self._tools.compiler
         keys = self._keys(jobs, compiler.kernels(jobs))
-        kept = self._kept(keys)
+        kept = self._read_lists(keys)
         known = {
             place: _tasks(kept[key], jobs[place])
-            for place, key in _shared(jobs, keys).items()
+            for place, key in _shared_keys(jobs, keys).items()
             if self._are_believed and key in kept
         }
         answers = compiler.tasks(jobs, known)
@@ -62,7 +62,7 @@ class KnownLists:
         ]
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
-    def _kept(self, keys: Mapping[int, WorkloadKey]) -> dict[WorkloadKey, TaskList]:
+    def _read_lists(self, keys: Mapping[int, WorkloadKey]) -> dict[WorkloadKey, TaskList]:
         origin, wanted = self._tools.origin, [*dict.fromkeys(keys.values())]
         found = self._tools.index.standings(wanted)
         lists = {
@@ -94,7 +94,9 @@ class KnownLists:
         )
 
 
-def _shared(jobs: Sequence[ModelJob], keys: Mapping[int, WorkloadKey]) -> dict[int, WorkloadKey]:
+def _shared_keys(
+    jobs: Sequence[ModelJob], keys: Mapping[int, WorkloadKey]
+) -> dict[int, WorkloadKey]:
     """Returns the jobs of models of which several versions are asked for, all with one key."""
     versions: dict[tuple[str, str], list[WorkloadKey | None]] = {}
     for place, job in enumerate(jobs):

@@ -40,7 +40,7 @@ def try_builds(
     """Returns why models that would be tuned cannot be built. GPU targets are not tried, because
     the planning machine may have none."""
     targets = {target.name: target for target in source.config.targets}
-    wanted = [each for each in _tuned(planned) if _is_tried(targets[each[2]])]
+    wanted = [each for each in _tuned_sides(planned) if _is_tried(targets[each[2]])]
     if not wanted:
         return {}
     progress.step(f"check: {_count(len(wanted))} before tuning")
@@ -80,7 +80,7 @@ def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tupl
     )
 
 
-def _tuned(planned: TuningPlan) -> list[TriedModel]:
+def _tuned_sides(planned: TuningPlan) -> list[TriedModel]:
     """Returns every side of a model that trials are planned for. Heads come first: their failures
     are worth knowing early."""
     found = {

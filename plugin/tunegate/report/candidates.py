@@ -7,7 +7,17 @@ import msgspec
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.verdicts import CandidateOutcome
 from tunegate.report.escape import visible
-from tunegate.report.svg import FASTER, HEAD, MUTED, Axis, Plot, Scale, few_ticks, numbered, padded
+from tunegate.report.svg import (
+    FASTER,
+    HEAD,
+    MUTED,
+    Axis,
+    Plot,
+    Scale,
+    few_ticks,
+    numbered_ticks,
+    padded_scale,
+)
 from tunegate.report.table import Column, ReportTable, number_column, text_column
 from tunegate.report.units import NONE
 from tunegate.wording import milliseconds
@@ -108,13 +118,13 @@ def latency_by_error(outcomes: Sequence[CandidateOutcome]) -> str:
     if not any(error_percent(each.error).center for _, each in measured):
         return ""
     errors = [error_percent(each.error) for _, each in measured]
-    x = Scale(0, padded([each.high_ms or each.ms or 0.0 for _, each in measured], 0.15).last)
+    x = Scale(0, padded_scale([each.high_ms or each.ms or 0.0 for _, each in measured], 0.15).last)
     highest = [e.center if e.high is None else e.high for e in errors]
-    y = padded([*(e.low for e in errors), *highest], 0.2)
+    y = padded_scale([*(e.low for e in errors), *highest], 0.2)
     plot = Plot(
         _INCHES,
-        Axis(x, numbered(few_ticks(x, 5)), "ms per inference", has_grid=True),
-        Axis(y, numbered(few_ticks(y, 4)), "error, %", has_grid=True),
+        Axis(x, numbered_ticks(few_ticks(x, 5)), "ms per inference", has_grid=True),
+        Axis(y, numbered_ticks(few_ticks(y, 4)), "error, %", has_grid=True),
     )
     front = pareto_front(outcomes)
     ranks = [(each.ms or 0.0, error_percent(each.error).center) for each in front]

@@ -22,12 +22,12 @@ from tunegate.report.headline import (
     uncovered_line,
     worst_first,
 )
-from tunegate.report.markdown import Section, fitted, fold, markdown_table
+from tunegate.report.markdown import Section, fit_sections, fold, markdown_table
 from tunegate.report.operators import Part, TunedRow, parts, tuned_rows
 from tunegate.report.sentences import (
     cache_traffic,
     cache_words,
-    shipped,
+    shipped_sentences,
     stopped_words,
     tuning_words,
 )
@@ -70,7 +70,7 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(13, _spending(report)),
         Section(10, _about(report)),
     )
-    return fitted([section for section in sections if section.text], limit_chars)
+    return fit_sections([section for section in sections if section.text], limit_chars)
 
 
 def _policy(report: Report) -> str:
@@ -95,7 +95,7 @@ def _tuning(report: Report) -> str:
 
 
 def _models(findings: Sequence[Finding]) -> ReportTable:
-    return narrowed(report_tables.models_table(findings), "Energy", "Loading")
+    return narrow_table(report_tables.models_table(findings), "Energy", "Loading")
 
 
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
@@ -170,7 +170,7 @@ def _waiver(report: Report) -> str:
 def _accuracy(report: Report) -> str:
     findings = worst_first(report.verdict)[:SHOWN_CHECKS]
     whole = accuracy_table(findings)
-    table = narrowed(whole, "Tell nothing", "Inputs")
+    table = narrow_table(whole, "Tell nothing", "Inputs")
     if not table.rows:
         return ""
     moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
@@ -196,7 +196,7 @@ def _more_checks(unlisted: tuple[Finding, ...]) -> str:
 
 
 def _what_ships(report: Report) -> str:
-    sentences = list(shipped(report, code))
+    sentences = list(shipped_sentences(report, code))
     if not sentences:
         return ""
     rest = len(sentences) - SHOWN_CHECKS
@@ -245,7 +245,7 @@ def _spending(report: Report) -> str:
     found = audit(report.outcomes)
     sentences = (spending_words(report.outcomes), audit_words(found) if found else "")
     told = "".join(f"\n\n{each}" for each in sentences if each)
-    table = narrowed(report_tables.spending_table(rows), "Share")
+    table = narrow_table(report_tables.spending_table(rows), "Share")
     saved = savings(report.plan, report.outcomes)
     more = f"\n\n{markdown_table(report_tables.savings_table(saved))}" if saved else ""
     return fold("Where the tuning time went", markdown_table(table) + told + more)
@@ -384,7 +384,7 @@ def _merge(rows: Sequence[TunedRow]) -> TunedRow:
     return msgspec.structs.replace(rows[0], name=label, side=None)
 
 
-def narrowed(table: ReportTable, *titles: str) -> ReportTable:
+def narrow_table(table: ReportTable, *titles: str) -> ReportTable:
     """Returns the table without as many of these columns, in this order, as do not fit."""
     for title in titles:
         if sum(not column.under for column in table.columns) <= MAX_COLUMNS:

@@ -175,10 +175,10 @@ def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:
     total = sum(task.search_seconds for task in tasks) + sum(map(_seconds, every))
     more = (needed - len(kept)) * sum(map(_seconds, kept)) / len(kept)
     spent = _sum([outcome.spent for outcome in outcomes])
-    return None if spent is None else _scaled(spent, more / total)
+    return None if spent is None else _scale_cost(spent, more / total)
 
 
-def _scaled(cost: Cost, by: float) -> Cost:
+def _scale_cost(cost: Cost, by: float) -> Cost:
     return Cost(
         seconds=max(0.0, cost.seconds * by),
         usd=None if cost.usd is None else max(0.0, cost.usd * by),

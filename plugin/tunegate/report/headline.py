@@ -65,7 +65,7 @@ def headline(
     verdict = report.verdict
     word = STATUS_WORDS[verdict.status]
     deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
-    told = summed_up(verdict)
+    told = summarize_weaknesses(verdict)
     policy = f"; {told}" if told else ""
     if not deciding:
         said = _nothing_checked(report) if not verdict.findings else "no check failed"
@@ -189,7 +189,7 @@ def described_change(change: PolicyChange, name: Callable[[str], str] = str) -> 
     )
 
 
-def summed_up(verdict: Verdict) -> str:
+def summarize_weaknesses(verdict: Verdict) -> str:
     """Returns a sentence for the headline, '' if nothing weakens the gate."""
     weakening = sum(change.weakens for change in verdict.policy_changes)
     if not weakening:

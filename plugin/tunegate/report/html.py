@@ -89,7 +89,7 @@ def render(report: Report) -> str:
             cached=_cache_text(report),
             traffic=sentences.cache_traffic(report.cache) if report.cache else "",
             facts=facts(report),
-            shipped=list(sentences.shipped(report, str)),
+            shipped=list(sentences.shipped_sentences(report, str)),
             accept=waiver_advice(offer) if offer else "",
             waivers=waiver_yaml(offer) if offer else "",
             tuned=sentences.tuning_words(verdict.tuning),

@@ -93,7 +93,7 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
     return tuple(Section(rank, "\n\n".join(blocks)) for rank, blocks in enumerate(parts))
 
 
-def fitted(sections: Sequence[Section], limit_chars: int) -> str:
+def fit_sections(sections: Sequence[Section], limit_chars: int) -> str:
     """Returns the sections in order, in at most `limit_chars` characters."""
     kept = dict(enumerate(sections))
     shortened: list[str] = []
@@ -122,7 +122,7 @@ def fitted_text(markdown: str, limit_chars: int) -> str:
     """Does the same for an undivided text."""
     if len(markdown) <= limit_chars:
         return markdown
-    return fitted(sections_of(markdown), limit_chars)
+    return fit_sections(sections_of(markdown), limit_chars)
 
 
 # ---------------------------------------------------------------------------

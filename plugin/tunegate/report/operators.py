@@ -62,7 +62,7 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
             head_ms=each.head_ms,
             difference_ms=each.difference_ms,
             share=each.difference_ms / (slower_ms if each.difference_ms > 0 else faster_ms),
-            run_by=run_by(each),
+            run_by=describe_runner(each),
             is_alone=each.is_alone,
         )
         for each in changed
@@ -149,7 +149,7 @@ SOURCE_WORDS = {
 }
 
 
-def run_by(difference: TaskDifference) -> str:
+def describe_runner(difference: TaskDifference) -> str:
     """Returns the runtime of the layer, and the source of its schedule if it has one."""
     if difference.source == "library":
         return difference.library

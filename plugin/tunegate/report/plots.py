@@ -31,7 +31,7 @@ def launches(comparison: Comparison, margin_percent: float) -> str:
     if not effects or interval is None:
         return ""
     rows = len(effects)
-    x = svg.padded([0.0, margin_percent, interval.low, interval.high, *effects], 0.12)
+    x = svg.padded_scale([0.0, margin_percent, interval.low, interval.high, *effects], 0.12)
     ticks = [svg.Tick(at, percent(at).replace(".0%", "%")) for at in svg.few_ticks(x, 5)]
     plot = svg.Plot(
         (WIDTH_INCHES, 1.5 + 0.18 * min(rows, MAX_ROWS)),
@@ -67,7 +67,7 @@ def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
     x = svg.Scale(0, longest * 1.32)
     plot = svg.Plot(
         (WIDTH_INCHES, 0.75 + 0.42 * len(known)),
-        svg.Axis(x, svg.numbered(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        svg.Axis(x, svg.numbered_ticks(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
         svg.Axis(
             svg.Scale(len(known) - 0.5, -0.5),
             [svg.Tick(row, label) for row, (label, *_) in enumerate(known)],
@@ -105,7 +105,7 @@ def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> svg.Plot:
     x = svg.Scale(min(edges) - room, max(edges) + room)
     plot = svg.Plot(
         (WIDTH_INCHES, 0.62 + 0.42 * (len(steps) + 2)),
-        svg.Axis(x, svg.numbered(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
+        svg.Axis(x, svg.numbered_ticks(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
         svg.Axis(svg.Scale(len(steps) + 1.6, -0.9)),
     )
     at = start
@@ -137,7 +137,7 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
     if len(outcome.curve) < _FEWEST_POINTS or not _is_tried(outcome):
         return ""
     (_, first_ms), *_, (seconds, last_ms) = outcome.curve
-    x = svg.padded([at for at, _ in outcome.curve], 0.05)
+    x = svg.padded_scale([at for at, _ in outcome.curve], 0.05)
     y = svg.Scale(0, max(ms for _, ms in outcome.curve) * 1.08)
     places, price = svg.few_ticks(x, 4), (usd_per_hour or 0.0) / 3600
     priced = [svg.Tick(at, f"{at:g} s\n{at * price:.3g}") for at in places]
@@ -145,8 +145,8 @@ def tuning(outcome: TuningOutcome, usd_per_hour: float | None) -> str:
         (WIDTH_INCHES, 2.3),
         svg.Axis(x, priced, f"spent: time, and USD at {usd_per_hour:g} per hour", has_grid=True)
         if usd_per_hour
-        else svg.Axis(x, svg.numbered(places), "seconds spent", has_grid=True),
-        svg.Axis(y, svg.numbered(svg.few_ticks(y, 5)), "estimated ms", has_grid=True),
+        else svg.Axis(x, svg.numbered_ticks(places), "seconds spent", has_grid=True),
+        svg.Axis(y, svg.numbered_ticks(svg.few_ticks(y, 5)), "estimated ms", has_grid=True),
     )
     plot.steps(outcome.curve, svg.HEAD, 1.8)
     plot.dot((seconds, last_ms), svg.HEAD, 2.5)
@@ -182,7 +182,9 @@ def distribution(launches: Sequence[Launch]) -> str:
     places = _log_ticks(x.first, x.last) if x.is_logarithmic else svg.few_ticks(x, 5)
     plot = svg.Plot(
         (WIDTH_INCHES, 2.7),
-        svg.Axis(x, svg.numbered(tuple(places)), f"{_AN_INFERENCE}; {inferences}", has_grid=True),
+        svg.Axis(
+            x, svg.numbered_ticks(tuple(places)), f"{_AN_INFERENCE}; {inferences}", has_grid=True
+        ),
         svg.Axis(svg.Scale(0, 103), shares, "share of inferences", has_grid=True),
         legend=(("base", svg.BASE), ("head", svg.HEAD)),
     )

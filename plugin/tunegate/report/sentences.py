@@ -171,7 +171,7 @@ def _reasons(cache: CacheUse) -> str:
 _TOLD_REASONS = 1
 
 
-def shipped(report: Report, code: Callable[[str], str]) -> Iterator[str]:
+def shipped_sentences(report: Report, code: Callable[[str], str]) -> Iterator[str]:
     """Yields a sentence for each model whose head had a choice, or runs picked schedules; `code`
     marks a model's name."""
     for built in report.run.builds if report.run else ():

@@ -48,7 +48,7 @@ class Tick(NamedTuple):
     label: str
 
 
-def padded(values: Sequence[float], share: float) -> Scale:
+def padded_scale(values: Sequence[float], share: float) -> Scale:
     """Returns a scale of all values, with this share left free at each end."""
     low, high = min(values), max(values)
     room = (high - low) * share or abs(high) * share or 1.0
@@ -65,7 +65,7 @@ def few_ticks(scale: Scale, intervals: int) -> tuple[float, ...]:
     return tuple(round(place * step, 12) for place in places)
 
 
-def numbered(places: Sequence[float]) -> tuple[Tick, ...]:
+def numbered_ticks(places: Sequence[float]) -> tuple[Tick, ...]:
     """Returns ticks that are labelled with their own numbers."""
     return tuple(Tick(at, f"{at:g}") for at in places)
 

@@ -34,7 +34,7 @@ from tunegate.system.git.repository import GitRepository
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_cache.format.names import zone_problem
 from tunegate_cache.format.signing import BadKeyError, TrustedKeys
-from tunegate_cache.installed_plugins import installed, plugin_named
+from tunegate_cache.installed_plugins import find_plugins, plugin_named
 from tunegate_cache.stores.open_store import BadAddressError, kind_of
 from tunegate_cache.stores.store_kind import StoreAddress
 
@@ -112,7 +112,7 @@ def _check_executor(config: Config, where: str) -> None:
     another job tunes."""
     name = config.executor
     if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
-        known = ", ".join((LOCAL, *installed(_WORKERS)))
+        known = ", ".join((LOCAL, *find_plugins(_WORKERS)))
         message = f"executor: {name} is not installed. Write one of {known}."
         raise _refused(ConfigKey(where, "executor"), message)
 
@@ -140,7 +140,7 @@ def _is_unknown_form(artifact: str) -> bool:
 def _unknown_runtime(target: TargetConfig) -> str:
     if line := missing("runtime", target.runtime):
         return f"target {target.name}: {line}"
-    known = ", ".join((AUTO, *installed(_RUNTIMES)))
+    known = ", ".join((AUTO, *find_plugins(_RUNTIMES)))
     problem = f"target {target.name}: runtime {target.runtime} is not installed"
     return f"{problem}. Write one of {known}."
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from tunegate.config import Config
-from tunegate.config_key import all_keys, expected, key_at
+from tunegate.config_key import all_keys, describe_type, key_at
 
 
 class KeyProblem(NamedTuple):
@@ -58,7 +58,7 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:
     """Returns the line for a value of another type or out of bounds."""
-    wanted, place = expected(kind, unit), path or "the file"
+    wanted, place = describe_type(kind, unit), path or "the file"
     if isinstance(value, str):
         if unit:
             number = re.sub(r" [<>].*", "", wanted)

@@ -15,7 +15,7 @@ from tunegate.ports import Builder, BuildJob
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.gpus import variables_for, visible_gpus
 from tunegate.system.processes.child import Child
@@ -86,7 +86,7 @@ class SavingBuilder:
             device="cuda" if job.model.target.kind == "cuda" else "cpu",
             directory=str(job.directory.resolve()),
             scratch=str((self._scratch / f"model-{self._count}").resolve()),
-            seeds=tuple(derived(self._seed, "check", n) for n in range(_CHECKS)),
+            seeds=tuple(derive_seed(self._seed, "check", n) for n in range(_CHECKS)),
             inputs=job.model.inputs,
             samples=error_seeds(job.samples),
             calibration=calibration_seeds(learned),

@@ -13,7 +13,7 @@ import numpy as np
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import Side
 from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides, other
-from tunegate.models.operator_libraries import Libraries, library_files, named_by
+from tunegate.models.operator_libraries import Libraries, library_files, select_by_digest
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import is_watched, runtime_named
 from tunegate.runtimes.runtime import Inference, Loaded, Watched
@@ -85,10 +85,10 @@ def sampled_outputs(
     values at even distances."""
     loaded, artifact = _load(directory, libraries)
     outputs = loaded.run(seeded_inputs(inputs or artifact.inputs, seed, case))
-    return [_sampled(each) for each in outputs[:_MAX_OUTPUTS]]
+    return [_sample_values(each) for each in outputs[:_MAX_OUTPUTS]]
 
 
-def _sampled(output: object) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _sample_values(output: object) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Returns no values of what is no tensor. A word has a number by its digest."""
     if output is None or isinstance(output, list | dict):
         return (), ()
@@ -197,5 +197,5 @@ def _load(directory: Path, libraries: Libraries = ()) -> tuple[Loaded, ArtifactF
         # Loads ONNX Runtime, which artifacts of other runtimes do without.
         from tunegate.models.reference.onnx_runtime import use_libraries  # noqa: PLC0415
 
-        use_libraries(library_files(named_by(libraries, artifact.libraries)))
+        use_libraries(library_files(select_by_digest(libraries, artifact.libraries)))
     return runtime_named(artifact.runtime).load(directory, artifact), artifact

@@ -62,10 +62,10 @@ def installed_runtimes() -> Installed:
     """Imports and returns all runtimes."""
     problems = [
         f'{plugin.offered_by[0]}: the name "{plugin.name}" is taken, and it is left out'
-        for plugin in installed_plugins.ignored(RUNTIME_GROUP)
+        for plugin in installed_plugins.find_ignored(RUNTIME_GROUP)
     ]
     runtimes: list[tuple[tuple[bool, bool, str], Runtime]] = []
-    for plugin in installed_plugins.installed(RUNTIME_GROUP).values():
+    for plugin in installed_plugins.find_plugins(RUNTIME_GROUP).values():
         try:
             runtime = _load(plugin)
         except installed_plugins.PluginError as error:
@@ -82,7 +82,7 @@ def runtime_named(name: RuntimeName) -> Runtime:
     plugin = installed_plugins.plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
         refuse_missing("runtime", name)
-        known = ", ".join(installed_plugins.installed(RUNTIME_GROUP))
+        known = ", ".join(installed_plugins.find_plugins(RUNTIME_GROUP))
         raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
     try:
         return _load(plugin)
@@ -168,7 +168,7 @@ class Offered(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def offered(
+def offer_runtimes(
     targets: Sequence[TargetConfig], installed: Installed, only: Collection[RuntimeName] = ()
 ) -> Offered:
     """Returns what all runtimes offer, or those in `only`. Raises ConfigError if one that is named

@@ -7,7 +7,7 @@ from tunegate.artifacts.candidates import CandidateBuild, Candidates, RuntimeNam
 from tunegate.config import AUTO, LOCAL, Config, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.known_extras import GROUPS, refuse_missing
-from tunegate.runtimes.registry import installed_runtimes, offered, tunes
+from tunegate.runtimes.registry import installed_runtimes, offer_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime, Step, TuningRuntime
 from tunegate.system.machine.health_check import HealthCheck, in_section
 from tunegate_cache.installed_plugins import plugin_named
@@ -24,7 +24,7 @@ def require_installed(
     it."""
     wanted = [target for target in config.targets if not targets or target.name in targets]
     installed = installed_runtimes()
-    found = offered(wanted, installed, only=runtimes).candidates
+    found = offer_runtimes(wanted, installed, only=runtimes).candidates
     for target in wanted:
         if not found[target.name]:
             raise ConfigError(f"target {target.name}: no runtime that is installed runs there.")

@@ -35,7 +35,7 @@ def new_seed() -> int:
     return secrets.randbits(BITS)
 
 
-def derived(seed: int, *purpose: str | int) -> int:
+def derive_seed(seed: int, *purpose: str | int) -> int:
     """Returns the seed of one purpose, which does not reveal another's: a model's inputs must not
     tell it the order of the blocks."""
     text = "/".join(str(part) for part in (seed, *purpose))

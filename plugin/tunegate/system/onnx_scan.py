@@ -164,7 +164,7 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
     Runtime does it: twenty functions that call each other twice are a million. Only counts."""
     functions: dict[_Called, list[onnx.NodeProto]] = {}
     for each in model.functions:  # of two with one name, either may be what is called
-        named = _called(each.domain, each.name, each.overload)
+        named = _called_function(each.domain, each.name, each.overload)
         functions.setdefault(named, []).extend(each.node)
     counts: dict[_Called, int] = {}
     inside: set[_Called] = set()
@@ -174,7 +174,7 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         if which in counts:
             waiting.pop()
             continue
-        called = _called_by(functions[which])
+        called = _count_calls(functions[which])
         uncounted = [each for each in called if each in functions and each not in counts]
         if uncounted and which in inside:
             message = f"its function {which[1][:100]!r} calls itself"
@@ -183,7 +183,7 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         waiting += uncounted
         if not uncounted:
             counts[which] = sum(counts.get(each, 1) * times for each, times in called.items())
-    called = _called_by(model.graph.node)
+    called = _count_calls(model.graph.node)
     nodes = sum(counts.get(each, 1) * times for each, times in called.items())
     if nodes > _MAX_CALLED_NODES:
         message = (
@@ -193,13 +193,13 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         raise UnreadModelError(message)
 
 
-def _called_by(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
+def _count_calls(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
     """Returns how often each operator or function stands among the nodes and in their graphs."""
     inner = _with_inner(nodes)
-    return Counter(_called(node.domain, node.op_type, node.overload) for node in inner)
+    return Counter(_called_function(node.domain, node.op_type, node.overload) for node in inner)
 
 
-def _called(domain: str, name: str, overload: str) -> _Called:
+def _called_function(domain: str, name: str, overload: str) -> _Called:
     return "" if domain == "ai.onnx" else domain, name, overload
 
 

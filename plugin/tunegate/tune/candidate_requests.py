@@ -76,7 +76,7 @@ class CandidateMeasurements:
         """Returns the batch if it waited for this request only. What it knows counts without a
         further check."""
         batch = self._batches.give_up(request.candidate)
-        return self._finished(batch, now) if batch.is_back else None
+        return self._finish_batch(batch, now) if batch.is_back else None
 
     def _after(self, batch: Batch, now: int) -> ResultEffect:
         if batch.held_back and batch.alone is None:
@@ -85,9 +85,9 @@ class CandidateMeasurements:
                 history = batch.history
                 again = self._batches.check(batch, numbers)
                 return ResultEffect([self._request(history, c, alone=True) for c in again], None)
-        return ResultEffect([], self._finished(batch, now))
+        return ResultEffect([], self._finish_batch(batch, now))
 
-    def _finished(self, batch: Batch, now: int) -> Batch:
+    def _finish_batch(self, batch: Batch, now: int) -> Batch:
         workload = batch.history.workload
         if batch.at_once == 1:
             self._parallelism.note_alone(workload, batch.results)

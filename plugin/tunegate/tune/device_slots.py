@@ -95,7 +95,7 @@ def in_slot(request: Measure) -> Iterator[None]:
                 open_to_us = (slot.claim for slot in slots[: request.at_once])
                 taken = [stack.enter_context(held_device(*open_to_us))]
         if not _is_exclusive(request):
-            stack.enter_context(_pinned(next(s for s in slots if s.claim == taken[0])))
+            stack.enter_context(_pin_to_cores(next(s for s in slots if s.claim == taken[0])))
         yield
 
 
@@ -109,7 +109,7 @@ def _door(claim: Claim) -> Claim:
 
 
 @contextmanager
-def _pinned(slot: Slot) -> Iterator[None]:
+def _pin_to_cores(slot: Slot) -> Iterator[None]:
     """Pins the process to the slot's cores. Candidates beside each other must not share a core; one
     that is alone runs wherever the kernel puts it."""
     before = os.sched_getaffinity(0)

@@ -196,10 +196,10 @@ def skipped_tasks(
 ) -> dict[tuple[WorkloadKey, str], Skipped]:
     """Returns the reason for each task, '' for tasks that the run tunes."""
     at_head = {(u.model, task.target) for task in tasks for u in task.uses if u.side == "head"}
-    return {(task.key, task.target): _skipped(task, far_behind, at_head) for task in tasks}
+    return {(task.key, task.target): _skip_reason(task, far_behind, at_head) for task in tasks}
 
 
-def _skipped(
+def _skip_reason(
     task: TuningTask, far_behind: Collection[ModelOnTarget], at_head: Collection[ModelOnTarget]
 ) -> Skipped:
     """Returns the reason. A base does not pay for a head that is not compiled; it is built from

@@ -77,7 +77,7 @@ def end_to_end_ms(states: Sequence[improvement.TaskState]) -> float:
     return sum(state.model_ms for state in states)
 
 
-def extended(
+def extend_curve(
     curve: tuple[CurvePoint, ...], *, seconds: float, estimate_ms: float
 ) -> tuple[CurvePoint, ...]:
     """Returns the curve with this point, if the estimate has moved."""

@@ -64,7 +64,9 @@ def expected_gain(
     if trials == 0:
         return headroom
     prior = pace.exponent + pace.per_behind * roofline_gap
-    exponent = _exponent(history, prior=prior, noise=noise) / (1 + _stalled(history, noise=noise))
+    exponent = _exponent(history, prior=prior, noise=noise) / (
+        1 + _stall_length(history, noise=noise)
+    )
     return min(headroom, 1 - math.pow(1 + candidates / trials, -exponent))
 
 
@@ -111,7 +113,7 @@ def _exponent(history: Sequence[MeasuredBatch], *, prior: float, noise: float) -
     return covariance / variance
 
 
-def _stalled(history: Sequence[MeasuredBatch], *, noise: float) -> float:
+def _stall_length(history: Sequence[MeasuredBatch], *, noise: float) -> float:
     """Returns ln(candidates now / candidates at the last gain above the noise). It counts against
     the pace as much as the prior does; nothing else shows that a search is over."""
     counted = since = history[0].trials

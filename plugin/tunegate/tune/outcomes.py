@@ -49,17 +49,17 @@ def _one_task(attempts: Sequence[TaskOutcome]) -> TaskOutcome:
 
 
 def _attempt_order(outcome: TuningOutcome) -> tuple[float, bytes]:
-    return (outcome.spent.seconds, _encoded(msgspec.structs.replace(outcome, tasks=())))
+    return (outcome.spent.seconds, _encode(msgspec.structs.replace(outcome, tasks=())))
 
 
 def _order(task: TaskOutcome) -> tuple[float, int, bytes]:
     """Sorts fastest first, then most tried, then by bytes, so that ties do not depend on the order.
     Records are left out: they grow by merging, and a merged outcome must rank as before."""
     best_ms = float("inf") if task.best_ms is None else task.best_ms
-    return (best_ms, -task.trials, _encoded(msgspec.structs.replace(task, records=())))
+    return (best_ms, -task.trials, _encode(msgspec.structs.replace(task, records=())))
 
 
-def _encoded(struct: msgspec.Struct) -> bytes:
+def _encode(struct: msgspec.Struct) -> bytes:
     return msgspec.json.encode(struct, order="deterministic")
 
 
@@ -101,7 +101,7 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
         trials=sum(task.trials for o in by_shard.values() for task in o.tasks),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
-        stopped=_stopped(
+        stopped=_join_stop_reasons(
             {outcome.stopped for outcome in by_shard.values()}
             | {"lost" for _ in lost_shards(plan, outcomes)}
         ),
@@ -157,7 +157,7 @@ def _total_usd(prices: Sequence[float | None], *, is_priced: bool) -> float | No
     return sum(known) if known or is_priced else None
 
 
-def _stopped(reasons: set[str]) -> str:
+def _join_stop_reasons(reasons: set[str]) -> str:
     return next((reason for reason in _WORST_FIRST if reason in reasons), "finished")
 
 

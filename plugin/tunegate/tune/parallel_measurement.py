@@ -31,7 +31,7 @@ def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]
     outliers, and the fastest, so that no optimistic time becomes the best."""
     good = [result for result in results if result.status == "ok"]
     failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
-    places = checked([_share(result) for result in good], rng)
+    places = pick_results_to_check([_share(result) for result in good], rng)
     fastest = sorted(good, key=_median)[:1]
     again = [good[place].number for place in places] + [result.number for result in fastest]
     return tuple(dict.fromkeys([*failed, *again]))
@@ -49,7 +49,7 @@ def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) 
     off = error({number: _median(together[number]) for number in both}, both)
     factor = correction(off)
     return CheckedBatch(
-        results=tuple(alone.get(r.number) or _corrected(r, factor) for r in results),
+        results=tuple(alone.get(r.number) or _correct_times(r, factor) for r in results),
         error=off,
         failures=sum(
             together[number].status in _BESIDE_OTHERS and again.status == "ok"
@@ -68,7 +68,7 @@ def _median(result: Measured) -> float:
     return statistics.median(result.nanoseconds)
 
 
-def _corrected(result: Measured, factor: float) -> Measured:
+def _correct_times(result: Measured, factor: float) -> Measured:
     times = tuple(max(1, round(n * factor)) for n in result.nanoseconds)
     return msgspec.structs.replace(result, nanoseconds=times)
 
@@ -121,7 +121,7 @@ class Parallelism:
 
     def _adjust(self, workload: str, *, error: float, failures: int) -> None:
         before = self._degree_of(workload)
-        self._latest = adjusted(before, error=error, failures=failures, most=self._slots)
+        self._latest = adjust_degree(before, error=error, failures=failures, most=self._slots)
         self._degrees[workload] = self._latest
         self._most = max(self._most, self._latest.now)
 
@@ -156,7 +156,7 @@ class Degree(msgspec.Struct, frozen=True, kw_only=True):
     ceiling: int = FIRST_CEILING
 
 
-def adjusted(
+def adjust_degree(
     degree: Degree, *, error: float, failures: int, most: int, policy: DegreePolicy = PUBLISHED
 ) -> Degree:
     """Returns the degree for the next batch, 1 to `most`, after a batch whose times were off by
@@ -205,7 +205,7 @@ def outliers(values: Sequence[float]) -> tuple[int, ...]:
     )
 
 
-def checked(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
+def pick_results_to_check(shares: Sequence[float], rng: random.Random) -> tuple[int, ...]:
     """Returns the indexes of good results to measure again alone: the outliers, and others up to a
     fifth of the batch. A share is a candidate's device time over the time of its measurement."""
     if len(shares) < MIN_TO_CHECK:

@@ -37,14 +37,14 @@ def adapt(
         return None
     adapted: list[Decision] = []
     for (index, values), instruction in zip(decisions, template, strict=True):
-        fitted = _fitted(values, instruction)
+        fitted = _fit_tile(values, instruction)
         if fitted is None:
             return None
         adapted.append((index, fitted))
     return tuple(adapted)
 
 
-def _fitted(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[int, ...] | None:
+def _fit_tile(values: tuple[int, ...], instruction: SamplingInstruction) -> tuple[int, ...] | None:
     extent = instruction.extent
     match instruction.kind:
         case "perfect-tile":

@@ -102,11 +102,11 @@ def _result_of(
 ) -> tuple[Revalidated, TuningRecord | None]:
     claimed = challenge.challengers[0]
     if outcome is None or outcome.stopped == "not-started":
-        return _revalidated(challenge, claimed, "not-measured", None, outcome), None
+        return _build_revalidated(challenge, claimed, "not-measured", None, outcome), None
     challengers = {_identity(r): r for r in challenge.challengers}
     measured = [r for r in outcome.records if _identity(r) in challengers]
     if not measured:
-        return _revalidated(challenge, claimed, "rejected", None, outcome), None
+        return _build_revalidated(challenge, claimed, "rejected", None, outcome), None
     best = min(measured, key=lambda record: record.median_ms)
     default = next((record for record in measured if not record.template), None)
     if default is not None and not _beats_default(best, outcome):
@@ -117,8 +117,8 @@ def _result_of(
     ]
     is_worth = not best.template or _beats_default(best, outcome)
     if not is_worth or any(best.median_ms >= other for other in others):
-        return _revalidated(challenge, claimed, "slower", best, outcome), None
-    return _revalidated(challenge, claimed, "taken", best, outcome), best
+        return _build_revalidated(challenge, claimed, "slower", best, outcome), None
+    return _build_revalidated(challenge, claimed, "taken", best, outcome), best
 
 
 def _beats_default(record: TuningRecord, outcome: TaskOutcome) -> bool:
@@ -126,7 +126,7 @@ def _beats_default(record: TuningRecord, outcome: TaskOutcome) -> bool:
     return default_ms is None or record.median_ms < default_ms * (1 - MEASUREMENT_NOISE)
 
 
-def _revalidated(
+def _build_revalidated(
     challenge: Challenge,
     claimed: TuningRecord,
     status: RevalidationStatus,

@@ -63,15 +63,15 @@ class SampleSpace:
             return self._random()
         one = self._rng.choice(good)
         if luck < RANDOM_SHARE + CROSSED_SHARE:
-            return self._crossed(one, self._rng.choice(good))
-        return self._changed(one)
+            return self._cross(one, self._rng.choice(good))
+        return self._mutate(one)
 
     def _random(self) -> ScheduleSample:
         (template,) = self._rng.choices(list(self._templates), self._weights)
         sampling = self._templates[template]
-        return ScheduleSample(template, tuple((s.index, self._decided(s)) for s in sampling))
+        return ScheduleSample(template, tuple((s.index, self._draw_decision(s)) for s in sampling))
 
-    def _changed(self, sample: ScheduleSample) -> ScheduleSample:
+    def _mutate(self, sample: ScheduleSample) -> ScheduleSample:
         """Returns the sample with some decisions changed: one most often, two less often, and so
         on."""
         decisions = list(sample.decisions)
@@ -84,13 +84,13 @@ class SampleSpace:
                 return ScheduleSample(sample.template, tuple(decisions))
         return sample
 
-    def _crossed(self, first: ScheduleSample, other: ScheduleSample) -> ScheduleSample:
+    def _cross(self, first: ScheduleSample, other: ScheduleSample) -> ScheduleSample:
         if first.template != other.template:
-            return self._changed(first)
+            return self._mutate(first)
         pairs = zip(first.decisions, other.decisions, strict=True)
         return ScheduleSample(first.template, tuple(self._rng.choice(pair) for pair in pairs))
 
-    def _decided(self, sampling: SamplingInstruction) -> tuple[int, ...]:
+    def _draw_decision(self, sampling: SamplingInstruction) -> tuple[int, ...]:
         match sampling.kind:
             case "perfect-tile":
                 return self._tile(sampling)
@@ -117,12 +117,14 @@ class SampleSpace:
 
     def _nearby(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
         if sampling.kind == "perfect-tile" and sampling.n > 1:
-            return self._moved(sampling, values)
+            return self._move_factor(sampling, values)
         if sampling.kind == "partitioned-tile":
             return values
-        return self._decided(sampling)
+        return self._draw_decision(sampling)
 
-    def _moved(self, sampling: SamplingInstruction, values: tuple[int, ...]) -> tuple[int, ...]:
+    def _move_factor(
+        self, sampling: SamplingInstruction, values: tuple[int, ...]
+    ) -> tuple[int, ...]:
         """Returns the tile with one factor moved to another level."""
         origins = [place for place, value in enumerate(values) if value > 1]
         if not origins:
@@ -191,7 +193,7 @@ class SampleFeatures:
         return Analysis(NEST_COLUMNS) if any(self._analyses.values()) else None
 
     def of(self, sample: ScheduleSample) -> list[float]:
-        sketch, decided = self._sketches[sample.template], _decided(sample)
+        sketch, decided = self._sketches[sample.template], _decisions_of(sample)
         columns = nest_columns(sketch, decided)
         if self._is_of_gpu:
             columns += gpu_columns(sketch.nest, self._analyses[sample.template], decided)
@@ -199,11 +201,11 @@ class SampleFeatures:
 
     def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
         """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
-        return sample.template, innermost(self._sketches[sample.template], _decided(sample))
+        return sample.template, innermost(self._sketches[sample.template], _decisions_of(sample))
 
     def is_hopeless(self, sample: ScheduleSample, kind: str) -> bool:
         """Returns whether a sample is not worth compiling for a target of this kind."""
-        decided, nest = _decided(sample), self._sketches[sample.template].nest
+        decided, nest = _decisions_of(sample), self._sketches[sample.template].nest
         if kind != "cuda":
             return is_bloated(nest, decided)
         analysis = self._analyses[sample.template]
@@ -226,7 +228,7 @@ class SampleFeatures:
         return columns + _volumes(volumes)
 
 
-def _decided(sample: ScheduleSample) -> Decided:
+def _decisions_of(sample: ScheduleSample) -> Decided:
     return tuple(values for _, values in sample.decisions)
 
 
@@ -238,10 +240,10 @@ def _volumes(volumes: Mapping[int, Sequence[float]]) -> list[float]:
     others = [
         size for depth, sizes in sorted(volumes.items()) if depth != deepest for size in sizes
     ]
-    return [*_padded(spatial), *_padded(others), sum(spatial[-1:]) + sum(others[-1:])]
+    return [*_pad_levels(spatial), *_pad_levels(others), sum(spatial[-1:]) + sum(others[-1:])]
 
 
-def _padded(values: Sequence[float]) -> list[float]:
+def _pad_levels(values: Sequence[float]) -> list[float]:
     return [*values[:_LEVELS], *([math.nan] * (_LEVELS - len(values)))]
 
 

@@ -142,7 +142,7 @@ class TaskHistory:
             )
         )
         self.exhausted = self.exhausted or self._is_claim_checked() or self._has_enough()
-        kept = {DEFAULT, *list(self._ranked())[:MAX_FINALISTS]}
+        kept = {DEFAULT, *list(self._rank_candidates())[:MAX_FINALISTS]}
         self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
 
     def room(self, in_flight: int) -> int | None:
@@ -174,7 +174,7 @@ class TaskHistory:
     def finalists(self) -> list[Candidate]:
         """Returns the best candidates so far, to be measured again before one is confirmed. They
         include the default schedule if it is not far behind, so nothing replaces it by luck."""
-        times = self._ranked()
+        times = self._rank_candidates()
         schedules = list(times)[: finalist_count(list(times.values()), self.trials)]
         is_near = self.default_ms is not None and self.default_ms < _NEAR * self.now_ms
         if is_near and DEFAULT not in schedules:
@@ -185,11 +185,11 @@ class TaskHistory:
 
     def ties(self) -> list[Candidate]:
         """Returns the finalists that were measured again and are still tied."""
-        times = {s: ms for s, ms in self._ranked().items() if s in self._confirmed}
+        times = {s: ms for s, ms in self._rank_candidates().items() if s in self._confirmed}
         schedules = list(times)[: tie_count(list(times.values()))]
         return [self._candidates[s] for s in schedules if s in self._candidates]
 
-    def _ranked(self) -> dict[Schedule, float]:
+    def _rank_candidates(self) -> dict[Schedule, float]:
         """Returns the candidates with their milliseconds, best first."""
         times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
         return dict(sorted(times.items(), key=lambda one: one[1]))

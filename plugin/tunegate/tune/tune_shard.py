@@ -15,7 +15,7 @@ from tunegate.ports import RecordQueue, Tuner
 from tunegate.tools import RunContext
 from tunegate.tune.budget import EnergyUse, Limit, Spending, clock_limit
 from tunegate.tune.expected_time import TargetKind, known_ms
-from tunegate.tune.headroom import CurvePoint, extended
+from tunegate.tune.headroom import CurvePoint, extend_curve
 from tunegate.wording import busy_load, milliseconds, plural
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
@@ -50,7 +50,7 @@ def tune(
     spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
     stopped = "cancelled" if is_cancelled else why_ended(tasks, spending)
-    untried = _untried(context) if stopped == "seconds" and not spending.trials else ()
+    untried = _untried_note(context) if stopped == "seconds" and not spending.trials else ()
     return TuningOutcome(
         shard=shard.index,
         target=shard.target,
@@ -85,10 +85,12 @@ class _Run:
         self.latest[outcome.key] = outcome
         spending = self.spending()
         estimate_ms = self._estimate_ms()
-        self.curve = extended(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
-        told = f"{self._name(outcome)}: {_reached(outcome)}"
+        self.curve = extend_curve(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
+        told = f"{self._name(outcome)}: {_describe_progress(outcome)}"
         whole = f"all tasks of {self._side} {milliseconds(estimate_ms)}"
-        self._progress.update(f"{told}; {whole}; {_spent(spending)}", spending.seconds_left)
+        self._progress.update(
+            f"{told}; {whole}; {_describe_spending(spending)}", spending.seconds_left
+        )
 
     def spending(self) -> Spending:
         seconds = max(0.0, self._clock.monotonic() - self._started)
@@ -143,7 +145,7 @@ class _Publisher:
         return len(self._refused) + waiting
 
 
-def _untried(context: RunContext) -> tuple[str, ...]:
+def _untried_note(context: RunContext) -> tuple[str, ...]:
     """Returns the note on a machine that was too busy for a trial."""
     load = busy_load(context.device.environment())
     return (f"no trial fitted into the time: {load}. Tune on a quieter runner",) if load else ()
@@ -155,7 +157,7 @@ def _side_of(shard: Shard) -> Side:
     return "base" if sides == {"base"} else "head"
 
 
-def _reached(outcome: TaskOutcome) -> str:
+def _describe_progress(outcome: TaskOutcome) -> str:
     """Returns the progress in words. The report has the second measurements of the best few."""
     best = "no time yet" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)} so far"
     if outcome.trials:
@@ -163,7 +165,7 @@ def _reached(outcome: TaskOutcome) -> str:
     return "not tried" if outcome.best_ms is None else f"{milliseconds(outcome.best_ms)}, no trial"
 
 
-def _spent(spending: Spending) -> str:
+def _describe_spending(spending: Spending) -> str:
     """Returns the spent budget in words."""
     of = "" if spending.budget.seconds is None else f" of {spending.budget.seconds:.0f}"
     return f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
@@ -202,7 +204,7 @@ def final_outcomes(
     'cancelled', because a tuner ends a task only when all have ended."""
     outcomes = []
     for task in planned:
-        outcome = latest.get(task.resolved.task.key) or _untouched(task)
+        outcome = latest.get(task.resolved.task.key) or _untouched_outcome(task)
         if is_cancelled and outcome.stopped not in _UNTOUCHED:
             outcome = msgspec.structs.replace(outcome, stopped="cancelled")
         outcomes.append(outcome)
@@ -238,7 +240,7 @@ def _nearest_limit(spending: Spending) -> Limit:
     return "trials" if counter > clock else clock_limit(budget)
 
 
-def _untouched(planned: PlannedTask) -> TaskOutcome:
+def _untouched_outcome(planned: PlannedTask) -> TaskOutcome:
     """Returns the outcome of a task that the tuner did not touch."""
     task, lookup = planned.resolved.task, planned.resolved.lookup
     known = lookup.records if isinstance(lookup, ExactHit) else ()

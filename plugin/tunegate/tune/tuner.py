@@ -19,9 +19,9 @@ from tunegate.config import LOCAL, Config, TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.known_extras import GROUPS
 from tunegate.ports import Clock, Programs, Publish, Tuner
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.nvidia.nvml import busy_meter
-from tunegate.system.nvidia.session import gpus_of, held_together, prepared
+from tunegate.system.nvidia.session import gpus_of, held_together, prepare_devices
 from tunegate.tune.batches import BudgetMeter
 from tunegate.tune.protocol import ModelFile, OpenModels
 from tunegate.tune.searchers import Describe, SearchProgram, ignore
@@ -61,7 +61,7 @@ class EngineTuner:
         self._config, self._origin, self._search = config, origin, search
         self._clock, self._scratch, self._programs = clock, scratch, programs
         self._describe: Describe = ignore
-        self._seed = derived(seed, "candidates")
+        self._seed = derive_seed(seed, "candidates")
         self.notes: tuple[str, ...] = ()
 
     def describing(self, describe: Describe) -> EngineTuner:
@@ -136,7 +136,7 @@ class EngineTuner:
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
         target = next(each for each in self._config.targets if each.name == shard.target)
-        with self._measured_on(target, directory) as (executor, origin):
+        with self._open_executor(target, directory) as (executor, origin):
             histories = self._histories(shard, origin)
             request = OpenModels(
                 models=self._files(histories, models),
@@ -165,7 +165,7 @@ class EngineTuner:
                 self.notes = (*self.notes, *run.notes)
 
     @contextmanager
-    def _measured_on(
+    def _open_executor(
         self, target: TargetConfig, directory: Path
     ) -> Iterator[tuple[Executor, RecordOrigin]]:
         """Returns the executor, with the device as it is while something is measured there."""
@@ -178,7 +178,7 @@ class EngineTuner:
             yield LocalExecutor(target.kind, (), directory, self._programs.worker), self._origin
             return
         gpus = gpus_of(target)
-        with prepared(gpus, target) as (clocks, notes):
+        with prepare_devices(gpus, target) as (clocks, notes):
             self.notes = notes
             device = msgspec.structs.replace(self._origin.device, clocks=clocks)
             uuids = [each.gpu.uuid for each in gpus]

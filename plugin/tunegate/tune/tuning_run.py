@@ -244,7 +244,7 @@ class TuningRun:
         )
 
     def _take_results(self) -> Iterator[TaskOutcome]:
-        for request, measured in self._collected():
+        for request, measured in self._collect():
             self._watch.see(measured)
             again, batch = self._measuring.take(request, measured, int(self._spending.clock.time()))
             self._pool.add(again)
@@ -258,7 +258,7 @@ class TuningRun:
         history.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
         return history.outcome("finished")
 
-    def _collected(self) -> Iterator[tuple[Measure, Measured]]:
+    def _collect(self) -> Iterator[tuple[Measure, Measured]]:
         for request, measured in self._pool.collect():
             if measured.unfit:
                 raise EnvironmentUnfitError(measured.unfit)
@@ -306,7 +306,7 @@ class TuningRun:
         while self._pool.pending and not self._spending.is_out():
             self._pool.dispatch()
             self._wait(self._pool.children)
-            for request, measured in self._collected():
+            for request, measured in self._collect():
                 yield by_workload[request.candidate.workload], request.candidate, measured
 
     def _wait(self, children: Sequence[object]) -> None:

@@ -124,7 +124,7 @@ class WorkerPool:
         results."""
         finished = []
         for worker in tuple(self._busy):
-            measured = self._received(worker)
+            measured = self._receive(worker)
             if measured is not None:
                 finished.append((self._busy.pop(worker), measured))
                 self._retire(worker)
@@ -145,7 +145,7 @@ class WorkerPool:
         for worker in tuple(self._served):
             self._dismiss(worker)
 
-    def _received(self, worker: Worker) -> Measured | None:
+    def _receive(self, worker: Worker) -> Measured | None:
         """Returns what a worker has measured. One that died or hangs is replaced."""
         try:
             measured = worker.receive()

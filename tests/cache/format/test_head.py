@@ -79,7 +79,7 @@ def test_a_later_version_is_told_apart_because_it_must_be_left_alone() -> None:
 
 
 def test_everything_that_a_head_names_is_referenced() -> None:
-    referenced = list(HEAD.referenced(MAIN))
+    referenced = list(HEAD.referenced_objects(MAIN))
     assert MAIN.content("idx", snapshot(2).index) in referenced
     assert MAIN.content("idx", snapshot(3).index) in referenced
     assert MAIN.content("cold", "c" * 64) in referenced

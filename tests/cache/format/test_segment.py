@@ -117,7 +117,7 @@ def test_a_signature_holds_for_its_own_name_and_content_only() -> None:
 
 
 def test_what_is_shorter_than_a_signature_has_none() -> None:
-    frame = segment.signed(b"", OURS.sign("a", "d"))
+    frame = segment.append_signature(b"", OURS.sign("a", "d"))
     assert segment.signature_of(frame[:-1]) is None
     assert segment.without_signature(frame[:-1]) == frame[:-1]
     assert segment.signature_of(b"x" + frame) == OURS.sign("a", "d")

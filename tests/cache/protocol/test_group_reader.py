@@ -25,7 +25,7 @@ from tunegate_cache.protocol.archive import CorruptArchiveError
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.group_state import current_head, groups, listing
 from tunegate_cache.protocol.hot_records import HotRecords
-from tunegate_cache.protocol.segments import archived, opened_segment, usable_records
+from tunegate_cache.protocol.segments import opened_segment, read_archive, usable_records
 from tunegate_cache.protocol.target_requests import ReadTrouble, StaleListingError, TargetRequests
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
@@ -174,7 +174,7 @@ NAME = segment_name(
 
 
 def by(signer: object) -> bytes:
-    return segment.signed(BODY, signer.sign(NAME.name, NAME.digest))  # type: ignore[attr-defined]
+    return segment.append_signature(BODY, signer.sign(NAME.name, NAME.digest))  # type: ignore[attr-defined]
 
 
 def opened_records(name: SegmentName, body: bytes) -> list[object]:
@@ -204,12 +204,12 @@ def test_an_archive_of_a_group_gives_its_segments(tmp_path: Path) -> None:
     place.compact()
     (stored,) = listing(place.store, MAIN).archives
     digest = stored.rpartition("/")[2].removesuffix(".arc")
-    assert list(archived(place.store, MAIN, digest)) == [(name, body)]
+    assert list(read_archive(place.store, MAIN, digest)) == [(name, body)]
 
 
 def test_a_missing_archive_is_a_broken_one() -> None:
     with pytest.raises(CorruptArchiveError, match="it is missing"):
-        list(archived(MemoryStore(), MAIN, "a" * 64))
+        list(read_archive(MemoryStore(), MAIN, "a" * 64))
 
 
 # What becomes of requests that are late, fail, or find nothing.
@@ -308,7 +308,7 @@ def test_a_segment_that_nobody_trusted_has_signed_gives_nothing() -> None:
     assert reader.read(keys=KEYS) == []
     assert reader.statistics.untrusted == 1
     name = name_of(SEGMENT_RECORDS_BODY)
-    by_us = segment.signed(SEGMENT_RECORDS_BODY, OURS.sign(name.name, name.digest))
+    by_us = segment.append_signature(SEGMENT_RECORDS_BODY, OURS.sign(name.name, name.digest))
     assert tuple(Reader().read(by_us, keys=KEYS, name=name)) == RECORDS
 
 

@@ -341,7 +341,7 @@ def test_what_was_not_read_in_time_could_have_been_an_answer() -> None:
     statistics = CacheStatistics()
     trouble = ReadTrouble(statistics)
     trouble.of("late").late()
-    trouble.of("many").uncompacted(9)
+    trouble.of("many").note_uncompacted(9)
     assert {trouble.miss_reason("w", name) for name in ("late", "many")} == {"store-unavailable"}
     late, many = statistics.notes
     assert "could be read in time" in late

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plugins.registered_plugin import install_into, register
 from tests.support.servers.moto_server import BUCKET
-from tunegate_cache.installed_plugins import installed
+from tunegate_cache.installed_plugins import find_plugins
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MEMORY, MemoryStore
 from tunegate_cache.stores.open_store import (
@@ -137,7 +137,7 @@ def test_an_address_that_a_plugin_cannot_judge_is_tried(
 
 
 def test_our_three_stores_are_registered_like_anybody_elses() -> None:
-    assert list(installed(STORE_GROUP)) == ["file", "memory", "s3"]
+    assert list(find_plugins(STORE_GROUP)) == ["file", "memory", "s3"]
     assert kind_of(StoreAddress(url="memory:")) is MEMORY
 
 

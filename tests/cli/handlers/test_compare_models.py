@@ -39,7 +39,7 @@ def saved(path: Path, **what: int) -> Path:
 
 def asked(base: compare_models.Model | compare_models.Artifact, head: compare_models.Model) -> bool:
     both = compare_models.AgainstModel(base, head)
-    return compare_models.is_one_model(both, compare_models.paired(both))
+    return compare_models.is_one_model(both, compare_models.pair_files(both))
 
 
 def test_it_is_one_where_content_and_runtime_are_the_same(tmp_path: Path) -> None:
@@ -80,26 +80,28 @@ def test_nothing_of_one_model_is_built(tmp_path: Path, capsys: pytest.CaptureFix
     assert "Pass: nothing to compare: base and head are the same" in capsys.readouterr().err
     assert not (tmp_path / "out" / "builds").exists()
     model_itself = compare_models.Model(Path(model))
-    assert compare_models.unchanged(
+    assert compare_models.no_changes(
         compare_models.AgainstModel(model_itself, model_itself)
     ).unchanged == ("a.onnx",)
 
 
 def test_files_are_models_and_a_prefix_says_what_runs_them() -> None:
-    assert compare_models.understood("a.onnx", "tvm:b.onnx") == compare_models.AgainstModel(
+    assert compare_models.parse_operands("a.onnx", "tvm:b.onnx") == compare_models.AgainstModel(
         compare_models.Model(Path("a.onnx")), compare_models.Model(Path("b.onnx"), "tvm")
     )
-    assert compare_models.understood("onnxruntime:a.onnx", "a.onnx").base == compare_models.Model(
-        Path("a.onnx"), "onnxruntime"
-    )
+    assert compare_models.parse_operands(
+        "onnxruntime:a.onnx", "a.onnx"
+    ).base == compare_models.Model(Path("a.onnx"), "onnxruntime")
 
 
 def test_directories_are_artifacts(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
-    assert compare_models.understood(str(one), str(other)) == compare_models.Artifacts(one, other)
-    assert compare_models.understood(str(one), "b.onnx") == compare_models.AgainstModel(
+    assert compare_models.parse_operands(str(one), str(other)) == compare_models.Artifacts(
+        one, other
+    )
+    assert compare_models.parse_operands(str(one), "b.onnx") == compare_models.AgainstModel(
         compare_models.Artifact(one), compare_models.Model(Path("b.onnx"))
     )
 
@@ -107,7 +109,7 @@ def test_directories_are_artifacts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["oci://a/b:1", "https://u:secret@h/m.onnx?k=v", "models:/a/1"])
 def test_an_address_is_for_the_deploy_gate(address: str) -> None:
     with pytest.raises(ConfigError, match="tunegate deploy-gate") as caught:
-        compare_models.understood(address, "b.onnx")
+        compare_models.parse_operands(address, "b.onnx")
     assert "secret" not in str(caught.value)
     assert "k=v" not in str(caught.value)
 
@@ -339,7 +341,7 @@ def test_the_environment_decides_with_the_artifact(
     assert head is not None
     assert (base.key == head.key) is are_alike
     assert head.title == f"ONNX Runtime {version}"
-    found = compare_environments.located(head, tmp_path)
+    found = compare_environments.with_relative_directory(head, tmp_path)
     assert found is not None
     assert found.directory == "out/head"
     assert (tmp_path / found.directory / "artifact.json").is_file()

@@ -112,7 +112,7 @@ def test_the_configuration_of_the_demo_is_one(tmp_path: Path, percent: float | N
 @pytest.mark.parametrize("is_quick", [False, True])
 def test_the_second_act_changes_weights_only_and_the_third_the_graph(is_quick: bool) -> None:
     first, retrained = (demo_repository.network(seed, is_quick=is_quick) for seed in (0, 1))
-    slowed = demo_repository.slowed(is_quick=is_quick)
+    slowed = demo_repository.slow_network(is_quick=is_quick)
     digest = graph_digest(first.SerializeToString())
     assert graph_digest(retrained.SerializeToString()) == digest
     assert retrained.SerializeToString() != first.SerializeToString()
@@ -121,7 +121,7 @@ def test_the_second_act_changes_weights_only_and_the_third_the_graph(is_quick: b
 
 @pytest.mark.parametrize("is_quick", [False, True])
 def test_the_slowed_model_still_runs(is_quick: bool) -> None:
-    model = demo_repository.slowed(is_quick=is_quick)
+    model = demo_repository.slow_network(is_quick=is_quick)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     (taken,) = session.get_inputs()
     (output,) = session.run(None, {taken.name: np.ones(taken.shape, np.float32)})

@@ -4,7 +4,7 @@ import pytest
 from tests.support.report_parts import summary
 from tunegate.artifacts.builds import ErrorEstimate
 from tunegate.artifacts.verdicts import Warmed, WarmedModel, WarmedShipping
-from tunegate.cli.handlers.warm import exit_code, told_of
+from tunegate.cli.handlers.warm import exit_code, note_lines
 
 
 def warmed(stopped: str, left: int) -> Warmed:
@@ -32,12 +32,12 @@ def warmed(stopped: str, left: int) -> Warmed:
     ],
 )
 def test_what_is_left_is_said_to_go_on_only_where_it_does(stopped: str, said: str) -> None:
-    lines = [*told_of(warmed(stopped, 2), ())]
+    lines = [*note_lines(warmed(stopped, 2), ())]
     assert said in next(line for line in lines if line.startswith("2 tasks are left: "))
 
 
 def test_the_parts_add_up_to_the_tasks_and_a_warning_is_told_once() -> None:
-    lines = [*told_of(warmed("finished", 0), {"told at once"})]
+    lines = [*note_lines(warmed("finished", 0), {"told at once"})]
     assert lines == [
         (
             "Tuning: 9 trials in 8.0 s, ended early: nothing more to try. Of 6 tasks: "
@@ -57,7 +57,7 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
         {"reason": "no LSTM."},
     )
     ships = tuple(WarmedShipping(model="m", target="cpu", **fields) for fields in models)  # type: ignore[arg-type]
-    lines = [*told_of(msgspec.structs.replace(warmed("finished", 0), ships=ships), ())]
+    lines = [*note_lines(msgspec.structs.replace(warmed("finished", 0), ships=ships), ())]
     assert lines[:4] == [
         (
             "m on cpu ships with TVM (int8), with a max-error of 0.8% (0.7 to 1.1) on 74 drawn "

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node
-from tunegate.models.inputs.constants import evaluated, tensor_values
+from tunegate.models.inputs.constants import evaluate_node, tensor_values
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import Fact, facts_of
 from tunegate.models.inputs.trace import Selected, Trace, meetings_of
@@ -67,18 +67,18 @@ def test_lengths_compared_with_all_places_are_whole() -> None:
     ],
 )
 def test_simple_operators_are_computed(made: onnx.NodeProto, arrays: Any, expected: Any) -> None:
-    assert evaluated(made, arrays, 100).tolist() == expected
+    assert evaluate_node(made, arrays, 100).tolist() == expected
 
 
 def test_nothing_is_known_of_what_does_not_fit_together() -> None:
-    assert evaluated(node("Reshape", "x s", "y"), [np.arange(3), np.array([2])], 100) is None
-    assert evaluated(node("Shape", "x", "y"), [(2, None)], 100) is None
-    assert evaluated(node("Relu", "x", "y"), [np.arange(3)], 100) is None
+    assert evaluate_node(node("Reshape", "x s", "y"), [np.arange(3), np.array([2])], 100) is None
+    assert evaluate_node(node("Shape", "x", "y"), [(2, None)], 100) is None
+    assert evaluate_node(node("Relu", "x", "y"), [np.arange(3)], 100) is None
 
 
 def test_a_long_range_is_not_made() -> None:
     huge = [np.int64(0), np.int64(2**60), np.int64(1)]
-    assert evaluated(node("Range", "a b c", "y"), huge, 100) is None
+    assert evaluate_node(node("Range", "a b c", "y"), huge, 100) is None
 
 
 def test_a_large_tensor_and_one_outside_of_the_file_are_unknown() -> None:

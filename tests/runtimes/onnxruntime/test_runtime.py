@@ -12,7 +12,7 @@ from tests.support.small_onnx import chain_model, conv_model, one_node_model, sa
 from tunegate.config import TargetConfig
 from tunegate.runtimes.build_messages import Refused, WrittenBuild
 from tunegate.runtimes.onnxruntime import operator_profile
-from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, opened
+from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, open_model_session
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -29,7 +29,7 @@ def test_a_bound_inference_computes_what_a_run_does(tmp_path: Path) -> None:
     save(one_node_model("Relu"), tmp_path / "m.onnx")
     artifact = ArtifactFile(runtime="onnxruntime", file="m.onnx", inputs=(), outputs=(), threads=1)
     loaded = RUNTIME.load(tmp_path, artifact)
-    (node,) = opened(tmp_path / "m.onnx", 1).get_inputs()
+    (node,) = open_model_session(tmp_path / "m.onnx", 1).get_inputs()
     feed = {node.name: -np.ones(node.shape, "float32")}
     (run,), bound = loaded.run(feed), loaded.bound(feed)()
     assert isinstance(bound, list)
@@ -39,7 +39,7 @@ def test_a_bound_inference_computes_what_a_run_does(tmp_path: Path) -> None:
 
 
 def test_a_session_has_the_threads_of_the_artifact_and_all_optimizations(tmp_path: Path) -> None:
-    session = opened(save(one_node_model("Relu"), tmp_path / "m.onnx"), 2)
+    session = open_model_session(save(one_node_model("Relu"), tmp_path / "m.onnx"), 2)
     options = session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
     assert options.graph_optimization_level.name == "ORT_ENABLE_ALL"
@@ -140,7 +140,7 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
         node.name = f"body_{node.op_type}"
     file = save(proto, tmp_path / "m.onnx")
     found = operator_profile.profiled_ms(
-        file, {"x": np.ones(4, np.float32)}, 3, partial(opened, file, 1)
+        file, {"x": np.ones(4, np.float32)}, 3, partial(open_model_session, file, 1)
     )
     assert set(found) == {"loop", "body_Sin", "body_Identity"}
 
@@ -154,7 +154,7 @@ def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
     (given,) = proto.graph.input
     shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
     found = operator_profile.profiled_ms(
-        file, {given.name: np.ones(shape, np.float32)}, 2, partial(opened, file, 1)
+        file, {given.name: np.ones(shape, np.float32)}, 2, partial(open_model_session, file, 1)
     )
     assert found
     assert set(found) <= {node.name for node in proto.graph.node}

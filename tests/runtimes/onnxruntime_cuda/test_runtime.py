@@ -9,7 +9,7 @@ from tests.support.small_onnx import chain_model, matmul_model, one_node_model, 
 from tunegate.config import TargetConfig
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
-from tunegate.runtimes.onnxruntime.runtime import opened
+from tunegate.runtimes.onnxruntime.runtime import open_model_session
 from tunegate.runtimes.onnxruntime_cuda import model, runtime
 from tunegate.system.nvidia.gpus import visible_gpus
 
@@ -133,7 +133,7 @@ def test_without_a_device_no_session_opens(tmp_path: Path) -> None:
 
 
 def test_places_stay_and_each_feed_has_its_own_outputs(tmp_path: Path) -> None:
-    session = opened(save(matmul_model(rows=4), tmp_path / "m.onnx"), 1)
+    session = open_model_session(save(matmul_model(rows=4), tmp_path / "m.onnx"), 1)
     name = session.get_inputs()[0].name
     rng = np.random.default_rng(1)
     feeds = [{name: rng.random((16, 4), np.float32).T} for _ in range(2)]

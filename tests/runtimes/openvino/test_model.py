@@ -89,17 +89,17 @@ def test_precision_and_threads_are_always_told(settings: dict[str, str], precisi
 
 
 def test_a_model_is_compiled_for_its_shapes_and_in_float32(tmp_path: Path) -> None:
-    from tunegate.runtimes.openvino.model import compiled, settings_of  # noqa: PLC0415
+    from tunegate.runtimes.openvino.model import compile_model, settings_of  # noqa: PLC0415
 
     file = save(matmul_model(rows="n"), tmp_path / "m.onnx")
-    found = compiled(file, INPUT, settings_of({}, 1))
+    found = compile_model(file, INPUT, settings_of({}, 1))
     assert found.get_property("INFERENCE_PRECISION_HINT").to_string() == "f32"
     assert list(found.inputs[0].shape) == [4, 16]
     assert found.get_property("INFERENCE_NUM_THREADS") == 1
 
 
 def test_what_it_cannot_take_is_told_in_one_line(tmp_path: Path) -> None:
-    from tunegate.runtimes.openvino.model import compiled, settings_of  # noqa: PLC0415
+    from tunegate.runtimes.openvino.model import compile_model, settings_of  # noqa: PLC0415
 
     node = helper.make_node("Scaler", ["x"], ["y"], domain="ai.onnx.ml", scale=[2.0], offset=[0.0])
     tensors = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 16]) for n in ("x", "y")]
@@ -107,4 +107,4 @@ def test_what_it_cannot_take_is_told_in_one_line(tmp_path: Path) -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
     file = save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
     with pytest.raises(UnsupportedModelError, match=r"^OpenVINO has no ai\.onnx\.ml\.Scaler$"):
-        compiled(file, INPUT, settings_of({}, 1))
+        compile_model(file, INPUT, settings_of({}, 1))

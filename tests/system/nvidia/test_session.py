@@ -68,11 +68,11 @@ def test_clocks_are_locked_only_where_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
-    with session.prepared(session.gpus_of(target()), target()) as found:
+    with session.prepare_devices(session.gpus_of(target()), target()) as found:
         assert "locked" not in machine[0]
         assert found == ("floating", ())
     asked = target(lock_clocks_mhz=1400)
-    with session.prepared(session.gpus_of(asked), asked) as found:
+    with session.prepare_devices(session.gpus_of(asked), asked) as found:
         assert machine[0]["locked"] == [1400, 1400]
         assert found == ("locked", ())
     assert "locked" not in machine[0]
@@ -83,7 +83,7 @@ def test_where_clocks_may_not_be_locked_the_report_says_so(
 ) -> None:
     simulated(monkeypatch, tmp_path, gpu("GPU-a", may_lock=False))
     asked = target(lock_clocks_mhz=1400)
-    with session.prepared(session.gpus_of(asked), asked) as found:
+    with session.prepare_devices(session.gpus_of(asked), asked) as found:
         assert found.clocks == "floating"
         assert found.notes == ("NVIDIA L4: its clocks may not be locked here; they float",)
 
@@ -92,7 +92,7 @@ def test_a_busy_device_is_not_measured_on(monkeypatch: pytest.MonkeyPatch, tmp_p
     simulated(monkeypatch, tmp_path, gpu("GPU-a", processes=[7], busy=40))
     with (
         pytest.raises(EnvironmentUnfitError, match="something else still runs"),
-        session.prepared(session.gpus_of(target()), target()),
+        session.prepare_devices(session.gpus_of(target()), target()),
     ):
         pass
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
-from tunegate.system.processes.frames import MAX_FRAME_BYTES, FrameBuffer, FrameError, framed
+from tunegate.system.processes.frames import MAX_FRAME_BYTES, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune.protocol import Candidate, Measure, Measured, Schedule, TensorArgument
 
@@ -87,7 +87,7 @@ def test_no_conversation_has_more_time_than_all_may_have(tmp_path: Path) -> None
 
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20))
 def test_bodies_come_back_in_whatever_pieces_they_came(bodies: list[bytes], piece: int) -> None:
-    sent = b"".join(map(framed, bodies))
+    sent = b"".join(map(frame_body, bodies))
     buffer = FrameBuffer()
     pieces = [sent[place : place + piece] for place in range(0, len(sent), piece)]
     assert [body for part in pieces for body in buffer.feed(part)] == bodies

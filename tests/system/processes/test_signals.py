@@ -14,7 +14,7 @@ import pytest
 from tunegate.errors import CancelledError
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.memory_limit import MemoryLimit
-from tunegate.system.processes.signals import cancellable, postponed, raise_if_cancelled
+from tunegate.system.processes.signals import cancellable, postpone, raise_if_cancelled
 from tunegate.system.processes.user_command import output_of
 from tunegate.tune.protocol import Measured
 
@@ -123,7 +123,7 @@ def test_an_interrupt_that_anybody_drops_comes_at_the_end(drop: Callable[[], Non
     with pytest.raises(KeyboardInterrupt):
         run(drop, lambda: ends.remove("another verdict"))
     with pytest.raises(KeyboardInterrupt):
-        run(postponed()(drop))
+        run(postpone()(drop))
     assert ends == ["a verdict"]
 
 
@@ -200,7 +200,7 @@ def test_a_signal_that_is_postponed_comes_at_the_end() -> None:
     done = []
 
     def work() -> None:
-        with cancellable(), postponed():
+        with cancellable(), postpone():
             os.kill(os.getpid(), signal.SIGTERM)
             done.append("the rest")
 
@@ -213,7 +213,7 @@ def test_a_signal_that_is_postponed_comes_at_the_end() -> None:
 def test_nothing_comes_of_what_is_postponed_without_a_signal() -> None:
     with cancellable():
         handler = signal.getsignal(signal.SIGINT)
-        with postponed():
+        with postpone():
             assert signal.getsignal(signal.SIGINT) is not handler
         assert signal.getsignal(signal.SIGINT) is handler
 

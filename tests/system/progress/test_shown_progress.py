@@ -6,7 +6,7 @@ import pytest
 
 from tunegate.artifacts.plans import ExpectedStep
 from tunegate.system.progress import shown_progress
-from tunegate.system.progress.time_left import TimeLeft, load_words, rounded, time_left
+from tunegate.system.progress.time_left import TimeLeft, load_words, round_duration, time_left
 
 
 class Tty(io.StringIO):
@@ -284,4 +284,4 @@ def test_what_has_a_cap_is_said_to_end_by_it_at_the_latest() -> None:
     [(0, "5 s"), (12, "10 s"), (58, "1 min"), (80, "1.5 min"), (119, "2 min"), (700, "12 min")],
 )
 def test_a_duration_claims_no_more_than_is_known(seconds: float, text: str) -> None:
-    assert rounded(seconds) == text
+    assert round_duration(seconds) == text

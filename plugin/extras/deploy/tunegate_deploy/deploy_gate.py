@@ -20,7 +20,7 @@ from tunegate.cli.handlers.compare_models import (
     against,
     comparison_config,
     models_report,
-    paired,
+    pair_files,
 )
 from tunegate.cli.handlers.reporting import finish
 from tunegate.cli.parse import suggestion
@@ -117,7 +117,7 @@ def _report(
     both = against(_side(base), _side(head))
     if isinstance(both, Artifacts):
         return artifacts_report(settings, config, built_sides(both.base, both.head), revisions, out)
-    return models_report(settings, config, both, paired(both, revisions), out)
+    return models_report(settings, config, both, pair_files(both, revisions), out)
 
 
 def shown_by_evidence(

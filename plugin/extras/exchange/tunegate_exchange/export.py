@@ -57,7 +57,7 @@ def run(options: ExportOptions) -> int:
 
 def _exports(changes: ChangeSet, tools: Tools, directory: Path) -> tuple[ModelExport, ...]:
     # The records of the models' tasks. The answer of a trusted zone replaces the run's own.
-    tasks = pipeline.extracted(tools, changes).tasks
+    tasks = pipeline.extract_tasks(tools, changes).tasks
     asked = [(task.key, task.shape) for task in tasks]
     trusted = tools.index.lookup(asked)
     answers = [*tools.index.claims(asked).items(), *trusted.items()]

@@ -90,7 +90,7 @@ def _challenges(
 ) -> tuple[Sequence[ImportedSchedule], tuple[Challenge, ...]]:
     # What replays on our own modules challenges what the cache has. Its times are claims, which
     # only order the challenges.
-    tasks = pipeline.extracted(tools, changes).tasks
+    tasks = pipeline.extract_tasks(tools, changes).tasks
     imported = import_schedules(
         _jobs(changes, models), database.schedules, tools.source.workdir / "exchange"
     )

@@ -100,7 +100,7 @@ def export_database(
         target=job.target,
         records={key.workload: tuple(found) for key, found in records.items()},
         directory=str(directory.resolve()),
-        scratch=_made(scratch),
+        scratch=_make_directory(scratch),
     )
     return _ask(job, request, Exported, scratch)
 
@@ -116,7 +116,7 @@ def import_schedules(
             model=model_file(job),
             target=job.target,
             foreign=tuple(foreign),
-            scratch=_made(scratch),
+            scratch=_make_directory(scratch),
         )
         reply = _ask(job, request, Imported, scratch)
         for key in {schedule.key for schedule in reply.schedules}:
@@ -124,7 +124,7 @@ def import_schedules(
     return [schedule for schedules in found.values() for schedule in schedules]
 
 
-def _made(scratch: Path) -> str:
+def _make_directory(scratch: Path) -> str:
     scratch.mkdir(parents=True, exist_ok=True)
     return str(scratch.resolve())
 

@@ -23,7 +23,7 @@ from tunegate.cli.handlers.compare_models import (
     Model,
     comparison_config,
     models_report,
-    paired,
+    pair_files,
 )
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.config import Config
@@ -199,7 +199,7 @@ class _Measuring:
         base = self._model.export(self._model.good, place / "good")
         head = self._model.export(commit, place / "commit")
         both = AgainstModel(Model(base), Model(head))
-        pair = paired(both, Revisions(base=self._model.good, head=commit, reason="bisect"))
+        pair = pair_files(both, Revisions(base=self._model.good, head=commit, reason="bisect"))
         config = self._config(head.name)
         return models_report(self._options.settings, config, both, pair, self._out)
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
 from tunegate.report.history import cost_sum, runs_of
 from tunegate.report.html_page import page_environment
-from tunegate.report.svg import FASTER, SLOWER, Axis, Plot, Scale, Tick, few_ticks, numbered
+from tunegate.report.svg import FASTER, SLOWER, Axis, Plot, Scale, Tick, few_ticks, numbered_ticks
 from tunegate.report.table import Column, Identifier, ReportTable, number_column, text_column
 from tunegate.report.units import NONE, duration, money, share
 from tunegate.wording import milliseconds, plural
@@ -178,7 +178,7 @@ def weeks_plot(weeks: Sequence[CostSum]) -> str:
             Scale(-0.6, max(len(shown) - 0.4, 3.6)),
             [Tick(at, row.name) for at, row in list(enumerate(shown))[::step]],
         ),
-        Axis(y, numbered(few_ticks(y, 5)), f"{unit} a week", has_grid=True),
+        Axis(y, numbered_ticks(few_ticks(y, 5)), f"{unit} a week", has_grid=True),
         legend=(("spent on tuning", SLOWER), ("saved by hits", FASTER)),
     )
     for at, (lost, won) in enumerate(zip(spent, saved, strict=True)):

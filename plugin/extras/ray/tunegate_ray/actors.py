@@ -19,7 +19,7 @@ import msgspec
 
 from tunegate.config import TargetConfig
 from tunegate.system.machine.device import ThisMachine
-from tunegate.system.nvidia.session import gpus_of, prepared
+from tunegate.system.nvidia.session import gpus_of, prepare_devices
 from tunegate.tune.device_slots import on_cpu
 from tunegate.tune.protocol import Measure, Measured, Placement, Slot
 from tunegate_cache.format.records import DeviceFingerprint
@@ -75,7 +75,7 @@ class MeasuringWorker:
         gpu = gpus_of(wanted)[0]
         self._place = Placement(slots=(Slot(claim=gpu.claim),), limit_seconds=0.0)
         self._kept = ExitStack()  # the clocks are free again when this process ends
-        self._kept.enter_context(prepared([gpu], wanted))
+        self._kept.enter_context(prepare_devices([gpu], wanted))
 
     def started(self) -> Started:
         device = ThisMachine("cuda").fingerprint()

@@ -110,7 +110,7 @@ def qualify(
         progress.step(f"selftest: {percent:g}% slower")
         head = benchmarker.pair(artifact, artifact, slowdown_percent=percent)
         control = benchmarker.pair(artifact, artifact)
-        injected.append(_gated(head, control, percent, each_gate, context))
+        injected.append(_gate_injected(head, control, percent, each_gate, context))
     return Qualification(
         aa_launches=len(effects),
         spread_percent=100 * bounds(effects, analyses=1, cells=1).spread,
@@ -138,7 +138,7 @@ def _against_itself(
     return [launch.effect for launch in kept], spent / len(launches)
 
 
-def _gated(
+def _gate_injected(
     bench: Bench, control: Bench, percent: float, gate: GateConfig, context: RunContext
 ) -> Injected:
     started = context.clock.monotonic()

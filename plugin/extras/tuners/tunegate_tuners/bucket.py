@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
-from tunegate_cache.format.segment import signature_of, signed, without_signature
+from tunegate_cache.format.segment import append_signature, signature_of, without_signature
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.circuit_breaking_store import Breaker, CircuitBreakingStore
@@ -111,7 +111,7 @@ class Bucket:
     def _sign(self, name: LentObject, content: bytes) -> bytes:
         if self._trust.signer is None:
             return content
-        return signed(content, self._trust.signer.sign(name.name, name.digest))
+        return append_signature(content, self._trust.signer.sign(name.name, name.digest))
 
     def _list_objects(self, below: str, deadline: float) -> list[LentObject]:
         """Returns this tuner's objects in trusted zones, none from the future."""

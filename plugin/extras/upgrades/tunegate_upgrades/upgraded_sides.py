@@ -17,7 +17,7 @@ from tunegate.cli.handlers.compare_environments import (
     NoEnvironment,
     SideEnvironment,
     built_under,
-    located,
+    with_relative_directory,
 )
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
@@ -103,7 +103,7 @@ class UpgradedSides:
                 seed=context.seed,
                 libraries=self._source.config.custom_operators,
             ),
-        ).map(lambda build: located(build, self._out))
+        ).map(lambda build: with_relative_directory(build, self._out))
         return CellBuilds(cell=cell, base=base, head=head)
 
     def _model(self, change: ModelChange, target: TargetConfig, changes: ChangeSet) -> ModelJob:

@@ -141,7 +141,7 @@ def _challenges_of_zone(
     project: Project, changes: ChangeSet, tools: Tools, from_zone: str
 ) -> tuple[Challenge, ...]:
     # The other zone is read as if it were this run's own, by a cache that writes nothing.
-    tasks = pipeline.extracted(tools, changes).tasks
+    tasks = pipeline.extract_tasks(tools, changes).tasks
     wanted = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
         msgspec.structs.replace(

@@ -11,7 +11,12 @@ from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
-from tunegate.system.cache.shared_cache import VARIABLE, open_shared_store, store_kind, undelivered
+from tunegate.system.cache.shared_cache import (
+    VARIABLE,
+    count_undelivered,
+    open_shared_store,
+    store_kind,
+)
 from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.wording import plural
@@ -150,7 +155,7 @@ def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
 
 
 def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
-    waiting = undelivered(admin.config, root=admin.root)
+    waiting = count_undelivered(admin.config, root=admin.root)
     if waiting:
         yield HealthCheck(
             "waiting here", ok=True, detail=f"not delivered yet: {plural(waiting, 'segment')}"

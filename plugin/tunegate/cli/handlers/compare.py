@@ -56,7 +56,7 @@ def run(options: CompareOptions) -> int:
         return compare_commands(
             settings, compare_models.comparison_config(settings, head, {}), base, head
         )
-    both = compare_models.understood(base, head)
+    both = compare_models.parse_operands(base, head)
     if isinstance(both, compare_models.Artifacts):
         config = compare_models.comparison_config(settings, head, {})
         return compare_artifacts(settings, config, both.base, both.head)
@@ -69,7 +69,7 @@ def _against_model(
     of_base = [both.base.file] if isinstance(both.base, compare_models.Model) else []
     files = [both.head.file, *of_base]
     config = compare_models.comparison_config(settings, both.head.file.name, shapes, files)
-    pair = compare_models.paired(both)
+    pair = compare_models.pair_files(both)
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
         return finish(compare_models.models_report(settings, config, both, pair, out), settings)

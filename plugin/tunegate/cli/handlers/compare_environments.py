@@ -12,7 +12,7 @@ from tunegate.artifacts.builds import Build, Cell, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import REFERENCE
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.cli.commands.comparing import CompareOptions
-from tunegate.cli.handlers.compare_models import AgainstModel, Artifacts, Model, understood
+from tunegate.cli.handlers.compare_models import AgainstModel, Artifacts, Model, parse_operands
 from tunegate.cli.handlers.reporting import finish
 from tunegate.config import Config, TargetConfig
 from tunegate.errors import ConfigError
@@ -37,7 +37,7 @@ from tunegate.wiring import bench_limits, opened_gate_tools
 def run_by_environments(base: str, head: str, options: CompareOptions) -> Model | Artifacts:
     """Returns the model that both environments run, or an artifact for each. Raises ConfigError for
     anything else."""
-    both = understood(base, head or base)
+    both = parse_operands(base, head or base)
     if len(options.environments) != len(Sides._fields):
         raise ConfigError("--env: give it twice: the old environment, then the new one.")
     if isinstance(both, Artifacts) and both.base != both.head:
@@ -126,7 +126,7 @@ class _Builds:
             self.directories(target),
             Sides(*self._environments),
             SavingBuilder(self._runtime, scratch, seed=seed, libraries=self._libraries),
-        ).map(lambda build: located(build, self._out.path))
+        ).map(lambda build: with_relative_directory(build, self._out.path))
         cell = Cell(model=self._model.file.name, target=target.name)
         return CellBuilds(cell=cell, base=base, head=head)
 
@@ -229,7 +229,7 @@ def built_under(
     return Sides(base, head)
 
 
-def located(build: Build | None, out: Path) -> Build | None:
+def with_relative_directory(build: Build | None, out: Path) -> Build | None:
     """Returns the build with its directory relative to `--out`, as reports have it."""
     if build is None or not build.directory:
         return build

@@ -21,7 +21,7 @@ from tunegate.models.file_pair import TWO_FILES, FilePair
 from tunegate.models.model_inputs import inputs_of_file
 from tunegate.models.operator_libraries import require_outside
 from tunegate.project import Subject
-from tunegate.redaction import redacted
+from tunegate.redaction import redact
 from tunegate.review import config_file
 from tunegate.review.globs import literal
 from tunegate.review.input_shapes import ShapeLevel, resolve_shapes
@@ -35,7 +35,7 @@ from tunegate.wiring import model_source, opened_tools
 from tunegate_cache.installed_plugins import plugin_named
 
 
-def paired(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
+def pair_files(both: AgainstModel, revisions: Revisions = TWO_FILES) -> FilePair:
     """Returns the files of both sides. Raises ModelError for a missing one."""
     base_file = both.base.file if isinstance(both.base, Model) else None
     return FilePair(base_file or both.head.file, both.head.file, revisions)
@@ -57,7 +57,7 @@ def models_report(
     subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
     if is_one_model(both, pair):
         _require_inputs(changes, subject, out)
-        return pipeline.nothing_to_do(config, unchanged(both), out.path)
+        return pipeline.nothing_to_do(config, no_changes(both), out.path)
     with opened_tools(settings, subject, out, wanted) as tools:
         return pipeline.run(tools, pipeline.make_plan(tools, changes), fixed)
 
@@ -198,7 +198,7 @@ class AgainstModel(msgspec.Struct, frozen=True):
     head: Model
 
 
-def understood(base: str, head: str) -> Artifacts | AgainstModel:
+def parse_operands(base: str, head: str) -> Artifacts | AgainstModel:
     """Parses the operands: a directory is an artifact, anything else an ONNX file, optionally after
     a runtime and a colon. Raises ConfigError for an artifact against an older model."""
     return against(_side(base), _side(head))
@@ -224,7 +224,7 @@ def _side(text: str) -> Model | Artifact:
     path = Path(text)
     if _ADDRESS.match(text):
         message = (
-            f"{redacted(text.partition('?')[0], ())}: compare takes files and directories of this "
+            f"{redact(text.partition('?')[0], ())}: compare takes files and directories of this "
             "machine. Gate addresses with tunegate deploy-gate."
         )
         raise ConfigError(message)
@@ -244,7 +244,7 @@ def is_one_model(both: AgainstModel, pair: FilePair) -> bool:
     )
 
 
-def unchanged(both: AgainstModel) -> ChangeSet:
+def no_changes(both: AgainstModel) -> ChangeSet:
     """Returns the change set of a comparison without a difference."""
     name = both.head.file.name
     revisions = Revisions(base=name, head=name, reason="one model on both sides")

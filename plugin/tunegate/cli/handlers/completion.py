@@ -8,7 +8,7 @@ import argparse
 import shtab
 
 from tunegate.cli.command import CommandGroup
-from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, declared, names_in
+from tunegate.cli.command_tree import HELP, HELP_SUMMARY, command_names, find_declaration, names_in
 from tunegate.cli.commands.starting import CompletionOptions
 from tunegate.cli.handlers.reporting import write_line
 from tunegate.cli.parse import parser_of
@@ -37,7 +37,7 @@ def _whole_parser() -> argparse.ArgumentParser:
 
 
 def _add(place: argparse._SubParsersAction[argparse.ArgumentParser], name: str, word: str) -> None:
-    found = declared(name)
+    found = find_declaration(name)
     if isinstance(found, CommandGroup):
         below = place.add_parser(word, help=found.summary).add_subparsers()
         for each in names_in(found):

@@ -83,7 +83,7 @@ def _play_all(options: DemoOptions) -> tuple[Act, ...]:
     first_minutes, later_minutes = _QUICK_MINUTES if is_quick else _MINUTES
     model = network(is_quick=is_quick)
     retrained = network(1, is_quick=is_quick)
-    slowed_model = slowed(is_quick=is_quick)
+    slowed_model = slow_network(is_quick=is_quick)
     policy = DemoPolicy(
         cache=directory / "cache",
         minutes=first_minutes,
@@ -342,7 +342,7 @@ def slowed_kernel(*, is_quick: bool = False) -> int:
     return _QUICK_KERNEL if is_quick else _KERNEL
 
 
-def slowed(*, is_quick: bool = False) -> onnx.ModelProto:
+def slow_network(*, is_quick: bool = False) -> onnx.ModelProto:
     """Returns the network with one 3x3 convolution enlarged to `slowed_kernel`: the same shapes
     around it, but more work."""
     side = slowed_kernel(is_quick=is_quick)

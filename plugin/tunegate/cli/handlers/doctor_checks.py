@@ -261,7 +261,7 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
         opened_output(Path(place) / "out", "doctor") as out,
         opened_tools(settings, project.checkout(), out) as tools,
     ):
-        tasks = pipeline.extracted(tools, changes)
+        tasks = pipeline.extract_tasks(tools, changes)
         resolved = resolve(tasks, tools.index, tools.config).tasks
     return warmed_models(resolved, ())
 

@@ -254,7 +254,7 @@ def _is_written(guess: GuessedSize) -> bool:
 
 def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
     for symbol, guess in sizes.items():
-        yield f"{indent}{quoted(symbol)}: {guess.size}  # guessed: {guess.why}"
+        yield f"{indent}{quote_yaml(symbol)}: {guess.size}  # guessed: {guess.why}"
 
 
 def _inputs(model: FoundModel) -> Iterator[str]:
@@ -269,9 +269,9 @@ def _inputs(model: FoundModel) -> Iterator[str]:
             why = "; ".join(dict.fromkeys(unnamed)) or "the model does not say how many dimensions"
             text = f"{{shape: {shape}, {values}}}" if values else shape
             more = f"; {rule.why}" if rule is not None else ""
-            yield f"      {quoted(value.name)}: {text}  # guessed: {why}{more}"
+            yield f"      {quote_yaml(value.name)}: {text}  # guessed: {why}{more}"
         elif rule is not None:
-            yield f"      {quoted(value.name)}: {{{values}}}  # guessed: {rule.why}"
+            yield f"      {quote_yaml(value.name)}: {{{values}}}  # guessed: {rule.why}"
 
 
 def _draw_comment(drawn: DrawnInput, model: FoundModel) -> str:
@@ -307,7 +307,7 @@ def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
     return [sizes[axis] if size is None else size for axis, size in enumerate(value.dimensions)]
 
 
-def quoted(text: str) -> str:
+def quote_yaml(text: str) -> str:
     """Quotes a name, which may hold anything: YAML accepts JSON strings."""
     return json.dumps(text, ensure_ascii=False)
 
@@ -397,7 +397,7 @@ def starter_config(
 
 def _gpu_target(gpu: Gpu) -> str:
     arch = f"sm_{gpu.compute_capability.replace('.', '')}"
-    return _GPU.format(arch=arch, name=quoted(gpu.name))
+    return _GPU.format(arch=arch, name=quote_yaml(gpu.name))
 
 
 def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
@@ -406,8 +406,8 @@ def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) ->
     for model in models:
         said = [*_model_lines(model, shared)]
         if said or not any(matches(glob, model.path) for glob in globs):
-            yield "\n".join((f"  - path: {quoted(literal(model.path))}", *said)) + "\n"
-    yield from (f"  - path: {quoted(glob)}\n" for glob in globs)
+            yield "\n".join((f"  - path: {quote_yaml(literal(model.path))}", *said)) + "\n"
+    yield from (f"  - path: {quote_yaml(glob)}\n" for glob in globs)
 
 
 def _model_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
@@ -440,7 +440,7 @@ def starter_workflow(installed: InstalledCommit | None, branch: str = "main") ->
     """Returns the workflow for this default branch, pinned to the installed commit. Without one the
     commit stays zero, and the workflow cannot start."""
     text = (resources.files("tunegate.cli.handlers") / "workflow.yml").read_text(encoding="utf-8")
-    text = text.replace("branches: [main]", f"branches: [{quoted(branch)}]")
+    text = text.replace("branches: [main]", f"branches: [{quote_yaml(branch)}]")
     text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
     if installed is None:
         return text

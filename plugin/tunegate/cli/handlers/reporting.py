@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tunegate.artifacts import artifact_io
-from tunegate.artifacts.artifact_io import sealed
+from tunegate.artifacts.artifact_io import seal
 from tunegate.artifacts.verdicts import EXIT_CODES, Report, Verdict
 from tunegate.errors import PASS
 from tunegate.report import comment, junit, sarif, text
@@ -44,7 +44,7 @@ def _no_passes(verdict: Verdict) -> Iterator[str]:
 
 
 def write_renderings(report: Report, out: Path) -> None:
-    for name, body in rendered(report).items():
+    for name, body in render_forms(report).items():
         artifact_io.write_text(out / name, body)
 
 
@@ -58,7 +58,7 @@ def write_line(text: str) -> None:
 
 def write_json(artifact: msgspec.Struct) -> None:
     """Writes an artifact as its file has it: a pipe's reader can read it like the file."""
-    write_line(sealed(artifact).decode())
+    write_line(seal(artifact).decode())
 
 
 # Every rendering of a report, by the name of its file in `--out`.
@@ -79,5 +79,5 @@ RENDERERS: dict[str, Callable[[Report], str]] = {
 }
 
 
-def rendered(report: Report) -> dict[str, str]:
+def render_forms(report: Report) -> dict[str, str]:
     return {name: render(report) for name, render in RENDERERS.items()}

@@ -17,12 +17,12 @@ from tunegate.artifacts.verdicts import Report
 from tunegate.ci.events import MAIN
 from tunegate.ci.protocol import JobEvent
 from tunegate.ci.registry import job_event, run_address
-from tunegate.cli.unexpected import explained
+from tunegate.cli.unexpected import explain_error
 from tunegate.config import Config
 from tunegate.errors import CancelledError, TunegateError, was_cancelled
 from tunegate.handover import read_outcomes
 from tunegate.ports import Device
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.report import history
 from tunegate.system.cache.history_log import write_history
 from tunegate.system.cache.shared_cache import open_shared_store, undelivered_store
@@ -167,8 +167,8 @@ def _reason(error: BaseException) -> str:
     contains a path of this machine."""
     if _is_cancel(error):
         return "cancelled"
-    told = str(error) if isinstance(error, TunegateError) else explained(error).problem
-    return redacted(told, secrets_of(os.environ))
+    told = str(error) if isinstance(error, TunegateError) else explain_error(error).problem
+    return redact(told, secrets_of(os.environ))
 
 
 def _prices(config: Config) -> dict[str, float | None]:

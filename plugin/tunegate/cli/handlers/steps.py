@@ -15,7 +15,7 @@ from tunegate.cli.commands.gating import DetectOptions, PlanOptions, TuneOptions
 from tunegate.cli.handlers.reporting import write_json, write_line
 from tunegate.errors import PASS, ConfigError
 from tunegate.handover import check_config_digest, read_plan
-from tunegate.plan.resolve import refreshed
+from tunegate.plan.resolve import refresh_shard
 from tunegate.plan.shards import MatrixLeg, matrix, measure_matrix
 from tunegate.project import Project, open_project
 from tunegate.report.escape import visible
@@ -158,7 +158,7 @@ def tune(options: TuneOptions) -> int:
         check_config_digest(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
         with opened_tools(settings, project.reviewed(review), out) as tools:
-            outcome = pipeline.tune_shard(tools, planned, refreshed(chosen, tools.index))
+            outcome = pipeline.tune_shard(tools, planned, refresh_shard(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)
     return PASS

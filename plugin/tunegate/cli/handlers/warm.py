@@ -51,7 +51,7 @@ def run(options: WarmOptions) -> int:
         out.forget(since="plan")
         require_installed(project.config, "tune")
         with opened_tools(settings, project.checkout(), out) as tools:
-            for note in project.uncommitted_here():
+            for note in project.uncommitted_lines_here():
                 tools.context.progress.warn(note)
             warmed, warned = _tune_and_elect(tools, changes, project, again=options.again)
     if settings.as_json:
@@ -112,7 +112,7 @@ def _tune_and_elect(
 
 
 def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
-    tasks = pipeline.extracted(tools, changes, KnownLists(tools, are_believed=False).listed)
+    tasks = pipeline.extract_tasks(tools, changes, KnownLists(tools, are_believed=False).listed)
     standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
     return plan_of_built(tools, tasks, resolution)
@@ -191,7 +191,7 @@ def _build(
         return ()
     changes = msgspec.structs.replace(planned.changes, models=models)
     left = msgspec.structs.replace(planned, changes=changes)
-    builds = pipeline.built(tools, left, outcomes)
+    builds = pipeline.build_sides(tools, left, outcomes)
     _require_checked(builds, tools.config)
     publish_standings(tools, planned, outcomes, builds)
     publish_elections(tools, left, outcomes, builds)
@@ -225,7 +225,7 @@ def _show(warmed: Warmed, warned: Collection[str]) -> None:
     columns = ("model", "target", "tasks", *known, "not tuned")
     if warmed.models:
         show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
-    show_lines(told_of(warmed, warned))
+    show_lines(note_lines(warmed, warned))
 
 
 def _row(model: WarmedModel) -> tuple[object, ...]:
@@ -234,7 +234,7 @@ def _row(model: WarmedModel) -> tuple[object, ...]:
     return model.model, model.target, *counts
 
 
-def told_of(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
+def note_lines(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
     """Yields the lines below the table, without notes that were `warned` of."""
     yield from map(shipping_in_words, warmed.ships)
     yield f"Tuning: {tuning_words(warmed.tuning)}."

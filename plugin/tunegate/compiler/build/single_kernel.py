@@ -11,7 +11,7 @@ from tvm.driver import build
 from tunegate.compiler.cuda_text import compile_texts_briefly
 from tunegate.compiler.layouts.packing import PREPACK, SplitKernel, split_kernel
 from tunegate.compiler.runtime import device_of_kind
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.tune.protocol import TensorArgument
 
 
@@ -65,7 +65,8 @@ def sample_inputs(arguments: tuple[TensorArgument, ...], device: Any, seed: int)
     longer than building and timing a candidate, so those of the last task are kept until
     `sample_inputs.cache_clear()`."""
     return tuple(
-        sample(argument, device, derived(seed, place)) for place, argument in enumerate(arguments)
+        sample(argument, device, derive_seed(seed, place))
+        for place, argument in enumerate(arguments)
     )
 
 

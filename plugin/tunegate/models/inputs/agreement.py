@@ -23,7 +23,7 @@ _NOTHING_IN_COMMON = (
 )
 
 
-def agreed(
+def agree_on_inputs(
     base: Sequence[ArtifactTensor], head: Sequence[ArtifactTensor]
 ) -> tuple[tuple[ArtifactTensor, ...], tuple[ArtifactTensor, ...]]:
     """Returns the inputs of both sides. Shared inputs come first, in one order, with values that
@@ -45,7 +45,9 @@ def agreed(
     )
 
 
-def met(first: inputs.InputRule | None, other: inputs.InputRule | None) -> inputs.InputRule | None:
+def intersect_rules(
+    first: inputs.InputRule | None, other: inputs.InputRule | None
+) -> inputs.InputRule | None:
     """Returns the intersection of both rules, the second rule if it is empty."""
     if first is None or other is None or first == other:
         return other

@@ -12,7 +12,7 @@ import msgspec
 from tunegate.artifacts.inputs import Files
 from tunegate.errors import ModelError
 from tunegate.models.seeded_inputs import cases_of, seeded_inputs
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 _ROOT = 1
@@ -21,18 +21,18 @@ _ROOT = 1
 def error_seeds(count: int) -> tuple[int, ...]:
     """Returns the seeds of `count` inputs that measure an error. A longer list begins with a
     shorter one."""
-    return tuple(derived(_ROOT, "accuracy", n) for n in range(count))
+    return tuple(derive_seed(_ROOT, "accuracy", n) for n in range(count))
 
 
 def lasting_order(cases: int) -> tuple[int, ...]:
     """Returns the case numbers in a fixed shuffled order: lists are often sorted by class, and
     would begin with one class alone."""
-    return tuple(sorted(range(cases), key=lambda case: derived(_ROOT, "order", case)))
+    return tuple(sorted(range(cases), key=lambda case: derive_seed(_ROOT, "order", case)))
 
 
 def calibration_seeds(count: int) -> tuple[int, ...]:
     """Returns the seeds of `count` inputs to learn ranges from, none of which measures an error."""
-    return tuple(derived(_ROOT, "calibration", n) for n in range(count))
+    return tuple(derive_seed(_ROOT, "calibration", n) for n in range(count))
 
 
 # Separates inputs for calibration from those that measure the error: on the same inputs errors

@@ -33,7 +33,7 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
 
 
-def evaluated(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
+def evaluate_node(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
     """Returns the value of a node with constant inputs, None if the operator is not one of a few
     simple ones or the result has more than `most` numbers. `Shape` and `Size` get a shape."""
     attributes = attributes_of(node)

@@ -8,7 +8,7 @@ import onnx
 import onnx.inliner
 
 from tunegate.models.graph import operator_of
-from tunegate.models.inputs.constants import evaluated, tensor_values
+from tunegate.models.inputs.constants import evaluate_node, tensor_values
 from tunegate.models.kernel_digest import without_weights
 from tunegate.models.model_inputs import stated_size
 from tunegate.models.seeded_inputs import TensorLike
@@ -110,10 +110,10 @@ class Dataflow:
         if step is None or len(step.outputs) != 1:
             return None
         if step.op in {"Shape", "Size"}:
-            return evaluated(step.node, [self._shapes.get(step.inputs[0])], _BIG)
+            return evaluate_node(step.node, [self._shapes.get(step.inputs[0])], _BIG)
         arrays = [self.constant(each, depth + 1) if each else None for each in step.inputs]
         missing = [a is None for a, each in zip(arrays, step.inputs, strict=True) if each]
-        return None if any(missing) else evaluated(step.node, arrays, _BIG)
+        return None if any(missing) else evaluate_node(step.node, arrays, _BIG)
 
     def _steps_of(
         self, graph: onnx.GraphProto, outer: Mapping[str, str], place: str

@@ -22,10 +22,10 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.errors import ModelError
-from tunegate.models.inputs.agreement import is_alike, met
+from tunegate.models.inputs.agreement import intersect_rules, is_alike
 from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.inputs.trial import Trial
-from tunegate.models.model_inputs import graph_inputs, made_of, stated_size
+from tunegate.models.model_inputs import graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
 from tunegate.models.trial_messages import Outcome
@@ -196,7 +196,7 @@ def _base_rules(file: str, tensors: tuple[Tensor, ...]) -> _Rules:
 def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
     for value in model.graph.input:
         if value.name == tensor.name:
-            form, kind, _ = made_of(value)
+            form, kind, _ = kind_of_input(value)
             if form != tensor.form:
                 return False
             dims = [*map(stated_size, kind.shape.dim)]
@@ -212,7 +212,7 @@ def _candidates(
     own: _Rules, base: _Rules, given_rules: _Rules
 ) -> Iterator[dict[str, InputRule | None]]:
     """Yields rules to try: the base's first, then what both allow, then the model's own."""
-    shared = {name: met(rule, own[name]) for name, rule in base.items()}
+    shared = {name: intersect_rules(rule, own[name]) for name, rule in base.items()}
     yield {**own, **base, **given_rules}
     if base:
         yield {**own, **shared, **given_rules}

@@ -181,7 +181,7 @@ def _repeats(use: Use, flow: Dataflow) -> Sizes | None:
     return _declared_or_guess(every, [1] * len(data), "no repetition")
 
 
-def _resized(use: Use, flow: Dataflow) -> Sizes | None:
+def _resize_operand(use: Use, flow: Dataflow) -> Sizes | None:
     """Finds the sizes or scales of Resize: twice the sides if none are declared."""
     step, position = use
     is_scales = position == 1 and (step.op == "Upsample" or len(step.inputs) == 2)  # noqa: PLR2004
@@ -363,7 +363,7 @@ def _always(numbers: dict[int, float], why: str) -> Callable[[Use, Dataflow], Si
 _SIZE_RULES: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {
     **dict.fromkeys(("Reshape", "Expand", "ConstantOfShape"), _shape_of_result),
     "Tile": _repeats,
-    **dict.fromkeys(("Resize", "Upsample"), _resized),
+    **dict.fromkeys(("Resize", "Upsample"), _resize_operand),
     "Slice": _slice,
     "Pad": _pads,
     **dict.fromkeys(("Split", "SplitToSequence"), _parts),

@@ -79,10 +79,10 @@ def _member(content: bytes, key: str) -> bytes:
         if not wanted:
             known = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
             raise ModelError(f"it has no array {key}; it has {known or 'none'}")
-        return unpacked(archive, wanted, MAX_ARRAY_BYTES)
+        return unpack_file(archive, wanted, MAX_ARRAY_BYTES)
 
 
-def unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+def unpack_file(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     """Returns a file of an archive if it has at most `most` bytes. Raises ModelError if it has
     more, and ValueError for a method that may unpack more before it is read."""
     if archive.getinfo(name).compress_type not in _COMPRESSIONS:
@@ -148,7 +148,7 @@ def _read_archive(content: bytes) -> list[Any]:
         _require_count(len(archive.infolist()))
         left, arrays = MAX_ARRAY_BYTES, []
         for name in sorted({*archive.namelist()}, key=_numeric_order):
-            body = unpacked(archive, name, left)
+            body = unpack_file(archive, name, left)
             left -= len(body)
             arrays.append(of_npy(body))
     return arrays

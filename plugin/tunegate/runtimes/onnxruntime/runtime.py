@@ -19,7 +19,7 @@ _ERRORS = 3
 _QUANTIZED = "MatMulInteger"
 
 
-def opened(
+def open_model_session(
     model: Path, threads: int, profile: Path | None = None, optimized: Path | None = None
 ) -> Any:
     """Opens a session with all optimizations, one inference at a time; its operators' times go to
@@ -79,18 +79,22 @@ class OnnxArtifact:
 
     def bound(self, feed: Mapping[str, Any]) -> Callable[[], object]:
         self.run(feed)  # falls back first, so that the timed session is the one that runs
-        return narrow_types.bound(self._session.opened.session, feed)
+        return narrow_types.bind_inference(self._session.opened.session, feed)
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         # Reads the graph with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
 
-        return profiled_ms(self._file, feed, inferences, partial(opened, self._file, self._threads))
+        return profiled_ms(
+            self._file, feed, inferences, partial(open_model_session, self._file, self._threads)
+        )
 
     def watched(self, feed: Mapping[str, Any]) -> Watched:
         from tunegate.runtimes.onnxruntime.operator_profile import ProfiledSession  # noqa: PLC0415
 
-        return ProfiledSession(self._file, feed, partial(opened, self._file, self._threads))
+        return ProfiledSession(
+            self._file, feed, partial(open_model_session, self._file, self._threads)
+        )
 
     def notes(self) -> Sequence[str]:
         """Returns how its session was opened, if that was not plain."""

@@ -40,18 +40,18 @@ class OpenVinoModel:
         # Reads the graph with the `onnx` package, which takes time to import.
 
         told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
-        profiled = compiled(self._file, self._artifact.inputs, told)
+        profiled = compile_model(self._file, self._artifact.inputs, told)
         return layers_ms(profiled, bound_request(profiled, feed), self._file, inferences)
 
     def watched(self, feed: Mapping[str, Any]) -> WatchedRequest:
         told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
-        profiled = compiled(self._file, self._artifact.inputs, told)
+        profiled = compile_model(self._file, self._artifact.inputs, told)
         return WatchedRequest(profiled, bound_request(profiled, feed), self._file)
 
     @cached_property
     def _compiled_model(self) -> Any:
         told = settings_of(self._artifact.settings, self._artifact.threads)
-        return compiled(self._file, self._artifact.inputs, told)
+        return compile_model(self._file, self._artifact.inputs, told)
 
 
 def bound_request(model: Any, feed: Mapping[str, Any]) -> Any:
@@ -92,7 +92,9 @@ def settings_of(
     }
 
 
-def compiled(model: Path, inputs: Sequence[ArtifactTensor], settings: Mapping[str, Any]) -> Any:
+def compile_model(
+    model: Path, inputs: Sequence[ArtifactTensor], settings: Mapping[str, Any]
+) -> Any:
     """Compiles the model for inputs of these shapes. Raises UnsupportedModelError if OpenVINO
     cannot take it, or would compute in another precision than told."""
     try:

@@ -48,7 +48,7 @@ class Stream:
     def wait(self) -> None:
         _checked_result(runtime.cudaStreamSynchronize(self._stream))
 
-    def captured(self, begin: Callable[[], None]) -> Callable[[], None]:
+    def capture(self, begin: Callable[[], None]) -> Callable[[], None]:
         """Captures what `begin` starts one by one, and returns a function that starts it all at
         once. Raises EnvironmentUnfitError if it cannot be captured."""
         mode = runtime.cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal

@@ -100,7 +100,7 @@ class EngineModel:
         if self._artifact.settings.get(LAUNCH) != GRAPH:
             return opened.begin
         try:
-            return opened.stream.captured(opened.begin)
+            return opened.stream.capture(opened.begin)
         except EnvironmentUnfitError as error:
             self._without_graphs = str(error)
             return opened.begin
@@ -132,16 +132,16 @@ def built_engine(model: Path, settings: Mapping[str, str]) -> bytes:
     try:
         builder = tensorrt.Builder(log)
     except TypeError as error:  # no device, or no driver
-        raise _unsupported(log.errors or [str(error)]) from error
+        raise _unsupported_error(log.errors or [str(error)]) from error
     typed = 1 << int(tensorrt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
     network = builder.create_network(typed)
     parser = tensorrt.OnnxParser(network, log)
     if not parser.parse_from_file(str(model)):
         errors = [parser.get_error(each).desc() for each in range(parser.num_errors)]
-        raise _unsupported(errors or log.errors)
+        raise _unsupported_error(errors or log.errors)
     plan = builder.build_serialized_network(network, _config(builder, settings))
     if plan is None:
-        raise _unsupported(log.errors)
+        raise _unsupported_error(log.errors)
     return bytes(plan)
 
 
@@ -156,7 +156,7 @@ def _config(builder: Any, settings: Mapping[str, str]) -> Any:
     return config
 
 
-def _unsupported(errors: list[str]) -> UnsupportedModelError:
+def _unsupported_error(errors: list[str]) -> UnsupportedModelError:
     return UnsupportedModelError(f"TensorRT {engine_refusal(errors)}")
 
 

@@ -17,7 +17,7 @@ from tunegate.models.inputs.calibration import error_seeds
 from tunegate.models.kernel_digest import kernel_digest
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.runtime import gpu_variables
-from tunegate.system.clock import derived
+from tunegate.system.clock import derive_seed
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.processes.child import Child
@@ -70,7 +70,7 @@ class CompileRequests:
             directory=str(job.directory.resolve()),
             scratch=self._fresh(),
             cuda_graphs=cuda_graphs,
-            seed=derived(self._seed, "in-model"),
+            seed=derive_seed(self._seed, "in-model"),
             inputs=job.model.inputs,
             settled=tuple(sorted(key.workload for key in job.settled)),
             how=job.how,
@@ -82,7 +82,7 @@ class CompileRequests:
 
     def checks(self) -> tuple[int, ...]:
         """Returns the seeds of the inputs that a build must compute correctly."""
-        return tuple(derived(self._seed, "check", n) for n in range(_CHECKS))
+        return tuple(derive_seed(self._seed, "check", n) for n in range(_CHECKS))
 
     def samples(self, job: BuildJob) -> tuple[int, ...]:
         """Returns the seeds of the inputs that measure the error of a build in lower precision."""

@@ -11,7 +11,7 @@ from tunegate.artifacts.tasks import CacheUse
 from tunegate.config import DEFAULT_CACHE_URL, CacheConfig
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
-from tunegate.redaction import redacted
+from tunegate.redaction import redact
 from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
@@ -116,7 +116,7 @@ class SharedCache:
         counted = self._cache.statistics
         refused = (_refusal(count, reason) for reason, count in counted.refused.items())
         return CacheUse(
-            location=redacted(self._config.url, ()),
+            location=redact(self._config.url, ()),
             zone=self._config.zone,
             mode=self._config.mode,
             exact=counted.exact,
@@ -196,7 +196,7 @@ def undelivered_store(config: CacheConfig, *, root: Path) -> FileStore:
     return FileStore(state_home() / "undelivered" / place)
 
 
-def undelivered(config: CacheConfig, *, root: Path) -> int:
+def count_undelivered(config: CacheConfig, *, root: Path) -> int:
     """Returns the number of segments that wait for the configured zone."""
     try:
         names = undelivered_store(config, root=root).names(f"ms1/z/{config.zone}/")

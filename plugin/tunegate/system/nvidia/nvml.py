@@ -65,12 +65,12 @@ StateReader = Callable[[], GpuState | None]
 
 def state_of(uuid: str) -> GpuState | None:
     """Returns the state of a device, None if it does not answer."""
-    with watched(uuid) as look:
+    with watch_device(uuid) as look:
         return look()
 
 
 @contextmanager
-def watched(uuid: str) -> Iterator[StateReader]:
+def watch_device(uuid: str) -> Iterator[StateReader]:
     """Yields a repeatable reading of a device: opening the driver's library takes longer than a
     reading."""
     with nvml() as library:

@@ -70,7 +70,7 @@ class Prepared(NamedTuple):
 
 
 @contextmanager
-def prepared(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
+def prepare_devices(gpus: Sequence[MeasuredGpu], target: TargetConfig) -> Iterator[Prepared]:
     """Waits until the devices are idle, and locks their clocks if the target asks for it and the
     machine permits it. Raises EnvironmentUnfitError."""
     directory = Path(gpus[0].claim.directory)  # one for all devices of the host

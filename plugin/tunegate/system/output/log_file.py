@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tunegate.errors import OutputError
-from tunegate.redaction import redacted, secrets_of
+from tunegate.redaction import redact, secrets_of
 from tunegate.system.output.owned_directory import refuse_links
 
 _OPENED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -64,7 +64,7 @@ class LogFile:
     def _keep(self, line: str) -> None:
         if self._file is None:
             return
-        shown = redacted(_CONTROL.sub("", line), self._secrets)
+        shown = redact(_CONTROL.sub("", line), self._secrets)
         try:
             self._file.write(
                 f"{self._now():%Y-%m-%dT%H:%M:%SZ} {shown}\n".encode(errors="backslashreplace")

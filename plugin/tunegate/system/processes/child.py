@@ -14,7 +14,7 @@ import msgspec
 
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.system.processes import interpreter
-from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, framed
+from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.system.processes.signals import raise_if_cancelled
 
@@ -105,7 +105,7 @@ class Child(Generic[_Reply]):
         """Sends a request to the idle child without waiting for it to read. Raises
         ChildDiedError."""
         self.busy_since = time.monotonic()
-        frame = framed(msgspec.msgpack.encode(request))
+        frame = frame_body(msgspec.msgpack.encode(request))
         if len(frame) > _SURELY_IN_THE_PIPE:
             self._writing = threading.Thread(target=self._write_all, args=(frame,), daemon=True)
             self._writing.start()

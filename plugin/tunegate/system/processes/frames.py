@@ -18,13 +18,13 @@ class FrameError(Exception):
     """The received bytes are no message of ours."""
 
 
-def framed(body: bytes) -> bytes:
+def frame_body(body: bytes) -> bytes:
     """Returns the body after its length."""
     return _HEADER.pack(len(body)) + body
 
 
 def write_frame(stream: BinaryIO, body: bytes) -> None:
-    stream.write(framed(body))
+    stream.write(frame_body(body))
     stream.flush()
 
 

@@ -35,7 +35,7 @@ def cancellable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before, hook = _handled_by(_interrupt_once), sys.unraisablehook
+    before, hook = _set_handler(_interrupt_once), sys.unraisablehook
     sys.unraisablehook = _interrupt_again
     try:
         yield
@@ -51,7 +51,7 @@ def cancellable() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def postponed() -> Iterator[None]:
+def postpone() -> Iterator[None]:
     """Delays the first of these signals until the end of the block, which must be short: it then
     raises KeyboardInterrupt. For steps that must be recorded before they can be undone."""
     if threading.current_thread() is not threading.main_thread():
@@ -64,7 +64,7 @@ def postponed() -> Iterator[None]:
             _exit_at_once(number, frame)
         came.append(number)
 
-    before = _handled_by(remember)
+    before = _set_handler(remember)
     try:
         yield
     finally:
@@ -83,7 +83,7 @@ def raise_if_cancelled() -> None:
         _interrupt_once(max(_unanswered), None)
 
 
-def _handled_by(handler: _Handler) -> _Handlers:
+def _set_handler(handler: _Handler) -> _Handlers:
     """Sets the handler, and returns the previous ones."""
     is_kept_alive = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     heeded = [s for s in _SIGNALS if not (s is signal.SIGHUP and is_kept_alive)]

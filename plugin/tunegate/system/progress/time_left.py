@@ -159,7 +159,7 @@ def plan_line(steps: Sequence[ExpectedStep]) -> str:
     tuning = [step.text for step in steps if step.kind == "tune"]
     beyond = ", beyond that cap," if any(step.has_cap for step in steps) else ""
     others = ", ".join(step.text for step in steps if step.kind != "tune")
-    total = f"about {rounded(sum(step.seconds for step in steps))} in all"
+    total = f"about {round_duration(sum(step.seconds for step in steps))} in all"
     if not tuning:
         return f"plan: {others}; {total}"
     then = f", then{beyond} {others}" if others else ""
@@ -182,15 +182,15 @@ def time_left(remaining: TimeLeft, now: float) -> str:
         return ""
     late = remaining.late(now)
     if late is None and remaining.ends_early:
-        return f"at most {rounded(seconds)} left in all, less once tuning stops paying"
+        return f"at most {round_duration(seconds)} left in all, less once tuning stops paying"
     if late is None:
-        return f"about {rounded(seconds)} left in all"
+        return f"about {round_duration(seconds)} left in all"
     after = remaining.after_part(now)
-    then = f", then about {rounded(after)}" if after else ""
+    then = f", then about {round_duration(after)}" if after else ""
     return f"longer than expected: {_exact(late)} so far{then}"
 
 
-def rounded(seconds: float) -> str:
+def round_duration(seconds: float) -> str:
     """Returns a duration without false precision: in steps of 5 s, then of half a minute, and from
     ten minutes on of a minute."""
     if seconds < _SECONDS_UP_TO:

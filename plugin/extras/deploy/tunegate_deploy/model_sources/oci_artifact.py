@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from tunegate.errors import ConfigError, EnvironmentUnfitError, ModelError
-from tunegate.redaction import redacted
+from tunegate.redaction import redact
 from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
@@ -38,7 +38,7 @@ class OciArtifact:
         """Raises ConfigError for an incomplete address."""
         found = _FORM.fullmatch(address)
         if found is None:
-            message = f"{redacted(address, ())}: write oci://registry/repository:tag or @sha256:..."
+            message = f"{redact(address, ())}: write oci://registry/repository:tag or @sha256:..."
             raise ConfigError(message)
         self._tag = found["tag"] or ""
         self._reference = self._tag or found["digest"]

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import msgspec
 
 from tunegate.errors import ConfigError
-from tunegate.redaction import redacted
+from tunegate.redaction import redact
 from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
 from tunegate_deploy.model_sources.https_file import HttpsFile
 from tunegate_deploy.model_sources.hub_file import HubFile
@@ -52,7 +52,7 @@ def open_address(text: str, settings: SourceSettings) -> OpenedAddress:
     if scheme not in _KINDS:
         known = ", ".join(f"{name}:" for name in sorted(_KINDS) if name != "http")
         message = (
-            f"{redacted(address, ())}: no models are taken from {scheme}:. "
+            f"{redact(address, ())}: no models are taken from {scheme}:. "
             f"Write a path, or one of {known} ({PAGE})."
         )
         raise ConfigError(message)

@@ -10,7 +10,7 @@ from tunegate_study.design.contrasts import Contrast, contrast
 from tunegate_study.design.fitted import fitted_pairs, fitted_weights
 from tunegate_study.design.matched import main_weights, pair_weights
 from tunegate_study.design.measured import MODEL, MeasuredCell
-from tunegate_study.design.model_matrix import Pair, pairs_of, varied
+from tunegate_study.design.model_matrix import Pair, pairs_of, varied_axes
 from tunegate_study.studies import Axis, MainEffect, PairEffect
 
 
@@ -21,7 +21,7 @@ class Estimates:
     def __init__(
         self, axes: Sequence[Axis], cells: Sequence[MeasuredCell], *, is_full: bool
     ) -> None:
-        self._axes, self._cells, self._is_full = varied(axes), cells, is_full
+        self._axes, self._cells, self._is_full = varied_axes(axes), cells, is_full
         self._samples = [cell.paired for cell in cells]
         self._pairs: tuple[Pair, ...] = () if is_full else fitted_pairs(self._axes, cells)
 
@@ -51,7 +51,7 @@ def main_effects(axes: Sequence[Axis], estimates: Estimates) -> tuple[MainEffect
     things."""
     told = [
         (axis.name, level, *found)
-        for axis in varied(axes)
+        for axis in varied_axes(axes)
         if axis.name != MODEL
         for level in axis.levels[1:]
         if (found := estimates.of({axis.name: (level, axis.levels[0])})) is not None

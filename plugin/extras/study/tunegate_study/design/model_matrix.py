@@ -15,10 +15,10 @@ Pair = tuple[str, str]
 
 def pairs_of(axes: Sequence[Axis]) -> list[Pair]:
     """Returns the pairs of axes that vary."""
-    return list(combinations([axis.name for axis in varied(axes)], 2))
+    return list(combinations([axis.name for axis in varied_axes(axes)], 2))
 
 
-def varied(axes: Sequence[Axis]) -> list[Axis]:
+def varied_axes(axes: Sequence[Axis]) -> list[Axis]:
     return [axis for axis in axes if len(axis.levels) > 1]
 
 
@@ -26,7 +26,7 @@ class ModelMatrix:
     """An intercept, the main effects of all axes, and the interactions of these pairs."""
 
     def __init__(self, axes: Sequence[Axis], pairs: Sequence[Pair] = ()) -> None:
-        self._axes = {axis.name: axis for axis in varied(axes)}
+        self._axes = {axis.name: axis for axis in varied_axes(axes)}
         self._pairs = tuple(pairs)
 
     @property

@@ -18,7 +18,7 @@ from tunegate_study.design.measured import (
     as_key,
     without,
 )
-from tunegate_study.design.model_matrix import varied
+from tunegate_study.design.model_matrix import varied_axes
 from tunegate_study.studies import Axis, CellSetting, RankFlip
 
 _GIVEN = (MODEL, VARIANT, TARGET, THREADS)
@@ -39,7 +39,7 @@ def rank_flips(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[Ran
     beats the other where it is the best."""
     seen = [
         each
-        for axis in varied(axes)
+        for axis in varied_axes(axes)
         for ranked in _choices_of_axes(axes, axis.name)
         for each in _flips_of_axis(cells, axis.name, ranked)
     ]
@@ -53,7 +53,7 @@ def rank_flips(axes: Sequence[Axis], cells: Sequence[MeasuredCell]) -> tuple[Ran
 
 def _choices_of_axes(axes: Sequence[Axis], changing: str) -> list[tuple[str, ...]]:
     """Each other axis by itself, and all of them together."""
-    others = [a.name for a in varied(axes) if a.name not in (changing, *_GIVEN)]
+    others = [a.name for a in varied_axes(axes) if a.name not in (changing, *_GIVEN)]
     together = [tuple(others)] if len(others) > 1 else []
     return [*((name,) for name in others), *together]
 

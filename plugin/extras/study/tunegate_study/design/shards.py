@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tunegate.plan.allocation import balanced
+from tunegate.plan.allocation import balance_loads
 from tunegate_study.design.cost import estimated_seconds
 from tunegate_study.design.measured import MODEL, TARGET
 from tunegate_study.studies import CellSetting
@@ -20,5 +20,5 @@ def cells_of_shard(
     for cell in cells:
         groups.setdefault((cell[MODEL], cell[TARGET]), []).append(cell)
     loads = [estimated_seconds(group, compilers, rounds) for group in groups.values()]
-    mine = balanced(loads, shards)[shard - 1]
+    mine = balance_loads(loads, shards)[shard - 1]
     return tuple(cell for place in mine for cell in [*groups.values()][place])

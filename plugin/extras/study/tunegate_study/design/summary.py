@@ -27,7 +27,7 @@ class StudiedCells(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
 
 
-def summarized(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequence[str]) -> Study:
+def summarize(subject: StudiedCells, cells: Sequence[StudyCell], commands: Sequence[str]) -> Study:
     """Returns the study as far as its cells are measured; `commands` has one per cell."""
     measured = measured_cells(cells)
     axes = _measured_axes(subject.design, measured)

@@ -15,8 +15,8 @@ from tunegate.report.svg import (
     Scale,
     Tick,
     few_ticks,
-    numbered,
-    padded,
+    numbered_ticks,
+    padded_scale,
 )
 from tunegate_study.studies import Study
 
@@ -30,11 +30,11 @@ def effects_plot(study: Study) -> Markup:
     if not effects:
         return Markup()
     ends = [end for effect in effects for end in (effect.percent.low, effect.percent.high)]
-    x = padded([0.0, *ends], 0.05)
+    x = padded_scale([0.0, *ends], 0.05)
     names = [visible(f"{each.axis} {each.level}", _LONGEST) for each in effects]
     plot = Plot(
         (_WIDTH_INCHES, _EDGE_INCHES + _ROW_INCHES * len(effects)),
-        Axis(x, numbered(few_ticks(x, 5)), "time against the first level, %", has_grid=True),
+        Axis(x, numbered_ticks(few_ticks(x, 5)), "time against the first level, %", has_grid=True),
         Axis(Scale(len(effects) - 0.5, -0.5), [Tick(at, name) for at, name in enumerate(names)]),
     )
     plot.vertical(0.0, INK, 0.8)

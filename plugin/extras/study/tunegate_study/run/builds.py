@@ -157,7 +157,7 @@ def _tune(tools: Tools, changes: ChangeSet, group: CellGroup) -> _Schedules:
     is_compiled = any(candidate.is_tuned for candidate in group.candidates.values())
     if not is_compiled or group.setting[TUNING] == UNTUNED:
         return _Schedules()
-    tasks = pipeline.extracted(tools, changes)
+    tasks = pipeline.extract_tasks(tools, changes)
     _, planned = plan_of_built(tools, tasks, resolve(tasks, tools.index, tools.config))
     outcomes = [pipeline.tune_shard(tools, planned, shard) for shard in planned.shards]
     return _Schedules(

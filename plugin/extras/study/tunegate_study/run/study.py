@@ -21,15 +21,15 @@ from tunegate.wording import plural
 from tunegate_study.command import StudyOptions
 from tunegate_study.design.cost import estimated_seconds
 from tunegate_study.design.measured import MODEL
-from tunegate_study.design.model_matrix import varied
+from tunegate_study.design.model_matrix import varied_axes
 from tunegate_study.design.shards import cells_of_shard
 from tunegate_study.design.study_config import StudyConfig
-from tunegate_study.design.summary import StudiedCells, is_finished, summarized
+from tunegate_study.design.summary import StudiedCells, is_finished, summarize
 from tunegate_study.render import markdown, page
 from tunegate_study.run.builds import GroupBuilder
 from tunegate_study.run.groups import target_of
 from tunegate_study.run.kept_cells import KeptCells, cell_key
-from tunegate_study.run.subject import Chosen, chosen
+from tunegate_study.run.subject import Chosen, choose_cells
 from tunegate_study.run.work import StudyWork
 from tunegate_study.studies import CellSetting, Study, StudyCell
 from tunegate_study.study_file import load_study
@@ -41,7 +41,7 @@ def run(options: StudyOptions) -> int:
     """Writes study.json, study.md and study.html; a shard writes only its cells. Raises ConfigError
     before anything is built. The next run continues what is unfinished when the minutes are up."""
     config = load_study(options.file)
-    found = chosen(config, str(options.file), installed_runtimes())
+    found = choose_cells(config, str(options.file), installed_runtimes())
     asked = _selected_cells(found, options, config)
     if options.is_plan:
         _show_plan(found, asked, config)
@@ -114,8 +114,8 @@ def _summarize(
         repeats=studied.repeats,
         environment=dict(ThisMachine(config.targets[0].kind).environment()),
     )
-    axes = [axis.name for axis in varied(studied.design.axes)]
-    return summarized(subject, cells, [_command(options.file, cell, axes) for cell in cells])
+    axes = [axis.name for axis in varied_axes(studied.design.axes)]
+    return summarize(subject, cells, [_command(options.file, cell, axes) for cell in cells])
 
 
 def _command(file: Path, cell: StudyCell, axes: Sequence[str]) -> str:
@@ -130,7 +130,7 @@ def _write(out: OutputDirectory, study: Study) -> None:
 
 
 def _show_plan(subject: Chosen, cells: Sequence[CellSetting], config: StudyConfig) -> None:
-    axes = [axis.name for axis in varied(subject.design.axes)]
+    axes = [axis.name for axis in varied_axes(subject.design.axes)]
     rows = ([cell[axis] for axis in axes] for cell in cells)
     show_table(f"{subject.design.kind}: cells", axes, rows)
     seconds = estimated_seconds(cells, subject.compilers, config.rounds)

@@ -12,7 +12,7 @@ from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.config import AUTO, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.review.model_settings import values_of
-from tunegate.runtimes.registry import Installed, knows_lacks, offered, tunes
+from tunegate.runtimes.registry import Installed, knows_lacks, offer_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime
 from tunegate.system.machine.cores import default_threads
 from tunegate.wording import did_you_mean
@@ -38,7 +38,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     compilers: frozenset[str]
 
 
-def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
+def choose_cells(config: StudyConfig, where: str, installed: Installed) -> Chosen:
     """Returns the cells. Raises ConfigError for levels that nothing here has, and for a study
     beyond its budget."""
     models = {model.name: model for model in studied_models(config)}
@@ -47,7 +47,7 @@ def chosen(config: StudyConfig, where: str, installed: Installed) -> Chosen:
     # The axes, and what this machine offers for their levels.
     axes = _axes(config, models, installed)
     _require_processors(axes, targets, where)
-    candidates = offered(config.targets, installed).candidates
+    candidates = offer_runtimes(config.targets, installed).candidates
     offers = Offers(
         candidates=candidates,
         variants={name: frozenset(model.files) for name, model in models.items()},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunegate_whole_model.stages.block_steps import contiguous, strided
+from tunegate_whole_model.stages.block_steps import contiguous, strided_steps
 from tunegate_whole_model.stages.faults import faults
 from tunegate_whole_model.stages.parts import StagePart
 from tunegate_whole_model.stages.stage_numbers import stage_numbers
@@ -18,7 +18,7 @@ from whole_model_tests.whole_models import BUFFERS, buffer, mutated, part, parts
 WRONG = 10_000
 
 
-@pytest.mark.parametrize("steps_of", [contiguous, strided])
+@pytest.mark.parametrize("steps_of", [contiguous, strided_steps])
 @settings(max_examples=40)
 @given(parts, st.integers(1, 7))
 def test_steps_of_stages_have_no_fault(
@@ -31,7 +31,7 @@ def test_ten_thousand_schedules_with_one_thing_wrong_are_refused() -> None:
     draw, refused = random.Random(7), 0
     while refused < WRONG:
         model = random_parts(draw)
-        steps_of = draw.choice((contiguous, strided))
+        steps_of = draw.choice((contiguous, strided_steps))
         steps = steps_of(model, stage_numbers(model), draw.randint(2, 4))
         for _ in range(20):
             wrong = mutated(draw, model, steps)

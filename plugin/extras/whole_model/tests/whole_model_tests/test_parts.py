@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from tunegate_whole_model.stages.parts import Span, StagePart, depends, joined
+from tunegate_whole_model.stages.parts import Span, StagePart, depends, join_neighbours
 from whole_model_tests.whole_models import part, parts
 
 
@@ -33,16 +33,16 @@ def test_bytes_of_another_place_do_not_meet() -> None:
 
 def test_a_chain_of_single_blocks_is_one_part() -> None:
     chain = [part([n], [n + 1], kernel=n) for n in range(3)]
-    (found,) = joined(chain)
+    (found,) = join_neighbours(chain)
     assert found.kernels == (0, 1, 2)
-    assert len(joined([chain[0], part([4], [5])])) == 2
-    assert len(joined([chain[0], part([1], [2], blocks=2)])) == 2
+    assert len(join_neighbours([chain[0], part([4], [5])])) == 2
+    assert len(join_neighbours([chain[0], part([1], [2], blocks=2)])) == 2
 
 
 @settings(max_examples=40)
 @given(parts)
 def test_joining_loses_no_kernel_and_no_buffer(given_parts: tuple[StagePart, ...]) -> None:
-    found = joined(given_parts)
+    found = join_neighbours(given_parts)
     assert sum(len(each.kernels) for each in found) == len(given_parts)
     for spans in ("reads", "writes"):
         kept = {span for each in found for span in getattr(each, spans)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tunegate_whole_model.native.program import NativeBuffer, aligned
+from tunegate_whole_model.native.program import NativeBuffer, align_up
 from tunegate_whole_model.stages.parts import Span
 
 
 @pytest.mark.parametrize(("size_bytes", "place"), [(0, 0), (1, 64), (64, 64), (65, 128)])
 def test_buffers_begin_where_kernels_expect_them(size_bytes: int, place: int) -> None:
-    assert aligned(size_bytes) == place
+    assert align_up(size_bytes) == place
 
 
 @pytest.mark.parametrize(("shape", "bits", "size"), [((), 64, 8), ((2, 3), 32, 24), ((5,), 1, 5)])

@@ -13,7 +13,7 @@ from tunegate_whole_model.native.program import (
     NativeCall,
     NativeProgram,
     NativeTensor,
-    aligned,
+    align_up,
 )
 from tunegate_whole_model.stages.steps import Run
 
@@ -115,10 +115,10 @@ def _begins(groups: Iterable[Sized]) -> list[int]:
 
 def _input_copies(program: NativeProgram) -> tuple[list[int], int]:
     """Returns the offsets behind the arena to which unaligned inputs are copied, and the end."""
-    copies, end = [], aligned(program.arena_bytes)
+    copies, end = [], align_up(program.arena_bytes)
     for tensor in program.inputs:
         copies.append(end)
-        end += aligned(max(1, tensor.buffer.size_bytes))
+        end += align_up(max(1, tensor.buffer.size_bytes))
     return copies, end
 
 

@@ -16,10 +16,10 @@ from tunegate_whole_model.native.program import (
 )
 from tunegate_whole_model.nests.nests import nests_of
 from tunegate_whole_model.nests.taken_apart import nest_symbol, taken_apart
-from tunegate_whole_model.stages.arena import Arena, buffers_of, moved_part, placed
+from tunegate_whole_model.stages.arena import Arena, buffers_of, moved_part, place_buffers
 from tunegate_whole_model.stages.block_steps import contiguous
 from tunegate_whole_model.stages.faults import faults
-from tunegate_whole_model.stages.parts import joined
+from tunegate_whole_model.stages.parts import join_neighbours
 from tunegate_whole_model.stages.stage_numbers import most_at_once, stage_numbers
 
 Functions = dict[str, Any]
@@ -34,10 +34,10 @@ def in_one_launch(
     UnsupportedModelError for a kernel that is not a sequence of nests."""
     apart = {symbol: nests_of(function) for symbol, function in kernels.items()}
     calls, nests = taken_apart(program, apart)
-    parts = joined(nests)
+    parts = join_neighbours(nests)
     stages = stage_numbers(parts)
     outputs = [each.buffer.span for each in program.outputs]
-    arena = placed(buffers_of(parts, outputs), parts, stages, outputs, ALIGNMENT_BYTES)
+    arena = place_buffers(buffers_of(parts, outputs), parts, stages, outputs, ALIGNMENT_BYTES)
     parts = tuple(moved_part(part, arena) for part in parts)
     threads = min(program.threads, most_at_once(parts, stages))
     steps = contiguous(parts, stages, threads)

@@ -69,6 +69,6 @@ class NativeProgram(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Steps, ...] = ()
 
 
-def aligned(size_bytes: int) -> int:
+def align_up(size_bytes: int) -> int:
     """Returns the next multiple of the alignment."""
     return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

@@ -15,7 +15,7 @@ from tunegate_whole_model.native.program import (
     NativeCall,
     NativeProgram,
     NativeTensor,
-    aligned,
+    align_up,
 )
 
 SYMBOL = "__tvm_ffi_{}"
@@ -48,7 +48,7 @@ class StraightCode:
         for block in self._main.body.blocks:
             for binding in block.bindings:
                 self._known[binding.var] = self._value(binding.value)
-        found = self._known_of(self._main.body.body)
+        found = self._look_up(self._main.body.body)
         found = found if isinstance(found, tuple) else (found,)
         kind = self._main.ret_ty
         kinds = kind.fields if hasattr(kind, "fields") else [kind]
@@ -65,7 +65,7 @@ class StraightCode:
             threads=self._threads,
         )
 
-    def _known_of(self, value: Any) -> Any:
+    def _look_up(self, value: Any) -> Any:
         if isinstance(value, tvm.ir.GenericConst):
             return self._constant(value)
         return self._known[value] if isinstance(value, relax.Var) else self._value(value)
@@ -73,11 +73,11 @@ class StraightCode:
     def _value(self, value: Any) -> Any:
         match value:
             case relax.Var() | tvm.ir.GenericConst():
-                return self._known_of(value)
+                return self._look_up(value)
             case relax.Tuple():
-                return tuple(map(self._known_of, value.fields))
+                return tuple(map(self._look_up, value.fields))
             case relax.TupleGetItem():
-                return self._known_of(value.tuple_value)[int(value.index)]
+                return self._look_up(value.tuple_value)[int(value.index)]
             case relax.Call():
                 return self._add_call(value)
             case _:
@@ -89,7 +89,7 @@ class StraightCode:
             if call.op not in self._kernels:
                 name = call.op.name_hint
                 raise UnsupportedModelError(f"a native artifact holds kernels only, not {name}")
-            buffers = tuple(map(self._known_of, call.args))
+            buffers = tuple(map(self._look_up, call.args))
             if not all(isinstance(each, NativeBuffer) for each in buffers):
                 raise UnsupportedModelError(
                     f"{call.op.name_hint} has arguments that are no tensors"
@@ -106,13 +106,13 @@ class StraightCode:
                 made = native_buffer("arena", 0, a[0], a[1].value)
                 return _move(made, self._space(made.size_bytes))
             case "relax.reshape":
-                old = self._known_of(a[0])
+                old = self._look_up(a[0])
                 return NativeBuffer(old.place, old.at, _extents(a[1]), old.code, old.bits)
             case other:
                 raise UnsupportedModelError(f"a native artifact holds kernels only, not {other}")
 
     def _space(self, size_bytes: int) -> int:
-        at, self._arena = self._arena, self._arena + aligned(max(1, size_bytes))
+        at, self._arena = self._arena, self._arena + align_up(max(1, size_bytes))
         return at
 
     def _constant(self, value: Any) -> NativeBuffer:
@@ -122,7 +122,7 @@ class StraightCode:
         content = array.tobytes()
         key = (array.shape, str(value.value.dtype), sha256(content).digest())
         if key not in self._constants:
-            self._weights.extend(b"\0" * (aligned(len(self._weights)) - len(self._weights)))
+            self._weights.extend(b"\0" * (align_up(len(self._weights)) - len(self._weights)))
             self._constants[key] = native_buffer("weight", len(self._weights), key[0], key[1])
             self._weights.extend(content)
         return self._constants[key]

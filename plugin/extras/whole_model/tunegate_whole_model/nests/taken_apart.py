@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunegate_whole_model.native.program import NativeBuffer, NativeCall, NativeProgram, aligned
+from tunegate_whole_model.native.program import NativeBuffer, NativeCall, NativeProgram, align_up
 from tunegate_whole_model.native.straight_code import native_buffer
 from tunegate_whole_model.nests.nests import Kernel
 from tunegate_whole_model.stages.parts import StagePart
@@ -22,7 +22,7 @@ class TakenApart(NamedTuple):
 def taken_apart(program: NativeProgram, kernels: Mapping[str, Kernel]) -> TakenApart:
     """Splits the calls; `kernels` are theirs, by symbol."""
     found = TakenApart([], [])
-    end = aligned(program.arena_bytes)
+    end = align_up(program.arena_bytes)
     for call in program.calls:
         kernel = kernels[call.symbol]
         shared, end = _buffers_between(kernel, end)
@@ -50,7 +50,7 @@ def _buffers_between(kernel: Kernel, end: int) -> tuple[list[NativeBuffer], int]
     found = []
     for each in kernel.shared:
         found.append(native_buffer("arena", end, each.shape, each.dtype))
-        end += aligned(max(1, found[-1].size_bytes))
+        end += align_up(max(1, found[-1].size_bytes))
     return found, end
 
 

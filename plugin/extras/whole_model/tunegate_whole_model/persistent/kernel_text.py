@@ -106,8 +106,8 @@ def _entry(
 
 
 def _part(nest: PlacedNest, begin: int, threads: int) -> Iterator[str]:
-    """Yields a nest's loop: a block has every n-th share, as `strided` in `block_steps.py`. It
-    waits for its threads after a cooperative share: the next one has the same shared memory."""
+    """Yields a nest's loop: a block has every n-th share, as `strided_steps` of `block_steps.py`.
+    It waits for its threads after a cooperative share: the next one has the same shared memory."""
     code = nest.code
     given = ", ".join(
         f"({parameter.replace('__restrict__ ', '').rsplit(' ', 1)[0]})({argument})"

@@ -12,8 +12,8 @@ from tunegate_whole_model.native.program import ALIGNMENT_BYTES, NativeBuffer, N
 from tunegate_whole_model.nests.nests import Kernel
 from tunegate_whole_model.nests.taken_apart import nest_symbol, taken_apart
 from tunegate_whole_model.persistent.device_code import DeviceKernel
-from tunegate_whole_model.stages.arena import Arena, buffers_of, placed
-from tunegate_whole_model.stages.block_steps import strided
+from tunegate_whole_model.stages.arena import Arena, buffers_of, place_buffers
+from tunegate_whole_model.stages.block_steps import strided_steps
 from tunegate_whole_model.stages.faults import faults
 from tunegate_whole_model.stages.parts import Span, StagePart
 from tunegate_whole_model.stages.stage_numbers import stage_numbers
@@ -106,7 +106,7 @@ def launch_blocks(code: DeviceKernel, threads: int) -> int:
 def require_sound(program: StageProgram, grids: Sequence[int]) -> None:
     """Raises NotOfferedError if the steps would hang or race for some number of blocks."""
     for grid in grids:
-        wrong = faults(program.parts, strided(program.parts, program.stages, grid))
+        wrong = faults(program.parts, strided_steps(program.parts, program.stages, grid))
         if wrong:
             raise NotOfferedError(f"its stages are wrong for {grid} blocks ({wrong[0]})")
 
@@ -126,7 +126,7 @@ def _place_buffers(
 ) -> _Places:
     """Returns places for the buffers of these parts; those of one stage share none."""
     buffers = [b for b in buffers_of(parts, outputs) if not any(map(b.overlaps, outputs))]
-    return _Places(placed(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
+    return _Places(place_buffers(buffers, parts, stages, (), ALIGNMENT_BYTES), outputs)
 
 
 class _Places(NamedTuple):

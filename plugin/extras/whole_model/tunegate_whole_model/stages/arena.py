@@ -33,7 +33,7 @@ def buffers_of(parts: Sequence[StagePart], outputs: Sequence[Span]) -> tuple[Spa
     return tuple(found)
 
 
-def placed(
+def place_buffers(
     buffers: Sequence[Span],
     parts: Sequence[StagePart],
     stages: Sequence[int],

@@ -26,7 +26,9 @@ def contiguous(
     return tuple(map(tuple, found))
 
 
-def strided(parts: Sequence[StagePart], stages: Sequence[int], grid: int) -> tuple[Steps, ...]:
+def strided_steps(
+    parts: Sequence[StagePart], stages: Sequence[int], grid: int
+) -> tuple[Steps, ...]:
     """Returns the steps of a persistent kernel's blocks: a part begins where the one before it in
     the stage ended, so that small parts run in parallel."""
     found: list[list[Run | Barrier]] = [[] for _ in range(grid)]

@@ -43,7 +43,7 @@ def depends(later: StagePart, earlier: StagePart) -> bool:
     )
 
 
-def joined(parts: Sequence[StagePart]) -> tuple[StagePart, ...]:
+def join_neighbours(parts: Sequence[StagePart]) -> tuple[StagePart, ...]:
     """Returns the parts, with dependent single-block neighbours merged: a barrier between them
     would make all others wait, too."""
     found: list[StagePart] = []

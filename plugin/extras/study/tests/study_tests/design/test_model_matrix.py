@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 
 from study_tests.design.synthetic import LAYOUT, RUNTIME, TUNING, settings_of
-from tunegate_study.design.model_matrix import ModelMatrix, pairs_of, rank, varied
+from tunegate_study.design.model_matrix import ModelMatrix, pairs_of, rank, varied_axes
 from tunegate_study.studies import Axis
 
 ONE = Axis(name="target", levels=("cpu",))
 
 
 def test_an_axis_of_one_level_has_no_column() -> None:
-    assert varied([ONE, LAYOUT]) == [LAYOUT]
+    assert varied_axes([ONE, LAYOUT]) == [LAYOUT]
     assert ModelMatrix([ONE, LAYOUT]).main_columns == 2
     assert pairs_of([ONE, LAYOUT, TUNING]) == [("layout", "tuning")]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 
 from study_tests.design.synthetic import RUNTIME, TUNING, cell, measured_study, settings_of
-from tunegate_study.design.summary import StudiedCells, summarized
+from tunegate_study.design.summary import StudiedCells, summarize
 from tunegate_study.studies import CellSetting, StudyDesign
 
 AXES = (RUNTIME, TUNING)
@@ -27,8 +27,8 @@ def test_a_runtime_that_is_not_tuned_may_be_beaten_by_one_that_is() -> None:
         ],
     )
     twin = ({"runtime": "onnxruntime", "tuning": "64"}, cells[0].setting)
-    assert summarized(subject(), cells, [""] * 3).rank_flips == ()
-    study = summarized(subject((twin,)), cells, [""] * 3)
+    assert summarize(subject(), cells, [""] * 3).rank_flips == ()
+    study = summarize(subject((twin,)), cells, [""] * 3)
     (flip,) = study.rank_flips
     assert (flip.axis, flip.best) == ("tuning", ({"runtime": "onnxruntime"}, {"runtime": "tvm"}))
     runtime, tuning = study.main_effects
@@ -40,6 +40,6 @@ def test_what_is_missing_is_unfinished_and_what_was_refused_is_not() -> None:
     settings = settings_of(AXES)
     refused = msgspec.structs.replace(cell(settings[0], []), reason="no such operator")
     cells = [refused, cell(settings[1], [0.1] * 5), cell(settings[2], [0.1])]
-    study = summarized(subject(), cells, [""] * 3)
+    study = summarize(subject(), cells, [""] * 3)
     assert study.unfinished == 1
-    assert summarized(subject(), [], []).main_effects == ()
+    assert summarize(subject(), [], []).main_effects == ()

@@ -8,7 +8,7 @@ import msgspec
 
 from study_tests.design.synthetic import LAYOUT, THREADS, TUNING, measured_study, settings_of
 from tunegate.artifacts.builds import ErrorEstimate
-from tunegate_study.design.summary import StudiedCells, summarized
+from tunegate_study.design.summary import StudiedCells, summarize
 from tunegate_study.studies import Axis, CellSetting, LeftOut, Study, StudyCell, StudyDesign
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -52,7 +52,7 @@ def study(model: str = "small") -> Study:
         repeats=(),
         environment={"cpu": "some processor", "cores usable": "2"},
     )
-    return summarized(subject, cells, [f"tunegate study {cell.key}" for cell in cells])
+    return summarize(subject, cells, [f"tunegate study {cell.key}" for cell in cells])
 
 
 def _named(each: StudyCell, model: str) -> StudyCell:

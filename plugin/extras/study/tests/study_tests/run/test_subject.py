@@ -7,7 +7,7 @@ from tests.support.small_onnx import conv_model, save
 
 from tunegate.errors import ConfigError
 from tunegate.runtimes.registry import installed_runtimes
-from tunegate_study.run.subject import Chosen, chosen
+from tunegate_study.run.subject import Chosen, choose_cells
 from tunegate_study.study_file import parse_study
 
 
@@ -19,7 +19,7 @@ def models(tmp_path: Path) -> str:
 
 
 def subject(text: str) -> Chosen:
-    return chosen(parse_study(text, "study.yaml"), "study.yaml", installed_runtimes())
+    return choose_cells(parse_study(text, "study.yaml"), "study.yaml", installed_runtimes())
 
 
 def refused(text: str) -> str:
@@ -96,4 +96,4 @@ def test_a_precision_that_the_machine_lacks_is_named_with_what_it_has(
     text = models + "axes: {runtime: [onnxruntime], precision: [float32, int8-dynamic]}"
     others = tuple(Lacking() if each is runtime else each for each in found.runtimes)
     with pytest.raises(ConfigError, match=r"int8-dynamic is not for this machine .*avx2 alone"):
-        chosen(parse_study(text, "s"), "s", found._replace(runtimes=others))
+        choose_cells(parse_study(text, "s"), "s", found._replace(runtimes=others))

@@ -14,7 +14,7 @@ from tunegate.system.machine.device import ThisMachine
 from tunegate_study.design.study_config import StudyConfig
 from tunegate_study.run.groups import CellGroup, target_of, versions_of
 from tunegate_study.run.kept_cells import KeptCells, cell_key
-from tunegate_study.run.subject import Chosen, chosen
+from tunegate_study.run.subject import Chosen, choose_cells
 from tunegate_study.run.work import StudyWork
 from tunegate_study.studies import CellSetting, StudyCell
 from tunegate_study.study_file import parse_study
@@ -55,7 +55,7 @@ def config(tmp_path: Path) -> StudyConfig:
 
 
 def subject(config: StudyConfig) -> tuple[Chosen, dict[str, CellSetting]]:
-    found = chosen(config, "s", installed_runtimes())
+    found = choose_cells(config, "s", installed_runtimes())
     models, targets = found.models, found.targets
     return found, {
         cell_key(each, models["m"], target_of(each, targets)): each for each in found.cells
