@@ -43,7 +43,7 @@ class Shop:
     """One model, its task, and what a short tuning learned of it."""
 
     def __init__(self, directory: Path) -> None:
-        self.model = save(conv_model(channels=16, out=32, size=14), directory / "m.onnx")
+        self.model = save(conv_model(channels=64, out=3, size=14), directory / "m.onnx")
         self.compiler = MetaScheduleCompiler(directory / "compiler", seed=1)
         self.job = ModelJob(file=self.model, path="m.onnx", shapes={}, target=TARGET)
         (tasks,) = self.compiler.tasks([self.job])

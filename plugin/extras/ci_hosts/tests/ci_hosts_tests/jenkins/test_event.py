@@ -46,7 +46,7 @@ def test_another_branch_is_compared_with_where_it_left_the_default_one() -> None
     found = event("branch", BRANCH_IS_PRIMARY="", BRANCH_NAME="feat/é")
     assert (found.revisions, found.zone) == (
         Usual(),
-        "pr/acme/models/branch_feat__-18e71ee16fb778a243139e8c9404f4a2",
+        "pr/acme/models/branch_feat__-18e71ee16fb778a243139e8c9404f4a245982c0ab47f6fdd8bd573bb8be400b4",
     )
 
 
