@@ -216,6 +216,9 @@ class _Measuring:
                 margin_percent=self._margin_percent,
                 tail_margin_percent=_NO_TAIL_PERCENT,
                 rare_launches=0.0,
+                energy_margin_percent=None,
+                load_margin_percent=None,
+                layers_margin_percent=None,
             )
         targets = [each for each in config.targets if self._target in ("", each.name)]
         if not targets:

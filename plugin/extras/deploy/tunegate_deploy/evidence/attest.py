@@ -48,7 +48,7 @@ def run(options: AttestOptions) -> int:
     run_of_gate = _read_measurements(out, verdict)
     if verdict.revisions != changes.revisions:
         raise ArtifactError(f"{out / 'changes.json'}: not of this verdict. Run the gate again.")
-    files = dict(_files(GitRepository(options.settings.repository), changes))
+    files = _files(GitRepository(options.settings.repository), changes)
     # A verdict does not become younger by being signed again, or copied between jobs.
     written = verdict.origin.judged_at or (out / "verdict.json").stat().st_mtime
     seconds = min(SystemClock().time(), written)
@@ -89,14 +89,20 @@ def _read_measurements(out: Path, verdict: Verdict) -> MeasurementRun | None:
     return run_of_gate
 
 
-def _files(repository: GitRepository, changes: ChangeSet) -> Iterator[tuple[tuple[Side, str], str]]:
-    """Yields the SHA-256 digest of every model file on each side, by its path in the repository: of
-    the bytes that a checkout has, through Git LFS and DVC."""
+def _files(repository: GitRepository, changes: ChangeSet) -> dict[tuple[Side, str], str]:
+    """Returns the SHA-256 digest of every model file on each side, by its path in the repository:
+    of the bytes that a checkout has, through Git LFS and DVC."""
+    versions: dict[tuple[Side, str], ModelVersion] = {}
     for change in changes.models:
         for side, version in zip(SIDES, (change.base, change.head), strict=True):
             if version is not None:
-                for path, digest in _digests(repository, version):
-                    yield (side, path), digest
+                # The upgrade of a runtime, which comes later, has the head's model on both sides.
+                versions.setdefault((side, version.path), version)
+    return {
+        (side, path): digest
+        for (side, _), version in versions.items()
+        for path, digest in _digests(repository, version)
+    }
 
 
 def _digests(repository: GitRepository, version: ModelVersion) -> Iterator[tuple[str, str]]:

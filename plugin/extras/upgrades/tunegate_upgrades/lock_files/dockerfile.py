@@ -13,6 +13,7 @@ import msgspec
 
 _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(.+)", re.IGNORECASE)
+_ENV = re.compile(r"ENV\s+(.+)", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _INSTALLER = re.compile(
     r"(?:^|[\s/;&|(])(pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
@@ -26,7 +27,12 @@ _VALUE_OPTIONS = {
     *("--find-links", "-t", "--target", "--prefix", "--root", "--python", "-p", "--platform"),
     *("--channel", "-n", "--name", "--proxy", "--cert", "--trusted-host", "--group", "--extra"),
 }
-_COMPILER = re.compile(r"((?:apache-)?tvm(?:-ffi|-py)?)(?:\[.*\])?\s*((?:[=<>!~].*)?)")
+_COMPILER = re.compile(
+    r"(?:\S+::|\S*/)?((?:apache[-_.])?tvm(?:[-_.](?:ffi|py))?)(?:\[.*\])?\s*"
+    r"((?:[=<>!~@].*|-\d.*\.whl.*)?)",
+    re.IGNORECASE,
+)
+"""A package of TVM as pip and conda name it, or its wheel, and the version that is asked for."""
 _MAX_CHARACTERS = 200
 
 
@@ -54,7 +60,9 @@ def read_recipe(text: str) -> ImageRecipe:
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
-        installed=tuple(each for number, line in lines for each in _installs(number, line)),
+        installed=tuple(
+            each for number, line in _filled_in(lines) for each in _installs(number, line)
+        ),
     )
 
 
@@ -84,10 +92,14 @@ def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:
 
 
 def installed_compilers(recipe: ImageRecipe) -> dict[str, str]:
-    """Returns what pip or conda installs of TVM: the version asked for by the name, `any` without
-    one."""
-    named = (_COMPILER.fullmatch(each) for run in recipe.installed for each in run.packages)
-    return {found[1]: found[2].strip(" =") or "any" for found in named if found}
+    """Returns what pip or conda installs of TVM: the versions that its stages ask for by the name,
+    `any` without one."""
+    versions: dict[str, set[str]] = {}
+    for run in recipe.installed:
+        for match in filter(None, map(_COMPILER.fullmatch, run.packages)):
+            name = re.sub(r"[-_.]", "-", match[1]).lower()
+            versions.setdefault(name, set()).add(match[2].strip(" =-@") or "any")
+    return {name: ", ".join(sorted(asked)) for name, asked in versions.items()}
 
 
 def _names(names: Iterable[str]) -> str:
@@ -127,6 +139,17 @@ def _base_images(lines: Iterable[str]) -> Iterator[str]:
         if image.lower() not in stages:
             yield image[:_MAX_CHARACTERS]
         stages.add((found[2] or "").lower())
+
+
+def _filled_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yields each instruction with the values that arguments and variables have by then."""
+    values = dict[str, str]()
+    for number, line in lines:
+        if declared := _ARG.fullmatch(line) or _ENV.fullmatch(line):
+            name, _, value = declared[1].partition(" ")
+            is_pair = "=" not in name and bool(value.strip())  # ENV NAME value
+            values |= {name: value.strip()} if is_pair else dict(_defaults(declared[1]))
+        yield number, _substitute(line, values)
 
 
 def _defaults(text: str) -> Iterator[tuple[str, str]]:

@@ -61,6 +61,7 @@ class _Reading:
     def __init__(self, read_other: ReadText) -> None:
         self._read_other = read_other
         self._seen: set[str] = set()
+        self._constraints: set[str] = set()
         self.pins: list[PinnedPackage] = []
         self.refused: dict[str, str] = {}
         self.indexes: list[str] = []
@@ -85,7 +86,12 @@ class _Reading:
                 self.add(other, self._read_other(other))
         elif name in _CONSTRAINTS:
             with suppress(LockFileError):
-                self._note(self._read_other(_beside(path, value, where)))
+                other = _beside(path, value, where)
+                if other not in self._constraints:
+                    self._constraints.add(other)
+                    self._note(self._read_other(other))
+            if len(self._constraints) > MAX_INCLUDED:
+                raise LockFileError(f"{where}: more than {MAX_INCLUDED} files of constraints.")
         elif name in _INDEX:
             self.indexes.append(value)
         elif name in _FILES:

@@ -174,7 +174,8 @@ def _as_lock(path: str, here: list[_Package], written: _Written) -> LockFile:
     """Returns the lock. Of a package that is refused every word counts as a change."""
     refused = dict(_elsewhere(path, here))
     found = as_lock(path, _pins(path, here, refused), refused)
-    tables = (*written.get("package", ()), *written.get("packages", ()))
+    lists = (each for key in ("package", "packages") if isinstance(each := written.get(key), list))
+    tables = (each for tables in lists for each in tables if isinstance(each, dict))
     rest = [each for each in tables if normal_name(str(each.get("name"))) in found.refused]
     return msgspec.structs.replace(found, rest=digest_of_document(rest))
 

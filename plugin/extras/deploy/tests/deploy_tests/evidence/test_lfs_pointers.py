@@ -10,6 +10,7 @@ from tests.support import report_parts as parts
 from tests.support.git_repository import new_repository
 from tests.support.models import pointer_files
 from tests.support.models.external_data import model_with_data
+from tests.support.small_onnx import conv_model
 
 from tunegate.artifacts import artifact_io
 from tunegate.cli.parse import parse
@@ -20,7 +21,7 @@ from tunegate_deploy.command import AttestOptions
 from tunegate_deploy.evidence import attest
 from tunegate_deploy.evidence.verify import file_digests
 
-MODEL, DATA = model_with_data("w"), b"\0" * 4096
+MODEL, DATA, SMALLER = model_with_data("w"), b"\0" * 4096, conv_model().SerializeToString()
 POINTERS = {
     "models/m.onnx": pointer_files.lfs_pointer_to(MODEL),
     "models/w": pointer_files.lfs_pointer_to(DATA),
@@ -29,13 +30,18 @@ POINTERS = {
 
 def test_the_subjects_of_a_model_in_lfs_are_its_files(tmp_path: Path) -> None:
     checkout = new_repository(tmp_path / "project")
+    checkout.commit({"models/m.onnx": SMALLER})
+    reader = GitModelReader(GitRepository(checkout.path))
+    older, _ = reader.opened(reader.models(checkout.git("rev-parse", "HEAD"))["models/m.onnx"])
     checkout.commit(POINTERS)
     for content in (MODEL, DATA):
         pointer_files.keep_in_lfs(checkout, content)
     reader = GitModelReader(GitRepository(checkout.path))
     version, _ = reader.opened(reader.models("HEAD")["models/m.onnx"])
     assert version.storage == "lfs"
-    changes = parts.changes(parts.change("models/m.onnx", base=None, head=version))
+    # The upgrade of a runtime, in the same pull request, has the head's model on both sides.
+    upgrade = replace(parts.change("models/m.onnx", base=version, head=version), kind="upgraded")
+    changes = parts.changes(parts.change("models/m.onnx", base=older, head=version), upgrade)
     out = tmp_path / "out"
     out.mkdir()
     artifact_io.write(out / "changes.json", changes)
@@ -48,6 +54,7 @@ def test_the_subjects_of_a_model_in_lfs_are_its_files(tmp_path: Path) -> None:
     subjects = json.loads((out / "statement.json").read_text())["subject"]
     digests = {each["name"]: each["digest"]["sha256"] for each in subjects}
     assert {name: each for name, each in digests.items() if name != "configuration"} == {
+        "base:models/m.onnx": hashlib.sha256(SMALLER).hexdigest(),
         "head:models/m.onnx": hashlib.sha256(MODEL).hexdigest(),
         "head:models/w": hashlib.sha256(DATA).hexdigest(),
     }

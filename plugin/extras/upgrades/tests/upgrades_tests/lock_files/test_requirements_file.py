@@ -102,6 +102,13 @@ def test_constraints_with_another_content_are_another_lock() -> None:
     assert read(lines, limits="ort==1").decides() != read(lines, limits="ort==2").decides()
 
 
+def test_more_constraints_than_a_project_has_are_refused() -> None:
+    assert read("ort\n" + "-c limits.txt\n" * 100, limits="ort==1").refused
+    lines = "ort\n" + "".join(f"-c {number}.txt\n" for number in range(100))
+    with pytest.raises(LockFileError, match=r"r\.txt:\d+: more than 16 files of constraints"):
+        read(lines, **{str(number): "" for number in range(100)})
+
+
 @pytest.mark.parametrize("place", ["/etc/passwd", "../../outside.txt", "https://e.example/r", ""])
 def test_an_included_file_lies_in_the_repository(place: str) -> None:
     with pytest.raises(LockFileError, match="outside of the repository"):

@@ -76,6 +76,7 @@ def test_pylock_is_read_with_markers_and_indexes() -> None:
         '[[packages]]\nname = "here"\ndirectory = { path = "." }\n'
     )
     found = read_pylock("pylock.toml", text)
+    assert read_pylock("pylock.toml", "package = 5\n" + text).pins == found.pins
     (pin,) = found.pins.values()
     assert (pin.name, pin.hashes, pin.indexes) == ("numpy", (DIGEST,), ("https://i.example",))
     assert "a file or a directory" in found.refused["here"]
@@ -83,7 +84,13 @@ def test_pylock_is_read_with_markers_and_indexes() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["version = 2\n", "= nonsense", "version = 1\npackage = 3\n", "version = 1\n[[package]]\n"],
+    [
+        "version = 2\n",
+        "= nonsense",
+        'version = 1\npackages = ["x"]\npackage = 5\n',
+        "version = 1\npackage = 3\n",
+        "version = 1\n[[package]]\n",
+    ],
 )
 def test_what_is_no_lock_of_uv_is_one_line(text: str) -> None:
     with pytest.raises(LockFileError, match=r"^uv\.lock: [^\n]*$"):
