@@ -14,7 +14,7 @@ from tunegate_action.debug_log import is_debug, show_debug
 from tunegate_action.inputs import read_fork_report, read_request
 from tunegate_action.wider_environment import (
     WiderEnvironmentNeeded,
-    carried_out_in_narrow,
+    execute_in_narrow,
     is_narrow,
     run_in_wider,
 )
@@ -37,7 +37,7 @@ def main(environment: Mapping[str, str]) -> int:
     if not is_narrow(environment):
         return run_job(host, environment, request, execute)
     try:
-        return run_job(host, environment, request, carried_out_in_narrow)
+        return run_job(host, environment, request, execute_in_narrow)
     except WiderEnvironmentNeeded:
         run_in_wider(environment)
 
@@ -50,8 +50,9 @@ def safe_directory(environment: Mapping[str, str], checkout: Path) -> dict[str, 
     workspace = environment.get("GITHUB_WORKSPACE", "")
     if not workspace:
         return {}
-    directory = tempfile.mkdtemp(prefix="tunegate-git-", dir=environment.get("RUNNER_TEMP"))
-    file = Path(directory) / "gitconfig"
+    place = environment.get("RUNNER_TEMP")
+    place = place if place and os.access(place, os.W_OK) else None
+    file = Path(tempfile.mkdtemp(prefix="tunegate-git-", dir=place)) / "gitconfig"
     places = [f"[include]\n\tpath = {_quoted(place)}\n" for place in _global_settings(environment)]
     safe = f"[safe]\n\tdirectory = {_quoted(str((Path(workspace) / checkout).resolve()))}\n"
     file.write_text("".join([*places, safe]))
@@ -62,7 +63,8 @@ def _global_settings(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the files of global settings in git's order. It passes over those that are not
     there."""
     if "GIT_CONFIG_GLOBAL" in environment:
-        return tuple(filter(None, [environment["GIT_CONFIG_GLOBAL"]]))
+        own = environment["GIT_CONFIG_GLOBAL"]
+        return (str(Path(own).resolve()),) if own else ()
     home = environment.get("HOME", "")
     own = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
     places = (f"{own}/git/config" if own else "", f"{home}/.gitconfig" if home else "")

@@ -21,7 +21,7 @@ class WiderEnvironmentNeeded(Exception):
     """The configuration needs more than is installed here."""
 
 
-def carried_out_in_narrow(arguments: Sequence[str]) -> Ending:
+def execute_in_narrow(arguments: Sequence[str]) -> Ending:
     """Does the same as `execute`. Raises WiderEnvironmentNeeded instead of reporting an
     unusable configuration: nothing has been measured or reported then."""
     ended = execute(arguments)

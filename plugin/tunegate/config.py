@@ -190,8 +190,8 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
         str,
         Key(
             "glob over the files of the revision; the first entry that matches a model counts. "
-            "With `{version}` for a number in it, a new version is compared with the highest "
-            "earlier one ([versions](how-to/models.md#numbered-versions))"
+            "With `{version}` for a number in it, a new version is compared with the one "
+            "that the base serves ([versions](how-to/models.md#numbered-versions))"
         ),
     ]
     dims: Annotated[

@@ -1,5 +1,5 @@
 """Reads and replaces files without following links, and without waiting for pipes. Standard library
-only, and nothing newer than Python 3.8, because the Action's clean-up step uses it."""
+only, because the Action's clean-up step uses it."""
 
 import errno
 import os

@@ -188,6 +188,8 @@ def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> 
     )
     assert report_name(one, event_of()) == report_name(other, event_of())
     assert check_words(one, event_of()).endswith(" gate, a/t.yaml, a/results")
+    beside = request_of("models/tunegate.yaml", "models")  # its output is beside the checkout
+    assert check_words(beside, event_of()) == "gate.yml gate"
 
 
 def test_people_read_which_job_it_is() -> None:

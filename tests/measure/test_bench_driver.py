@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import onnx
 import pytest
 
@@ -53,6 +54,9 @@ def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Pa
     launch = layers_launch(found, started=0.0)
     assert 0 < launch.base_ms < launch.whole_ms
     assert set(launch.largest) == found.differing[0] | found.differing[1]
+    untimed = msgspec.structs.replace(found, milliseconds=({}, {}))
+    with pytest.raises(MeasurementError, match="no layer could be timed"):
+        layers_launch(untimed, started=0.0)
 
 
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:

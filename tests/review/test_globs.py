@@ -166,6 +166,7 @@ def test_a_literal_glob_matches_its_path_alone(path: str) -> None:
         ("./m/*-v{version}.onnx", "m/a-8-v1.10.onnx", "m/a-8-v{version}.onnx", (1, 10)),
         ("**/{version}/*.onnx", "a/7/b/010/c.onnx", "a/7/b/{version}/c.onnx", (10,)),
         ("{version}*.onnx", "3.onnx", "{version}.onnx", (3,)),
+        ("net-{version}*.onnx", "net-2-a100.onnx", "net-{version}-a100.onnx", (2,)),
     ],
 )
 def test_a_version_in_a_glob_is_a_number(

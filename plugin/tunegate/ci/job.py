@@ -4,7 +4,6 @@ CI gets the result. A refusal by the CI never changes a verdict."""
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ def run_job(
     host: protocol.CiHost,
     environment: Mapping[str, str],
     request: protocol.JobRequest,
-    carried_out: Callable[[Sequence[str]], Ended],
+    execute: Callable[[Sequence[str]], Ended],
 ) -> int:
     """Runs the command line with `execute`, and returns its exit code. A signal may end it
     anywhere, and the CI is told."""
@@ -52,7 +51,7 @@ def run_job(
             _begin(host, begun)
             before = job_results.stamps(request.out)
             with host.literal_output():
-                ended = carried_out([*request.words, *event_words(request, event, revisions)])
+                ended = execute([*request.words, *event_words(request, event, revisions)])
             results = job_results.read_results(request.out, before, ended[0])
             ended = _require_verdict(request, ended, results)
             return _report_results(host, environment, _Job(request, event, begun), results, ended)
@@ -291,8 +290,10 @@ def _config(request: protocol.JobRequest) -> str:
 
 
 def _in_checkout(path: Path, request: protocol.JobRequest) -> str:
-    """Returns the path from the repository's root, wherever the runner keeps that."""
-    return Path(os.path.relpath(path, request.repository)).as_posix()
+    """Returns a path in the repository from its root, wherever the runner keeps that, and any other
+    as it is given."""
+    root, place = request.repository.resolve(), path.resolve()
+    return (place.relative_to(root) if place.is_relative_to(root) else path).as_posix()
 
 
 # The event's decisions as words of a command line. Pure.

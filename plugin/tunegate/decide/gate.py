@@ -113,8 +113,8 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
 
 
 def _remarks(status: verdicts.Status, told: list[str], differing: list[str]) -> str:
-    """Returns the remarks. Where nothing else is told of a finding, the report shows the whole
-    reason of one that does not pass."""
+    """Returns the remarks. Of a finding without any that does not pass, the report shows the
+    whole reason, which has these differences."""
     return "; ".join([*told, *(differing if told or status == "pass" else ())])
 
 

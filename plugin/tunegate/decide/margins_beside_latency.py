@@ -80,7 +80,7 @@ def layers_change(
     measured: DifferingLayers | None, margin_percent: float | None, *, cells: int
 ) -> LayersChange | None:
     """Returns the change of the model by the layers that differ, None without a margin or with too
-    few launches. Without a layer that differs it is none for sure."""
+    few launches. Without a layer that differs the change is zero."""
     if margin_percent is None or measured is None or not measured.launches:
         return None
     counted = last_analysis(len(measured.launches), measured.analyses)

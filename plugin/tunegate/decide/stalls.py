@@ -6,9 +6,10 @@ The unit is a quartet of blocks, base, head, head, base or the reverse. The side
 the worse one. Without a change either side is worse with equal chance whatever the machine does,
 because the order of a quartet is random. A head that is slower by less than the margin also meets
 more of the machine's stalls, by as much: its chance to be worse is then larger by the ratio of the
-medians. The number of quartets with a worse head is binomial: McNemar's test of paired counts
-(Psychometrika 12, 1947), in its exact form. The rate of stalls has the bound of Clopper &
-Pearson (Biometrika 26, 1934).
+medians. Its counts are scaled by that ratio, too, so the test is cautious where stalls are many.
+The number of quartets with a worse head is binomial: McNemar's test of paired counts (Psychometrika
+12, 1947), in its exact form. The rate of stalls has the bound of Clopper & Pearson (Biometrika 26,
+1934).
 """
 
 import math

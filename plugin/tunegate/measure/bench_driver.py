@@ -140,11 +140,14 @@ class FreshProcesses:
                 yield process
 
 
-_SHOWN_LAYERS = 8
+_SHOWN_LAYERS, _SHOWN_OF_NAME = 8, 60
+_SHORTEST_MS = 1e-9
+"""What an artifact holds of a time, at the least."""
 
 
 def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:
-    """Returns what the layers that differ took, in the time since `started`."""
+    """Returns what the layers that differ took, in the time since `started`. Raises
+    MeasurementError if nothing of a side could be timed."""
     base, head = (
         {name: ms for name, ms in side.items() if name in differing}
         for side, differing in zip(profiled.milliseconds, profiled.differing, strict=True)
@@ -153,12 +156,17 @@ def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:
         name: head.get(name, 0.0) - base.get(name, 0.0) for name in dict.fromkeys([*head, *base])
     }
     names = sorted(differences, key=lambda name: -abs(differences[name]))[:_SHOWN_LAYERS]
+    whole_ms, base_ms, head_ms = (
+        sum(times.values()) for times in (profiled.milliseconds[0], base, head)
+    )
+    if min(whole_ms, whole_ms - base_ms + head_ms) < _SHORTEST_MS:
+        raise MeasurementError("no layer could be timed")
     return LayersLaunch(
-        whole_ms=sum(profiled.milliseconds[0].values()),
-        base_ms=sum(base.values()),
-        head_ms=sum(head.values()),
+        whole_ms=whole_ms,
+        base_ms=base_ms,
+        head_ms=head_ms,
         seconds=time.monotonic() - started,
-        largest={name: differences[name] for name in names},
+        largest={name[:_SHOWN_OF_NAME]: differences[name] for name in names},
     )
 
 

@@ -192,7 +192,8 @@ def _in_graph(
     for node in nodes:
         constants = (each.t for each in node.attribute if node.op_type == "Constant")
         shapes |= {name: _tensor_text(each) for each in constants for name in node.output}
-        name = f"{place}{node.name or next(iter(node.output), '')}"
+        own = node.name or next(iter(node.output), "")
+        name = f"{place}{_shorten(own, own.encode())}"
         yield name, _facts(node, shapes)
         for body in bodies_of(node):
             yield from _in_graph(body.node, body.initializer, f"{name}: ", shapes)
@@ -247,7 +248,7 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
         case onnx.AttributeProto.INTS:
             text = ",".join(map(str, attribute.ints[:more]))
         case onnx.AttributeProto.FLOATS:
-            text = f"{len(attribute.floats)} numbers"
+            text = ",".join(f"{number:g}" for number in attribute.floats[:more])
         case onnx.AttributeProto.STRINGS:
             words = (
                 each[:more_bytes].decode(errors="replace") for each in attribute.strings[:more]

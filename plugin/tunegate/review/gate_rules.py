@@ -128,8 +128,8 @@ def judged_by(
 ) -> Effective:
     """Returns the judging configuration. `versions` are the head's models, `before` their versions
     at the base. Without a configuration at the base it is the head's, without its commands.
-    `is_merged` tells a head that has no base. Raises ConfigError for files on the runner that only
-    the head names."""
+    `is_merged` says that a head without a base is merged. Raises ConfigError for files on the
+    runner that only the head names."""
     if base is None:
         return of_head_alone(head, is_merged=is_merged)
 

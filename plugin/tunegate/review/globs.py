@@ -19,7 +19,7 @@ versions of one model."""
 _WILDCARDS = frozenset("*?[")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _PHASE = re.compile(
-    r"[-_.]?(?:(dev|alpha|beta|rc|pre|preview)[-_.]?([0-9]*)|([ab])([0-9]+))(?![a-z0-9])",
+    r"(?:[-_.]?(dev|alpha|beta|rc|pre|preview)[-_.]?([0-9]*)|([ab])([0-9]+))(?![a-z0-9])",
     re.IGNORECASE,
 )
 """What follows the number of a version that is not released yet."""
@@ -335,7 +335,8 @@ def earlier_versions(
 ) -> dict[ModelPath, ModelPath]:
     """Returns, for each new model, the version at the base that it is compared with: the highest
     one for the highest of the head, which a server loads in its place, else the highest that is not
-    later, or the lowest where all are. A number never chooses that nothing is."""
+    later, or the lowest where all are. A number never makes a model one that is
+    compared with nothing."""
     newest: dict[str, Version] = {}
     for path in head:
         if (number := numbered(path)) is not None:

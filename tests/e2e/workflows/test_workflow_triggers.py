@@ -88,8 +88,10 @@ def test_a_push_is_gated_after_it_has_taken_over_what_its_pull_request_tuned(
     """Otherwise the push of a merge pays for the same trials again."""
     jobs = yaml.safe_load(STARTER.read_text())["jobs"]
     assert jobs["gate"]["needs"] == "warm"
-    names = [step.get("name") for step in jobs["warm"]["steps"]]
-    assert names[-2:] == ["promote what the merged pull request tuned", "tunegate warm"]
+    *_, finding, promoting, warming = jobs["warm"]["steps"]
+    names = [each["name"] for each in (finding, promoting, warming)]
+    assert names == ["find the merged pull request", "promote what it tuned", "tunegate warm"]
+    assert "env" not in promoting, "a token beside models"
     events = ("pull_request", "merge_group", "push", "schedule")
     for event in events:
         texts = [f"${{{{ {jobs['warm']['if']} }}}}", jobs["gate"]["if"]]

@@ -213,6 +213,8 @@ ONE, OTHER = "1" * 32, "2" * 32
         pytest.param("real: ['${d}.onnx']", f"real@a: {ONE}", ONE, id="a template"),
         pytest.param("real: ['a${d}x']", f"real@a: {ONE}", None, id="another template"),
         pytest.param("real: ['a/${d}/../x']", f"real@a: {ONE}", ONE, id="a template and .."),
+        pytest.param("real: ['../a/${d}.onnx']", f"real@a: {ONE}", None, id=".. and a template"),
+        pytest.param(f"real: ['{'${' * 60_000}']", f"real: {ONE}", None, id="never ends"),
         pytest.param("real: ['${d}n${d}x']", f"real@a: {ONE}", ONE, id="two templates"),
         pytest.param(
             f"real: {[f'{n}/${{d}}' for n in range(200)]}", f"real@a: {ONE}", ONE, id="too many"

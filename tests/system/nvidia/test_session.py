@@ -15,9 +15,9 @@ from tunegate.system.nvidia import session
 WAITS = """
 import sys
 from tunegate.config import TargetConfig
-from tunegate.system.nvidia.session import gpus_of, prepared
+from tunegate.system.nvidia.session import gpus_of, prepare_devices
 target = TargetConfig(name="gpu", kind="cuda", device_wait_seconds=float(sys.argv[1]))
-with prepared(gpus_of(target), target):
+with prepare_devices(gpus_of(target), target):
     print("measures", flush=True)
 """
 

@@ -422,7 +422,8 @@ def git_check(found: tuple[int, ...]) -> HealthCheck:
         return HealthCheck("git", ok=True, detail=told)
     advice = (
         "the Action needs 2.32 to read a checkout that belongs to another user, as in a "
-        "container. Update it, or run git config --global --add safe.directory DIRECTORY before"
+        "container. Update it, or run git config --global --add safe.directory DIRECTORY "
+        "before the Action runs"
     )
     return HealthCheck("git", ok=True, detail=f"{told}: {advice}", warns=True)
 

@@ -321,8 +321,8 @@ def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 
 def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts Clip of floats: a bound that is not given is the last finite number, and NaN is
-    none."""
+    """Converts Clip of floats: a bound that is not given is the last finite number, and a bound
+    that is NaN bounds nothing."""
     x, low, high = [*operands, None, None][:3]
     dtype = str(x.ty.dtype)
     if not dtype.startswith("float"):
@@ -353,8 +353,8 @@ def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 
 def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts Scatter, and ScatterElements with fewer indices than data, as ScatterND: TVM takes
-    the indices for as many as the data. Negative ones count from the end."""
+    """Converts Scatter and ScatterElements. Of those with fewer indices than data along another
+    axis it makes a ScatterND: TVM takes them for as many. Negative indices count from the end."""
     data, indices, updates = operands
     shape, of_data = ([int(each) for each in value.ty.shape] for value in (indices, data))
     axis = attributes.get("axis", 0) % len(shape)
@@ -364,7 +364,7 @@ def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     indices = builder.normalize(relax.op.where(from_end, relax.op.add(indices, extent), indices))
     reduction = attributes.get("reduction", b"none").decode()
     way = "update" if reduction == "none" else reduction
-    if shape == of_data:
+    if all(n == m for at, (n, m) in enumerate(zip(shape, of_data, strict=True)) if at != axis):
         return relax.op.scatter_elements(data, indices, updates, axis=axis, reduction=way)
     count = math.prod(shape)
     places = np.moveaxis(np.indices(shape), 0, -1).reshape(count, len(shape)).astype(dtype)

@@ -129,7 +129,7 @@ def _reduces(function: Any) -> bool:
 
 def _kept(number: Any) -> Any:
     """Returns a maximum or minimum that is NaN where a number is. LLVM's code for it compares, and
-    takes the second number if the comparison does not hold, as it does not with NaN."""
+    takes the second number where one is NaN. That of CUDA does not."""
     one, other = number.a, number.b
     if not str(number.ty.dtype).startswith("float"):
         return number

@@ -45,9 +45,16 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     axes = attribute(node, "axes", list(range(data.rank)))
     work = _Resizing(node, len(axes))
     scales = work.scales([data.shape[axis] for axis in axes], [result.shape[a] for a in axes])
+    given = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
+    is_stretched = attribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch"
     value = node.input[0]
     for place, axis in enumerate(axes):
         sizes = data.shape[axis], result.shape[axis]
+        is_whole = (
+            given[place] == 1 if given is not None else operand(node, _SIZES) and is_stretched
+        )
+        if sizes[0] == sizes[1] and is_whole:  # as batch and channels are
+            continue
         places = work.places(work.new.sliced(scales, 0, place, place + 1), *sizes, place)
         value = work.along(value, _Axis(axis % data.rank, *sizes, places), data.rank)
     work.new.add("Identity", [value], to=node.output[0])

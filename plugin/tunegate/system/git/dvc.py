@@ -23,7 +23,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _MD5_OF_FILE = re.compile(r"[0-9a-f]{32}")
 _DVC, _DIRECTORY, _MODEL = ".dvc", ".dir", ".onnx"
 _OUTPUTS = ("outs", "metrics", "plots")
-_TEMPLATE = re.compile(r"\$\{[^}]*\}")
+_TEMPLATE = re.compile(r"\$\{[^{}]*\}")
 _OF_ONE_FILE = re.compile(
     rb"outs:\n- md5: [0-9a-f]{32}\n(?:  size: [0-9]+\n)?(?:  hash: md5\n)?  path: ([\w./-]+)\n"
 )
@@ -144,12 +144,16 @@ def _in_lock(
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"cannot be read ({error})"
         return
+    outputs: dict[str, tuple[set[str], set[str]]] = {}
     for name, stage in stages.items():
-        declared = written.get(name, written.get(name.partition("@")[0], {}))
+        own = name if name in written else name.partition("@")[0]
+        declared = written.get(own, {})
         loop = declared.get("do")
         declared = loop if isinstance(loop, dict) else declared
         directory = str(declared.get("wdir", "."))
-        names = _declared_outputs(declared)
+        if own not in outputs:  # a loop has thousands of stages
+            outputs[own] = _declared_outputs(declared)
+        names = outputs[own]
         for path, out in _outputs(stage):
             if not _is_declared(posixpath.normpath(path), *names):
                 continue
@@ -271,8 +275,9 @@ def _declared_outputs(stage: Mapping[str, Any]) -> tuple[set[str], set[str]]:
 
 def _normal(declared: str) -> str:
     """Returns the normal form of a path. `..` after a template may lead anywhere below."""
-    has_template = _TEMPLATE.search(declared) is not None
-    return _ANY if has_template and ".." in declared else posixpath.normpath(declared)
+    template = _TEMPLATE.search(declared)
+    may_climb = template is not None and ".." in declared[template.start() :]
+    return _ANY if may_climb else posixpath.normpath(declared)
 
 
 def _is_declared(path: str, plain: Collection[str], templates: Collection[str]) -> bool:

@@ -123,9 +123,10 @@ class GitProcess:
 
 
 def git_version() -> tuple[int, ...]:
-    """Returns the numbers of git's version, such as 2, 39, 5."""
+    """Returns the numbers of git's version, such as 2, 39, 5, and none without git."""
     said = BytesIO()
-    _run_git(Path("/"), ("version",), said)
+    with contextlib.suppress(EnvironmentUnfitError):
+        _run_git(Path("/"), ("version",), said)
     words = said.getvalue().decode(errors="replace").split()
     return tuple(int(part) for part in (*words, "", "")[2].split(".") if part.isdigit())
 

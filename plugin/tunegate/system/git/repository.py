@@ -2,6 +2,7 @@
 tree."""
 
 import hashlib
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from io import BytesIO
@@ -276,9 +277,12 @@ class GitRepository(GitEvents):
         in_git = self.entry(version.revision, path)
         if output is not None and in_git is not None and in_git.kind == "file":
             found = _beside(version, path, "git")
-            content = BytesIO()
-            self._copy(found, content)
-            digest = hashlib.md5(content.getbuffer(), usedforsecurity=False).hexdigest()
+            with tempfile.TemporaryFile() as content:  # a data file may be tens of GB
+                self._copy(found, content)
+                content.seek(0)
+                digest = hashlib.file_digest(
+                    content, partial(hashlib.md5, usedforsecurity=False)
+                ).hexdigest()
             if digest == output.digest:
                 return found
         return _beside(version, path, "both")

@@ -1,6 +1,6 @@
 """Finds the checkout that a path is in.
 
-Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
+Standard library only: the Action's clean-up step uses it too.
 """
 
 import os

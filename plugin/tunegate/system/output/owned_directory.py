@@ -1,7 +1,7 @@
 """Checks that a directory is ours: no link of a checkout leads to it, and our marker says that we
 made it.
 
-Standard library only, and nothing newer than Python 3.8: the Action's clean-up step uses it too.
+Standard library only: the Action's clean-up step uses it too.
 """
 
 import fcntl
@@ -82,7 +82,7 @@ def _identity(directory: Path) -> dict[str, Any]:
 
 
 # A kernel lock on a file: one run at a time in an output directory. The kernel frees it when the
-# holding process ends in any way. Standard library only, and nothing newer than Python 3.8: the
+# holding process ends in any way. Standard library only: the
 # Action's clean-up step uses it too.
 
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

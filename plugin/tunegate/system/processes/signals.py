@@ -23,6 +23,9 @@ _Handlers = dict[signal.Signals, _Handler | int | signal.Handlers | None]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REPEAT_SECONDS = 0.05
 
+_repeated: set[int] = set()
+"""The signals that this process sent to itself, and that no handler has had yet."""
+
 _unanswered: set[int] = set()
 """The signals whose interrupt has not ended a `cancellable` block yet."""
 
@@ -46,6 +49,7 @@ def cancellable() -> Iterator[None]:
         raise KeyboardInterrupt from error
     finally:
         _unanswered.clear()
+        _repeated.clear()
         sys.unraisablehook = hook
         _restore(before)
 
@@ -97,6 +101,8 @@ def _restore(handlers: _Handlers) -> None:
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
     _unanswered.add(number)
+    if frame is not None:
+        _repeated.discard(number)
     signal.signal(signal.SIGINT, _exit_at_once)
     signal.signal(signal.SIGTERM, _exit_at_once)
     # The kernel and the shell both report a lost terminal: a second one is no impatience.
@@ -119,8 +125,12 @@ def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
 def _interrupt_main() -> None:
     """Sends the signal once more: it ends a system call that the main thread waits in."""
     if signal.getsignal(signal.SIGINT) is _interrupt_once:  # else the work has ended meanwhile
+        _repeated.add(signal.SIGINT)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:
+    if number in _repeated:  # the main thread answered meanwhile: nobody is impatient
+        _repeated.discard(number)
+        return
     os._exit(CANCELLED)
