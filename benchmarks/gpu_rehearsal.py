@@ -9,6 +9,7 @@ returns. Ends with 1, and says why, where something is amiss.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -70,6 +71,8 @@ _OPTIONS = (
 
 
 def main() -> int:
+    layout = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(description=__doc__, formatter_class=layout).parse_args()
     place = Path(tempfile.mkdtemp(prefix="gpu-rehearsal-"))
     checkout, python = place / "checkout", place / "python"
     _say("copies the checkout, and packs the parts")
