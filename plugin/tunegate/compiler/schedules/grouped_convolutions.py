@@ -487,15 +487,21 @@ class _Steps:
         return tirx.const(value, self._found.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        loops = [Var(f"i{n}", self._found.loop_type) for n in range(len(extents))]
-        nest = SBlockRealize(loops, True, block)
-        for loop, extent in reversed(list(zip(loops, extents, strict=True))):
-            nest = For(loop, self._number(0), self._number(extent), tirx.ForKind.SERIAL, nest)
-        return nest
+        return loops_around(block, extents, self._found.loop_type)
 
 
 def _type(lanes: int) -> str:
     return "float32" if lanes == 1 else f"float32x{lanes}"
+
+
+def loops_around(block: Any, extents: Sequence[int], loop_type: str) -> Any:
+    """Returns a block inside a serial loop for each of its axes."""
+    loops = [Var(f"i{n}", loop_type) for n in range(len(extents))]
+    nest = SBlockRealize(loops, True, block)
+    for loop, extent in reversed(list(zip(loops, extents, strict=True))):
+        first, count = (tirx.const(number, loop_type) for number in (0, extent))
+        nest = For(loop, first, count, tirx.ForKind.SERIAL, nest)
+    return nest
 
 
 def _vector_of(number: Any, lanes: int) -> Any:

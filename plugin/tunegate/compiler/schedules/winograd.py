@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tvm
 from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
-from tvm.tirx import Broadcast, BufferLoad, BufferRegion, BufferStore, For, IterVar, Var
+from tvm.tirx import Broadcast, BufferLoad, BufferRegion, BufferStore, IterVar, Var
 
 from tunegate.compiler.schedules import grouped_convolutions, product_tiles, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import asked_algorithm
@@ -528,11 +528,7 @@ class _Tiles:
         return tirx.const(value, self._found.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        loops = [Var(f"i{n}", self._found.loop_type) for n in range(len(extents))]
-        nest = SBlockRealize(loops, True, block)
-        for loop, extent in reversed(list(zip(loops, extents, strict=True))):
-            nest = For(loop, self._number(0), self._number(extent), tirx.ForKind.SERIAL, nest)
-        return nest
+        return grouped_convolutions.loops_around(block, extents, self._found.loop_type)
 
 
 def _weighted(factors: Sequence[float], numbers: Sequence[Any]) -> Any:
