@@ -416,6 +416,20 @@ def test_an_image_is_resized_by_its_scales_and_not_by_the_quotients_of_extents(m
     assert rewritten(operator_model(node, feed, {"s": whole}), feed) == ["Resize"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "mode"),
+    [("float16", "linear"), ("float16", "nearest"), ("uint8", "nearest"), ("int32", "nearest")],
+)
+@pytest.mark.parametrize("scales", [[1, 1.5, 0.5], [1, 1, 2, 1.5, 2]])
+def test_three_or_five_axes_of_other_types_are_resized(
+    dtype: str, mode: str, scales: list[float]
+) -> None:
+    feed = {"x": (20 * drawn(*([1, 3, 4, 2, 3][: len(scales)]))).astype(dtype)}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)
+    model = operator_model(node, feed, {"s": np.array(scales, np.float32)})
+    assert "Resize" not in rewritten(model, feed)
+
+
 def test_what_tvm_computes_otherwise_is_refused() -> None:
     whole = {"x": np.zeros((1, 4, 4), np.uint8)}
     scales = {"s": np.array([1, 1.5, 1], np.float32)}

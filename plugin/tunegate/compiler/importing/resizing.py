@@ -25,9 +25,10 @@ class _Axis(NamedTuple):
 
 
 def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the nodes of a Resize of float32, unless it is one that TVM computes as ONNX Runtime
-    does. Beside sizes, scales without elements are dropped. Raises UnsupportedModelError for
-    antialiasing, and for another type that TVM computes otherwise."""
+    """Returns the nodes of a Resize, unless it is one that TVM computes as ONNX Runtime does: of
+    float16 in float32, as ONNX Runtime does it. Beside sizes, scales without elements are dropped.
+    Raises UnsupportedModelError for antialiasing, and for an interpolation between whole numbers
+    that TVM computes otherwise."""
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
@@ -40,14 +41,17 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         raise UnsupportedModelError("it has antialiasing")  # TVM leaves it out
     if _is_known(node, view) and _is_of_tvm(node, view, data, result):
         return None
-    if data.dtype != np.float32:
+    is_picked = attribute(node, "mode", "nearest") == "nearest"
+    if not is_picked and data.dtype not in (np.float32, np.float16):
         raise UnsupportedModelError(f"{data.dtype} is resized only in images, by scales that fit")
     axes = attribute(node, "axes", list(range(data.rank)))
-    work = _Resizing(node, len(axes))
+    work = _Resizing(node, len(axes), data.dtype if is_picked else np.dtype(np.float32))
     scales = work.scales([data.shape[axis] for axis in axes], [result.shape[a] for a in axes])
     given = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
     is_stretched = attribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch"
     value = node.input[0]
+    if data.dtype != work.dtype:
+        value = work.new.cast(value, onnx.TensorProto.FLOAT)
     for place, axis in enumerate(axes):
         sizes = data.shape[axis], result.shape[axis]
         is_whole = (
@@ -57,7 +61,10 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
             continue
         places = work.places(work.new.sliced(scales, 0, place, place + 1), *sizes, place)
         value = work.along(value, _Axis(axis % data.rank, *sizes, places), data.rank)
-    work.new.add("Identity", [value], to=node.output[0])
+    if data.dtype == work.dtype:
+        work.new.add("Identity", [value], to=node.output[0])
+    else:
+        work.new.cast(value, data.elements, to=node.output[0])
     return work.new.nodes
 
 
@@ -96,10 +103,10 @@ def _is_of_tvm(
 
 
 class _Resizing:
-    """The nodes of one Resize, as far as they are built."""
+    """The nodes of one Resize, as far as they are built, on numbers of a type."""
 
-    def __init__(self, node: onnx.NodeProto, count_of_axes: int) -> None:
-        self.new = Replacement(node)
+    def __init__(self, node: onnx.NodeProto, count_of_axes: int, dtype: np.dtype) -> None:
+        self.new, self.dtype = Replacement(node), dtype
         self._node = node
         self._mode = attribute(node, "mode", "nearest")
         self._count_of_axes = count_of_axes
@@ -241,7 +248,8 @@ class _Resizing:
         low = new.add("Less", [axis.places, self._number(0)])
         high = new.add("Less", [self._number(axis.before - 1), axis.places])
         is_outside = new.reshaped(new.add("Or", [low, high]), [-1] + [1] * (rank - axis.number - 1))
-        fill = self._number(attribute(self._node, "extrapolation_value", 0.0))
+        number = attribute(self._node, "extrapolation_value", 0.0)
+        fill = new.constant(number, self.dtype)
         return new.add("Where", [is_outside, fill, value])
 
     def _number(self, value: float) -> str:
