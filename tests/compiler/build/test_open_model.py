@@ -35,16 +35,15 @@ def test_its_kernels_are_found(tmp_path: Path) -> None:
     assert (function.operator, function.weight) == ("relu", 1)
 
 
-def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path) -> None:
-    nodes = [
-        helper.make_node("NonZero", ["x"], ["n"]),
-        helper.make_node("Cast", ["n"], ["y"], to=TensorProto.FLOAT),
-    ]
+@pytest.mark.parametrize("follower", ["Neg n", "ScatterElements n z z", "GatherND n z"])
+def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path, follower: str) -> None:
+    operator, *read = follower.split()
     graph = helper.make_graph(
-        nodes,
+        [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node(operator, read, ["y"])],
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, "found"])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+        [helper.make_tensor("z", TensorProto.INT64, [1, 2], [0, 0])],
     )
     opsets = [helper.make_opsetid("", 17)]
     with pytest.raises(UnsupportedModelError, match=r"operator NonZero .*depends on data"):

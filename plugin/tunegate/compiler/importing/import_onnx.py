@@ -125,14 +125,17 @@ def _naming_model(proto: onnx.ModelProto, path: str) -> Iterator[None]:
 
 
 def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
-    if isinstance(error, NodeError):
+    if isinstance(error, NodeError) and error.has_reason:
         return f"{path}: {error}."
     text = str(error)
     for node in proto.graph.node:
-        if _names(text, node.op_type) and "not supported" in text.lower():
+        is_plain = not isinstance(error, NodeError) and "not supported" in text.lower()
+        if is_plain and _names(text, node.op_type):
             return unsupported_operators(path, node)
     if fault := fault_of_shapes(proto.graph, GraphView(proto)):
         return f"{path}: {fault}."
+    if isinstance(error, NodeError):
+        return f"{path}: {error}."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = shortened(lines[-1]).rstrip(".") if lines else type(error).__name__
     return f"{path}: the compiler cannot import the model ({said})."

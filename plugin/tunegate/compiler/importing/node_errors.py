@@ -26,13 +26,15 @@ _BY_DATA = frozenset({"Compress", "NonZero", "Unique"})
 
 class NodeError(UnsupportedModelError):
     """A node that cannot be imported. The message is the end of a sentence that begins with the
-    model."""
+    model. It `has_reason` unless the importer failed by accident, as at an extent that it took for
+    a number."""
 
     def __init__(
         self, node: onnx.NodeProto, error: Exception, constants: Collection[str] | None = None
     ) -> None:
         reason = _missing_constants(node, error, constants) or _reason(node, error)
-        super().__init__(f"{_subject(node)} {reason}")
+        self.has_reason = bool(reason)
+        super().__init__(f"{_subject(node)} {reason or _without_reason(node)}")
 
 
 @contextmanager
@@ -97,6 +99,7 @@ def _missing_constants(
 
 
 def _reason(node: onnx.NodeProto, error: Exception) -> str:
+    """Returns what the error says of the node, '' if it tells a user nothing."""
     text = str(error).strip()
     if isinstance(error, KeyError):
         key = str(error.args[0]) if error.args else "?"
@@ -108,11 +111,13 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
     detail = shortened(_last_line(text)).rstrip(".")
     is_accident = isinstance(error, (AssertionError, AttributeError, IndexError, TypeError))
     if not detail or is_accident or _NO_SENTENCE.search(detail):
-        given = ", ".join([*filter(None, node.input), *(each.name for each in node.attribute)])
-        return (
-            f"is not supported by the compiler with these inputs and attributes: {given or 'none'}"
-        )
+        return ""
     return f"is not supported by the compiler ({detail})"
+
+
+def _without_reason(node: onnx.NodeProto) -> str:
+    given = ", ".join([*filter(None, node.input), *(each.name for each in node.attribute)])
+    return f"is not supported by the compiler with these inputs and attributes: {given or 'none'}"
 
 
 def _last_line(text: str) -> str:
