@@ -40,6 +40,8 @@ def of_edges() -> list[Node]:
     nodes += [(name, [ONE, OTHER], {}) for name in ("Max", "Min", "Equal", "Less")]
     for bounds in ([LOW, HIGH], [LOW], [None, HIGH], []):
         nodes.append(("Clip", [EDGES, *bounds], {}))
+        whole = [None if each is None else each.astype(np.int8) for each in bounds]
+        nodes.append(("Clip", [np.arange(-9, 9, dtype=np.int8), *whole], {}))
     for name in ("ArgMax", "ArgMin"):
         for last in (0, 1):
             nodes.append((name, [ROWS], {"axis": 1, "select_last_index": last}))

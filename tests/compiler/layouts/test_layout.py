@@ -12,7 +12,6 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 from tvm.relax import op
-from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.small_onnx import save
 from tunegate.artifacts.builds import Build
@@ -20,7 +19,6 @@ from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.layouts.layout import (
     channels_last,
     layouts,
-    with_plain_clips,
     with_turned_convolutions,
     without_inverse_transposes,
 )
@@ -229,55 +227,6 @@ def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
     versions = [helper.make_opsetid("", 17)]
     module = imported(helper.make_model(graph, opset_imports=versions, ir_version=8))
     assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}
-
-
-X = np.array([-2.0, -0.0, 0.5, 7.0, np.inf, np.nan], "float32")
-
-
-def clip(*bounds: float | None) -> Any:
-    """ONNX's Clip with its constant bounds, as TVM imports it."""
-    names = [name if bound is not None else "" for name, bound in zip("lh", bounds, strict=False)]
-    graph = helper.make_graph(
-        [helper.make_node("Clip", ["x", *names], ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, X.shape)],
-        [
-            numpy_helper.from_array(np.array(bound, "float32"), name)
-            for name, bound in zip("lh", bounds, strict=False)
-            if bound is not None
-        ],
-    )
-    return from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
-
-
-def outputs(module: Any) -> Any:
-    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
-    return machine["main"](tvm.runtime.tensor(X)).numpy()
-
-
-@pytest.mark.parametrize("bounds", [(0.0, 6.0), (0.0,), (None, 0.5), (float("nan"), 1.0)])
-def test_bounds_that_are_numbers_are_operators_and_the_numbers_stay(
-    bounds: tuple[float | None, ...],
-) -> None:
-    module = clip(*bounds)
-    changed = with_plain_clips(module)
-    assert "call_tir" in str(module["main"])
-    assert "call_tir" not in str(changed["main"])
-    np.testing.assert_array_equal(outputs(changed), outputs(module))
-
-
-def test_a_bound_that_is_an_input_stays_a_kernel() -> None:
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [helper.make_node("Clip", ["x", "low"], ["y"])],
-        "g",
-        [value("x", TensorProto.FLOAT, X.shape), value("low", TensorProto.FLOAT, ())],
-        [value("y", TensorProto.FLOAT, X.shape)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    onnx.checker.check_model(model)
-    assert "call_tir" in str(with_plain_clips(from_onnx(model))["main"])
 
 
 SHAPE = (1, 3, 4, 5)

@@ -324,13 +324,13 @@ def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 
 def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts Clip of floats: a bound that is not given is the last finite number, and a bound
-    that is NaN bounds nothing."""
+    """Converts Clip into two operators that the compiler's passes know; TVM makes kernels of it. A
+    bound that is not given is the last finite number, and a bound that is NaN bounds nothing."""
     x, low, high = [*operands, None, None][:3]
     dtype = str(x.ty.dtype)
-    if not dtype.startswith("float"):
+    if not dtype.startswith(("float", "int", "uint")):
         return None
-    limits = np.finfo(dtype)
+    limits: Any = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
     given = (low, attributes.get("min", limits.min)), (high, attributes.get("max", limits.max))
     least, most = (
         relax.const(number, dtype) if bound is None else _bound(bound, dtype, number < 0)
@@ -380,6 +380,8 @@ def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 def _bound(bound: Any, dtype: str, is_least: bool) -> Any:
     """Returns a bound of Clip as a scalar, infinite where it is NaN."""
+    if not dtype.startswith("float"):
+        return bound
     infinite = relax.const(-np.inf if is_least else np.inf, dtype)
     if isinstance(bound, tvm.ir.GenericConst):
         number = bound.value.numpy().reshape(())

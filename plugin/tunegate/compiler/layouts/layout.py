@@ -1,7 +1,6 @@
 """The layout of images inside a model. Inputs and outputs keep theirs."""
 
 import logging
-import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -53,8 +52,7 @@ def _convert_together(module: Any) -> Any:
 def _try_converting(module: Any, turn: Callable[[Any], Any]) -> Any | None:
     """Returns the converted module, or None if the compiler cannot convert it."""
     try:
-        plain = with_products_for_transposed(with_plain_clips(module))
-        return without_inverse_transposes(turn(plain))
+        return without_inverse_transposes(turn(with_products_for_transposed(module)))
     except Exception:
         _logger.info("the layout of convolutions stays as it is", exc_info=True)
         return None
@@ -69,56 +67,6 @@ def _has_convolution(module: Any) -> bool:
 def _wanted_layouts(call: Any) -> dict[str, list[str]]:
     wanted = (_CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
     return {call.op.name: wanted} if wanted else {}
-
-
-# Replaces ONNX's Clip by two operators that the compiler's passes know. TVM imports it as kernels
-# of its own, with bounds that are computed in case they are NaN. No pass sees through them, so an
-# image changes its layout before and after each.
-
-_BOUND = re.compile(r"(maximum|minimum)\d*")
-_OPERATORS = {"maximum": relax.op.maximum, "minimum": relax.op.minimum}
-
-
-def with_plain_clips(module: Any) -> Any:
-    """Returns the Relax module with Relax's own operator for each maximum and minimum of a value
-    and a constant."""
-    main = _Plain(module).visit_expr(module["main"])
-    changed = module.clone()
-    changed.update_func(changed.get_global_var("main"), main)
-    return relax.transform.DeadCodeElimination()(changed)
-
-
-@relax.expr_functor.mutator
-class _Plain(relax.PyExprMutator):  # type: ignore[misc]
-    def visit_call_(self, call: Any) -> Any:
-        call = self.visit_expr_post_order(call)
-        if getattr(call.op, "name", "") != "relax.call_tir":
-            return call
-        kind = _BOUND.fullmatch(call.args[0].name_hint)
-        if kind is None or len(call.args[1].fields) != len(("value", "bound")):
-            return call
-        value, bound = call.args[1].fields
-        number = self._number(bound)
-        if number is None:
-            return call
-        return _OPERATORS[kind[1]](value, relax.const(number, str(number.dtype)))
-
-    def _number(self, bound: Any) -> np.ndarray | None:
-        """Returns the value of a constant bound, None if it is known only at run time."""
-        made = self._definition(bound)
-        if isinstance(made, tvm.ir.GenericConst):
-            found: np.ndarray = made.value.numpy()
-            return found if found.ndim == 0 else None
-        if getattr(getattr(made, "op", None), "name", "") != "relax.where":
-            return None
-        test, if_none, otherwise = (self._definition(argument) for argument in made.args)
-        if getattr(getattr(test, "op", None), "name", "") != "relax.isnan":
-            return None
-        tested = self._number(test.args[0])
-        return None if tested is None else self._number(if_none if np.isnan(tested) else otherwise)
-
-    def _definition(self, value: Any) -> Any:
-        return self.lookup_binding(value) if isinstance(value, relax.Var) else value
 
 
 # Transposed convolutions whose windows do not overlap, as decoders use them to double an image.
