@@ -152,6 +152,10 @@ def test_a_schedule_must_beat_what_main_has_and_no_schedule_at_all(
 
 def test_what_did_not_run_is_rejected_and_what_was_not_tried_is_said_so() -> None:
     assert status(schedule(2, 2.0)) == "rejected"
+    died = make_outcome(failures={"runtime": 2}, detail="the worker ended (SIGSEGV)", before_ms=9.0)
+    assert results_of((STANDING,), {TASK.key: died})[0][0].reason == (
+        "runtime: the worker ended (SIGSEGV)"
+    )
     ((promotion, winner),) = results_of((STANDING,), {})
     assert (promotion.status, winner) == ("not-measured", None)
     stopped = {TASK.key: make_outcome(stopped="not-started")}

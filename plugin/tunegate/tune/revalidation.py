@@ -30,7 +30,7 @@ RevalidationStatus = Literal["taken", "known", "slower", "rejected", "not-measur
 
 class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
     """The result for the best record of one task. `slower`: than the zone's best, or no faster than
-    the default. `rejected`: it did not replay, build, run or compute right."""
+    the default. `rejected`: it did not replay, build, run or compute right, for this `reason`."""
 
     name: str
     key: WorkloadKey
@@ -39,6 +39,7 @@ class Revalidated(msgspec.Struct, frozen=True, kw_only=True):
     measured_ms: float | None = None
     incumbent_ms: float | None = None
     is_implausible: bool = False
+    reason: str = ""
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +107,8 @@ def _result_of(
     challengers = {_identity(r): r for r in challenge.challengers}
     measured = [r for r in outcome.records if _identity(r) in challengers]
     if not measured:
-        return _build_revalidated(challenge, claimed, "rejected", None, outcome), None
+        rejected = _build_revalidated(challenge, claimed, "rejected", None, outcome)
+        return msgspec.structs.replace(rejected, reason=_reason_of(outcome)), None
     best = min(measured, key=lambda record: record.median_ms)
     default = next((record for record in measured if not record.template), None)
     if default is not None and not _beats_default(best, outcome):
@@ -119,6 +121,12 @@ def _result_of(
     if not is_worth or any(best.median_ms >= other for other in others):
         return _build_revalidated(challenge, claimed, "slower", best, outcome), None
     return _build_revalidated(challenge, claimed, "taken", best, outcome), best
+
+
+def _reason_of(outcome: TaskOutcome) -> str:
+    """Returns why candidates failed: the first one's own words after the kinds of failure."""
+    kinds = ", ".join(outcome.failures) or "it does not apply"
+    return f"{kinds}: {outcome.detail}" if outcome.detail else kinds
 
 
 def _beats_default(record: TuningRecord, outcome: TaskOutcome) -> bool:

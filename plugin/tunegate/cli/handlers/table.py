@@ -97,7 +97,7 @@ def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
                 f"{result.claimed_ms:.4g}",
                 _milliseconds(result.measured_ms),
                 _milliseconds(result.incumbent_ms),
-                "not what was claimed" if result.is_implausible else "",
+                "not what was claimed" if result.is_implausible else result.reason,
             )
             for result in results
         ),
