@@ -365,8 +365,16 @@ class Benchmarker(Protocol):
     """Measures artifacts (directories with an `artifact.json`) on this machine. All of it raises
     MeasurementError."""
 
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
-        """The head waits for that much of each of its inferences: to try out a gate."""
+    def pair(
+        self,
+        base: Path,
+        head: Path,
+        *,
+        slowdown_percent: float = 0.0,
+        compares_outputs: bool = False,
+    ) -> Bench:
+        """The head waits for that much of each of its inferences: to try out a gate. With
+        `compares_outputs` the first launch loads both again and tells how their outputs differ."""
         ...
 
     def single_ms(self, artifact: Path) -> float: ...

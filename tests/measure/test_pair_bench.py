@@ -17,7 +17,7 @@ from tunegate.artifacts.inputs import Files, InputRule, Integers
 from tunegate.measure import bench_process as process
 from tunegate.measure import pair_bench
 from tunegate.measure.bench_driver import FreshProcesses
-from tunegate.measure.bench_messages import Sides, Start
+from tunegate.measure.bench_messages import OutputSample, Sides, Start
 from tunegate.measure.bench_process import Devices
 from tunegate.measure.pair_bench import PairBench, block_size
 from tunegate.ports import ProbeThresholds
@@ -35,7 +35,7 @@ def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, la
     launch = FreshProcesses(tmp_path, 1).pair(small, large).launch(4)
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
-    assert launch.pairs == 4
+    assert (launch.pairs, launch.differing) == (4, "")
 
 
 def classifier(directory: Path, classes: list[int], output: str = "logits") -> Path:
@@ -68,10 +68,18 @@ def test_the_first_launch_says_whether_both_sides_compute_the_same(
     tmp_path: Path, classes: list[int], output: str, said: str
 ) -> None:
     base = classifier(tmp_path / "base", [*range(10)])
-    bench = FreshProcesses(tmp_path, 1).pair(base, classifier(tmp_path / "head", classes, output))
+    head = classifier(tmp_path / "head", classes, output)
+    bench = FreshProcesses(tmp_path, 1).pair(base, head, compares_outputs=True)
     differing = bench.launch(2).differing
     assert differing.endswith(said)
     assert bool(differing) == bool(said)
+
+
+def test_texts_that_differ_are_counted() -> None:
+    promised = (ArtifactTensor("label", (3,), "object"),)
+    base, head = ((OutputSample((3,), (1.0, 2.0, last), is_text=True),) for last in (3.0, 4.0))
+    said = pair_bench.differing_outputs(Sides(promised, promised), Sides(base, head))
+    assert said == "outputs differ on equal inputs, which is not judged: label in 1 of 3 texts"
 
 
 @pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])

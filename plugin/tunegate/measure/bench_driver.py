@@ -53,7 +53,14 @@ class FreshProcesses:
         self._alone = derive_seed(seed, "alone")
         self._pairs = 0
 
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+    def pair(
+        self,
+        base: Path,
+        head: Path,
+        *,
+        slowdown_percent: float = 0.0,
+        compares_outputs: bool = False,
+    ) -> Bench:
         self._pairs += 1
         seed = derive_seed(self._seed, "pair", self._pairs)
         limits = self._limits._replace(processes=2)
@@ -63,6 +70,7 @@ class FreshProcesses:
             seed,
             self._devices,
             slowdown_percent=slowdown_percent,
+            compares_outputs=compares_outputs,
             limits=limits,
         )
 

@@ -95,11 +95,12 @@ class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
 
 
 class OutputSample(msgspec.Struct, frozen=True):
-    """Values of an output: all, or some at even distances, none if it has no numbers or words. A
-    word stands as a number."""
+    """Values of an output: all, or some at even distances, none if it has no numbers or words. If
+    it `is_text`, a number stands for each word."""
 
     shape: tuple[int, ...]
     values: tuple[float, ...]
+    is_text: bool = False
 
 
 class Sampled(msgspec.Struct, frozen=True, tag="sampled"):

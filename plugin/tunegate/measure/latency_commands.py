@@ -31,7 +31,14 @@ class Commands:
         self._lines = lines
         self._rng = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
 
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> Bench:
+    def pair(
+        self,
+        base: Path,
+        head: Path,
+        *,
+        slowdown_percent: float = 0.0,
+        compares_outputs: bool = False,
+    ) -> Bench:
         if slowdown_percent:
             message = f"`{self._lines[head]}`: a command cannot be made slower"
             raise MeasurementError(message)

@@ -133,7 +133,8 @@ class _Measuring:
 
     def _launches(self, built: CellBuilds, base: Path, head: Path) -> CellMeasurement:
         clock = self.context.clock
-        bench, control = self.benchmarker.pair(base, head), self.benchmarker.pair(base, base)
+        bench = self.benchmarker.pair(base, head, compares_outputs=base != head)
+        control = self.benchmarker.pair(base, base)
         started = clock.monotonic()
 
         def say(progress: LaunchProgress) -> None:

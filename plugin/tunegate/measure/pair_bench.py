@@ -37,6 +37,7 @@ from tunegate.models.seeded_inputs import cases_of
 from tunegate.ports import EnergyReading, ProbeThresholds
 from tunegate.system.clock import derive_seed
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.wording import plural
 
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
@@ -59,9 +60,10 @@ class PairBench:
         devices: Devices,
         *,
         slowdown_percent: float = 0.0,
+        compares_outputs: bool = False,
         limits: Limits = _LIMITS,
     ) -> None:
-        self._limits = limits
+        self._limits, self._compares_outputs = limits, compares_outputs
         self._slowdowns = Sides(0.0, slowdown_percent)
         self._scratch, self._seed = scratch, seed
         self._devices, self._artifacts = devices, artifacts
@@ -120,7 +122,7 @@ class PairBench:
             self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
             launch = _summed(taken, processes, started, self._number_of(order.case))
-            if self._launches == 1 and self._artifacts.base != self._artifacts.head:
+            if self._launches == 1 and self._compares_outputs:
                 launch = msgspec.structs.replace(launch, differing=self._differing(processes))
         self.within_spread = within_spread(*taken.counted_medians())
         return launch
@@ -404,8 +406,11 @@ def _form(output: ArtifactTensor) -> str:
 
 
 def _computed_otherwise(base: OutputSample, head: OutputSample) -> str:
-    if len(base.values) != len(head.values) or not base.values:
-        return ""
+    if len(base.values) != len(head.values) or not base.values or base.is_text != head.is_text:
+        return ""  # as their types and shapes say
+    if base.is_text:
+        changed = sum(old != new for old, new in zip(base.values, head.values, strict=True))
+        return f"in {changed} of {plural(len(base.values), 'text')}" if changed else ""
     largest = max(map(abs, base.values)) or 1.0
     error = max(abs(old - new) for old, new in zip(base.values, head.values, strict=True)) / largest
     if error <= _EQUAL:

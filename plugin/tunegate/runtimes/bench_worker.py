@@ -96,9 +96,7 @@ def _sample(start: bench_messages.Start) -> bench_messages.Sampled:
     _loaded.clear()
     artifact, libraries = Path(start.artifact), start.libraries
     outputs = sampled_outputs(artifact, start.seed, start.inputs, start.case, libraries)
-    return bench_messages.Sampled(
-        tuple(bench_messages.OutputSample(shape, values) for shape, values in outputs)
-    )
+    return bench_messages.Sampled(tuple(outputs))
 
 
 def _slow_down(run: Inference, share: float) -> Inference:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import Side
-from tunegate.measure.bench_messages import ProfileBoth, ProfiledBoth, Sides, other
+from tunegate.measure.bench_messages import OutputSample, ProfileBoth, ProfiledBoth, Sides, other
 from tunegate.models.operator_libraries import Libraries, library_files, select_by_digest
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import is_watched, runtime_named
@@ -80,7 +80,7 @@ def sampled_outputs(
     inputs: Sequence[ArtifactTensor] = (),
     case: int | None = None,
     libraries: Libraries = (),
-) -> list[tuple[tuple[int, ...], tuple[float, ...]]]:
+) -> list[OutputSample]:
     """Returns the shape of each of the first 64 outputs of one inference, and up to 4,096 of its
     values at even distances."""
     loaded, artifact = _load(directory, libraries)
@@ -88,17 +88,17 @@ def sampled_outputs(
     return [_sample_values(each) for each in outputs[:_MAX_OUTPUTS]]
 
 
-def _sample_values(output: object) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _sample_values(output: object) -> OutputSample:
     """Returns no values of what is no tensor. A word has a number by its digest."""
     if output is None or isinstance(output, list | dict):
-        return (), ()
+        return OutputSample((), ())
     array = np.asarray(output)
     flat = array.reshape(-1)
     chosen = flat[np.linspace(0, flat.size - 1, min(flat.size, _MAX_SAMPLED)).astype(np.int64)]
     if array.dtype.kind in "OSU":
-        return array.shape, tuple(map(_number_of_word, chosen))
+        return OutputSample(array.shape, tuple(map(_number_of_word, chosen)), is_text=True)
     numbers = np.nan_to_num(chosen.astype(np.float64))
-    return array.shape, tuple(numbers.tolist())
+    return OutputSample(array.shape, tuple(numbers.tolist()))
 
 
 def _number_of_word(word: object) -> float:

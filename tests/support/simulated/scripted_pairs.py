@@ -23,7 +23,7 @@ class ScriptedPairs:
         self.effects, self.alone_ms = list(effects), alone_ms
         self.asked = 0
 
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> ScriptedPairs:
+    def pair(self, base: Path, head: Path, **_: object) -> ScriptedPairs:
         return self
 
     def launch(self, pairs: int) -> Launch:

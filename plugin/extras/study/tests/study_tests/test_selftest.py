@@ -20,7 +20,7 @@ from tunegate.artifacts.measurements import Launch, LayersLaunch
 from tunegate.cli.main import main
 from tunegate.config import GateConfig
 from tunegate.measure import pair_bench
-from tunegate.ports import ProbeThresholds, Turns
+from tunegate.ports import Bench, ProbeThresholds, Turns
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate_study import selftest as gate_trials
 from tunegate_study.selftest import (
@@ -44,7 +44,7 @@ class MadeUpMachine:
         self.slowdown = 0.0
         self.rng = random.Random(2)
 
-    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0) -> MadeUpMachine:
+    def pair(self, base: Path, head: Path, *, slowdown_percent: float = 0.0, **_: object) -> Bench:
         made = MadeUpMachine(self.spread, self.clock, deaf=self.deaf)
         made.slowdown = 0.0 if self.deaf else slowdown_percent / 100
         made.rng = self.rng
