@@ -140,8 +140,9 @@ def _handler(reference: str) -> Callable[[Options], int]:
 def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) -> Ending:
     if isinstance(error, Exception):
         error = as_full_disk(error, _output_directories(parsed))
-    is_of_cancel = errors.was_cancelled(error) and not isinstance(error, errors.CancelledError)
-    if isinstance(error, errors.TunegateError) and not is_of_cancel:
+    if isinstance(error, errors.TunegateError) and (
+        error.exit_code == errors.CANCELLED or not errors.was_cancelled(error)
+    ):
         if isinstance(error, errors.ConfigError):
             return Ending(error.exit_code, str(error), error.about, error.others)
         return Ending(error.exit_code, str(error))

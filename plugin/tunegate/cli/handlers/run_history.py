@@ -19,7 +19,7 @@ from tunegate.ci.protocol import JobEvent
 from tunegate.ci.registry import job_event, run_address
 from tunegate.cli.unexpected import explain_error
 from tunegate.config import Config
-from tunegate.errors import CancelledError, TunegateError, was_cancelled
+from tunegate.errors import TunegateError, was_cancelled
 from tunegate.handover import read_outcomes
 from tunegate.ports import Device
 from tunegate.redaction import redact, secrets_of
@@ -102,7 +102,7 @@ def remembered_without_end(
         with suppress(TunegateError, OSError):  # what ended the run is what is reported
             outcomes = read_outcomes(context.out, planned) if before is None else before
             ended = history.Unfinished(
-                status="cancelled" if _is_cancel(error) else "aborted",
+                status="cancelled" if was_cancelled(error) else "aborted",
                 reason=_reason(error),
                 gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
                 usd_per_hour=_prices(config),
@@ -158,14 +158,10 @@ def _remember_unfinished(
     _write(planned.changes.revisions.head, config, repository, entries)
 
 
-def _is_cancel(error: BaseException) -> bool:
-    return isinstance(error, CancelledError) or was_cancelled(error)
-
-
 def _reason(error: BaseException) -> str:
     """Returns why a run ended, for the shared history. A cancel has no other reason: its message
     contains a path of this machine."""
-    if _is_cancel(error):
+    if was_cancelled(error):
         return "cancelled"
     told = str(error) if isinstance(error, TunegateError) else explain_error(error).problem
     return redact(told, secrets_of(os.environ))

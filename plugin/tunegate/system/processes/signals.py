@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tunegate.errors import CANCELLED, CancelledError, was_cancelled
+from tunegate.errors import CANCELLED, was_cancelled
 
 _Handler = Callable[[int, FrameType | None], None]
 _Handlers = dict[signal.Signals, _Handler | int | signal.Handlers | None]
@@ -44,7 +44,7 @@ def cancellable() -> Iterator[None]:
         yield
         raise_if_cancelled()
     except BaseException as error:
-        if not _unanswered or isinstance(error, CancelledError) or was_cancelled(error):
+        if not _unanswered or was_cancelled(error):
             raise
         raise KeyboardInterrupt from error
     finally:
