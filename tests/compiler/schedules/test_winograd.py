@@ -1,8 +1,10 @@
 """A 3x3 convolution in fewer products computes what the direct one does."""
 
+import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import onnxruntime
@@ -14,6 +16,8 @@ from tvm import te, topi
 from tests.compiler.schedules.test_unfolded_image import convolution, product_tiles_module_of
 from tests.support.models import grouped_convolutions
 from tests.support.small_onnx import save
+from tests.support.tuning_records import make_record
+from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.layouts.packing import MAIN, split_kernel
@@ -21,12 +25,16 @@ from tunegate.compiler.loader import TvmArtifact
 from tunegate.compiler.schedules import winograd
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, with_algorithm
 from tunegate.compiler.schedules.grouped_convolutions import window_of_three
+from tunegate.compiler.schedules.schedule_choice import best_that_replays
 from tunegate.compiler.schedules.winograd import FOUR, TWO, Layer, best_tiling, with_winograd
+from tunegate.compiler.search.space import DesignSpace
+from tunegate.compiler.search.workload import canonical_workload
 from tunegate.config import TargetConfig
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.prior import VectorRegisters
 from tunegate.tune.protocol import ModelFile
+from tunegate_cache.format.records import WorkloadKey
 
 AVX2, AVX512 = VectorRegisters(8, 16), VectorRegisters(16, 32)
 BLOCK = "winograd_products"
@@ -131,6 +139,36 @@ def test_a_target_can_ask_for_the_direct_form() -> None:
     # So large that no unfolded image is in the search: a layer with one variant.
     large = product_tiles_module_of(convolution(400, 64, 64), constant=True)
     assert with_winograd(marked := with_algorithm(large, DIRECT), target()) is marked
+
+
+def test_the_faster_of_a_tuned_direct_form_and_the_default_is_taken() -> None:
+    workload = canonical_workload(
+        product_tiles_module_of(convolution(28, 32, 64), constant=True)[MAIN]
+    )
+    space = DesignSpace(workload, target())
+    drawn = map(space.describe, (each.trace for each in space.sample(16, random.Random(1))))
+    tuned = next(s for s in drawn if s and space.templates[s.template].variant.name == DIRECT)
+    key = WorkloadKey(workload.digest, "")
+    records = (
+        make_record(template=tuned.template, decisions=tuned.decisions),
+        make_record(template=""),
+    )
+    faster, slower = (msgspec.structs.replace(each, key=key) for each in records)
+    function = ModelFunction(
+        name=MAIN,
+        workload=workload,
+        weight=1,
+        label="",
+        operator="conv2d",
+        dtype="float32",
+        flops=1.0,
+        bytes_moved=1.0,
+    )
+    main, record = best_that_replays(function, (faster, slower), target())
+    assert record == faster
+    direct = tvm.IRModule({MAIN: main})
+    assert with_winograd(direct, target()) is direct
+    assert best_that_replays(function, (slower, faster), target()) == (None, slower)
 
 
 @pytest.mark.parametrize("registers", [AVX2, AVX512])
