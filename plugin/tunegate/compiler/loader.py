@@ -42,15 +42,8 @@ class TvmArtifact:
 
         return run
 
-    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        return kernels_ms(
-            self._file, self._artifact.tasks, self._device, self._inputs(feed), inferences
-        )
-
     def watched(self, feed: Mapping[str, Any]) -> WatchedKernels:
-        return WatchedKernels(
-            _Watched(self._file, self._device), self._artifact.tasks, self._inputs(feed)
-        )
+        return WatchedKernels(self._file, self._artifact.tasks, self._device, self._inputs(feed))
 
     def _inputs(self, feed: Mapping[str, Any]) -> list[Any]:
         return arguments_of(self._artifact.inputs, feed, self._device)
@@ -139,21 +132,6 @@ def _is_far_slower(own: _Watched, other: _Watched) -> bool:
     return our_us > _FAR_SLOWER * their_us
 
 
-def kernels_ms(
-    library: Path,
-    tasks: Iterable[Mapping[str, Any]],
-    device: Any,
-    arguments: list[Any],
-    inferences: int,
-) -> dict[str, float]:
-    """Returns the median times of kernels in one inference, by layer name. The virtual machine's
-    own work between them, such as memory for tensors, belongs to no layer."""
-    watched = _Watched(library, device)
-    for _ in range(inferences + 1):
-        watched.run(arguments)
-    return _by_layer(watched.microseconds(), tasks)
-
-
 def _by_layer(
     microseconds: Mapping[str, float], tasks: Iterable[Mapping[str, Any]]
 ) -> dict[str, float]:
@@ -166,12 +144,17 @@ def _by_layer(
 
 
 class WatchedKernels:
-    """A build whose kernels are timed in each inference."""
+    """A build whose kernels are timed in each inference, by layer name. The virtual machine's own
+    work between them, such as memory for tensors, belongs to no layer."""
 
     def __init__(
-        self, watched: _Watched, tasks: Sequence[Mapping[str, Any]], arguments: list[Any]
+        self,
+        library: Path,
+        tasks: Sequence[Mapping[str, Any]],
+        device: Any,
+        arguments: list[Any],
     ) -> None:
-        self._watched, self._tasks, self._arguments = watched, tasks, arguments
+        self._watched, self._tasks, self._arguments = _Watched(library, device), tasks, arguments
 
     def infer(self) -> None:
         self._watched.run(self._arguments)

@@ -3,9 +3,10 @@
 import hashlib
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ from tunegate.measure.bench_messages import OutputSample, ProfileBoth, ProfiledB
 from tunegate.models.operator_libraries import Libraries, library_files, select_by_digest
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import is_watched, runtime_named
-from tunegate.runtimes.runtime import Inference, Loaded, Watched
+from tunegate.runtimes.runtime import Inference, Loaded, TimedLoaded, Watched
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, built_artifact
 
 _LOADS, _MAX_LOADING_MS = 5, 300.0
@@ -120,7 +121,22 @@ def operators_ms(
 ) -> dict[str, float]:
     """Returns the median time of each operator in one inference of the whole model."""
     loaded, artifact = _load(directory, libraries)
-    return dict(loaded.operators_ms(seeded_inputs(artifact.inputs, seed), inferences))
+    return median_times(loaded, seeded_inputs(artifact.inputs, seed), inferences)
+
+
+def median_times(loaded: Loaded, feed: Mapping[str, Any], inferences: int) -> dict[str, float]:
+    """Returns the median milliseconds of each operator, without the first inference, which warms
+    up. One that did not run in an inference counts in the others."""
+    if not is_watched(loaded):
+        return dict(cast("TimedLoaded", loaded).operators_ms(feed, inferences))
+    watched = loaded.watched(feed)
+    for _ in range(inferences + 1):
+        watched.infer()
+    found: dict[str, list[float]] = defaultdict(list)
+    for times in watched.inferences_ms()[1:]:
+        for name, milliseconds in times.items():
+            found[name].append(milliseconds)
+    return {name: statistics.median(times) for name, times in found.items()}
 
 
 _LOWER_QUARTILE = 25
@@ -176,7 +192,7 @@ def _told_in_turn(
     told: Sides[list[Mapping[str, float]]] = Sides([], [])
     for side in _turns(request.first, 1):
         inferences = request.rounds * request.inferences
-        told.of(side).append(models.of(side).operators_ms(feeds.of(side), inferences))
+        told.of(side).append(median_times(models.of(side), feeds.of(side), inferences))
     return told.map(
         lambda turns: {
             name: statistics.fmean(turn.get(name, 0.0) for turn in turns)

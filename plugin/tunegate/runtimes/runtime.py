@@ -35,6 +35,10 @@ class Loaded(Protocol):
         """Returns what is timed: only an inference on these inputs, until it has finished."""
         ...
 
+
+class TimedLoaded(Loaded, Protocol):
+    """A loaded model that tells the times of several inferences together."""
+
     def operators_ms(self, feed: Feed, inferences: int) -> Mapping[str, float]:
         """Returns the median time of each operator in one inference of the whole model."""
         ...

@@ -14,7 +14,7 @@ from tvm import relax, te
 from tvm.relax import TensorType
 
 from tests.support.small_onnx import one_node_model, save
-from tunegate.compiler.loader import kernels_ms, slower_in_model
+from tunegate.compiler.loader import WatchedKernels, slower_in_model
 from tunegate.compiler.opening import OpenModel, open_model
 from tunegate.compiler.runtime import machine_of
 from tunegate.compiler.targets import tvm_target
@@ -129,9 +129,12 @@ def library(tmp_path: Path) -> Iterator[Path]:
 def test_kernels_of_a_graph_have_their_times_at_every_inference(library: Path) -> None:
     arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
     tasks = [{"function": name, "name": f"layer {name}"} for name in KERNELS]
-    found = kernels_ms(library, tasks, tvm.cpu(), arguments, inferences=3)
-    assert found.keys() == {f"layer {name}" for name in KERNELS}
-    assert all(milliseconds > 0 for milliseconds in found.values())
+    watched = WatchedKernels(library, tasks, tvm.cpu(), arguments)
+    for _ in range(3):
+        watched.infer()
+    for found in watched.inferences_ms():
+        assert found.keys() == {f"layer {name}" for name in KERNELS}
+        assert all(milliseconds > 0 for milliseconds in found.values())
 
 
 def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path: Path) -> None:
@@ -148,6 +151,6 @@ def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path:
 
 def test_who_runs_a_library_without_looking_captures_it_as_before(library: Path) -> None:
     arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
-    kernels_ms(library, [], tvm.cpu(), arguments, inferences=1)
+    WatchedKernels(library, [], tvm.cpu(), arguments).infer()
     with pytest.raises(RuntimeError, match="906"):
         machine_of(library, tvm.cpu())["main"](*arguments)

@@ -11,6 +11,7 @@ from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig
 from tunegate.runtimes.build_messages import Refused, WrittenBuild
+from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.onnxruntime import operator_profile
 from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, open_model_session
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -35,7 +36,7 @@ def test_a_bound_inference_computes_what_a_run_does(tmp_path: Path) -> None:
     assert isinstance(bound, list)
     assert (run == bound[0]).all()
     assert not run.any()
-    assert list(loaded.operators_ms(feed, 2)) == ["odd"]
+    assert list(median_times(loaded, feed, 2)) == ["odd"]
 
 
 def test_a_session_has_the_threads_of_the_artifact_and_all_optimizations(tmp_path: Path) -> None:

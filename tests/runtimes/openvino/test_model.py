@@ -10,6 +10,7 @@ from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model, matmul_model, save
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.reference.session import ReferenceSession
+from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.openvino.layer_names import onnx_names
 from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.runtimes.runtime import Loaded
@@ -44,7 +45,7 @@ def test_it_computes_what_the_reference_does_and_a_bound_inference_too(tmp_path:
 def test_operators_have_the_names_of_the_user(tmp_path: Path) -> None:
     save(conv_model(size=64, name="stem"), tmp_path / "m.onnx")
     feed = {"x": np.ones((1, 8, 64, 64), "float32")}
-    found = loaded(tmp_path, (1, 8, 64, 64)).operators_ms(feed, 3)
+    found = median_times(loaded(tmp_path, (1, 8, 64, 64)), feed, 3)
     assert max(found, key=lambda name: found[name]) == "stem"
     assert all(milliseconds > 0 for milliseconds in found.values())
 
@@ -66,7 +67,7 @@ def test_changes_of_layout_have_the_names_of_the_models_layers(tmp_path: Path) -
         runtime="openvino", file=file.name, inputs=(tensor,), outputs=(), threads=1
     )
     loaded = RUNTIME.load(tmp_path, artifact)
-    found = loaded.operators_ms({"x": np.ones(tensor.shape, "float32")}, 3)
+    found = median_times(loaded, {"x": np.ones(tensor.shape, "float32")}, 3)
     assert set(found) <= onnx_names(onnx.load(file))
 
 

@@ -14,6 +14,7 @@ from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.build_messages import Refused, WrittenBuild
 from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.system.output.artifact_file import ArtifactFile
 
@@ -34,7 +35,7 @@ def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_pa
     assert all(0 < each < 0.05 for each in written.sampled.relative)
     artifact = ArtifactFile.read(tmp_path / "artifact")
     feed = {"x": np.ones((1, 8, 64, 64), "float32")}
-    found = RUNTIME.load(tmp_path / "artifact", artifact).operators_ms(feed, 3)
+    found = median_times(RUNTIME.load(tmp_path / "artifact", artifact), feed, 3)
     assert "stem" in found
 
 

@@ -81,15 +81,8 @@ class OnnxArtifact:
         self.run(feed)  # falls back first, so that the timed session is the one that runs
         return narrow_types.bind_inference(self._session.opened.session, feed)
 
-    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        # Reads the graph with the `onnx` package, which would double the time to start.
-        from tunegate.runtimes.onnxruntime.operator_profile import profiled_ms  # noqa: PLC0415
-
-        return profiled_ms(
-            self._file, feed, inferences, partial(open_model_session, self._file, self._threads)
-        )
-
     def watched(self, feed: Mapping[str, Any]) -> Watched:
+        # Reads the graph with the `onnx` package, which would double the time to start.
         from tunegate.runtimes.onnxruntime.operator_profile import ProfiledSession  # noqa: PLC0415
 
         return ProfiledSession(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -35,13 +34,6 @@ class OpenVinoModel:
         """Returns a function that runs one inference; outputs stay where OpenVINO writes them."""
         request = bound_request(self._compiled_model, feed)
         return lambda: request.infer(share_outputs=True)
-
-    def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
-        # Reads the graph with the `onnx` package, which takes time to import.
-
-        told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
-        profiled = compile_model(self._file, self._artifact.inputs, told)
-        return layers_ms(profiled, bound_request(profiled, feed), self._file, inferences)
 
     def watched(self, feed: Mapping[str, Any]) -> WatchedRequest:
         told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
@@ -128,19 +120,6 @@ def refusal_of(error: Exception) -> str:
 # Times of a model's operators, by OpenVINO's own profiling.
 
 _ORIGINAL_NAMES = "originalLayersNames"
-
-
-def layers_ms(model: Any, request: Any, file: Path, inferences: int) -> dict[str, float]:
-    """Returns the milliseconds of each of the user's nodes in one inference: the median, without
-    the first inference. `model` was compiled for profiling."""
-    watched = WatchedRequest(model, request, file)
-    for _ in range(inferences + 1):
-        watched.infer()
-    found: dict[str, list[float]] = defaultdict(list)
-    for times in watched.inferences_ms()[1:]:
-        for name, milliseconds in times.items():
-            found[name].append(milliseconds)
-    return {name: statistics.median(times) for name, times in found.items()}
 
 
 class WatchedRequest:
