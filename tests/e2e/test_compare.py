@@ -47,7 +47,8 @@ def test_no_repository_is_needed(workspace: Workspace, tmp_path: Path) -> None:
 def test_what_earlier_runs_have_built_is_compared_without_building_it_again(
     workspace: Workspace,
 ) -> None:
-    """Two artifacts, and what production runs as the base of a new model with much more work."""
+    """Two artifacts, and what production runs as the base of a new model with much more work: by
+    two gates at once, which share the cores."""
     assert workspace.tunegate("run").returncode == 0
     (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
     kept = shutil.copytree(built, workspace.root / "production")
@@ -55,13 +56,16 @@ def test_what_earlier_runs_have_built_is_compared_without_building_it_again(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["findings"][0]["reason"] == "identical build, not measured"
     save(conv_model(channels=16, out=32, size=42), workspace.root / "wide.onnx")
-    done = workspace.tunegate("compare", "production", "wide.onnx", "--json")
-    assert done.returncode == 1, done.stderr
-    verdict = json.loads(done.stdout)
-    (finding,) = verdict["findings"]
-    assert finding["base_ms"] < finding["head_ms"]
-    assert finding["change_percent"]["low"] > 3
-    assert verdict["tuning"]["trials"] == 0
+    line = ("compare", "production", "wide.onnx", "--json", "--out")
+    for gate in [workspace.start(*line, each) for each in ("one", "other")]:
+        with gate:
+            out, err = gate.communicate()
+        assert gate.returncode == 1, err
+        verdict = json.loads(out)
+        (finding,) = verdict["findings"]
+        assert finding["base_ms"] < finding["head_ms"]
+        assert finding["change_percent"]["low"] > 3
+        assert verdict["tuning"]["trials"] == 0
 
 
 def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) -> None:
