@@ -7,6 +7,7 @@ import pytest
 from onnx import NodeProto, helper
 
 from tests.support.models.inexact import quantized
+from tests.support.models.transformer import transformer
 from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig
@@ -146,9 +147,12 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
     assert set(found) == {"loop", "body_Sin", "body_Identity"}
 
 
-def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
-    """ONNX Runtime inserts nodes that no exporter wrote where layouts are blocked."""
-    proto = conv_model()
+@pytest.mark.parametrize("proto", [conv_model(), transformer(sequence=8, width=32, layers=1)])
+def test_every_time_stands_under_a_name_of_the_model(
+    proto: onnx.ModelProto, tmp_path: Path
+) -> None:
+    """ONNX Runtime inserts nodes that no exporter wrote where layouts are blocked, and names those
+    that it fuses as it likes."""
     for number, node in enumerate(proto.graph.node):
         node.name = f"layer{number}/{node.op_type}"
     file = save(proto, tmp_path / "m.onnx")
@@ -159,3 +163,5 @@ def test_every_time_stands_under_a_name_of_the_model(tmp_path: Path) -> None:
     )
     assert found
     assert set(found) <= {node.name for node in proto.graph.node}
+    products = {node.name for node in proto.graph.node if node.op_type in ("Conv", "MatMul")}
+    assert products <= set(found)

@@ -18,6 +18,8 @@ _KERNEL = "_kernel_time"
 _ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")
 """Suffixes that the optimizer adds to names."""
 _INSERTED = re.compile(r"Reorder(In|Out)put|Memcpy\w+")
+_FUSION = re.compile(r"(.+)/\w+Fusion/?")
+"""The name of a node that takes the place of several begins with that of the first."""
 _OF_THE_RUNTIME = "changes of layout by ONNX Runtime"
 _FUSED_AT_MOST = 3
 _MAX_SAVED_BYTES = 256_000_000
@@ -130,6 +132,7 @@ class _Layers:
         nodes = list(nodes_of(model))
         self._named = {node.name: node for node in nodes if node.name}
         self._makers = {out: node for node in nodes for out in node.output}
+        self._run = {node.name: node for node in nodes_of(run)}
         self._inserted = InsertedNodes(nodes_of(run), self._user_name)
 
     def layer_of_event(self, event: _Event) -> str:
@@ -153,7 +156,19 @@ class _Layers:
             if node is None or node.op_type == operator:
                 break
             node = self._makers.get(node.input[0]) if node.input else None
-        return str(node.name) if node is not None and node.op_type == operator else ""
+        if node is not None and node.op_type == operator:
+            return str(node.name)
+        return "" if _INSERTED.fullmatch(operator) else self._name_before_fusion(name, plain)
+
+    def _name_before_fusion(self, name: str, plain: str) -> str:
+        """Returns the user's node whose place a new one takes, with those beside it: the one that
+        its name begins with, or that computed its result."""
+        begins = _FUSION.fullmatch(plain)
+        if begins and begins[1] in self._named:
+            return begins[1]
+        run = self._run.get(name)
+        makers = (self._makers.get(each) for each in run.output) if run is not None else ()
+        return next((str(node.name) for node in makers if node is not None), "")
 
 
 # The layers that inserted nodes belong to, such as changes of layout by ONNX Runtime's optimizer.
