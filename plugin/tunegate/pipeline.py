@@ -193,7 +193,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
-    tuning = tally(judged.plan, judged.outcomes)
+    tuning = tally(judged.plan, judged.outcomes, run.builds if run is not None else ())
 
     def judge_by(rules: GateRules) -> Verdict:
         return decide_verdict(

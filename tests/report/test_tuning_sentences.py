@@ -31,6 +31,13 @@ from tunegate.report.waiver_text import waiver_text
         ({"tasks": 1, "exact": 1}, "no trial, nothing to tune. The only task was known before"),
         ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were known before"),
         (
+            {"tasks": 4, "exact": 4, "trials": 9, "tried_again": 2},
+            (
+                "9 trials in 0 s, ended early: nothing more to try. All 4 tasks were known before, "
+                "2 of them tried again"
+            ),
+        ),
+        (
             {"tasks": 3, "exact": 0, "begun": 2, "trials": 4, "stopped": "usd", "joules": 9.0},
             "4 trials in 0 s, 9 J, money budget spent. Of 3 tasks: 2 begun, 1 not tuned",
         ),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import measured_cells
 from tests.support.tuning_tasks import (
     CHANGES,
     DEVICE,
@@ -309,6 +310,16 @@ def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not(
     (line,) = lost_shard_warnings(plan, [shard(1)])
     assert line.startswith("shard 0 on cpu left no outcome-0.json: its 2 tasks were not tuned")
     assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
+
+
+def test_builds_tell_of_older_schedules_in_a_shard_that_had_no_job() -> None:
+    tasks = [measured_cells.make_task(name, 1.0, source="older") for name in ("c", "e")]
+    build = measured_cells.make_build(tasks=(*tasks, measured_cells.make_task("f", 1.0)))
+    builds = [measured_cells.make_builds(None, build)]
+    assert tally(make_plan(), (), builds).not_asked == 2
+    asked = make_outcome("c", key=tasks[0].key)
+    told = msgspec.structs.replace(shard(0), tasks=(asked,))
+    assert tally(make_plan(), [told], builds).not_asked == 1
 
 
 def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:

@@ -14,11 +14,13 @@ from tests.tune.test_gpu_analysis import KERNEL
 from tests.tune.test_gpu_analysis import NEST as GPU_NEST
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import Claims, ResolvedTask
+from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask
 from tunegate.tune.candidate_filter import rank_correlation
+from tunegate.tune.claims import reopen_older
 from tunegate.tune.expected_time import PACES
 from tunegate.tune.improvement import INFORMED
 from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.outcomes import warmed_models
 from tunegate.tune.prior import (
     NEST_COLUMNS,
     Prior,
@@ -321,6 +323,10 @@ def other(number: int, record: TuningRecord = OLDER) -> TuningRecord:
     return msgspec.structs.replace(record, decisions=((3, (number,)),))
 
 
+def of_another_device(record: TuningRecord) -> TuningRecord:
+    return msgspec.structs.replace(record, device=msgspec.structs.replace(DEVICE, name="another"))
+
+
 def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast_it_claims_to_be() -> (
     None
 ):
@@ -328,6 +334,9 @@ def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast_it_c
     assert before.is_outdated
     assert not before.is_served
     assert before.seeds() == (("exact", schedule_of(OLDER)),)
+    beside = known(ExactHit((other(9, of_another_device(TRUSTED)), OLDER)), None)
+    assert beside.is_outdated
+    assert beside.seeds() == before.seeds()
     found = before.outcome()
     assert (found.source, found.best_ms, found.older) == ("older", None, "not-asked")
 
@@ -351,6 +360,18 @@ def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> Non
     assert not before.is_outdated
     found = before.outcome()
     assert (found.source, found.stopped, found.older) == ("older", "shared", "not-asked")
+
+
+@pytest.mark.parametrize(
+    ("record", "is_known"), [(OLDER, False), (TRUSTED, True), (of_another_device(OLDER), True)]
+)
+def test_doctor_knows_what_this_toolchain_has_tuned_on_this_device(
+    record: TuningRecord, is_known: bool
+) -> None:
+    resolved = ResolvedTask(make_task(), ExactHit((record,)))
+    origin = RecordOrigin(device=DEVICE, toolchain=TRUSTED.toolchain, source=TRUSTED.source)
+    (found,) = warmed_models([reopen_older(resolved, origin)], ())
+    assert (found.tasks, found.known) == (1, int(is_known))
 
 
 def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it() -> None:

@@ -314,18 +314,23 @@ def reelected(
     )
 
 
+def enter_confirmed(
+    task: TaskHistory, number: int, nanoseconds: int, origin: ScheduleSource
+) -> None:
+    given = msgspec.structs.replace(candidate(task, number), origin=origin)
+    times = (nanoseconds,) * records.CONFIRMED_REPEATS
+    task.enter(given, Measured(number=number, status="ok", nanoseconds=times), 5)
+
+
 def asked(
     default_nanoseconds: int, *before: records.TuningRecord, as_pair: bool = True
 ) -> TaskHistory:
     """The older schedule takes 1000 ns today."""
     task = reelected(before=before)
     task.is_started = True
-    for number, nanoseconds in ((1, 1000), (0, default_nanoseconds))[: 2 if as_pair else 1]:
-        times = (nanoseconds,) * records.CONFIRMED_REPEATS
-        task.enter(
-            candidate(task, number), Measured(number=number, status="ok", nanoseconds=times), 5
-        )
+    enter_confirmed(task, 1, 1000, "exact")
     if as_pair:
+        enter_confirmed(task, 0, default_nanoseconds, "default")
         task.note_batch(1, 1.0)
     return task
 
@@ -338,6 +343,10 @@ def test_an_older_schedule_that_wins_is_kept_and_one_45_percent_slower_is_lost()
         assert record.toolchain.schedules == "2"
     default = msgspec.structs.replace(tuning_tasks.make_record("a"), template="", decisions=())
     assert asked(690, default).outcome("finished").older == "still-lost"
+    for default_ns, older in ((2000, "kept"), (690, "lost")):
+        beside = asked(default_ns)
+        enter_confirmed(beside, 2, 500, "own-zone")
+        assert beside.outcome("finished").older == older
 
 
 def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_its_time() -> None:

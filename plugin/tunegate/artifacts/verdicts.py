@@ -127,9 +127,10 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     transfers were begun by an earlier run. Afterwards the `tasks` are in six parts: `exact` were
     known before, `tuned` in this run, `measured` had only the default schedule timed because no
     trial paid, `begun` have trials and no answer, `waiting` are shared by both sides and left to
-    `tunegate warm`, the rest is not tuned. Of the `exact`, an older toolchain's schedules were
-    `kept`, `lost` to the default schedules, are slower than these as before (`still_lost`), or are
-    `not_asked` yet, and no answer until then.
+    `tunegate warm`, the rest is not tuned. Of the `exact`, `tried_again` had trials: to search
+    where the default schedule had won, or for a claim. Of the `exact`, an older toolchain's
+    schedules were `kept`, `lost` to the default schedules, are slower than these as before
+    (`still_lost`), or are `not_asked` yet, and no answer until then.
     `joules` are set if counters exist."""
 
     tasks: int
@@ -149,6 +150,7 @@ class TuningSummary(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     still_lost: int = 0
     not_asked: int = 0
+    tried_again: int = 0
     joules: float | None = None
     energy_source: EnergySource | None = None
 

@@ -82,7 +82,7 @@ def _trusted(plan: TuningPlan, origin: RecordOrigin) -> BestRecords:
         match resolved.lookup:
             case ExactHit(records=records):
                 best[resolved.task.key] = records
-                is_older = has_only_older(records, origin.toolchain, origin.device.driver)
+                is_older = has_only_older(records, origin.toolchain, origin.device)
                 sources[resolved.task.key] = "older" if is_older else "exact"
             case TransferHit(records=records, failures=failures):
                 best[resolved.task.key] = (*records, *failures)

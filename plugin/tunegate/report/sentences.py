@@ -36,8 +36,11 @@ def _price(tuning: TuningSummary) -> str:
 def _parts(tuning: TuningSummary) -> str:
     """Returns the results of all tasks in words."""
     if tuning.exact == tuning.tasks and not tuning.not_asked:
-        all_of_them = f"All {tuning.tasks} tasks were known before"
-        return "The only task was known before" if tuning.tasks == 1 else all_of_them
+        if tuning.tasks == 1:
+            again = ", and tried again" if tuning.tried_again else ""
+            return f"The only task was known before{again}"
+        again = f", {tuning.tried_again} of them tried again" if tuning.tried_again else ""
+        return f"All {tuning.tasks} tasks were known before{again}"
     parts = {
         "known before": tuning.exact - tuning.not_asked,
         "known to an older toolchain only": tuning.not_asked,
@@ -48,7 +51,8 @@ def _parts(tuning: TuningSummary) -> str:
     }
     parts["not tuned"] = tuning.tasks - sum(parts.values())
     told = ", ".join(f"{number} {part}" for part, number in parts.items() if number > 0)
-    return f"Of {plural(tuning.tasks, 'task')}: {told}"
+    again = f". Of those known, {tuning.tried_again} tried again" if tuning.tried_again else ""
+    return f"Of {plural(tuning.tasks, 'task')}: {told}{again}"
 
 
 def _of_older(tuning: TuningSummary) -> int:
@@ -107,7 +111,8 @@ _EARLY_ENDS = {
 
 def tuning_ended(tuning: TuningSummary) -> str:
     """Returns why tuning as a whole ended."""
-    if tuning.exact + tuning.waiting == tuning.tasks and not _of_older(tuning):
+    is_known = tuning.exact + tuning.waiting == tuning.tasks
+    if is_known and not tuning.trials and not _of_older(tuning):
         return "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
         return "too short for a trial" if tuning.seconds >= 1 else "no budget for a trial"

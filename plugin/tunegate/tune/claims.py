@@ -7,9 +7,12 @@ counts. It ends the search of a task only if that can harm nobody but the pull r
 
 from collections.abc import Sequence
 
-from tunegate.artifacts.tasks import Claims
+import msgspec
+
+from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask
 from tunegate.wording import plural
 from tunegate_cache.format.records import (
+    DeviceFingerprint,
     ExactHit,
     Lookup,
     Miss,
@@ -83,13 +86,29 @@ def is_unfinished(lookup: ExactHit) -> bool:
     return is_searched and not any(record.is_confirmed for record in here)
 
 
-def has_only_older(records: Sequence[TuningRecord], toolchain: Toolchain, driver: str) -> bool:
+def has_only_older(
+    records: Sequence[TuningRecord], toolchain: Toolchain, device: DeviceFingerprint
+) -> bool:
     """Returns whether some of a task's records are schedules of another toolchain or driver, and
-    none was confirmed with these."""
-    today = [each.is_timed_by(toolchain, driver) for each in records]
-    pairs = list(zip(records, today, strict=True))
+    none was confirmed with these. What other devices confirmed is no answer for one that has
+    records of its own."""
+    here = [each for each in records if each.device.name == device.name] or records
+    pairs = [(each, each.is_timed_by(toolchain, device.driver)) for each in here]
     is_older = any(each.template and not is_today for each, is_today in pairs)
     return is_older and not any(is_today and each.is_confirmed for each, is_today in pairs)
+
+
+def reopen_older(resolved: ResolvedTask, origin: RecordOrigin) -> ResolvedTask:
+    """Returns the task as unfinished if it has records of this kind of device and an older
+    toolchain alone. What only another machine can tell stays as it is."""
+    lookup, device = resolved.lookup, origin.device
+    if not isinstance(lookup, ExactHit):
+        return resolved
+    is_here = any(each.device.name == device.name for each in lookup.records)
+    if not is_here or not has_only_older(lookup.records, origin.toolchain, device):
+        return resolved
+    found = resume_point(resolved.task.key, lookup)
+    return msgspec.structs.replace(resolved, lookup=found)
 
 
 def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:

@@ -73,9 +73,11 @@ _WORST_FIRST = (
 these."""
 
 
-def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningSummary:
-    """Returns the summary. An outcome that came twice counts once. Without a plan nothing was
-    done."""
+def tally(
+    plan: TuningPlan | None, outcomes: Sequence[TuningOutcome], builds: Iterable[CellBuilds] = ()
+) -> TuningSummary:
+    """Returns the summary. An outcome that came twice counts once. Without a plan nothing was done.
+    `builds` tell of schedules of an older toolchain in shards that had no job."""
     if plan is None:
         return TuningSummary(
             tasks=0,
@@ -92,13 +94,15 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
     parts = partition_of(plan.resolution.tasks, outcomes)
-    older = Counter(task.older for outcome in by_shard.values() for task in outcome.tasks)
+    told = [task for outcome in by_shard.values() for task in outcome.tasks]
+    older = Counter(task.older for task in told)
+    known = {x.task.key for x in plan.resolution.tasks if isinstance(x.lookup, ExactHit)}
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=found["exact"],
         transfer=found["transfer"],
         miss=found["miss"],
-        trials=sum(task.trials for o in by_shard.values() for task in o.tasks),
+        trials=sum(task.trials for task in told),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
         stopped=_join_stop_reasons(
@@ -113,10 +117,22 @@ def tally(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> TuningS
         kept=older["kept"],
         lost=older["lost"],
         still_lost=older["still-lost"],
-        not_asked=older["not-asked"],
+        not_asked=older["not-asked"] + len(_unasked(builds) - {(x.key, x.target) for x in told}),
+        tried_again=sum(x.key in known and x.trials > 0 and not x.older for x in told),
         joules=energy.joules,
         energy_source=energy.source,
     )
+
+
+def _unasked(builds: Iterable[CellBuilds]) -> set[TaskOnTarget]:
+    """Returns the tasks that are built with schedules of an older toolchain."""
+    return {
+        (task.key, built.cell.target)
+        for built in builds
+        for side in (built.base, built.head)
+        for task in (side.tasks if side is not None else ())
+        if task.source == "older"
+    }
 
 
 def lost_shards(plan: TuningPlan, outcomes: Sequence[TuningOutcome]) -> tuple[Shard, ...]:

@@ -260,7 +260,7 @@ class TaskHistory:
             detail=self._detail,
             search_seconds=self.search_seconds,
             costs=tuple(self._costs),
-            older=self.before.result(best),
+            older=self.before.result([origin for _, origin in confirmed]),
         )
 
     def _origin_of(self, best: list[TuningRecord]) -> Origin:
@@ -405,8 +405,11 @@ class PriorResults:
         self._task, self._lookup = planned.resolved.task, planned.resolved.lookup
         self._device, self._toolchain = device, toolchain
         if isinstance(self._lookup, ExactHit):
-            # The planning machine may have ranked them by another toolchain.
-            ranked = sorted(self._lookup.records, key=lambda record: not self._is_current(record))
+            # The planning machine may have ranked them for another device or toolchain.
+            ranked = sorted(
+                self._lookup.records,
+                key=lambda record: (not self._is_here(record), not self._is_current(record)),
+            )
             self._lookup = msgspec.structs.replace(self._lookup, records=tuple(ranked))
         self.claims = planned.resolved.claims
         self._is_settled = planned.resolved.is_settled
@@ -511,12 +514,12 @@ class PriorResults:
             older="not-asked" if self._has_only_older and self._skipped != "behind" else "",
         )
 
-    def result(self, best: Sequence[TuningRecord]) -> Older:
-        """Returns the result for schedules of an older toolchain, where `best` are this run's
-        records."""
+    def result(self, confirmed: Sequence[Origin]) -> Older:
+        """Returns the result for schedules of an older toolchain, by where this run's confirmed
+        ones came from, best first. A claim may be faster than either of the two."""
         if not self.is_outdated or not isinstance(self._lookup, ExactHit):
             return ""
-        if best[0].template:
+        if next((each for each in confirmed if each in ("exact", "default")), "") == "exact":
             return "kept"
         return "lost" if self._lookup.records[0].template else "still-lost"
 
@@ -524,8 +527,7 @@ class PriorResults:
     def _is_foreign(self) -> bool:
         if not isinstance(self._lookup, ExactHit) or not self._lookup.records:
             return False
-        is_here = self._lookup.records[0].device.name == self._device.name
-        return not is_here or self._has_only_older
+        return not self._is_here(self._lookup.records[0]) or self._has_only_older
 
     @property
     def _has_only_older(self) -> bool:
@@ -533,7 +535,10 @@ class PriorResults:
         with this toolchain and driver."""
         if not isinstance(self._lookup, ExactHit):
             return False
-        return has_only_older(self._lookup.records, self._toolchain, self._device.driver)
+        return has_only_older(self._lookup.records, self._toolchain, self._device)
+
+    def _is_here(self, record: TuningRecord) -> bool:
+        return record.device.name == self._device.name
 
     def _is_current(self, record: TuningRecord) -> bool:
         return record.is_timed_by(self._toolchain, self._device.driver)

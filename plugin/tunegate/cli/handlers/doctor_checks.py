@@ -41,6 +41,7 @@ from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.output.directory import opened_output
 from tunegate.system.strict_yaml import read_yaml
+from tunegate.tune.claims import reopen_older
 from tunegate.tune.outcomes import warmed_models
 from tunegate.upgrades import installed_watcher
 from tunegate.wiring import opened_tools
@@ -253,16 +254,18 @@ def _state(model: FoundModel, uncommitted: Collection[str]) -> str:
 
 def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[WarmedModel]:
     """Looks up the tasks of the first `most` committed models, on each target with something to
-    tune. Nothing is tuned, built or written. Raises TunegateError."""
-    found = project.all_models()
-    changes = msgspec.structs.replace(found, models=found.models[:most])
+    tune. One that only an older toolchain has tuned is not known. Nothing is tuned, built or
+    written. Raises TunegateError."""
+    listed = project.all_models()
+    changes = msgspec.structs.replace(listed, models=listed.models[:most])
     with (
         TemporaryDirectory(prefix="tunegate-doctor-") as place,
         opened_output(Path(place) / "out", "doctor") as out,
         opened_tools(settings, project.checkout(), out) as tools,
     ):
         tasks = pipeline.extract_tasks(tools, changes)
-        resolved = resolve(tasks, tools.index, tools.config).tasks
+        found = resolve(tasks, tools.index, tools.config).tasks
+        resolved = [reopen_older(each, tools.origin) for each in found]
     return warmed_models(resolved, ())
 
 
