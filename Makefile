@@ -108,6 +108,8 @@ format: $(STAMP)
 LOCKED := $(BIN)/uv --no-config pip compile -q --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 # What an extra needs besides the core.
 LIBRARIES := import sys, tomllib; print(*(each for each in tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"] if not each.startswith("tunegate")), sep="\n")
+# What the extra deploy needs to check the signature of a CI job.
+SIGSTORE := import sys, tomllib; print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies"]["sigstore"], sep="\n")
 # What the images have for the addresses of the extra deploy.
 CLIENTS := import sys, tomllib; found = tomllib.load(open(sys.argv[1], "rb"))["project"]["optional-dependencies"]; print(*found["mlflow"], *found["hub"], sep="\n")
 lock: $(BIN)/uv
@@ -120,6 +122,8 @@ lock: $(BIN)/uv
 	$(BIN)/python -c '$(CLIENTS)' plugin/extras/deploy/pyproject.toml | \
 	  $(LOCKED) -c requirements/gpu.lock - -o plugin/extras/deploy/clients.lock
 	$(LOCKED) --extra tvm --extra nvidia --group dev -c requirements/gpu.lock -c requirements/installer.lock pyproject.toml $(EXTRAS:=/requirements.lock) -o requirements/dev.lock
+	$(BIN)/python -c '$(SIGSTORE)' plugin/extras/deploy/pyproject.toml | \
+	  $(LOCKED) -c requirements/dev.lock - -o plugin/extras/deploy/sigstore.lock
 	$(LOCKED) --group pyproject.toml:site -o requirements/site.lock
 	$(LOCKED) --group pyproject.toml:dvc -o requirements/dvc.lock
 	$(LOCKED) --group pyproject.toml:pipelines -c requirements/dev.lock -o requirements/pipelines.lock

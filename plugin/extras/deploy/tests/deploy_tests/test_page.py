@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tunegate_deploy.command import COMMAND
 from tunegate_deploy.evidence.statement import PREDICATE_TYPE
 
 PAGE = (Path(__file__).parents[2] / "README.md").read_text()
-WORKFLOW = Path(__file__).parents[5] / "examples" / "attest.yml"
+ROOT = Path(__file__).parents[5]
+WORKFLOW = ROOT / "examples" / "attest.yml"
 
 
 def test_each_option_of_its_own_is_on_the_page() -> None:
@@ -34,11 +36,17 @@ def test_the_workflow_signs_what_attest_writes_and_verifies_before_it_deploys() 
     assert signed["predicate-type"] == PREDICATE_TYPE
     ran = {
         name: [
-            parse(shlex.split(line.partition('bin/tunegate" ')[2])).command.name
+            parse(shlex.split(line.partition("-P -m tunegate ")[2])).command.name
             for step in job["steps"]
             for line in step.get("run", "").splitlines()
-            if 'bin/tunegate" ' in line
+            if "-m tunegate " in line
         ]
         for name, job in jobs.items()
     }
     assert ran == {"gate": [], "attest": ["attest"], "deploy": ["verify"]}
+    installs = re.findall(r"pip.? install (.*(?:\\\n.*)*)", WORKFLOW.read_text())
+    assert len(installs) == 2
+    for line in installs:
+        assert "--require-hashes" in line
+        locks = re.findall(r"-r \"\$SOURCES/([^\"]+)\"", line)
+        assert [lock for lock in locks if not (ROOT / lock).is_file()] == []

@@ -1,5 +1,6 @@
 """A verdict as the model card of a CycloneDX bill of materials: latency changes as performance
-metrics with their intervals (https://cyclonedx.org/docs/1.6/json/). Pure."""
+metrics with their intervals (https://cyclonedx.org/docs/1.6/json/). The format has no field for a
+verdict, so it is a property, for each target. Pure."""
 
 from __future__ import annotations
 
@@ -32,18 +33,18 @@ def bill_of_materials(statement: Statement) -> bytes:
 def _component(statement: Statement, model: str) -> dict[str, object]:
     digests = {each.name: each.digest["sha256"] for each in statement.subject}
     digest = digests.get(f"head:{model}")
-    metrics = [
-        metric
-        for each in statement.predicate.findings
-        if each.model == model
-        for metric in _metrics(each)
-    ]
+    cells = [each for each in statement.predicate.findings if each.model == model]
+    metrics = [metric for each in cells for metric in _metrics(each)]
+    verdicts = [{"name": f"tunegate:status:{x.target}", "value": x.status} for x in cells]
     return {
         "type": "machine-learning-model",
         "name": model,
         "version": statement.predicate.head,
         **({"hashes": [{"alg": "SHA-256", "content": digest}]} if digest else {}),
-        "modelCard": {"quantitativeAnalysis": {"performanceMetrics": metrics}},
+        "modelCard": {
+            "quantitativeAnalysis": {"performanceMetrics": metrics},
+            "properties": verdicts,
+        },
     }
 
 

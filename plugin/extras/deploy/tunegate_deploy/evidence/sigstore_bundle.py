@@ -6,10 +6,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from cryptography.x509 import Certificate, SubjectAlternativeName
@@ -22,6 +23,8 @@ from tunegate_deploy.evidence.statement import Statement
 _MEDIA_TYPE = "application/vnd.dev.sigstore.bundle"
 _CLIENTS = ("requests", "sigstore._internal.tuf")
 _LONGEST = 300
+_TESTED = "4."
+_INSTALL = "Run: python -m pip install 'tunegate-deploy[sigstore]'"
 _Name = Annotated[str, msgspec.Meta(min_length=1)]  # an empty issuer would be any issuer
 
 
@@ -54,25 +57,68 @@ def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: 
         )
     if find_spec("sigstore") is None:
         raise ConfigError(
-            "a bundle of Sigstore is read by a package that is not installed. "
-            "Run: python -m pip install 'tunegate-deploy[sigstore]'"
+            f"a bundle of Sigstore is read by a package that is not installed. {_INSTALL}"
         )
-    with _without_clients():
-        from sigstore.models import Bundle, TrustedRoot  # noqa: PLC0415
-        from sigstore.verify import Verifier  # noqa: PLC0415
-
+    package = _imported()
     try:
-        verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
+        root = package.TrustedRoot.from_file(str(trusted_root))
     except Exception as error:  # the package passes on errors of several others
         raise ConfigError(f"{trusted_root}: no trusted root ({_first_line(error)}).") from error
     try:
-        bundle = Bundle.from_json(evidence)
+        verifier = package.Verifier(trusted_root=root)
+        bundle = package.Bundle.from_json(evidence)
         payload_type, payload = verifier.verify_dsse(bundle, _AnyOf(signers))
     except Exception as error:  # hostile certificates raise what the parsers raise
+        if not _installed().startswith(_TESTED):
+            raise _unfit_package(error) from error
         raise EvidenceError(
             f"not signed by whom the policy names: {_first_line(error)}."
         ) from error
     return read_statement(payload_type, payload)
+
+
+class _Package(NamedTuple):
+    """What a check needs of the package `sigstore`."""
+
+    Bundle: Any
+    TrustedRoot: Any
+    Verifier: Any
+
+
+def _imported() -> _Package:
+    """Returns the package without its clients of a network, or with them where it does not start
+    otherwise. Raises ConfigError."""
+    try:
+        with _without_clients():
+            return _import()
+    except Exception:  # noqa: BLE001 -- another version may need them as it is imported
+        for name in [each for each in sys.modules if each.partition(".")[0] == "sigstore"]:
+            del sys.modules[name]
+    try:
+        return _import()
+    except Exception as error:
+        raise _unfit_package(error) from error
+
+
+def _import() -> _Package:
+    from sigstore.models import Bundle, TrustedRoot  # noqa: PLC0415
+    from sigstore.verify import Verifier  # noqa: PLC0415
+
+    return _Package(Bundle, TrustedRoot, Verifier)
+
+
+def _unfit_package(error: Exception) -> ConfigError:
+    return ConfigError(
+        f"the package sigstore {_installed()} does not check this bundle ({_first_line(error)}). "
+        f"{_INSTALL}"
+    )
+
+
+def _installed() -> str:
+    try:
+        return version("sigstore")
+    except PackageNotFoundError:
+        return "of an unknown version"
 
 
 @contextmanager

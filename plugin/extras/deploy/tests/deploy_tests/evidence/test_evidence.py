@@ -330,6 +330,8 @@ def test_a_bill_of_materials_has_the_interval_of_each_model() -> None:
     metrics = component["modelCard"]["quantitativeAnalysis"]["performanceMetrics"]
     finding = REPORT.verdict.findings[0]
     assert finding.change_percent is not None
+    status = {"name": f"tunegate:status:{finding.target}", "value": finding.status}
+    assert status in component["modelCard"]["properties"]
     change = next(each for each in metrics if "confidenceInterval" in each)
     assert float(change["confidenceInterval"]["upperBound"]) == pytest.approx(
         finding.change_percent.high, abs=0.001

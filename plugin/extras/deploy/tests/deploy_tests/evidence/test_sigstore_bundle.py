@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -182,3 +183,34 @@ def test_without_the_package_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "sigstore", None)
     with pytest.raises(ConfigError, match=r"tunegate-deploy\[sigstore\]"):
         place.shown(REAL.bundle(place.payload, JOB))
+
+
+@pytest.mark.parametrize(
+    ("models", "told"),
+    [
+        ("import requests; requests.Session(); from sigstore.gone import Bundle", "sigstore.gone"),
+        ("TrustedRoot = type('R', (), {'from_file': str}); Bundle = None", "does not check this"),
+    ],
+)
+def test_another_version_of_the_package_is_one_line(place: Place, models: str, told: str) -> None:
+    place.shown(REAL.bundle(place.payload, JOB))
+    other = place.root / "other"
+    (other / "sigstore").mkdir(parents=True)
+    (other / "sigstore" / "__init__.py").touch()
+    (other / "sigstore" / "models.py").write_text(models)
+    (other / "sigstore" / "verify.py").write_text("Verifier = dict")
+    (other / "sigstore-9.0.dist-info").mkdir()
+    (other / "sigstore-9.0.dist-info" / "METADATA").write_text("Name: sigstore\nVersion: 9.0\n")
+    line = "-m tunegate verify bundle.json --policy policy.yaml --model new.onnx"
+    done = subprocess.run(
+        [sys.executable, *line.split()],
+        env={**os.environ, "PYTHONPATH": str(other)},
+        cwd=place.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (said,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "sigstore 9.0" in said
+    assert told in said
