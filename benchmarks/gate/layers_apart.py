@@ -1,6 +1,7 @@
 """Does the margin of the layers that differ find one per cent of a model?
 
     python -m benchmarks.gate.layers_apart MODEL ... [--runtime onnxruntime] [--launches 40]
+    python -m benchmarks.gate.layers_apart squeezenet resnet50 --live 10
 
 Measures a model against a copy of itself as the gate does, by launches of the whole model and by
 launches that time the layers of both sides in one process, in turn. The copies are equal, so any
@@ -8,6 +9,10 @@ layer may stand for one that differs. Gates are then drawn from these launches, 
 `gate.layers-margin-percent`: 60 s of launches, in which the sides are swapped by chance (which
 makes the truth 0) and the layer of the head takes longer by a part of the model's time. The last
 rows do the same with the whole model's launches, under a margin as narrow.
+
+With --live whole gates are run instead, so many of each of two heads, in turn. In the slow one a
+convolution of 3x3 reads a column of zeros more: of all of them it is the one that costs nearest to
+1% of the model. In the equal one the same layer is written otherwise and does the same work.
 """
 
 import math
@@ -21,17 +26,21 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.models import TARGET, saved
 from benchmarks.kit.our_model import tune
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.measurements import DifferingLayers, LayersLaunch
+from tunegate.config import GateConfig
 from tunegate.decide.decision import bounds, decide_cell
 from tunegate.decide.margins_beside_latency import layers_change
 from tunegate.decide.sequential import affordable_analyses
 from tunegate.measure.bench_driver import FreshProcesses
-from tunegate.measure.paired_launches import turns_of
+from tunegate.measure.paired_launches import launch_layers, turns_of
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import installed_runtimes
@@ -44,6 +53,7 @@ _DRAWS = 1000
 _LAYERS = 4
 _LEAST_SHARE = 0.03
 _GATE_PAIRS = 12
+_WANTED, _PROBES = 0.01, 3
 
 
 class Recorded(NamedTuple):
@@ -58,8 +68,16 @@ class Recorded(NamedTuple):
 
 def main() -> None:
     given = command_line(
-        __doc__, "models...", runtime="onnxruntime", launches=40, margins="0.5", seed=1
+        __doc__, "models...", runtime="onnxruntime", launches=40, margins="0.5", seed=1, live=0
     )
+    if given.live:
+        heading(
+            "model | differs | share | put in | gates | fail | pass | undecided | seconds, median"
+        )
+        for name in given.models:
+            with scratch_folder() as folder:
+                gate_live(name, given.runtime, float(given.margins.split()[0]), given.live, folder)
+        return
     titles = " | ".join(f"+{100 * each:g}%" for each in SLOWDOWNS)
     heading(f"model | differs | share | spread | in 60 s | margin | {titles}", words=(0, 1))
     for name in given.models:
@@ -76,15 +94,15 @@ def built(name: str, runtime_name: str, folder: Path) -> tuple[Path, Path]:
     if runtime_name == "tvm":
         at = tune(saved(name, folder), TARGET, [0.0], at).builds[0.0]
     else:
-        _save(name, runtime_name, folder, at)
+        _save(saved(name, folder), runtime_name, folder, at)
     # A library that is opened twice is loaded once: each side has a file of its own.
     shutil.copytree(at, folder / "head")
     return at, folder / "head"
 
 
-def _save(name: str, runtime_name: str, folder: Path, at: Path) -> None:
+def _save(file: Path, runtime_name: str, folder: Path, at: Path) -> None:
     job = BuildJob(
-        model=ModelJob(file=saved(name, folder), path="m.onnx", shapes={}, target=TARGET),
+        model=ModelJob(file=file, path="m.onnx", shapes={}, target=TARGET),
         records={},
         sources={},
         directory=at,
@@ -93,6 +111,101 @@ def _save(name: str, runtime_name: str, folder: Path, at: Path) -> None:
     builder = SavingBuilder(runtime, folder / "build", seed=1, limit_seconds=600.0)
     (build,) = builder.build([job])
     assert build.error is None, build.error
+
+
+def gate_live(
+    name: str, runtime_name: str, margin_percent: float, gates: int, folder: Path
+) -> None:
+    """Prints a row for each of the two heads."""
+    model = onnx.load(saved(name, folder))
+
+    def built_from(head: onnx.ModelProto, at: str) -> Path:
+        onnx.save(head, folder / "head.onnx")
+        _save(folder / "head.onnx", runtime_name, folder, folder / at)
+        return folder / at
+
+    base = built_from(model, "base")
+    bench = FreshProcesses(folder / "bench", 1)
+    inference_ms = bench.pair(base, base).launch(_GATE_PAIRS).head_ms
+    turns = turns_of(inference_ms)
+    heads = {
+        each: built_from(_widened(model, each), f"slow{at}")
+        for at, each in enumerate(_square_convolutions(model))
+    }
+    probes = {
+        each: [bench.layers(base, at, number=n, turns=turns) for n in range(_PROBES)]
+        for each, at in heads.items()
+    }
+    chosen = min(probes, key=lambda each: abs(_change(probes[each]) - _WANTED))
+    share = statistics.median(each.base_ms / each.whole_ms for each in probes[chosen])
+    sides = {
+        f"{100 * _change(probes[chosen]):+.1f}%": heads[chosen],
+        "+0%": built_from(_rewritten(model, chosen), "equal"),
+    }
+    gate = GateConfig(layers_margin_percent=margin_percent, seconds=SECONDS)
+    said: dict[str, list[tuple[str, float]]] = {each: [] for each in sides}
+    for _ in range(gates):
+        for put_in, at in sides.items():
+            began = time.monotonic()
+            found = launch_layers(bench, (base, at), gate, 1, inference_ms)
+            change = layers_change(found, margin_percent, cells=1)
+            decision = "undecided" if change is None else change.decision
+            said[put_in].append((decision, time.monotonic() - began))
+    for put_in, found in said.items():
+        counts = [[each for each, _ in found].count(x) for x in ("fail", "pass", "undecided")]
+        seconds = statistics.median(each for _, each in found)
+        row(name, chosen, f"{100 * share:.1f}%", put_in, len(found), *counts, f"{seconds:.0f}")
+
+
+def _change(launches: Sequence[LayersLaunch]) -> float:
+    return statistics.median((each.head_ms - each.base_ms) / each.whole_ms for each in launches)
+
+
+def _square_convolutions(model: onnx.ModelProto) -> list[str]:
+    """Returns the outputs of convolutions of 3x3 whose result is as large as what they read."""
+    weights = {each.name for each in model.graph.initializer}
+    wanted = {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [1] * 4, "group": 1}
+    usual = {"strides": [1, 1], "pads": [0] * 4, "group": 1}
+    found = []
+    for node in model.graph.node:
+        given = {x.name: helper.get_attribute_value(x) for x in node.attribute}
+        is_square = all({**usual, **given}.get(key) == value for key, value in wanted.items())
+        if node.op_type == "Conv" and is_square and node.input[1] in weights:
+            found.append(node.output[0])
+    return found
+
+
+def _widened(model: onnx.ModelProto, output: str) -> onnx.ModelProto:
+    """Returns the model with a column of zeros more in the kernel of this convolution."""
+    found = onnx.ModelProto()
+    found.CopyFrom(model)
+    node = _set(found, output, kernel_shape=[3, 4], pads=[1, 1, 1, 2])
+    (weight,) = (each for each in found.graph.initializer if each.name == node.input[1])
+    values = numpy_helper.to_array(weight)
+    wider = np.concatenate([values, np.zeros_like(values[..., :1])], -1)
+    weight.CopyFrom(numpy_helper.from_array(wider, weight.name))
+    return found
+
+
+def _rewritten(model: onnx.ModelProto, output: str) -> onnx.ModelProto:
+    """Returns the model with the padding of this convolution by its other name."""
+    found = onnx.ModelProto()
+    found.CopyFrom(model)
+    _set(found, output, pads=None, auto_pad="SAME_UPPER")
+    return found
+
+
+def _set(model: onnx.ModelProto, output: str, **attributes: object) -> onnx.NodeProto:
+    (node,) = (each for each in model.graph.node if output in each.output)
+    kept = [each for each in node.attribute if each.name not in attributes]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    node.attribute.extend(
+        helper.make_attribute(name, value)
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return node
 
 
 def record(sides: tuple[Path, Path], folder: Path, launches: int) -> Recorded:
