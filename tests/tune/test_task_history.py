@@ -353,6 +353,11 @@ def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_it
     found = asked(2000, as_pair=False).outcome("finished")
     assert (found.older, found.source, found.stopped) == ("not-asked", "older", "budget")
     assert (found.trials, found.best_ms) == (1, None)
+    disturbed = asked(2000)
+    killed = Measured(number=2, status="runtime", from_outside=True)
+    disturbed.enter(candidate(disturbed, 2), killed, 5)
+    found = disturbed.outcome("finished")
+    assert (found.older, found.stopped) == ("not-asked", "failed")
     left = reelected()
     assert left.outcome(left.stopped("finished")).stopped == "budget"
 

@@ -56,6 +56,8 @@ class TaskHistory:
         # A task too small to search has its default schedule measured, and nothing else.
         self.exhausted = not planned.trials
         self.is_started = False
+        self.is_disturbed = False
+        """Something outside ended a measurement, such as a lack of memory."""
         self.default_ms: float | None = None
         self.best: TuningRecord | None = None
         self.best_origin: Origin = "default"
@@ -104,6 +106,7 @@ class TaskHistory:
         with an empty template."""
         before = self.best_ms
         self.seconds += measured.build_seconds + measured.run_seconds
+        self.is_disturbed = self.is_disturbed or measured.from_outside
         if measured.status != "ok":
             self._failures[measured.status] += 1
             self._detail = self._detail or measured.detail
@@ -227,14 +230,15 @@ class TaskHistory:
     def outcome(self, stopped: Stopped) -> TaskOutcome:
         """Returns the outcome. A task without time for a measurement keeps the trusted zones'
         answer, and so does one whose claim ran without the record that it had to beat. A schedule
-        of an older toolchain counts once it is confirmed."""
+        of an older toolchain counts once it is confirmed, unless its pair was disturbed."""
         is_asked = bool(self._history) and not self._confirmed.isdisjoint(self._ok)
-        if self.before.is_outdated and not is_asked:
+        if self.before.is_outdated and (self.is_disturbed or not is_asked):
+            left: Stopped = "budget" if stopped == "finished" else stopped
             return msgspec.structs.replace(
                 self.before.outcome(),
                 trials=self.trials,
                 seconds=self.seconds,
-                stopped="budget" if stopped == "finished" else stopped,
+                stopped="failed" if self.is_disturbed else left,
                 failures=dict(self._failures),
                 detail=self._detail,
                 costs=tuple(self._costs),

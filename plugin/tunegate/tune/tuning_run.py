@@ -84,8 +84,8 @@ class TuningRun:
     def reelections(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring the best schedule of each task, known from an older
         toolchain, beside the default schedule, largest share of the model first. Both are confirmed
-        at once, as there is nothing to choose from; tasks without a time for both wait for the next
-        run."""
+        at once, as there is nothing to choose from; tasks without a time for both, or disturbed
+        from outside, wait for the next run."""
         self._confirms_at_once = True
         self._use_confirming_pool()
         asked = heaviest_first(self._histories, self._spending.trials_left(0))
@@ -253,7 +253,8 @@ class TuningRun:
 
     def _finish_batch(self, batch: Batch) -> TaskOutcome:
         history = batch.history
-        self._publish(batch.records)
+        if not (self._confirms_at_once and history.is_disturbed):
+            self._publish(batch.records)
         workers = len(self._pool.children)
         history.note_batch(batch.trials, batch.seconds / workers, batch.default_seconds / workers)
         return history.outcome("finished")
