@@ -14,7 +14,7 @@ from tests.tune.test_gpu_analysis import KERNEL
 from tests.tune.test_gpu_analysis import NEST as GPU_NEST
 from tunegate.artifacts.changes import Side
 from tunegate.artifacts.plans import PlannedTask
-from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask
+from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask, Skipped
 from tunegate.tune.candidate_filter import rank_correlation
 from tunegate.tune.claims import reopen_older
 from tunegate.tune.expected_time import PACES
@@ -36,7 +36,14 @@ from tunegate.tune.prior import (
 from tunegate.tune.samples import SampleFeatures, ScheduleSample
 from tunegate.tune.task_history import PriorResults, schedule_of
 from tunegate_cache.format.decisions import SamplingInstruction
-from tunegate_cache.format.records import ExactHit, Lookup, Miss, TuningRecord
+from tunegate_cache.format.records import (
+    DeviceFingerprint,
+    ExactHit,
+    Lookup,
+    Miss,
+    Toolchain,
+    TuningRecord,
+)
 
 # What decisions make of a loop nest, in words that are the same for every task.
 
@@ -243,12 +250,18 @@ CLAIMS = Claims((CLAIM,), is_searched=True)
 
 
 def known(
-    lookup: Lookup, claims: Claims | None = CLAIMS, sides: Sequence[Side] = ("head",)
+    lookup: Lookup,
+    claims: Claims | None = CLAIMS,
+    sides: Sequence[Side] = ("head",),
+    *,
+    skipped: Skipped = "",
+    trials: int = 0,
+    device: DeviceFingerprint = DEVICE,
+    toolchain: Toolchain = TRUSTED.toolchain,
 ) -> PriorResults:
-    planned = PlannedTask(
-        resolved=ResolvedTask(make_task(sides=sides), lookup, claims), trials=0, gain_ms=0.0
-    )
-    return PriorResults(planned, DEVICE, TRUSTED.toolchain)
+    resolved = ResolvedTask(make_task(sides=sides), lookup, claims, skipped)
+    planned = PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0)
+    return PriorResults(planned, device, toolchain)
 
 
 def test_a_trusted_answer_is_served_unless_there_is_a_claim_to_measure() -> None:
@@ -296,13 +309,9 @@ def test_what_is_not_run_is_what_trusted_zones_answer() -> None:
 
 @pytest.mark.parametrize("lookup", [exact(), transfer(), Miss("absent")])
 def test_nothing_is_run_for_what_both_sides_have(lookup: Lookup) -> None:
-    task = make_task(sides=("base", "head"))
-    planned = PlannedTask(
-        resolved=ResolvedTask(task, lookup, skipped="shared"), trials=0, gain_ms=0.0
-    )
     elsewhere = msgspec.structs.replace(DEVICE, name="another")
     for device in (DEVICE, elsewhere):
-        before = PriorResults(planned, device, TRUSTED.toolchain)
+        before = known(lookup, None, ("base", "head"), skipped="shared", device=device)
         assert before.is_served
         assert before.outcome().trials == 0
         assert before.outcome().stopped == ("exact" if lookup == exact() else "shared")
@@ -353,9 +362,7 @@ def test_each_part_of_a_toolchain_counts(part: str) -> None:
 
 
 def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> None:
-    resolved = ResolvedTask(make_task(sides=("base", "head")), ExactHit((OLDER,)), skipped="shared")
-    planned = PlannedTask(resolved=resolved, trials=0, gain_ms=0.0)
-    before = PriorResults(planned, DEVICE, TRUSTED.toolchain)
+    before = known(ExactHit((OLDER,)), None, ("base", "head"), skipped="shared")
     assert before.is_served
     assert not before.is_outdated
     found = before.outcome()
@@ -382,25 +389,14 @@ def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it(
 
 def test_what_lost_is_not_asked_again_and_the_older_toolchain_still_has_it() -> None:
     lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9)))
-    resolved = ResolvedTask(make_task(), lookup)
-    assert not resolved.is_settled  # a search is due
-    searched = PriorResults(
-        PlannedTask(resolved=resolved, trials=8, gain_ms=1.0), DEVICE, TRUSTED.toolchain
-    )
-    assert [schedule for _, schedule in searched.seeds()] == [schedule_of(other(9))]
-    left = PriorResults(
-        PlannedTask(resolved=resolved, trials=0, gain_ms=0.0), DEVICE, TRUSTED.toolchain
-    )
+    assert not ResolvedTask(make_task(), lookup).is_settled  # a search is due
+    seeds = known(lookup, None, trials=8).seeds()
+    assert [schedule for _, schedule in seeds] == [schedule_of(other(9))]
+    left = known(lookup, None)
     assert left.is_served
     assert left.outcome().records[0] == DEFAULT_NOW
-    there = known(ExactHit((OLDER,)), None)
-    older = PriorResults(
-        PlannedTask(resolved=ResolvedTask(make_task(), ExactHit((OLDER,))), trials=0, gain_ms=0.0),
-        DEVICE,
-        OLDER.toolchain,
-    )
-    assert there.is_outdated
-    assert older.is_served
+    assert known(ExactHit((OLDER,)), None).is_outdated
+    assert known(ExactHit((OLDER,)), None, toolchain=OLDER.toolchain).is_served
 
 
 def test_one_that_was_measured_and_not_confirmed_is_asked_again() -> None:
