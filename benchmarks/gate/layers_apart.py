@@ -151,10 +151,10 @@ def gate_live(
             change = layers_change(found, margin_percent, cells=1)
             decision = "undecided" if change is None else change.decision
             said[put_in].append((decision, time.monotonic() - began))
-    for put_in, found in said.items():
-        counts = [[each for each, _ in found].count(x) for x in ("fail", "pass", "undecided")]
-        seconds = statistics.median(each for _, each in found)
-        row(name, chosen, f"{100 * share:.1f}%", put_in, len(found), *counts, f"{seconds:.0f}")
+    for put_in, gated in said.items():
+        counts = [[each for each, _ in gated].count(x) for x in ("fail", "pass", "undecided")]
+        seconds = statistics.median(each for _, each in gated)
+        row(name, chosen, f"{100 * share:.1f}%", put_in, len(gated), *counts, f"{seconds:.0f}")
 
 
 def _change(launches: Sequence[LayersLaunch]) -> float:
@@ -196,7 +196,7 @@ def _rewritten(model: onnx.ModelProto, output: str) -> onnx.ModelProto:
 
 
 def _set(model: onnx.ModelProto, output: str, **attributes: object) -> onnx.NodeProto:
-    (node,) = (each for each in model.graph.node if output in each.output)
+    node: onnx.NodeProto = next(each for each in model.graph.node if output in each.output)
     kept = [each for each in node.attribute if each.name not in attributes]
     del node.attribute[:]
     node.attribute.extend(kept)

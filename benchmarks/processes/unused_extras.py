@@ -66,8 +66,8 @@ def _installed(at: Path, sources: Sequence[Path]) -> Path:
 
 
 def _install(at: Path, sources: Sequence[Path]) -> None:
-    command = [_uv(), "pip", "install", "-q", "--compile-bytecode", "--python", at / "bin/python"]
-    subprocess.run([*command, *sources], check=True)
+    line = ["pip", "install", "-q", "--compile-bytecode", "--python", str(at / "bin/python")]
+    subprocess.run([_uv(), *line, *map(str, sources)], check=True)
 
 
 def _uv() -> Path:
