@@ -174,9 +174,12 @@ def gpu_experience() -> TaskExperience:
     return TaskExperience("product", (sketch,), rows, layer="f" * 64, device="gpu")
 
 
-def test_a_gpus_threads_are_told_from_its_virtual_threads() -> None:
-    """The loop nest has both in one number."""
-    (sketch,) = gpu_experience().sketches
+@pytest.mark.parametrize("has_kernel", [True, False])
+def test_a_gpus_threads_are_told_from_its_virtual_threads(has_kernel: bool) -> None:
+    """The loop nest has both in one number. Of what is no sum there is no analysis."""
+    bound = msgspec.structs.replace(GPU_NEST, most_threads=1024)
+    no_sum = msgspec.structs.replace(gpu_experience(), sketches=(Sketch("direct", bound),))
+    (sketch,) = (gpu_experience() if has_kernel else no_sum).sketches
     sampling = [SamplingInstruction(index=n, kind="categorical") for n in range(len(GPU_TILES))]
     features = SampleFeatures({"a": sampling}, {"a": sketch})
     many, few = (
@@ -184,7 +187,7 @@ def test_a_gpus_threads_are_told_from_its_virtual_threads() -> None:
         for threads in (16, 1)
     )
     assert many[:NEST_COLUMNS] == few[:NEST_COLUMNS]
-    fast, slow = Prior([gpu_experience()]).ratios([many, few])
+    fast, slow = Prior([gpu_experience(), no_sum]).ratios([many, few])
     assert fast > slow + 0.3
 
 

@@ -40,6 +40,11 @@ class Sketch(msgspec.Struct, frozen=True):
     registers: VectorRegisters = VectorRegisters()
     kernel: GpuKernel | None = None
 
+    @property
+    def is_of_gpu(self) -> bool:
+        """Whether threads are bound to its loops, of a sum or of anything else."""
+        return self.kernel is not None or (self.nest is not None and self.nest.most_threads > 0)
+
 
 class TaskExperience(msgspec.Struct, frozen=True):
     """`rows` are (sketch index, milliseconds, decisions), measured on `device`, a CPU's name, with
@@ -59,7 +64,7 @@ class TaskExperience(msgspec.Struct, frozen=True):
 
     @property
     def is_of_gpu(self) -> bool:
-        return any(sketch.kernel is not None for sketch in self.sketches)
+        return any(sketch.is_of_gpu for sketch in self.sketches)
 
 
 class _Tile(NamedTuple):

@@ -180,7 +180,7 @@ class SampleFeatures:
         self._numbers = {digest: number for number, digest in enumerate(sorted(templates))}
         widths = [sum(s.n for s in sampling) for sampling in templates.values()]
         self._width = max(widths, default=0)
-        self._is_of_gpu = any(each.kernel is not None for each in sketches.values())
+        self._is_of_gpu = any(each.is_of_gpu for each in sketches.values())
         self._analyses = {d: analysis_of(each.nest, each.kernel) for d, each in sketches.items()}
 
     @property
