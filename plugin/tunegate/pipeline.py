@@ -45,6 +45,7 @@ from tunegate.plan.try_builds import plan_of_built
 from tunegate.review.detect import with_working_bases
 from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
 from tunegate.system.clock import SystemClock
+from tunegate.system.nvidia.session import loss_of
 from tunegate.tools import GateTools, Tools
 from tunegate.tune.outcomes import tally
 from tunegate.tune.tune_shard import tune
@@ -294,11 +295,7 @@ def require_same_device(
     # Without the device a second try did not run, and has no error.
     seen = (side.without_picks or side.without_graphs or side.error for side in sides)
     error = next(filter(None, seen), "")
-    message = (
-        f"{before.name} ({before.uuid}) was lost while models were built, the driver no longer "
-        f"knows it.{f' Seen first: {error}' if error else ''} Run tunegate doctor on this machine."
-    )
-    raise EnvironmentUnfitError(message)
+    raise EnvironmentUnfitError(loss_of(before.name, before.uuid, "while models were built", error))
 
 
 def gate_upgrades(tools: GateTools, changes: ChangeSet, upgrades: Upgrades) -> Report:

@@ -9,6 +9,10 @@ def plural(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+RUN_DOCTOR = "Run tunegate doctor on this machine"
+"""The advice where a device is gone."""
+
+
 # The hint after an unknown word.
 
 

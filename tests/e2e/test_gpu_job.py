@@ -7,6 +7,7 @@ kernels are timed by tens of thousands of launches.
 import csv
 import fcntl
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -216,7 +217,10 @@ def test_a_gate_whose_device_is_lost_decides_nothing(
     code, said = runner.ended_by(lambda _: lose_device(variables), "measure: models/m.onnx", *GATE)
     assert code == 4, said
     assert "Machine unfit: models/m.onnx on gpu" in said
+    lost = r"NVIDIA stand-in \(GPU-stand-in\) was lost while models were (timed|built)"
+    assert re.search(lost, " ".join(said.split())), said
     assert "cudaErrorUnknown (999)" in said
+    assert "could not be measured on this machine" not in said
 
 
 def test_both_parts_of_a_device_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:

@@ -96,6 +96,22 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
         pass
 
 
+def test_a_device_that_is_lost_is_named_and_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    devices, build = Devices(TARGET), artifact(tmp_path / "a", "cuda")
+
+    def break_down(error: str) -> None:
+        machine.change(0, is_lost=True)
+        raise MeasurementError(error)
+
+    lost = r"^NVIDIA L4 \(GPU-a\) was lost while .* Seen first: error 999\. Run tunegate doctor"
+    for error in ("error 999", "another one"):
+        with pytest.raises(MeasurementError, match=lost), devices.of(build):
+            break_down(error)
+
+
 def test_a_device_is_looked_at_as_it_is_now(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

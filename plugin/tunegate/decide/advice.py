@@ -18,7 +18,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.wording import busy_load, plural, raise_key
+from tunegate.wording import RUN_DOCTOR, busy_load, plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 
 _UNSTEADY = ("invalid", "disturbed")
@@ -70,7 +70,7 @@ def _for_finding(
             yield _for_undecided(finding, compared, run)
         case "error":
             yield _for_error(finding, run)
-        case "invalid-env":
+        case "invalid-env" if RUN_DOCTOR not in finding.reason:
             yield _for_unfit(finding, compared)
         case "no-baseline":
             yield on_cell(
@@ -78,7 +78,7 @@ def _for_finding(
                 " has no base that can be run: its reason says why. Name another "
                 "revision with --base, or fetch more history for an older version of it.",
             )
-        case "pass" | "new" | "waived" | "fail":
+        case "pass" | "new" | "waived" | "fail" | "invalid-env":
             return
 
 

@@ -32,7 +32,7 @@ from tunegate.system.energy import POWERCAP, device_energy
 from tunegate.system.machine.device_lock import held_device
 from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.system.nvidia.nvml import StateReader, watch_device
-from tunegate.system.nvidia.session import gpus_of, prepare_devices
+from tunegate.system.nvidia.session import gpus_of, loss_among, prepare_devices
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
@@ -194,12 +194,14 @@ class LeasedDevice(NamedTuple):
 
 class Devices:
     """The devices of a measurement; `cuda` is the target of GPU artifacts. The first matching
-    device is used, so all launches compare on one. `powercap` has the processors' counters."""
+    device is used, so all launches compare on one; once it is lost, it is not asked again.
+    `powercap` has the processors' counters."""
 
     def __init__(self, cuda: TargetConfig | None, powercap: Path = POWERCAP) -> None:
         self._powercap = powercap
         self._cuda = cuda or TargetConfig(name="cuda", kind="cuda")
         self._gpu: MeasuredGpu | None = None
+        self._loss = ""
 
     @contextmanager
     def of(self, *artifacts: Path) -> Iterator[LeasedDevice]:
@@ -209,6 +211,8 @@ class Devices:
             with device_energy(None, self._powercap) as energy:
                 yield LeasedDevice({}, lambda: None, energy)
             return
+        if self._loss:
+            raise MeasurementError(self._loss)
         try:
             gpu = self._measured_gpu()
             with (
@@ -220,6 +224,13 @@ class Devices:
                 yield LeasedDevice(gpu.variables, look, energy)
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
+        except MeasurementError as error:
+            self._loss = loss_among(
+                [self._measured_gpu().gpu], "while models were timed", str(error)
+            )
+            if not self._loss:
+                raise
+            raise MeasurementError(self._loss) from error
 
     def _measured_gpu(self) -> MeasuredGpu:
         if self._gpu is None:

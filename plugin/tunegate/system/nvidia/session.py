@@ -16,6 +16,7 @@ from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
 from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.nvidia.nvml import state_of
+from tunegate.wording import RUN_DOCTOR
 
 
 def gpus_of(target: TargetConfig) -> tuple[MeasuredGpu, ...]:
@@ -50,16 +51,22 @@ def is_expected(name: str, expected: str) -> bool:
 
 
 def require_present(gpus: Iterable[Gpu], doing: str, reason: str) -> None:
-    """Raises EnvironmentUnfitError if the driver no longer knows one of these devices. `reason` is
-    the symptom that was seen."""
+    """Raises EnvironmentUnfitError if the driver no longer knows one of these devices."""
+    if loss := loss_among(gpus, doing, reason):
+        raise EnvironmentUnfitError(loss)
+
+
+def loss_among(gpus: Iterable[Gpu], doing: str, reason: str) -> str:
+    """Returns which of these devices the driver no longer knows, and what to do; '' if it knows
+    them all. `reason` is the symptom that was seen."""
     present = {gpu.uuid for gpu in visible_gpus()}
     lost = next((gpu for gpu in gpus if gpu.uuid not in present), None)
-    if lost is not None:
-        message = (
-            f"{lost.name} ({lost.uuid}) was lost {doing}, the driver no longer knows it. Seen "
-            f"first: {reason.rstrip('.')}. Run tunegate doctor on this machine."
-        )
-        raise EnvironmentUnfitError(message)
+    return loss_of(lost.name, lost.uuid, doing, reason) if lost is not None else ""
+
+
+def loss_of(name: str, uuid: str, doing: str, reason: str) -> str:
+    seen = f" Seen first: {reason.rstrip('.')}." if reason else ""
+    return f"{name} ({uuid}) was lost {doing}, the driver no longer knows it.{seen} {RUN_DOCTOR}."
 
 
 class Prepared(NamedTuple):
