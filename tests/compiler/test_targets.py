@@ -1,14 +1,15 @@
 import json
+import operator
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import pytest
 import tvm
 import tvm_ffi
-from tvm import te
+from tvm import te, tirx
 from tvm.s_tir import dlight
 from tvm.support import nvcc
 
@@ -103,10 +104,10 @@ CALLBACK = "tvm_callback_cuda_compile"
 TARGET = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
 
 
-def text_of(dtype: str) -> str:
+def text_of(dtype: str, of: Callable[[Any, Any], Any] = operator.add) -> str:
     """The text of a kernel, as TVM writes it for NVRTC."""
     x = te.placeholder((64, 64), name="x", dtype=dtype)
-    y = te.compute((64, 64), lambda i, j: x[i, j] * x[j, i] + x[i, j], name="y")
+    y = te.compute((64, 64), lambda i, j: of(x[i, j] * x[j, i], x[i, j]), name="y")
     function = te.create_prim_func([x, y]).with_attr("global_symbol", "main")
     with TARGET:
         module = dlight.ApplyDefaultSchedule(dlight.gpu.Fallback())(
@@ -138,11 +139,11 @@ def nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name, value in found.items():
         monkeypatch.setenv(name, value)
     before = tvm.get_global_func(CALLBACK)
-    cuda_text.compile_texts_briefly.cache_clear()
-    cuda_text.compile_texts_briefly()
+    cuda_text.change_texts.cache_clear()
+    cuda_text.change_texts()
     yield before
     tvm_ffi.register_global_func(CALLBACK, before, override=True)
-    cuda_text.compile_texts_briefly.cache_clear()
+    cuda_text.change_texts.cache_clear()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64"])
@@ -156,6 +157,18 @@ def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str
         expected = code_of(bytes(nvcc.compile_cuda(text, target_format="cubin", compiler="nvrtc")))
     assert found is not None
     assert code_of(bytes(found)) == expected
+
+
+def test_a_maximum_that_keeps_nan_is_no_instruction_more(nvrtc: Any) -> None:
+    text = cuda_text.without_library_headers(text_of("float32", tirx.max))
+    assert text is not None
+    with TARGET:
+        ours, cudas = (
+            code_of(bytes(cuda_text.machine_code(each) or b""))
+            for each in (text, text.replace("#define max ", "#define "))
+        )
+    assert ours != cudas
+    assert [len(code) for code in ours.values()] == [len(code) for code in cudas.values()]
 
 
 @pytest.mark.parametrize(
@@ -184,8 +197,8 @@ def test_what_does_not_compile_so_is_compiled_as_tvm_does(
 
 def test_where_nvcc_compiles_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "TVM_CUDA_COMPILE_MODE", "nvcc")
-    cuda_text.compile_texts_briefly.cache_clear()
+    cuda_text.change_texts.cache_clear()
     before = tvm.get_global_func(CALLBACK)
-    cuda_text.compile_texts_briefly()
+    cuda_text.change_texts()
     assert tvm.get_global_func(CALLBACK).same_as(before)
-    cuda_text.compile_texts_briefly.cache_clear()
+    cuda_text.change_texts.cache_clear()

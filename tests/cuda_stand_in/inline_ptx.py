@@ -16,6 +16,7 @@ _LDMATRIX = re.compile(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shar
 _CP_ASYNC = re.compile(
     r"cp\.async\.c[ag]\.shared\.global(?:\.L2::\w+)?\s*\[%0\], \[%1\], (\w+|%\d)"
 )
+_MAXIMUM = re.compile(r"(max|min)\.NaN\.f32")
 _NO_WORK = re.compile(r"cp\.async\.(?:commit_group|wait_group|wait_all)")
 _TYPES = {
     "f16": ("half", 16),
@@ -60,6 +61,8 @@ def _call(statement: _Statement) -> str | None:
         size = found[1] if found[1].isdigit() else statement.inputs[int(found[1][1:])]
         to, source = statement.inputs[:2]
         return f"stand_in_ptx_cp_async<{size}>({to}, (const void*)({source}))"
+    if found := _MAXIMUM.search(instruction):
+        return f"{statement.outputs[0]} = stand_in_{found[1]}_nan({', '.join(statement.inputs)})"
     return "((void)0)" if _NO_WORK.search(instruction) else None
 
 

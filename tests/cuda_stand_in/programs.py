@@ -1,12 +1,13 @@
 """Small programs that ask the stand-in for its rules, each in a process of its own."""
 
 import json
-import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.support.programs import run_program
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -22,13 +23,16 @@ def seen_by(variables: Mapping[str, str], text: str, program: str) -> Any:
         textwrap.dedent(program),
         "print(json.dumps(seen))",
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        env={**variables, "PYTHONPATH": f"{_CHECKOUT}:{variables['PYTHONPATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return _answer(variables, "\n".join(lines))
+
+
+def given_by(variables: Mapping[str, str], module: str, call: str) -> Any:
+    """What a call of a function of the module gives."""
+    return _answer(variables, f"import json, {module} as m; print(json.dumps(m.{call}))")
+
+
+def _answer(variables: Mapping[str, str], program: str) -> Any:
+    there = {**variables, "PYTHONPATH": f"{_CHECKOUT}:{variables['PYTHONPATH']}"}
+    done = run_program([sys.executable, "-c", program], env=there)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])

@@ -1,8 +1,12 @@
-"""Compiles CUDA kernel texts without the headers that they do not need.
+"""What is changed in TVM's CUDA texts: a maximum and a minimum keep NaN, and headers that a kernel
+does not need are not read.
 
 Every text from TVM begins with two headers of CUDA's C++ library. Reading them takes NVRTC a fifth
 to two thirds of a candidate's build, and a kernel needs only eight integer type names from them. So
 the names are declared instead. A text that does not compile this way is compiled as TVM does it.
+
+CUDA's maximum of NaN and a number is the number; ONNX Runtime's is NaN. The text has another one
+under its name, so that the kernels are plain TVM's: a schedule knows a maximum by its form.
 """
 
 import os
@@ -16,7 +20,7 @@ import tvm
 import tvm_ffi
 from tvm.support import nvcc
 
-_CALLBACK = "tvm_callback_cuda_compile"
+_CALLBACK, _POSTPROCESSOR = "tvm_callback_cuda_compile", "tvm_callback_cuda_postproc"
 _BEGINNING = re.compile(r"\A\s*#ifdef __CUDACC_RTC__\n.*?^#endif\n", re.DOTALL | re.MULTILINE)
 _OF_THE_LIBRARY = re.compile(r"\b(?:std|cuda)::|#include <(?:cuda/|nvshmem)|\bCUtensorMap\b")
 """Uses of the C++ library after the headers, and texts that TVM compiles in other ways."""
@@ -35,6 +39,38 @@ using uint64_t = unsigned long long;
 #define INFINITY __int_as_float(0x7f800000)
 #endif
 """
+_FIRST_KERNEL = re.compile(r'^extern "C" __global__ ', re.MULTILINE)
+_MAXIMUM = re.compile(r"\b(?:max|min)\(")
+_KEEPS_NAN = """\
+template <class A, class B>
+static __device__ __forceinline__ auto tunegate_NAME(A a, B b) -> decltype(NAME(a, b)) {
+  return NAME(a, b);
+}
+static __device__ __forceinline__ double tunegate_NAME(double a, double b) {
+  return a SIGN b || a != a ? a : b;
+}
+static __device__ __forceinline__ float tunegate_NAME(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float kept;
+  asm("NAME.NaN.f32 %0, %1, %2;" : "=f"(kept) : "f"(a), "f"(b));
+  return kept;
+#else
+  return a SIGN b || a != a ? a : b;
+#endif
+}
+#ifdef __CUDA_FP16_H__
+static __device__ __forceinline__ half tunegate_NAME(half a, half b) {
+  return __hNAME_nan(a, b);
+}
+#endif
+#ifdef __CUDA_BF16_H__
+static __device__ __forceinline__ nv_bfloat16 tunegate_NAME(nv_bfloat16 a, nv_bfloat16 b) {
+  return __hNAME_nan(a, b);
+}
+#endif
+#define NAME tunegate_NAME
+"""
+"""From sm_80 on each of these is one instruction, as CUDA's own."""
 _OPTIONS = ("-default-device", "--device-int128", "--use_fast_math")
 """TVM's options that concern the code."""
 _ONLY_TELL = {"-v", "--warn-on-local-memory-usage"}
@@ -51,10 +87,21 @@ def without_library_headers(text: str) -> str | None:
     return _NAMES + rest
 
 
+def with_nan(text: str, _target: Any = None) -> str:
+    """Returns the text with maxima and minima that are NaN where an operand is."""
+    first = _FIRST_KERNEL.search(text)
+    if first is None or not _MAXIMUM.search(text, first.start()):
+        return text
+    signs = {"max": ">", "min": "<"}
+    ours = [_KEEPS_NAN.replace("NAME", name).replace("SIGN", signs[name]) for name in signs]
+    return "".join((text[: first.start()], *ours, text[first.start() :]))
+
+
 @cache
-def compile_texts_briefly() -> None:
-    """Makes TVM compile all CUDA texts of this process without the headers where NVRTC accepts
-    them."""
+def change_texts() -> None:
+    """Makes TVM change all CUDA texts of this process, and compile them without the headers where
+    NVRTC accepts them."""
+    tvm_ffi.register_global_func(_POSTPROCESSOR, with_nan, override=True)
     if os.environ.get(_MODE) == "nvrtc":
         tvm_ffi.register_global_func(_CALLBACK, _compile, override=True)
 

@@ -20,7 +20,7 @@ from tvm import te
 from tvm.s_tir import SBlock, Schedule
 from tvm_ffi import structural_walk
 
-from tunegate.compiler.cuda_text import compile_texts_briefly
+from tunegate.compiler.cuda_text import change_texts
 from tunegate.tune.gpu_analysis import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 _SPARE_BYTES = 1024
@@ -86,7 +86,7 @@ def works_with(count: int) -> bool:
     schedule.compute_at(kept, grid)
     _, thread = schedule.split(schedule.get_loops(kept)[-1], [None, _THREADS])
     schedule.bind(thread, "threadIdx.x")
-    compile_texts_briefly()
+    change_texts()
     device = tvm.cuda()
     architecture = "sm_" + str(device.compute_version).replace(".", "")
     target = tvm.target.Target({"kind": "cuda", "arch": architecture, "host": {"kind": "llvm"}})

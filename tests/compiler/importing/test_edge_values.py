@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 
+from tests.cuda_stand_in.fixtures import WhatCuda
+from tests.cuda_stand_in.programs import given_by
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import save
 from tunegate.compiler.compile import handle_request
@@ -19,6 +22,8 @@ from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built
 from tunegate.tune.protocol import ModelFile
 
+CPU = TargetConfig(name="cpu", threads=1, cpu="x86-64-v3")
+CUDA = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 Node = tuple[str, list[Any], dict[str, Any]]
 EDGES = np.array(
     [0, -0.0, 0.5, -0.5, 1, -1, 1.5, 2.5, -2.5, 3, -3, 6, np.nan, np.inf, -np.inf], np.float32
@@ -92,14 +97,14 @@ def declared(name: str, value: Any) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, value.shape)
 
 
-def compiled(model: onnx.ModelProto, directory: Path) -> TvmArtifact:
-    load_intrinsics("llvm")
+def compiled(model: onnx.ModelProto, directory: Path, target: TargetConfig = CPU) -> TvmArtifact:
+    load_intrinsics(target.kind)
     (directory / "scratch").mkdir()
     file = save(model, directory / "m.onnx")
     request = BuildModel(
         seed=1,
         model=ModelFile(file=str(file), path="m.onnx", shapes={}),
-        target=TargetConfig(name="cpu", threads=1, cpu="x86-64-v3"),
+        target=target,
         records={},
         sources={},
         directory=str(directory / "build"),
@@ -110,20 +115,20 @@ def compiled(model: onnx.ModelProto, directory: Path) -> TvmArtifact:
     return TvmArtifact(directory / "build", ArtifactFile.read(directory / "build"))
 
 
-def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
+def wrong_at_edges(directory: str, target: TargetConfig) -> list[str]:
+    """What is compiled otherwise than ONNX Runtime computes it."""
     nodes = of_edges()
     model, feed = model_of(nodes)
-    ours, theirs = compiled(model, tmp_path).run(feed), outputs_of(model, feed)
-    wrong = [
-        (operator, attributes, got, wanted)
+    ours, theirs = compiled(model, Path(directory), target).run(feed), outputs_of(model, feed)
+    return [
+        f"{operator} {attributes}: {got}, not {wanted}"
         for (operator, _, attributes), got, wanted in zip(nodes, ours, theirs, strict=True)
         if got.dtype != wanted.dtype or not np.allclose(got, wanted, 1e-4, 1e-6, equal_nan=True)
     ]
-    assert not wrong
 
 
-def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
-    """ONNX Runtime stops with an error; a kernel takes the nearest element."""
+def reached_outside(directory: str, target: TargetConfig) -> list[float]:
+    """Numbers that are in no tensor, for indices far outside."""
     data, rows = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros((1, 4), np.int64)
     updates = np.full((1, 4), 50, np.float32)
     nodes: list[Node] = [
@@ -135,11 +140,30 @@ def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
         ("ScatterND", [data, rows.reshape(2, 2), updates[0, :2]], {}),
     ]
     model, feed = model_of(nodes)
-    build = compiled(model, tmp_path)
+    build, found = compiled(model, Path(directory), target), set[float]()
     for far in (3, -4, 2**40, -(2**63)):
         given: Mapping[str, Any] = {
             name: np.full_like(value, far) if value.dtype == np.int64 else value
             for name, value in feed.items()
         }
-        for output in build.run(given):
-            assert set(output.ravel().tolist()) <= {*range(12), 50}
+        found.update(*(output.ravel().tolist() for output in build.run(given)))
+    return sorted(found - {*range(12), 50})
+
+
+def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
+    assert not wrong_at_edges(str(tmp_path), CPU)
+
+
+def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
+    """ONNX Runtime stops with an error; a kernel takes the nearest element."""
+    assert not reached_outside(str(tmp_path), CPU)
+
+
+@pytest.mark.cuda_stand_in
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("wrong", ["wrong_at_edges", "reached_outside"])
+def test_what_is_compiled_for_a_gpu_is_no_other(
+    cuda_stand_in: WhatCuda, tmp_path: Path, wrong: str
+) -> None:
+    """A maximum of CUDA's own loses NaN."""
+    assert not given_by(cuda_stand_in(), __name__, f"{wrong}({str(tmp_path)!r}, m.CUDA)")

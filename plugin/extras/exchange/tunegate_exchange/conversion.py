@@ -128,7 +128,7 @@ def _export(
 ) -> bool:
     # Plain TVM does not know which arguments are constants; the sketches are the same without.
     plain = unmarked(function.workload)
-    module = _stock_module(plain.module)
+    module = stock_module(plain.module)
     space = DesignSpace(plain, target)
     for record in records:
         template = space.templates.get(record.template)
@@ -148,9 +148,9 @@ def _export(
     return False
 
 
-def _stock_module(module: Any) -> Any:
+def stock_module(module: Any) -> Any:
     """Returns the module as plain TVM has it, which looks a schedule up by the whole module: of a
-    maximum and a minimum, ours has the constant first (own_kernels.py)."""
+    maximum and a minimum, ours for a CPU has the constant first (own_kernels.py)."""
     changes = [((tirx.Max, tirx.Min), _constant_last)]
     changed = module.clone()
     for variable, function in module.functions.items():

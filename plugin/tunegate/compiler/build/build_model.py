@@ -23,7 +23,7 @@ from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import FLOAT32, LAUNCH
 from tunegate.artifacts.tasks import UNMEASURED
 from tunegate.compiler.build.functions import ModelFunction
-from tunegate.compiler.cuda_text import compile_texts_briefly
+from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
@@ -271,7 +271,7 @@ def link_kernels(
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
         executable, files = opened.objects.executable(module, lower.target, tiles, into)
         return exported(executable, directory, files)
-    compile_texts_briefly()
+    change_texts()
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):

@@ -8,7 +8,7 @@ import numpy as np
 import tvm
 from tvm.driver import build
 
-from tunegate.compiler.cuda_text import compile_texts_briefly
+from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.layouts.packing import PREPACK, SplitKernel, split_kernel
 from tunegate.compiler.runtime import device_of_kind
 from tunegate.system.clock import derive_seed
@@ -47,7 +47,7 @@ class SingleKernel(NamedTuple):
 
 def built_kernel(module: Any, target: Any) -> SingleKernel:
     """Compiles a module whose only function is `main`. Raises what the compiler raises."""
-    compile_texts_briefly()
+    change_texts()
     kernel = split_kernel(module)
     return SingleKernel(build(kernel.module, target=target), kernel_device(target), kernel)
 

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import relax, te, tirx
 from tvm.ir import GenericConst, Op
 from tvm.s_tir import SBlock
+from tvm.target import Target
 from tvm.tirx import FloatImm, PrimFunc
 from tvm_ffi import structural_map, structural_walk
 
@@ -101,14 +102,15 @@ LEGALIZERS = {
 
 def with_nan_and_infinity(module: Any) -> Any:
     """Returns the legalized module, changed where NaN would be lost in a maximum or minimum with
-    another number, and a window of minus infinity in a pooling."""
-    changed = module.clone()
+    another number, and a window of minus infinity in a pooling. For CUDA the text of a kernel keeps
+    NaN (cuda_text.py)."""
+    changed, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
     for variable, function in module.functions.items():
         if not isinstance(function, PrimFunc):
             continue
         if variable.name_hint.startswith("max_pool"):
             changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
-        elif not _reduces(function):
+        elif is_of_llvm and not _reduces(function):
             changed.update_func(variable, structural_map(function, [((tirx.Max, tirx.Min), _kept)]))
     return changed
 
@@ -129,7 +131,7 @@ def _reduces(function: Any) -> bool:
 
 def _kept(number: Any) -> Any:
     """Returns a maximum or minimum that is NaN where a number is. LLVM's code for it compares, and
-    takes the second number where one is NaN. That of CUDA does not."""
+    takes the second number where one is NaN."""
     one, other = number.a, number.b
     if not str(number.ty.dtype).startswith("float"):
         return number

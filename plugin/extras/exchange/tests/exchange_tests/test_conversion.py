@@ -1,27 +1,34 @@
 """Schedules of a stock database on our own templates."""
 
 import json
+from pathlib import Path
 
 import msgspec
+import onnx.parser
 import pytest
 import tvm
+from tests.compiler.importing.fused_module import fused_module
 from tests.compiler.search.test_space import product
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms
 
 from exchange_tests.stock_tvm import fill
 from tunegate.artifacts.tasks import Instruction
-from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.layouts.packing import unmarked
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.tune.protocol import Schedule
-from tunegate_exchange.conversion import import_schedules
+from tunegate_exchange.conversion import import_schedules, stock_module
 from tunegate_exchange.requests import ForeignSchedule, ImportedSchedule
 from tunegate_exchange.stock_database import read_database
 
 load_intrinsics("llvm")
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 TARGET = tvm_target(TargetConfig(name="cpu", kind="llvm"))
 
 CODE: Instruction = ("Annotate", ["b0", '"int x;"'], ["pragma_import_c"], [])
@@ -97,3 +104,18 @@ def test_the_instructions_of_postprocessing_are_never_looked_at(
     longer = [msgspec.structs.replace(s, instructions=(*s.instructions, CODE)) for s in foreign]
     assert imported(longer) == imported(foreign)
     assert "pragma" not in json.dumps(msgspec.to_builtins(imported(longer)))
+
+
+@pytest.mark.parametrize("kind", ["llvm", "cuda"])
+def test_a_maximum_is_exported_as_plain_tvm_has_it(kind: str, tmp_path: Path) -> None:
+    """For a CPU ours has the constant first."""
+    target = TARGET if kind == "llvm" else tvm_target(GPU)
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 17]> m (float[8,8] x, float[8,8] y) => (float[8,8] z)'
+        "{ a = MatMul(x, y) z = Relu(a) }"
+    )
+    (ours,) = functions_of(fused_module(model, tmp_path, target.target))
+    with target.target:
+        (theirs,) = functions_of(relax.get_pipeline("zero")(from_onnx(model)))
+    exported = stock_module(unmarked(ours.workload).module)["main"]
+    assert canonical_workload(exported).digest == theirs.workload.digest

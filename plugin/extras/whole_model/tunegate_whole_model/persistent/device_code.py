@@ -11,6 +11,7 @@ import tvm
 from tvm.tirx import Evaluate, IntImm, SeqStmt
 from tvm.tirx.build import split_host_device_mods
 
+from tunegate.compiler.cuda_text import change_texts
 from tunegate.errors import UnsupportedModelError
 
 _AXES = "xyz"
@@ -118,6 +119,7 @@ def _extents(name: str, tags: Any, extents: Any) -> tuple[LaunchSize, LaunchSize
 
 def _split_and_write(module: Any, target: Any) -> tuple[Any, str]:
     """Returns the functions that launch, and the text of what they launch."""
+    change_texts()
     module = tvm.tirx.transform.BindTarget(target.with_host(tvm.target.Target("llvm")))(module)
     lower, _, finalize = tvm.tirx.get_tir_pipeline("default")
     host, devices = split_host_device_mods(lower(module))

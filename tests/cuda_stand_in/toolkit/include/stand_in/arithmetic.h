@@ -21,6 +21,8 @@ static inline std::common_type_t<A, B> min(A a, B b) {
   if constexpr (std::is_floating_point<T>::value) return fmin((T)a, (T)b);
   return (T)a < (T)b ? (T)a : (T)b;
 }
+static inline float stand_in_max_nan(float a, float b) { return a > b || a != a ? a : b; }
+static inline float stand_in_min_nan(float a, float b) { return a < b || a != a ? a : b; }
 
 // Macros, because the C library has functions of some of these names.
 #define __expf expf

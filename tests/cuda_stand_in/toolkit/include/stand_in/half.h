@@ -3,6 +3,8 @@
 #include "arithmetic.h"
 #include "threads.h"
 
+#define __CUDA_FP16_H__
+#define __CUDA_BF16_H__
 typedef _Float16 half;
 typedef half __half;
 
@@ -89,6 +91,8 @@ static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
   static inline T __habs(T a) { return (T)fabsf((float)a); }                              \
   static inline T __hmax(T a, T b) { return (T)fmaxf((float)a, (float)b); }               \
   static inline T __hmin(T a, T b) { return (T)fminf((float)a, (float)b); }               \
+  static inline T __hmax_nan(T a, T b) { return (T)stand_in_max_nan((float)a, (float)b); } \
+  static inline T __hmin_nan(T a, T b) { return (T)stand_in_min_nan((float)a, (float)b); } \
   static inline bool __hlt(T a, T b) { return (float)a < (float)b; }                      \
   static inline bool __hgt(T a, T b) { return (float)a > (float)b; }                      \
   static inline bool __hle(T a, T b) { return (float)a <= (float)b; }                     \
