@@ -126,7 +126,8 @@ def steps(
             if refused
             else []
         ),
-        # float16 on tensor cores: what it makes of the models, and of single kernels by each tile.
+        # float16 and TF32 on tensor cores: what they make of the models, and of single kernels by
+        # each tile.
         Step("half", run, 170, prepare=lambda: _allow_error(repository, changed[:1])),
         Step("tiles", (*_BENCHMARK, "benchmarks.kernels.tensor_cores"), 90),
         # What is found first, by what many more find: the goal is 0.9 of 64.

@@ -1,4 +1,5 @@
-"""Products in float16 on tensor cores: the time of each tile, and the one that analysis picks.
+"""Products in float16 and TF32 on tensor cores: the time of each tile, and the one that analysis
+picks.
 
     python -m benchmarks.kernels.tensor_cores [--rounds 20]
 
@@ -7,7 +8,8 @@ rounds, by TVM's timer of the device, in microseconds. `chosen / best` says what
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tvm
@@ -16,6 +18,7 @@ from tests.compiler.low_precision.test_tensor_cores import compiled, convolution
 
 from benchmarks.kit.command import command_line
 from benchmarks.kit.tables import heading, row
+from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.low_precision import tensor_cores
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.tune.gpu_analysis import card_of
@@ -35,25 +38,46 @@ CASES: dict[str, Callable[[], Fused]] = {
 def main() -> None:
     options = command_line(__doc__, rounds=20)
     os.environ.update(cuda_variables())
+    change_texts()
     device = tvm.cuda()
-    arch = "sm_" + str(device.compute_version).replace(".", "")
-    names = [f"{tiles.rows} x {tiles.columns}" for tiles in tensor_cores.TILES]
-    heading(" | ".join(("kernel", *names, "chosen", "chosen / best")), words=(0, len(names) + 1))
-    for case, make in CASES.items():
-        kernel = make()
-        product = tensor_cores.matrix_product(kernel.function)
-        assert product is not None
-        chosen = tensor_cores.TILES.index(tensor_cores.best_tiles(product, card_of(arch)))
-        times = []
-        for tiles in tensor_cores.TILES:
-            lower = lowered(kernel, tiles)
-            shape = [int(extent) for extent in kernel.function.params[-1].shape]
-            arguments = [*lower.packed_arguments(), np.zeros(shape, np.float32)]
-            tensors = [tvm.runtime.tensor(each, device) for each in arguments]
-            timer = compiled(lower, arch).time_evaluator("main", device, number=20, repeat=1)
-            times.append(min(timer(*tensors).mean for _ in range(options.rounds)) * 1e6)
-        ratio = times[chosen] / min(times)
-        row(case, *(f"{each:.1f}" for each in times), names[chosen], f"{ratio:.2f}")
+    for precision, tiles in tensor_cores.TILES.items():
+        if int(device.compute_version.replace(".", "")) < tiles[0].factors.least_capability:
+            continue
+        names = [f"{each.rows} x {each.columns}" for each in tiles]
+        told = " | ".join((precision, *names, "chosen", "chosen / best"))
+        heading(told, words=(0, len(names) + 1))
+        for case, make in CASES.items():
+            times = times_us(make(), tiles, device, options.rounds)
+            chosen = chosen_tile(make(), precision, device)
+            ratio = times[chosen] / min(times)
+            row(case, *(f"{each:.1f}" for each in times), names[chosen], f"{ratio:.2f}")
+        print()
+
+
+def architecture(device: Any) -> str:
+    return "sm_" + str(device.compute_version).replace(".", "")
+
+
+def chosen_tile(kernel: Fused, precision: str, device: Any) -> int:
+    product = tensor_cores.matrix_product(kernel.function)
+    assert product is not None
+    best = tensor_cores.best_tiles(product, card_of(architecture(device)), precision)
+    return tensor_cores.TILES[precision].index(best)
+
+
+def times_us(
+    kernel: Fused, tiles: Sequence[tensor_cores.Tiles], device: Any, rounds: int
+) -> list[float]:
+    found = []
+    for each in tiles:
+        lower = lowered(kernel, each)
+        shape = [int(extent) for extent in kernel.function.params[-1].shape]
+        arguments = [*lower.packed_arguments(), np.zeros(shape, np.float32)]
+        tensors = [tvm.runtime.tensor(argument, device) for argument in arguments]
+        built = compiled(lower, architecture(device))
+        timer = built.time_evaluator("main", device, number=20, repeat=1)
+        found.append(min(timer(*tensors).mean for _ in range(rounds)) * 1e6)
+    return found
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def test_without_extras_a_build_is_a_library_of_kernels() -> None:
     assert form_for(CPU, {"precision": "int8"}) is None
     assert loaded_form(Path("/nowhere"), artifact("model.so")) is None
     assert set(RUNTIME.variants(CPU)) == {"", "bf16", "int8.dynamic"}
-    assert set(RUNTIME.variants(GPU)) == {"", "f16"}
+    assert set(RUNTIME.variants(GPU)) == {"", "tf32", "f16"}
 
 
 @pytest.mark.usefixtures("core_alone")

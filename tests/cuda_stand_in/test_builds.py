@@ -26,7 +26,7 @@ from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 place, is_whole = Path(sys.argv[1]), sys.argv[2] == "whole"
-precision = {PRECISION: "float16"} if sys.argv[2] == "float16" else {}
+precision = {PRECISION: sys.argv[2]} if sys.argv[2].endswith(("16", "32")) else {}
 target = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
 model = ModelJob(file=place / "m.onnx", path="m.onnx", shapes={}, target=target)
 settings = {LAUNCH: WHOLE} if is_whole else precision
@@ -84,12 +84,12 @@ def embedding_model() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-@pytest.mark.parametrize("launch", ["kernels", "float16", "whole"])
+@pytest.mark.parametrize("launch", ["kernels", "tfloat32", "float16", "whole"])
 def test_a_model_with_an_embedding_is_built_and_right(
     cuda_stand_in: WhatCuda, tmp_path: Path, launch: str
 ) -> None:
     """With a launch for each kernel they are captured, and each has its time all the same (in
-    float16 too); as one launch they are timed one by one, in any order."""
+    lower precision too); as one launch they are timed one by one, in any order."""
     save(embedding_model(), tmp_path / "m.onnx")
     done = run_program(
         [sys.executable, "-c", BUILDS, str(tmp_path), launch],
@@ -97,7 +97,7 @@ def test_a_model_with_an_embedding_is_built_and_right(
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    is_lower = launch == "float16"
+    is_lower = launch.endswith(("16", "32"))
     assert (found["error"], found["without_graphs"], found["is_right"]) == (None, "", not is_lower)
     assert found["lower"] == (["first, second"] if is_lower else [])
     assert (max(found["errors"]) > 0, max(found["errors"]) < 0.01) == (is_lower, True)

@@ -42,7 +42,7 @@ class CandidateBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def precision(self) -> str:
-        """The numbers that it computes in: `float32`, `bfloat16`, `float16` or `int8`."""
+        """The numbers that it computes in, as `float32`, `tfloat32` or `int8`."""
         return self.settings.get(PRECISION, FLOAT32)
 
     @property

@@ -1,5 +1,5 @@
-"""What is changed in TVM's CUDA texts: a maximum and a minimum keep NaN, and headers that a kernel
-does not need are not read.
+"""What is changed in TVM's CUDA texts: a maximum and a minimum keep NaN, fragments of TF32 have its
+name, and headers that a kernel does not need are not read.
 
 Every text from TVM begins with two headers of CUDA's C++ library. Reading them takes NVRTC a fifth
 to two thirds of a candidate's build, and a kernel needs only eight integer type names from them. So
@@ -87,7 +87,16 @@ def without_library_headers(text: str) -> str | None:
     return _NAMES + rest
 
 
-def with_nan(text: str, _target: Any = None) -> str:
+_TFLOAT32 = re.compile(r"(wmma::matrix_[ab], 16, 16, 8, )half\b")
+"""What `tensor_cores.py` writes: halves have no fragments of this depth."""
+
+
+def changed_text(text: str, _target: Any = None) -> str:
+    """Returns the text with fragments of TF32, and with maxima and minima that keep NaN."""
+    return with_nan(_TFLOAT32.sub(r"\1nvcuda::wmma::precision::tf32", text))
+
+
+def with_nan(text: str) -> str:
     """Returns the text with maxima and minima that are NaN where an operand is."""
     first = _FIRST_KERNEL.search(text)
     if first is None or not _MAXIMUM.search(text, first.start()):
@@ -101,7 +110,7 @@ def with_nan(text: str, _target: Any = None) -> str:
 def change_texts() -> None:
     """Makes TVM change all CUDA texts of this process, and compile them without the headers where
     NVRTC accepts them."""
-    tvm_ffi.register_global_func(_POSTPROCESSOR, with_nan, override=True)
+    tvm_ffi.register_global_func(_POSTPROCESSOR, changed_text, override=True)
     if os.environ.get(_MODE) == "nvrtc":
         tvm_ffi.register_global_func(_CALLBACK, _compile, override=True)
 

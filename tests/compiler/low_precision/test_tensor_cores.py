@@ -1,11 +1,7 @@
 """Products on tensor cores: what the kernels compute is what float32 is, to the rounding of their
 operands, and NVRTC takes their text. A stand-in for a device computes."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +11,9 @@ from tvm import relax
 
 from tests.compiler.low_precision import product_kernels
 from tests.cuda_stand_in.fixtures import WhatCuda
-from tunegate.compiler.cuda_text import machine_code, without_library_headers
+from tests.cuda_stand_in.programs import given_by
+from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
+from tunegate.compiler.cuda_text import change_texts, machine_code, without_library_headers
 from tunegate.compiler.low_precision import tensor_cores
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
@@ -93,14 +91,15 @@ def compiled(kernel: Lowered, arch: str) -> Any:
         return tvm.tirx.build(kernel.module, target=target, pipeline="default")
 
 
-def largest_errors() -> dict[str, list[float]]:
+def largest_errors(precision: str) -> dict[str, list[float]]:
     """The error of each case by each tile, in parts of the largest number."""
-    device, found = tvm.cuda(), {}
+    change_texts()
+    device, found, every = tvm.cuda(), {}, tensor_cores.TILES[precision]
     for case, make in CASES.items():
         kernel = make()
         found[case] = [
             _error(kernel, lowered(kernel, tiles), device)
-            for tiles in (tensor_cores.TILES if case == "odd window" else tensor_cores.TILES[:1])
+            for tiles in (every if case == "odd window" else every[:1])
         ]
     return found
 
@@ -118,38 +117,41 @@ def _error(kernel: product_kernels.Fused, lower: Lowered, device: Any) -> float:
     return float(np.abs(into.numpy() - expected).max() / np.abs(expected).max())
 
 
+PRECISIONS = pytest.mark.parametrize("precision", [*tensor_cores.FACTORS])
+
+
+@PRECISIONS
 @pytest.mark.cuda_stand_in
 @pytest.mark.timeout(900)
-def test_kernels_compute_what_float32_does_but_for_rounding(cuda_stand_in: WhatCuda) -> None:
+def test_kernels_compute_what_float32_does_but_for_rounding(
+    cuda_stand_in: WhatCuda, precision: str
+) -> None:
     """Among the cases are sizes that no tile divides, a stride, a border, a dilation, and all
     tiles; NaN stays where nothing was written."""
-    variables = cuda_stand_in(capability=90)
-    program = f"import json; from {__name__} import largest_errors as e; print(json.dumps(e()))"
-    root = Path(__file__).resolve().parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**variables, "PYTHONPATH": f"{root}:{variables['PYTHONPATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
+    found = given_by(cuda_stand_in(), __name__, f"largest_errors({precision!r})")
     assert [*found] == [*CASES]
     assert all(1e-6 < error < 2e-3 for errors in found.values() for error in errors), found
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
-def test_nvrtc_compiles_their_text(monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
+@pytest.mark.parametrize(
+    ("arch", "precision"),
+    [("sm_75", FLOAT16), ("sm_80", FLOAT16), ("sm_80", TFLOAT32), ("sm_90", TFLOAT32)],
+)
+def test_nvrtc_compiles_their_text(
+    monkeypatch: pytest.MonkeyPatch, arch: str, precision: str
+) -> None:
     variables = cuda_variables()
     if variables.get("TVM_CUDA_COMPILE_MODE") != "nvrtc":
         pytest.skip("the headers of CUDA, or NVRTC, are missing")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    (source,) = compiled(lowered(CASES["window"](), tensor_cores.TILES[-1]), arch).imports
+    change_texts()
+    tiles = tensor_cores.TILES[precision][-1]
+    (source,) = compiled(lowered(CASES["window"](), tiles), arch).imports
     text = without_library_headers(source.inspect_source())
     assert text is not None
     assert "wmma::mma_sync" in text
+    assert ("precision::tf32" in text) == (precision == TFLOAT32)
     with tvm_target(TargetConfig(name="gpu", kind="cuda", arch=arch)).target:
         assert machine_code(text) is not None
 
@@ -174,7 +176,7 @@ def test_what_tensor_cores_make_faster_gets_tiles_of_its_size(
     product = tensor_cores.matrix_product(kernel().function)
     found = None
     if product is not None:
-        tiles = tensor_cores.best_tiles(product, CARD)
+        tiles = tensor_cores.best_tiles(product, CARD, FLOAT16)
         if tensor_cores.is_faster(product, tiles, CARD, measured_ms):
             found = tiles.rows, tiles.columns
     assert found == tile

@@ -264,7 +264,8 @@ def test_it_runs_on_all_targets_in_narrow_numbers_too() -> None:
         "bf16": {"precision": "bfloat16"},
         "int8.dynamic": {"precision": "int8"},
     }
-    assert RUNTIME.variants(gpu).items() >= {"": {}, "f16": {"precision": "float16"}}.items()
+    lower = {"tf32": {"precision": "tfloat32"}, "f16": {"precision": "float16"}}
+    assert RUNTIME.variants(gpu).items() >= {"": {}, **lower}.items()
     assert "bf16" not in RUNTIME.variants(gpu)
 
 

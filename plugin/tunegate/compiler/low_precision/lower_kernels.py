@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import codegen
 
-from tunegate.artifacts.candidates import FLOAT16, FLOAT32, PRECISION
+from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.compiler.low_precision import tensor_cores, tile_numbers
 from tunegate.compiler.low_precision.product import (
     COLUMNS,
@@ -91,13 +91,14 @@ def tile_kernels(
         return TileKernels({}, target.target)
     calls = _calls(module["main"])
     if target.attributes["kind"] == "cuda":
-        arch = str(target.attributes["arch"])
-        if int("".join(filter(str.isdigit, arch))) < tensor_cores.LEAST_CAPABILITY:
-            message = f"{arch} has no tensor cores"
+        arch, factors = str(target.attributes["arch"]), tensor_cores.FACTORS[precision]
+        if int("".join(filter(str.isdigit, arch))) < factors.least_capability:
+            message = f"{arch} has no tensor cores for {precision}"
             raise NotOfferedError(message)
-        card = card_of(arch)
-        tiles, multiply = target.target, tensor_cores.MULTIPLY
-        lower: Callable[..., TileKernel | None] = partial(_on_tensor_cores, card=card)
+        tiles, multiply = target.target, factors.multiply
+        lower: Callable[..., TileKernel | None] = partial(
+            _on_tensor_cores, card=card_of(arch), precision=precision
+        )
     else:
         lower, tiles, multiply = _by_tiles(target, precision)
     found = {
@@ -182,21 +183,22 @@ def _lower(
 
 
 def _on_tensor_cores(
-    choice: ScheduleChoice, calls: Collection[Sequence[Any]], card: Card
+    choice: ScheduleChoice, calls: Collection[Sequence[Any]], card: Card, precision: str
 ) -> TileKernel | None:
-    """Returns the kernel if it is faster; weights that float16 cannot hold stay in float32."""
+    """Returns the kernel if it is faster; weights that the precision cannot hold stay in
+    float32."""
     function = choice.function.workload.module["main"]
     product = tensor_cores.matrix_product(function)
     if product is None:
         return None
-    tiles = tensor_cores.best_tiles(product, card)
+    tiles = tensor_cores.best_tiles(product, card, precision)
     if not tensor_cores.is_faster(product, tiles, card, _known_ms(choice)):
         return None
     packing = place = None
     for operand in (product.rows, product.columns):
         if operand.parameter is None or not _is_constant(calls, operand.parameter):
             continue
-        if not _are_finite(calls, operand.parameter, tensor_cores.MAX_HALF):
+        if not _are_finite(calls, operand.parameter, tiles.factors.most):
             return None
         if packing is None:
             packing = tensor_cores.packed_weights(product, operand, tiles)
@@ -206,7 +208,7 @@ def _on_tensor_cores(
         kernel = tensor_cores.tensor_core_kernel(function, plan)
     except UnsupportedModelError:
         return None
-    return TileKernel(kernel, place, packing.pack if packing else None, FLOAT16)
+    return TileKernel(kernel, place, packing.pack if packing else None, tiles.factors.kind)
 
 
 def _for_activations(numbers: tile_numbers.TileNumbers) -> tile_numbers.TileNumbers | None:

@@ -1,4 +1,4 @@
-"""Products on a GPU's tensor cores: operands in float16, sums in float32.
+"""Products on a GPU's tensor cores: operands in float16 or TF32, sums in float32.
 
 A block of threads computes a tile of the result by `wmma`, in steps along the sum. While tensor
 cores multiply one step from shared memory, the threads load the next one into registers; it is
@@ -7,9 +7,10 @@ threads write neighbouring results, and the stages that follow (bias, ReLU) stay
 A convolution is such a product too: its image is unfolded as it is loaded, and never stored so.
 Edges are filled up with zeros.
 
-`wmma` is there on every card from sm_70 on, and TVM has no TF32 by it. Into such a kernel TVM could
-also write `mma` of PTX, with TF32, and `wgmma`, for the full rate of Hopper (`T.ptx`). No kernel
-here has them.
+`wmma` is there on every card from sm_70 on, with TF32 from sm_80 on. TVM has no word for fragments
+of TF32: here they are those of float16 with a depth of 8, which nothing else has, and the text of
+the kernel names them rightly (cuda_text.py). TVM could also write `wgmma`, for the full rate of
+Hopper (`T.ptx`). No kernel here has it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tvm.tirx import Var
 from tvm.tirx.script.builder import ir as T
 from tvm_ffi import structural_walk
 
+from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
 from tunegate.compiler.low_precision import product
 from tunegate.compiler.low_precision.expressions import rewritten
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
@@ -33,19 +35,51 @@ from tunegate.errors import UnsupportedModelError
 from tunegate.tune.gpu_analysis import Card
 
 _HALF, _FLOAT, _SHARED, _DYNAMIC = "float16", "float32", "shared", "shared.dyn"
-LEAST_CAPABILITY: Final = 70
-MULTIPLY: Final = "wmma 1"
-"""The instruction; the number goes up with every change of these kernels."""
-MAX_HALF: Final = 65_504.0
-"""The largest float16."""
 _FRAGMENT: Final = 16
-"""The rows, columns and depth of what a warp multiplies at once."""
-_SHAPE: Final = (_FRAGMENT,) * 3
+"""The rows and columns of what a warp multiplies at once."""
 _WARP: Final = 32
 _SKEW: Final = 8
 """Elements that a line in shared memory is longer, so that lines begin in different banks."""
 _VECTOR_BYTES: Final = 16
+_TO_TFLOAT32: Final = "nvcuda::wmma::__float_to_tf32"
 _MAX_GRID: Final = 65_535
+
+# What is multiplied.
+
+
+class Factors(NamedTuple):
+    """The numbers that tensor cores multiply, on cards from `least_capability` on. They are stored
+    as `kind` and up to `most`; a warp takes `depth` of each at once. `multiply` is the instruction,
+    whose number goes up with every change of these kernels."""
+
+    least_capability: int
+    kind: str
+    most: float
+    depth: int
+    multiply: str
+
+    @property
+    def bytes(self) -> int:
+        return np.dtype(self.kind).itemsize
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return _FRAGMENT, _FRAGMENT, self.depth
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns float32 numbers, rounded."""
+        if self.kind == _HALF:
+            return numbers.astype(_HALF)
+        bits = np.ascontiguousarray(numbers).view(np.uint32)
+        return ((bits + np.uint32(1 << 12)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+FACTORS: Final = {
+    FLOAT16: Factors(70, _HALF, 65_504.0, 16, "wmma 1"),
+    TFLOAT32: Factors(80, _FLOAT, (2 - 2**-10) * 2.0**127, 8, "wmma tf32 1"),
+}
+"""By the precision of a candidate. The largest TF32 has 10 bits of mantissa."""
+
 
 # The product of a kernel, as matrices.
 
@@ -180,6 +214,7 @@ class Tiles(NamedTuple):
     columns: int
     depth: int
     warps: tuple[int, int]
+    factors: Factors = FACTORS[FLOAT16]
 
     @property
     def threads(self) -> int:
@@ -198,10 +233,12 @@ class Tiles(NamedTuple):
     def shared_bytes(self) -> int:
         """The shared memory of a block, which is below what every card has."""
         operands = (self.rows + self.columns + 2 * _SKEW) * (self.depth + _SKEW)
-        return 2 * operands + 4 * math.prod(self.warps) * _FRAGMENT * (self.own_columns + _SKEW)
+        return self.factors.bytes * operands + 4 * math.prod(self.warps) * _FRAGMENT * (
+            self.own_columns + _SKEW
+        )
 
 
-TILES: Final = (
+_TILES: Final = (
     Tiles(32, 32, 64, (2, 2)),
     Tiles(32, 64, 64, (2, 2)),
     Tiles(64, 32, 64, (2, 2)),
@@ -212,9 +249,18 @@ TILES: Final = (
 )
 
 
-def best_tiles(found: MatrixProduct, card: Card) -> Tiles:
+TILES: Final = {
+    precision: tuple(
+        tiles._replace(depth=2 * tiles.depth // factors.bytes, factors=factors) for tiles in _TILES
+    )
+    for precision, factors in FACTORS.items()
+}
+"""For each precision."""
+
+
+def best_tiles(found: MatrixProduct, card: Card, precision: str) -> Tiles:
     """Returns the tiles of the least estimate."""
-    return min(TILES, key=lambda tiles: _cycles(found, tiles, card, _halves(card)))
+    return min(TILES[precision], key=lambda tiles: _own_cycles(found, tiles, card))
 
 
 def is_faster(found: MatrixProduct, tiles: Tiles, card: Card, float32_ms: float | None) -> bool:
@@ -222,10 +268,10 @@ def is_faster(found: MatrixProduct, tiles: Tiles, card: Card, float32_ms: float 
     not measured)."""
     if min(found.rows.outer.size, found.columns.outer.size) < _FRAGMENT:
         return False  # most of a tile would be zeros
-    known = min(_cycles(found, each, card, _singles(card)) for each in TILES)
+    known = min(_cycles(found, each, card, _singles(card)) for each in _TILES)
     if float32_ms is not None:
         known = float32_ms * _CYCLES_PER_MS
-    return _cycles(found, tiles, card, _halves(card)) < _CLEARLY * known
+    return _own_cycles(found, tiles, card) < _CLEARLY * known
 
 
 # The estimate is that of `gpu_analysis`, with its latencies: in each step the busiest unit, or what
@@ -259,8 +305,13 @@ class _Units(NamedTuple):
     bytes: int
 
 
-def _halves(card: Card) -> _Units:
-    return _Units(card.tensor_lanes * _REACHED, _PRODUCT_CYCLES / _FRAGMENT, 2)
+def _own_cycles(found: MatrixProduct, tiles: Tiles, card: Card) -> float:
+    """Returns the estimate on tensor cores; they multiply half as many numbers of twice the
+    size."""
+    size = tiles.factors.bytes
+    rate = card.tensor_lanes * _REACHED * 2 / size
+    units = _Units(rate, _PRODUCT_CYCLES / tiles.factors.depth, size)
+    return _cycles(found, tiles, card, units)
 
 
 def _singles(card: Card) -> _Units:
@@ -299,13 +350,14 @@ def _grid(found: MatrixProduct, tiles: Tiles) -> tuple[int, int, int]:
 
 
 class PackedWeights(NamedTuple):
-    """Weights of `operand` in float16, filled up with zeros: (outer, depth) for the rows,
+    """Weights of `operand`, rounded and filled up with zeros: (outer, depth) for the rows,
     (depth, outer) for the columns. `order` are the axes of the constant in that of the operand."""
 
     order: tuple[int, ...]
     shape: tuple[int, int]
     sizes: tuple[int, int]
     is_turned: bool
+    factors: Factors
 
     @property
     def stored(self) -> tuple[int, int]:
@@ -314,8 +366,8 @@ class PackedWeights(NamedTuple):
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
         matrix = weights.transpose(self.order).reshape(self.sizes)
-        whole = np.zeros(self.shape, _HALF)
-        whole[: self.sizes[0], : self.sizes[1]] = matrix
+        whole = np.zeros(self.shape, self.factors.kind)
+        whole[: self.sizes[0], : self.sizes[1]] = self.factors.of(matrix)
         return np.ascontiguousarray(whole.T) if self.is_turned else whole
 
 
@@ -333,7 +385,7 @@ def packed_weights(found: MatrixProduct, operand: Operand, tiles: Tiles) -> Pack
     high = tiles.rows if operand is found.rows else tiles.columns
     sizes = operand.outer.size, found.depth.size
     whole = _whole(sizes[0], high), _whole(sizes[1], tiles.depth)
-    return PackedWeights(tuple(order), whole, sizes, operand is found.columns)
+    return PackedWeights(tuple(order), whole, sizes, operand is found.columns, tiles.factors)
 
 
 def _whole(number: int, of: int) -> int:
@@ -369,7 +421,8 @@ def tensor_core_kernel(function: Any, plan: Plan) -> Any:
         weights = None
         for number, buffer in enumerate(function.params):
             is_packed = number == plan.place
-            given = T.buffer(plan.packed.stored, _HALF) if plan.packed and is_packed else buffer
+            kind = plan.tiles.factors.kind
+            given = T.buffer(plan.packed.stored, kind) if plan.packed and is_packed else buffer
             argument = T.arg(f"p{number}", given)
             weights = argument if is_packed else weights
         with ExitStack() as launch:
@@ -411,13 +464,15 @@ class _Kernel:
         product, tiles = self.plan.product, self.plan.tiles
         left = _Tile(self, product.rows, tiles.rows, self._first[0])
         right = _Tile(self, product.columns, tiles.columns, self._first[1])
-        size, count = _FRAGMENT * _FRAGMENT, self._high * self._wide
+        factors, count = tiles.factors, self._high * self._wide
+        size = _FRAGMENT * factors.depth
         self._a = T.alloc_buffer((self._high * size,), _HALF, scope="wmma.matrix_a")
         self._b = T.alloc_buffer((self._wide * size,), _HALF, scope="wmma.matrix_b")
-        self._sums = T.alloc_buffer((count * size,), _FLOAT, scope="wmma.accumulator")
+        sums = count * _FRAGMENT * _FRAGMENT
+        self._sums = T.alloc_buffer((sums,), _FLOAT, scope="wmma.accumulator")
         for number in range(count):
             zero = tirx.const(0, _FLOAT)
-            T.evaluate(T.tvm_fill_fragment(self._sums.data, *_SHAPE, number, zero))
+            T.evaluate(T.tvm_fill_fragment(self._sums.data, *factors.shape, number, zero))
         steps = -(-product.depth.size // tiles.depth)
         left.load(0)
         right.load(0)
@@ -428,8 +483,8 @@ class _Kernel:
             with T.If(step + 1 < steps), T.Then():
                 left.load(step + 1)
                 right.load(step + 1)
-            with T.unroll(tiles.depth // _FRAGMENT) as inner:
-                self._multiply(left, right, inner * _FRAGMENT)
+            with T.unroll(tiles.depth // factors.depth) as inner:
+                self._multiply(left, right, inner * factors.depth)
             T.evaluate(T.tvm_storage_sync(_SHARED))
         self._store()
 
@@ -463,7 +518,8 @@ class _Kernel:
             for column in range(self._wide):
                 at = kept.access_ptr("w", offset=first + column * _FRAGMENT)
                 number = row * self._wide + column
-                where = self._sums.data, *_SHAPE, number, at, line, "row_major"
+                shape = self.plan.tiles.factors.shape
+                where = self._sums.data, *shape, number, at, line, "row_major"
                 T.evaluate(T.tvm_store_matrix_sync(*where))
             T.evaluate(T.tvm_storage_sync(_DYNAMIC))
             with T.unroll(_FRAGMENT * wide // _WARP) as number:
@@ -509,11 +565,13 @@ class _Tile:
         self._runs_along = self._is_rows if self._is_packed else not _runs_across(operand)
         self._line = (tiles.depth if self._runs_along else high) + _SKEW
         lines = high if self._runs_along else tiles.depth
-        self._shared = T.alloc_buffer((lines * self._line,), _HALF, scope=_SHARED)
-        self._kind = _HALF if self._is_packed else _FLOAT
+        self._factors = tiles.factors
+        self._shared = T.alloc_buffer((lines * self._line,), self._factors.kind, scope=_SHARED)
+        self._kind = self._factors.kind if self._is_packed else _FLOAT
         axes = product.depth if self._runs_along else operand.outer
         are_whole = self._is_packed or _are_vectors(operand, axes, product)
-        self._lanes = _VECTOR_BYTES // (2 if self._is_packed else 4) if are_whole else 1
+        size = self._factors.bytes if self._is_packed else 4
+        self._lanes = _VECTOR_BYTES // size if are_whole else 1
         self._count = high * tiles.depth // (tiles.threads * self._lanes)
         self._held = T.alloc_buffer((self._count * self._lanes,), self._kind, scope="local")
 
@@ -534,18 +592,28 @@ class _Tile:
 
     def keep(self) -> None:
         """Emits the rounding of what was loaded, into shared memory."""
+        kind = self._factors.kind
         with T.unroll(self._count) as number:
             line, at = self._places(number)
+            if kind == _FLOAT and not self._is_packed:
+                self._round(number)
             with T.vectorized(self._lanes) as lane:
                 value = self._held[number * self._lanes + lane]
-                rounded = value if self._is_packed else tirx.Cast(_HALF, value)
-                T.buffer_store(self._shared, rounded, [line * self._line + at + lane])
+                stored = value if self._kind == kind else tirx.Cast(kind, value)
+                T.buffer_store(self._shared, stored, [line * self._line + at + lane])
+
+    def _round(self, number: Any) -> None:
+        """Emits the rounding of a vector to TF32, in registers: a function takes one number."""
+        with T.unroll(self._lanes) as lane:
+            at = number * self._lanes + lane
+            value = tirx.call_pure_extern(_FLOAT, _TO_TFLOAT32, self._held[at])
+            T.buffer_store(self._held, value, [at])
 
     def load_fragment(self, fragments: Any, number: int, outer: Any, depth: Any) -> None:
         line, at = self._turned(outer, depth)
         address = self._shared.access_ptr("r", offset=line * self._line + at)
         layout = "row_major" if self._runs_along == self._is_rows else "col_major"
-        where = fragments.data, *_SHAPE, number, address, self._line, layout
+        where = fragments.data, *self._factors.shape, number, address, self._line, layout
         T.evaluate(T.tvm_load_matrix_sync(*where))
 
     def _places(self, number: Any) -> tuple[Any, Any]:

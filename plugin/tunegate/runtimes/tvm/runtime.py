@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tunegate.artifacts.candidates import FLOAT16, PRECISION, RuntimeName
+from tunegate.artifacts.candidates import FLOAT16, PRECISION, TFLOAT32, RuntimeName
 from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.ports import Programs
@@ -24,7 +24,7 @@ _LIMIT_SECONDS = 60.0
 _LEAST_CAPABILITY = 8.0
 _LOWER: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "llvm": {"bf16": {PRECISION: "bfloat16"}, "int8.dynamic": {PRECISION: "int8"}},
-    "cuda": {"f16": {PRECISION: FLOAT16}},
+    "cuda": {"tf32": {PRECISION: TFLOAT32}, "f16": {PRECISION: FLOAT16}},
 }
 """The variants in lower precision, by the target's kind."""
 

@@ -20,12 +20,24 @@ inline const T& of_lane(int lane) {
 
 }  // namespace stand_in
 
+// A tensor core reads 10 bits of the mantissa, whatever follows them.
+struct stand_in_tf32 {
+  float value;
+  operator float() const { return __uint_as_float(__float_as_uint(value) & 0xffffe000); }
+};
+
 namespace nvcuda {
 namespace wmma {
 
 struct matrix_a {};
 struct matrix_b {};
 struct accumulator {};
+namespace precision {
+typedef stand_in_tf32 tf32;
+}
+static inline float __float_to_tf32(float x) {
+  return x != x ? x : __uint_as_float((__float_as_uint(x) + 0x1000) & 0xffffe000);
+}
 struct row_major {};
 struct col_major {};
 enum layout_t { mem_row_major, mem_col_major };
@@ -81,7 +93,7 @@ inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& into, const P* f
   require_aligned(from, stride);
   stand_in_wait_for_warp();
   for_own_elements(into, stride, std::is_same<Layout, row_major>::value,
-                   [&](T& element, unsigned at) { element = (T)from[at]; });
+                   [&](T& element, unsigned at) { element = T{from[at]}; });
   stand_in_wait_for_warp();
 }
 template <int M, int N, int K, class T, class P>
@@ -90,7 +102,7 @@ inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& into, const P* f
   require_aligned(from, stride);
   stand_in_wait_for_warp();
   for_own_elements(into, stride, layout == mem_row_major,
-                   [&](T& element, unsigned at) { element = (T)from[at]; });
+                   [&](T& element, unsigned at) { element = T{from[at]}; });
   stand_in_wait_for_warp();
 }
 template <int M, int N, int K, class T, class P>
@@ -150,11 +162,6 @@ template <class T>
 static inline void stand_in_set(T& to, unsigned word) {
   to = stand_in_bits<T>(word);
 }
-
-struct stand_in_tf32 {
-  float value;
-  operator float() const { return value; }
-};
 
 // `mma.sync.aligned.m<M>n<N>k<K>.row.col`: which element of which register a lane holds is as the
 // PTX manual draws it, for M of 8 and 16 and N of 8.
