@@ -2,12 +2,11 @@
 
 import random
 
-import numpy as np
 import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, parser
 
 from tunegate.models.light_models import seeded_light
 from tunegate.runtimes.changed_layers import Differing, Layer, Layers, differing_layers, layers_in
@@ -83,32 +82,56 @@ def test_a_layer_that_computes_what_is_new_differs_on_both_sides() -> None:
     assert {"conv", "more"} <= found.head
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_the_number_of_a_loop_makes_other_layers_of_all_inside_it(count: int) -> None:
-    inside = NONE if count == 2 else {"loop", "inside", "pass"}
-    assert differing(loop(2), loop(count)).head == inside
+LOOP = """agraph (float[4] x) => (float[4] y) <int64 n = {2}> {
+    count = Add (n, n)
+    y = Loop <body = b (int64 i, bool go, float[4] v) => (bool on, float[4] w) {
+        on = Identity (go)
+        w = Tanh (v)
+    }> (count, , x)
+}"""
+STALE = """agraph (float[4,8] x) => (float[4,8] y) <float[2] s = {1, 1}, float[4,8] r> {
+    r = Resize (x, , s)
+    y = Tanh (r)
+}"""
+ROWS = """agraph (float[512] x) => (float[N] y) <float few = {0.1}> {
+    scaled = Mul (x, few)
+    whole = Round (scaled)
+    at = NonZero (whole)
+    y = Gather (x, at)
+    z = Tanh (y)
+}"""
+CALLS = """agraph (float[4] x) => (float[4] y) { y = own.Two (x) }
+<opset_import: ["" : 17], domain: "own">
+Two (i) => (o) { o = Tanh (i) }"""
+OLDER = CALLS.replace("17", "13")
+TWICE = """agraph (float[4] x, bool c) => (float[4] y) {
+    h = If (c) <
+        then_branch = t () => (float[4] a) { [same] a = Tanh (x) },
+        else_branch = e () => (float[4] b) { [same] b = Tanh (x) }>
+    y = Tanh (h)
+}"""
 
 
-def loop(count: int) -> Layers:
-    value = helper.make_tensor_value_info
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go"], ["on"], "pass"),
-            helper.make_node("Tanh", ["v"], ["w"], "inside"),
-        ],
-        "body",
-        [
-            value("i", TensorProto.INT64, []),
-            value("go", TensorProto.BOOL, []),
-            value("v", TensorProto.FLOAT, [4]),
-        ],
-        [value("on", TensorProto.BOOL, []), value("w", TensorProto.FLOAT, [4])],
-    )
-    graph = helper.make_graph(
-        [helper.make_node("Loop", ["n", "", "x"], ["y"], "loop", body=body)],
-        "g",
-        [value("x", TensorProto.FLOAT, [4])],
-        [value("y", TensorProto.FLOAT, [4])],
-        [numpy_helper.from_array(np.array(count), "n")],
-    )
-    return layers_in(helper.make_model(graph), {"x": (4,)})
+@pytest.mark.parametrize(
+    ("base", "was", "now", "differs"),
+    [
+        pytest.param(LOOP, "{2}", "{5}", {"count", "y", "w", "on"}, id="a count of a loop"),
+        pytest.param(LOOP, "agraph", "renamed", set(), id="nothing"),
+        pytest.param(STALE, "{1", "{2", {"r", "y"}, id="sizes of before an edit"),
+        pytest.param(ROWS, "0.1", "10", {"scaled", "y", "z"}, id="numbers that decide a size"),
+        pytest.param(CALLS, "Tanh", "Sin", {"y"}, id="a function"),
+        pytest.param(OLDER, "Tanh", "Sin", {"y"}, id="a function of another version"),
+        pytest.param(TWICE, "y =", "[same] y =", {"same"}, id="one name for several layers"),
+    ],
+)
+def test_what_decides_the_work_of_a_layer_is_a_part_of_it(
+    base: str, was: str, now: str, differs: set[str]
+) -> None:
+    """A file may state the sizes that values had before it was edited."""
+    before, after = (parsed(text) for text in (base, base.replace(was, now)))
+    assert differing(before, after).head == differs
+
+
+def parsed(graph: str) -> Layers:
+    imports = '<ir_version: 9, opset_import: ["" : 17, "own" : 1]>'
+    return layers_in(parser.parse_model(f"{imports} {graph}"), {})

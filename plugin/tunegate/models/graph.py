@@ -74,7 +74,7 @@ def graph_digest(model: bytes, data: Digests = _NO_DATA) -> str:
             _forget_weights(tensor, data, is_deciding=name in deciding)
         for node in filter(has_fitted_numbers, nodes_of(proto)):
             forget_fitted_numbers(node)
-        for documented in (*_graphs(proto), *nodes_of(proto), *proto.functions):
+        for documented in (*graphs_of(proto), *nodes_of(proto), *proto.functions):
             documented.ClearField("doc_string")
         return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     except (ValueError, TypeError, EncodeError) as error:
@@ -104,7 +104,7 @@ def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) ->
     tensor.CopyFrom(left)
 
 
-def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+def graphs_of(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     """Yields the graph, and those inside its nodes and inside functions."""
     yield model.graph
     for node in nodes_of(model):
@@ -114,7 +114,7 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
 def tensors_of(model: onnx.ModelProto) -> Iterator[tuple[TensorProto, str]]:
     """Yields the tensors that may be weights, with the graph's name of the value. Tensors elsewhere
     are kept and count."""
-    for graph in _graphs(model):
+    for graph in graphs_of(model):
         yield from ((tensor, tensor.name) for tensor in graph.initializer)
         for sparse in graph.sparse_initializer:
             yield sparse.values, sparse.values.name

@@ -1,25 +1,35 @@
 """The layers that differ between two artifacts.
 
 A layer is its operator, its attributes, the sizes and types of what it reads, and the values of
-small weights, which may decide a shape or a count. Names do not count: an export that renames all
-layers changes none. Other weights do not count either.
+small weights, which may decide a shape or a count. Where such a value is computed, or a size is not
+known, the layer that makes it counts instead. Names do not count: an export that renames all layers
+changes none. Other weights do not count either.
 """
 
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
+from onnx.external_data_helper import load_external_data_for_tensor
+from onnx.inliner import inline_local_functions
 
 from tunegate.artifacts.builds import BuiltTask
-from tunegate.models.graph import forget_fitted_numbers, has_fitted_numbers, operator_of
+from tunegate.models.graph import (
+    forget_fitted_numbers,
+    graphs_of,
+    has_fitted_numbers,
+    operator_of,
+    tensors_of,
+)
 from tunegate.models.kernel_digest import without_weights
-from tunegate.system.onnx_scan import bodies_of
+from tunegate.system.onnx_scan import bodies_of, nodes_of
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -39,6 +49,8 @@ _UNKNOWN, _VALUES = "?", " = "
 _QUANTIZES = "Linear"
 """Operators with this in their name have scales and zero points, which are other ones after each
 training."""
+_OF_SIZES_ALONE = {"Shape", "Size"}
+"""Operators whose result does not depend on values."""
 
 
 class Differing(NamedTuple):
@@ -116,6 +128,41 @@ def _nearest(
 # What the layers of an artifact are.
 
 
+class _Values(NamedTuple):
+    """The values of a graph: each in words, and a digest of all layers that decide it, by name."""
+
+    words: Mapping[str, str]
+    origins: dict[str, str]
+
+    def inside(self, body: onnx.GraphProto) -> "_Values":
+        return _Values({**self.words, **_values_of(body)}, dict(self.origins))
+
+    def read_by(self, node: onnx.NodeProto) -> list[str]:
+        """Returns what a node reads. What words do not say of a value, its origin decides."""
+        read = [self.words.get(name, _UNKNOWN) if name else "" for name in node.input]
+        if _QUANTIZES in node.op_type:
+            read = [text.split(_VALUES)[0] for text in read]
+        return [
+            f"{text} {self.origins.get(name, '')}" if _UNKNOWN in text else text
+            for name, text in zip(node.input, read, strict=True)
+        ]
+
+    def add(self, node: onnx.NodeProto, kind: str) -> None:
+        """Adds what a node of this kind computes."""
+        inside = () if node.op_type in _OF_SIZES_ALONE else _reads(node)
+        origins = [self.origins[name] for name in inside if name in self.origins]
+        origin = hashlib.sha256(repr((kind, origins)).encode()).hexdigest()
+        self.origins.update((name, f"{origin} {at}") for at, name in enumerate(node.output))
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Yields the names of what a node and those inside it read."""
+    yield from node.input
+    for body in bodies_of(node):
+        for each in body.node:
+            yield from _reads(each)
+
+
 def layers_of(directory: Path, artifact: ArtifactFile) -> Layers:
     """Returns the layers of an artifact: the tasks of a compiler, or the nodes of an ONNX file.
     None are known of other files."""
@@ -125,50 +172,79 @@ def layers_of(directory: Path, artifact: ArtifactFile) -> Layers:
     if file.suffix != ".onnx":
         return {}
     model = onnx.load(file, load_external_data=False)
+    for tensor, _ in tensors_of(model):
+        if tensor.external_data and _counts(tensor.data_type, tensor.dims):
+            load_external_data_for_tensor(tensor, str(directory))
+            del tensor.external_data[:]
     return layers_in(model, {tensor.name: tensor.shape for tensor in artifact.inputs})
 
 
 def _layers_of_tasks(tasks: Sequence[BuiltTask]) -> Layers:
-    """Returns the tasks by name. Tasks of one name are timed together, and are one layer."""
-    found: dict[str, list[str]] = defaultdict(list)
+    """Returns the tasks by name."""
+    found: dict[str, list[Layer]] = defaultdict(list)
     for task in tasks:
         how = (task.key.workload, task.rid, task.weight, task.source == "tiles", task.algorithm)
-        found[task.name].append(repr(how))
-    return {name: Layer("\n".join(sorted(kinds))) for name, kinds in found.items()}
+        found[task.name].append(Layer(repr(how)))
+    return {name: _together(layers) for name, layers in found.items()}
 
 
 def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Layers:
     """Returns the nodes of a model by name, or by first output, where its inputs have these
     sizes. The nodes inside a loop or a branch are part of it, and layers themselves."""
     light = _with_shapes(model, sizes)
-    found: dict[str, Layer] = {}
-    makers: dict[str, str] = {}
-    waiting = [(light.graph, "", _values_of(light.graph))]
+    found: dict[str, list[Layer]] = defaultdict(list)
+    names: dict[str, str] = {}
+    waiting = [(light.graph, "", _Values(_values_of(light.graph), {}))]
     while waiting:
         graph, around, values = waiting.pop()
         for node in graph.node:
             kind = _kind(node, values, around)
             name = node.name or next(iter(node.output), "")
-            before = (makers[each] for each in node.input if each in makers)
-            found[name] = Layer(kind, tuple(dict.fromkeys(before)))
-            makers |= dict.fromkeys(node.output, name)
-            waiting += [(body, kind, {**values, **_values_of(body)}) for body in bodies_of(node)]
-    return found
+            found[name].append(Layer(kind, tuple(names[x] for x in node.input if x in names)))
+            names |= dict.fromkeys(node.output, name)
+            values.add(node, kind)
+            waiting += [(body, kind, values.inside(body)) for body in bodies_of(node)]
+    return {name: _together(layers) for name, layers in found.items()}
+
+
+def _together(layers: Sequence[Layer]) -> Layer:
+    """Returns layers of one name as one: they are timed together."""
+    before = dict.fromkeys(name for each in layers for name in each.before)
+    return Layer("\n".join(sorted(each.kind for each in layers)), tuple(before))
 
 
 def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
     """Returns the model without large weights, with the shapes of its values as far as they can be
-    inferred."""
+    inferred, and the nodes of a function in place of each call. Shapes that the file states are not
+    believed: a changed model may have old ones."""
     light = without_weights(model, _MANY)
+    for graph in graphs_of(light):
+        del graph.value_info[:]
+        stated = graph.output if graph is light.graph else (*graph.input, *graph.output)
+        for value in stated:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
     for given in light.graph.input:
         if given.name in sizes and given.type.HasField("tensor_type"):
             given.type.tensor_type.shape.Clear()
             for size in sizes[given.name]:
                 given.type.tensor_type.shape.dim.add(dim_value=size)
-    try:
-        return onnx.shape_inference.infer_shapes(light, data_prop=True)
-    except Exception:  # noqa: BLE001 -- such a model is reported where it is opened
-        return light
+    with suppress(Exception):  # such a model is reported where it is opened
+        light = inline_local_functions(light) if light.functions else light
+        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
+    _mark_calls(light)
+    return light
+
+
+def _mark_calls(model: onnx.ModelProto) -> None:
+    """Tells calls of functions apart by what these are, where one of another version stayed."""
+    digest = hashlib.sha256()
+    for function in model.functions:
+        digest.update(function.SerializeToString(deterministic=True))
+    called = {(function.domain, function.name) for function in model.functions}
+    for node in nodes_of(model) if called else ():
+        if (node.domain, node.op_type) in called:
+            node.overload = digest.hexdigest()
 
 
 def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
@@ -183,41 +259,49 @@ def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
         if each.HasField("t")
     }
     weights = {tensor.name: _tensor_text(tensor) for tensor in graph.initializer}
-    return found | constants | weights
+    sparse = {x.values.name: _sizes_text("sparse", x.dims) for x in graph.sparse_initializer}
+    return found | constants | weights | sparse
 
 
 def _type_text(kind: onnx.TypeProto) -> str:
-    if not kind.HasField("tensor_type"):
-        return str(kind.WhichOneof("value"))
-    dims = [
-        str(dim.dim_value) if dim.HasField("dim_value") else _UNKNOWN
-        for dim in kind.tensor_type.shape.dim
-    ]
-    return f"{kind.tensor_type.elem_type} {'x'.join(dims)}"
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return f"{kind.WhichOneof('value')} {kind.tensor_type.elem_type} {_UNKNOWN}"
+    element, dims = kind.tensor_type.elem_type, kind.tensor_type.shape.dim
+    sizes = [each.dim_value if each.HasField("dim_value") else _UNKNOWN for each in dims]
+    text = _sizes_text(element, sizes)
+    known = [size for size in sizes if isinstance(size, int)]
+    is_counted = element in _INTEGERS and len(known) == len(sizes) and _counts(element, known)
+    return f"{text}{_VALUES}{_UNKNOWN}" if is_counted else text
 
 
 def _tensor_text(tensor: TensorProto) -> str:
-    size = math.prod(tensor.dims)
-    text = f"weight {tensor.data_type} {'x'.join(map(str, tensor.dims))}"
-    counts = size <= _FEW or (size <= _MANY and tensor.data_type in _INTEGERS)
-    if not counts or tensor.external_data:
+    text = _sizes_text(f"weight {tensor.data_type}", tensor.dims)
+    if not _counts(tensor.data_type, tensor.dims) or tensor.external_data:
         return text
     return f"{text}{_VALUES}{numpy_helper.to_array(tensor).tolist()}"
 
 
-def _kind(node: onnx.NodeProto, values: Mapping[str, str], around: str) -> str:
+def _sizes_text(what: object, sizes: Iterable[object]) -> str:
+    return f"{what} {'x'.join(map(str, sizes))}"
+
+
+def _counts(element: int, sizes: Iterable[int]) -> bool:
+    """Returns whether the values of a tensor of this type and these sizes count."""
+    size = math.prod(sizes)
+    return size <= _FEW or (size <= _MANY and element in _INTEGERS)
+
+
+def _kind(node: onnx.NodeProto, values: _Values, around: str) -> str:
     """Returns the digest of what a node is, inside the node `around` if there is one."""
-    reads = [values.get(name, _UNKNOWN) if name else "" for name in node.input]
-    if _QUANTIZES in node.op_type:
-        reads = [text.split(_VALUES)[0] for text in reads]
+    reads = values.read_by(node)
     if has_fitted_numbers(node):
         copy = onnx.NodeProto()
         copy.CopyFrom(node)
         forget_fitted_numbers(copy)
         node = copy
     given = sorted(f"{each.name}: {_attribute_text(each)}" for each in node.attribute)
-    text = repr((around, operator_of(node), reads, given, len(node.output)))
-    return hashlib.sha256(text.encode()).hexdigest()
+    what = (around, operator_of(node), node.overload, reads, given, len(node.output))
+    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def _attribute_text(attribute: AttributeProto) -> str:
@@ -237,5 +321,8 @@ def _attribute_text(attribute: AttributeProto) -> str:
 
 def _graph_text(graph: onnx.GraphProto) -> str:
     """Returns the nodes of a body in order."""
-    values = _values_of(graph)
-    return repr([_kind(node, values, "") for node in graph.node])
+    values, kinds = _Values(_values_of(graph), {}), list[str]()
+    for node in graph.node:
+        kinds.append(_kind(node, values, ""))
+        values.add(node, kinds[-1])
+    return repr(kinds)

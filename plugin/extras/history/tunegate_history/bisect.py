@@ -40,6 +40,7 @@ from tunegate.project import open_project
 from tunegate.report.escape import visible
 from tunegate.review.model_settings import selected
 from tunegate.review.pair_models import pair_models
+from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate.wording import plural
@@ -62,6 +63,8 @@ from tunegate_history.commands import BisectOptions
 _LONGEST = 400
 _SHORT_ID = 12
 _NO_TAIL_PERCENT = 1000.0
+_MOST_UNDECIDED = 3
+"""A machine that cannot decide so many commits will not decide the others."""
 _SHOWN = 3
 
 
@@ -69,15 +72,16 @@ def run(options: BisectOptions) -> int:
     """Returns 0 if a commit is named or there is nothing to find, and 3 if this machine or the
     median latency cannot tell. Writes bisect.json. Raises ConfigError, RevisionError,
     ModelError."""
-    settings = options.settings
-    project = open_project(settings)
+    project = open_project(options.settings)
+    # The repository's configuration counts in its directories, too.
+    settings = msgspec.structs.replace(options.settings, repository=project.repository.root)
     good, bad = _ends(project.repository, options.commits)
     commits = project.repository.commits_between(good, bad)
     model = _BisectedModel(project.repository, good, bad)
     model.choose(project.config, options.model)
     with opened_output(settings.out, "bisect") as out:
         out.forget(since="plan")
-        found = _bisect(_Measuring(options, model, out), model, commits)
+        found = _bisect(_Measuring(options, settings, model, out), model, commits)
         artifact_io.write(out.path / "bisect.json", found)
     for line in bisection_lines(found):
         sys.stderr.write(f"{visible(line, _LONGEST)}\n")
@@ -170,16 +174,24 @@ class _Measured(NamedTuple):
 class _Measuring:
     """Compares commits with the fast end, as the gate compares a head with its base."""
 
-    def __init__(self, options: BisectOptions, model: _BisectedModel, out: OutputDirectory) -> None:
-        self._options, self._model, self._out = options, model, out
+    def __init__(
+        self,
+        options: BisectOptions,
+        settings: Settings,
+        model: _BisectedModel,
+        out: OutputDirectory,
+    ) -> None:
+        self._settings, self._shapes = settings, dict(options.shapes)
+        self._model, self._out = model, out
         self._target, self._margin_percent = options.target, 0.0
-        self.count = 0
+        self.whole_percent, self.count = 0.0, 0
         config = self._config(model.path)
         self.margin_percent, self.target = config.gate.margin_percent, config.targets[0].name
 
-    def narrow(self, target: str, margin_percent: float) -> None:
+    def narrow(self, target: str, whole_percent: float) -> None:
         """Measures only on this target from now on, with a margin that tells fast from slow."""
-        self._target, self._margin_percent = target, margin_percent
+        self._target, self.whole_percent = target, whole_percent
+        self._margin_percent = half_way_percent(whole_percent)
 
     def compare(self, commit: str) -> _Measured:
         """Returns the comparison of the target that slowed down most. Raises ConfigError."""
@@ -190,7 +202,7 @@ class _Measuring:
         except (ModelError, RevisionError, MeasurementError) as error:
             return _Measured(None, str(error))
         worst = worst_comparison(report, self.margin_percent)
-        if worst is not None:
+        if worst is not None and worst[0].stopped != "error":
             return _Measured(*worst)
         findings = report.verdict.findings
         return _Measured(None, findings[0].reason if findings else "the same model")
@@ -201,13 +213,12 @@ class _Measuring:
         both = AgainstModel(Model(base), Model(head))
         pair = pair_files(both, Revisions(base=self._model.good, head=commit, reason="bisect"))
         config = self._config(head.name)
-        return models_report(self._options.settings, config, both, pair, self._out)
+        return models_report(self._settings, config, both, pair, self._out)
 
     def _config(self, name: str) -> Config:
         """Returns the checkout's configuration for the model under the name of a file."""
-        settings, shapes = self._options.settings, dict(self._options.shapes)
-        place = settings.repository / self._model.path
-        config = comparison_config(settings, name, shapes, [place])
+        place = self._settings.repository / self._model.path
+        config = comparison_config(self._settings, name, self._shapes, [place])
         gate = config.gate
         if self._margin_percent:
             # The median alone tells fast from slow, so nothing else is worth a launch.
@@ -222,7 +233,8 @@ class _Measuring:
             )
         targets = [each for each in config.targets if self._target in ("", each.name)]
         if not targets:
-            raise ConfigError(f"--target {self._target}: the configuration has no such target.")
+            names = ", ".join(each.name for each in config.targets)
+            raise ConfigError(f"--target {self._target}: the configuration has {names}.")
         return msgspec.structs.replace(config, gate=gate, targets=tuple(targets))
 
 
@@ -257,7 +269,7 @@ def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]
     )
     if finding != "real" or ends.change_percent is None:
         return begun
-    measuring.narrow(ends.cell.target, half_way_percent(ends.change_percent.center))
+    measuring.narrow(ends.cell.target, ends.change_percent.center)
     search, steps, slowest = _narrow(measuring, model, begin_search(tuple(commits)), ends)
     return msgspec.structs.replace(
         begun,
@@ -278,10 +290,11 @@ def _narrow(
         model.content(model.good): MeasuredCommit(commit=model.good, answer="fast"),
         model.content(model.bad): MeasuredCommit(commit=model.bad, answer="slow"),
     }
-    steps = []
-    while (index := next_commit(search)) is not None:
+    steps, undecided = list[MeasuredCommit](), 0
+    while undecided < _MOST_UNDECIDED and (index := next_commit(search)) is not None:
         commit = search.commits[index]
         step, comparison = _judge(measuring, model, commit, known)
+        undecided += step.answer == "skipped" and comparison is not None
         slowest = comparison if step.answer == "slow" and comparison else slowest
         steps.append(step)
         search = with_answer(search, index, step.answer)
@@ -305,7 +318,11 @@ def _judge(
         told = f"the model of {same.commit[:_SHORT_ID]}"
         return msgspec.structs.replace(named, answer=same.answer, reason=told), None
     comparison, reason = measuring.compare(commit)
-    answer, why = judge_commit(comparison) if comparison is not None else ("skipped", reason)
+    answer, why = (
+        judge_commit(comparison, measuring.whole_percent)
+        if comparison is not None
+        else ("skipped", reason)
+    )
     change = comparison.change_percent if comparison else None
     step = msgspec.structs.replace(
         named, answer=answer, reason=why, is_measured=True, change_percent=change

@@ -103,7 +103,11 @@ def suspects(search: Search) -> tuple[str, ...]:
 def half_way_percent(change_percent: float) -> float:
     """Returns the margin between fast and slow commits: half of the whole slowdown, as a ratio. For
     +21% it is 10%."""
-    return 100 * (math.sqrt(1 + change_percent / 100) - 1)
+    return _part_percent(change_percent, 1 / 2)
+
+
+def _part_percent(change_percent: float, part: float) -> float:
+    return 100 * (math.pow(1 + change_percent / 100, part) - 1)
 
 
 def worst_comparison(report: Report, margin_percent: float) -> tuple[Comparison, str] | None:
@@ -147,19 +151,27 @@ def judge_ends(
     return "machine", f"{told} is on no side of {margin_percent:g}%: measure longer (gate.seconds)"
 
 
-def judge_commit(comparison: Comparison) -> tuple[Answer, str]:
+def judge_commit(comparison: Comparison, whole_percent: float) -> tuple[Answer, str]:
     """Returns whether a commit is on the slow side, by a comparison with the fast end at half the
-    slowdown as the margin, and the reason if that is unclear."""
+    slowdown `whole_percent` as the margin, and the reason if that is unclear. A commit with about
+    half of it has slow commits on both sides, so either answer leads to one."""
     if comparison.stopped == "identical" or comparison.median == "pass":
         return "fast", ""
     if comparison.median == "fail":
         return "slow", ""
+    change = comparison.change_percent
+    if change is not None and comparison.stopped in ("budget", "hopeless"):
+        if change.low > _part_percent(whole_percent, 1 / 4):
+            return "slow", "more than a quarter of the slowdown"
+        if change.high < _part_percent(whole_percent, 3 / 4):
+            return "fast", "less than three quarters of the slowdown"
     return "skipped", f"undecided ({comparison.stopped})"
 
 
 # The result in lines for people.
 
 _SHORT_ID = 12
+_SHOWN = 3
 
 
 def bisection_lines(search: Bisection) -> Iterator[str]:
@@ -178,8 +190,11 @@ def bisection_lines(search: Bisection) -> Iterator[str]:
     ]
     if len(named) == 1:
         yield f"slow since {named[0]} ({of_all})"
-    else:
+    elif len(named) <= _SHOWN:
         yield f"slow since one of {', '.join(named)}: the others cannot be measured ({of_all})"
+    else:
+        first, last, many = named[0], named[-1], len(named)
+        yield f"slow since one of {many} commits, {first} to {last}: see above why ({of_all})"
     if search.layers:
         yield f"slower layers: {', '.join(search.layers)}"
 

@@ -21,6 +21,7 @@ from tunegate_cache.format.signing import BadKeyError, key_id, private_key, publ
 from tunegate_deploy.evidence.statement import PREDICATE_TYPE, STATEMENT_TYPE, Statement
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+_OF_ADDRESSES = str.maketrans("-_", "+/")
 MAX_EVIDENCE_BYTES = 4 * 2**20
 MAX_SIGNATURES = 16
 """Each is checked with every trusted key: thousands over a long payload would take minutes."""
@@ -77,8 +78,7 @@ def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
     is truncated, altered, of another kind, or not signed by a trusted key."""
     envelope, payload = _open(evidence)
     message = encode_for_signing(envelope.payload_type, payload)
-    signatures = [_bytes(each.sig) for each in envelope.signatures]
-    if not any(_is_by(key, each, message) for key in trusted for each in signatures):
+    if not any(_is_by(key, each.sig, message) for key in trusted for each in envelope.signatures):
         named = ", ".join(each.keyid for each in envelope.signatures if each.keyid) or "nobody"
         raise EvidenceError(
             f"no trusted key has signed this content (it names {named}): it was altered, or signed "
@@ -106,20 +106,21 @@ def read_statement(payload_type: str, payload: bytes) -> Statement:
     """Returns the statement of a verified payload. Raises EvidenceError for any other: the type is
     signed, too, so it is read after the signature."""
     if payload_type != PAYLOAD_TYPE:
-        raise EvidenceError(f"a signed {payload_type}, and not an in-toto statement.")
+        raise EvidenceError(f'a signed "{payload_type}", and not an in-toto statement.')
     try:
         kind = msgspec.json.decode(payload, type=_Kind)
         if (kind.type, kind.predicate_type) != (STATEMENT_TYPE, PREDICATE_TYPE):
-            raise EvidenceError(f"a signed {kind.predicate_type}, and not a latency verdict.")
+            strange = kind.predicate_type if kind.type == STATEMENT_TYPE else kind.type
+            raise EvidenceError(f"a signed {strange}, and not a latency verdict of ours.")
         return msgspec.json.decode(payload, type=Statement)
     except NOT_JSON as error:
         raise EvidenceError(f"a signed statement of another layout ({error}).") from error
 
 
-def _is_by(key: Ed25519PublicKey, signature: bytes, message: bytes) -> bool:
+def _is_by(key: Ed25519PublicKey, signature: str, message: bytes) -> bool:
     try:
-        key.verify(signature, message)
-    except InvalidSignature:
+        key.verify(_bytes(signature), message)
+    except (EvidenceError, InvalidSignature):  # others may sign in their own way beside ours
         return False
     return True
 
@@ -129,10 +130,11 @@ def _text(content: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
+    """Returns what base64 stands for, in either alphabet, as DSSE allows."""
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(text.translate(_OF_ADDRESSES), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise EvidenceError(f"no base64 where an envelope has it ({error}).") from error
+        raise EvidenceError(f"its payload is no base64 ({error}). Fetch it again.") from error
 
 
 def read_private_key(pem: str, where: str) -> Ed25519PrivateKey:

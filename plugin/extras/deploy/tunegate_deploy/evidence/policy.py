@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tunegate.artifacts.changes import Side, path_of
+from tunegate.artifacts.changes import Side, path_of, without_upgrade
 from tunegate.errors import ConfigError
 from tunegate.regular_files import read_regular
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
@@ -47,7 +47,7 @@ class EvidencePolicy(
 def read_policy(path: Path) -> EvidencePolicy:
     """Returns the policy of a file. Raises ConfigError."""
     try:
-        text = read_regular(path).decode()
+        text = read_regular(path.resolve()).decode()  # Kubernetes mounts links
         policy = msgspec.convert(read_yaml(text), EvidencePolicy)
         own_gate.ordered_keys(policy.gate)
     except OSError as error:
@@ -120,7 +120,9 @@ def check_statement(
             "not checked against what is in production, as the policy asks: give --production."
         )
     production = None if base is None else _paths_with(statement, "base", base)
-    if production is not None and any(each.base_path not in production for each in cells):
+    # Other packages are measured with the head's model on both sides.
+    compared = [each for each in cells if without_upgrade(each.model) == each.model] or cells
+    if production is not None and any(each.base_path not in production for each in compared):
         raise EvidenceError(
             f"{paths[0]} was compared with another model than what is in production: it is an "
             "older pass, or production has changed. Gate it again."

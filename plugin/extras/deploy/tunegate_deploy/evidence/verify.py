@@ -56,14 +56,16 @@ def shown_by(
     keys = tuple(map(read_public_key, policy.keys))
     try:
         require_moderate(evidence.stat().st_size)
-        content = read_regular(evidence)
+        content = read_regular(evidence.resolve())
+        signed = (
+            verified_bundle(content, policy.identities, Path(policy.trusted_root))
+            if is_bundle(content)
+            else verified(content, keys)
+        )
     except OSError as error:
         raise EvidenceError(f"{evidence}: cannot be read ({error.strerror}).") from error
-    signed = (
-        verified_bundle(content, policy.identities, Path(policy.trusted_root))
-        if is_bundle(content)
-        else verified(content, keys)
-    )
+    except EvidenceError as error:
+        raise EvidenceError(f"{evidence}: {error}") from error
     cells = check_statement(
         signed,
         policy,
@@ -78,8 +80,10 @@ def shown_by(
 
 def file_digests(model: Path) -> dict[str, str]:
     """Returns the SHA-256 of a model's file and of each of its data files, by name, the model's
-    first. Raises ModelError for a file that is no model, for data that is missing or behind a link,
-    and for a Git LFS pointer in place of a file: it would be unclear what is deployed."""
+    first. The model is where a link leads. Raises ModelError for a file that is no model, for data
+    that is missing or behind a link, and for a Git LFS pointer in place of a file: it would be
+    unclear what is deployed."""
+    model = model.resolve()
     try:
         body = read_regular(model)
         _require_content("it", body)

@@ -114,9 +114,18 @@ def test_a_slowdown_that_is_not_of_the_median_is_told_and_not_searched() -> None
 
 
 def test_a_commit_that_nobody_can_tell_is_skipped() -> None:
-    assert judge_commit(compared(8, 12, "fail"))[0] == "slow"
-    assert judge_commit(compared(0, 1, "pass"))[0] == "fast"
-    assert judge_commit(compared(0, 12, "undecided", "budget")) == ("skipped", "undecided (budget)")
+    assert judge_commit(compared(8, 12, "fail"), 12)[0] == "slow"
+    assert judge_commit(compared(0, 1, "pass"), 12)[0] == "fast"
+    told = ("skipped", "undecided (budget)")
+    assert judge_commit(compared(0, 12, "undecided", "budget"), 12) == told
+
+
+@pytest.mark.parametrize(("low", "high", "answer"), [(4, 9, "slow"), (2, 8, "fast")])
+def test_a_commit_with_about_half_of_the_slowdown_is_no_reason_to_measure_all(
+    low: float, high: float, answer: Answer
+) -> None:
+    """Two commits made it slower, and between them none is clearly fast or slow."""
+    assert judge_commit(compared(low, high, "undecided", "hopeless"), 12)[0] == answer
 
 
 def test_half_of_a_slowdown_is_its_root() -> None:

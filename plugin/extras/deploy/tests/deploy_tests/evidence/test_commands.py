@@ -40,7 +40,9 @@ class Deployment:
         save(conv_model(channels=16, out=32, size=14, seed=3), model)
         self.workspace.commit()
         shutil.copy(model, self.elsewhere / "new.onnx")
-        (self.elsewhere / "policy.yaml").write_text(f"keys: ['{public_text(KEY.public_key())}']\n")
+        keys = f"keys: ['{public_text(KEY.public_key())}']\n"
+        (self.elsewhere / "policy-of-today.yaml").write_text(keys)
+        (self.elsewhere / "policy.yaml").symlink_to("policy-of-today.yaml")
 
     def gate(self) -> None:
         done = self.workspace.tunegate("run", "--base", "HEAD~1")
@@ -71,8 +73,10 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 
 
 def test_a_model_that_passed_may_be_deployed_in_place_of_its_base(deployment: Deployment) -> None:
+    """Kubernetes mounts a policy behind a link, and hubs keep a model so."""
     place = deployment.elsewhere
-    line = ("--model", str(place / "new.onnx"), "--production", str(place / "now.onnx"))
+    (place / "latest.onnx").symlink_to("new.onnx")
+    line = ("--model", str(place / "latest.onnx"), "--production", str(place / "now.onnx"))
     done = deployment.verify(*line)
     assert done.returncode == 0, done.stderr
     assert "models/m.onnx on cpu: pass" in done.stderr

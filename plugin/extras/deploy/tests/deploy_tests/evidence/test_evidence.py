@@ -88,6 +88,28 @@ def test_what_was_signed_is_read_again_and_shows_what_it_says() -> None:
     assert Subject("configuration", {"sha256": rules}) in found.subject
 
 
+def test_base64_of_addresses_and_signatures_of_others_are_those_of_dsse() -> None:
+    envelope = json.loads(signed(statement(), KEY))
+    for part in (envelope, *envelope["signatures"]):
+        part |= {
+            k: v.replace("+", "-").replace("/", "_")
+            for k, v in part.items()
+            if k != "payloadType" and isinstance(v, str)
+        }
+    envelope["signatures"].insert(0, {"sig": "of another kind"})
+    assert verified(json.dumps(envelope).encode(), [KEY.public_key()]) == statement()
+
+
+def test_an_upgrade_beside_a_rename_leaves_the_model_compared_with_production() -> None:
+    """It is measured with the head's model on both sides."""
+    found = statement()
+    upgrade = f"{MODEL} (onnxruntime of uv.lock)"
+    cells = found.predicate.findings
+    new = msgspec.structs.replace(cells[0], model=upgrade, base_path="renamed.onnx")
+    predicate = msgspec.structs.replace(found.predicate, findings=(*cells, new))
+    assert new in check(msgspec.structs.replace(found, predicate=predicate))
+
+
 def test_the_envelope_is_that_of_dsse() -> None:
     """The example of the protocol's page."""
     assert encode_for_signing("http://example.com/HelloWorld", b"hello world") == (
