@@ -22,6 +22,7 @@ from onnx.inliner import inline_local_functions
 
 from tunegate.artifacts.builds import BuiltTask
 from tunegate.models.graph import (
+    STANDARD_DOMAINS,
     forget_fitted_numbers,
     graphs_of,
     has_fitted_numbers,
@@ -49,8 +50,24 @@ _UNKNOWN, _VALUES = "?", " = "
 _QUANTIZES = "Linear"
 """Operators with this in their name have scales and zero points, which are other ones after each
 training."""
+_OF_INTEGERS = tuple(f"{each} " for each in _INTEGERS)
 _OF_SIZES_ALONE = {"Shape", "Size"}
-"""Operators whose result does not depend on values."""
+"""Operators whose result does not depend on the numbers that they read."""
+_SIZED_BY_NUMBERS = {
+    "Compress",
+    "If",
+    "Loop",
+    "NonMaxSuppression",
+    "NonZero",
+    "OneHot",
+    "Range",
+    "Resize",
+    "StringNormalizer",
+    "StringSplit",
+    "Unique",
+    "Upsample",
+}
+"""Operators that read more than a few integers to decide the size of their result."""
 
 
 class Differing(NamedTuple):
@@ -128,11 +145,18 @@ def _nearest(
 # What the layers of an artifact are.
 
 
+class _Origin(NamedTuple):
+    """Digests of the layers that decide a value: its size, and its numbers."""
+
+    size: str
+    numbers: str
+
+
 class _Values(NamedTuple):
-    """The values of a graph: each in words, and a digest of all layers that decide it, by name."""
+    """The values of a graph by name: in words, and where they come from."""
 
     words: Mapping[str, str]
-    origins: dict[str, str]
+    origins: dict[str, _Origin]
 
     def inside(self, body: onnx.GraphProto) -> "_Values":
         return _Values({**self.words, **_values_of(body)}, dict(self.origins))
@@ -142,17 +166,27 @@ class _Values(NamedTuple):
         read = [self.words.get(name, _UNKNOWN) if name else "" for name in node.input]
         if _QUANTIZES in node.op_type:
             read = [text.split(_VALUES)[0] for text in read]
-        return [
-            f"{text} {self.origins.get(name, '')}" if _UNKNOWN in text else text
-            for name, text in zip(node.input, read, strict=True)
-        ]
+        pairs = zip(node.input, read, strict=True)
+        return [f"{text} {self._missing(name, text)}" for name, text in pairs]
+
+    def _missing(self, name: str, text: str) -> str:
+        origin = self.origins.get(name) if _UNKNOWN in text else None
+        if origin is None:
+            return ""
+        return origin.numbers if text.startswith(_OF_INTEGERS) else origin.size
 
     def add(self, node: onnx.NodeProto, kind: str) -> None:
         """Adds what a node of this kind computes."""
-        inside = () if node.op_type in _OF_SIZES_ALONE else _reads(node)
-        origins = [self.origins[name] for name in inside if name in self.origins]
-        origin = hashlib.sha256(repr((kind, origins)).encode()).hexdigest()
-        self.origins.update((name, f"{origin} {at}") for at, name in enumerate(node.output))
+        read = [self.origins[name].numbers for name in _reads(node) if name in self.origins]
+        numbers = kind if node.op_type in _OF_SIZES_ALONE else _digest(kind, read)
+        is_standard = node.domain in STANDARD_DOMAINS and node.op_type not in _SIZED_BY_NUMBERS
+        size = kind if is_standard else numbers
+        for at, name in enumerate(node.output):
+            self.origins[name] = _Origin(f"{size} {at}", f"{numbers} {at}")
+
+
+def _digest(*what: object) -> str:
+    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def _reads(node: onnx.NodeProto) -> Iterator[str]:
@@ -264,9 +298,11 @@ def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
 
 
 def _type_text(kind: onnx.TypeProto) -> str:
-    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
-        return f"{kind.WhichOneof('value')} {kind.tensor_type.elem_type} {_UNKNOWN}"
+    if not kind.HasField("tensor_type"):
+        return f"{kind.WhichOneof('value')} {_UNKNOWN}"
     element, dims = kind.tensor_type.elem_type, kind.tensor_type.shape.dim
+    if not kind.tensor_type.HasField("shape"):
+        return _sizes_text(element, [_UNKNOWN])
     sizes = [each.dim_value if each.HasField("dim_value") else _UNKNOWN for each in dims]
     text = _sizes_text(element, sizes)
     known = [size for size in sizes if isinstance(size, int)]
@@ -300,8 +336,7 @@ def _kind(node: onnx.NodeProto, values: _Values, around: str) -> str:
         forget_fitted_numbers(copy)
         node = copy
     given = sorted(f"{each.name}: {_attribute_text(each)}" for each in node.attribute)
-    what = (around, operator_of(node), node.overload, reads, given, len(node.output))
-    return hashlib.sha256(repr(what).encode()).hexdigest()
+    return _digest(around, operator_of(node), node.overload, reads, given, len(node.output))
 
 
 def _attribute_text(attribute: AttributeProto) -> str:
