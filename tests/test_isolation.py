@@ -67,6 +67,11 @@ def test_a_link_is_where_it_lies_and_where_it_leads(checkout: Path, tmp_path: Pa
     assert not [entry for entry in found if str(tmp_path) in entry]
 
 
+def test_every_name_of_a_file_can_be_written(tmp_path: Path) -> None:
+    show = "isolate()\nimport sys\nprint(sys.getfilesystemencoding())\n"
+    assert python(show, tmp_path, LC_ALL="C", PYTHONUTF8="0").stdout == "utf-8\n"
+
+
 def test_what_is_elsewhere_stays(checkout: Path, tmp_path: Path) -> None:
     found = searched(SHOW, checkout, PYTHONPATH=str(tmp_path / "libraries"))
     assert found[0] == str(tmp_path / "libraries")

@@ -16,14 +16,17 @@ _OURS = ("action", "plugin", "cache")
 
 def isolate() -> None:
     """Runs first in every command. Restarts the process if its loader was told to search the
-    working directory."""
+    working directory, or if it cannot name every file: those of a tree are in UTF-8."""
     for place in (os.getcwd(), *_named_directories(sys.argv[1:])):
         keep_out(place)
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(absolute_only(before))
-    if any(before.get(name, "") != os.environ.get(name, "") for name in _READ_BY_LOADER):
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    flags = [] if sys.getfilesystemencoding() == "utf-8" else ["-X", "utf8"]
+    if flags:
+        os.environ["PYTHONUTF8"] = "1"
+    if flags or any(before.get(name, "") != os.environ.get(name, "") for name in _READ_BY_LOADER):
+        os.execv(sys.executable, [sys.executable, *flags, *sys.orig_argv[1:]])
 
 
 def keep_out(directory: str) -> None:

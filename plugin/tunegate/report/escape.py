@@ -4,6 +4,7 @@ Whoever opens a pull request chooses the names of models and operators. They mus
 break a table, mention a person, hide a command in a terminal or reverse a line.
 """
 
+import json
 import re
 import unicodedata
 
@@ -32,6 +33,15 @@ def drawn_as_text(text: str) -> str:
     """Returns the text, with a code for every invisible character."""
     return "".join(
         f"\\u{ord(each):04x}" if unicodedata.category(each) in INVISIBLE else each for each in text
+    )
+
+
+def yaml_text(text: str) -> str:
+    """Returns a YAML string on one line: a JSON one, but without surrogate pairs, which YAML reads
+    as two characters, and without the line breaks that YAML alone knows."""
+    return "".join(
+        each if each.isprintable() else f"\\U{ord(each):08x}"
+        for each in json.dumps(text, ensure_ascii=False)
     )
 
 

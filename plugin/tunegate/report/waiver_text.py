@@ -1,8 +1,7 @@
 """Instructions for accepting a slowdown: the text to paste, and where."""
 
-import json
-
 from tunegate.artifacts.verdicts import WAIVERS_FILE, Waiver, WaiverOffer
+from tunegate.report.escape import yaml_text
 from tunegate.wording import plural
 
 _NEW_TITLE, _FILED_TITLE = "Accept it with a waiver", "Accept it by a change of its waiver"
@@ -65,20 +64,11 @@ def _entry(waiver: Waiver) -> str:
     """Returns one waiver's entry; a quoted name cannot end the block."""
     return "\n".join(
         (
-            f"  - model: {_quote(waiver.model)}",
-            f"    target: {_quote(waiver.target)}",
+            f"  - model: {yaml_text(waiver.model)}",
+            f"    target: {yaml_text(waiver.target)}",
             f"    ceiling-percent: {waiver.ceiling_percent:g}",
             f"    expires: {waiver.expires}",
-            f"    issue: {_quote(waiver.issue)}",
-            f"    reason: {_quote(waiver.reason)}",
+            f"    issue: {yaml_text(waiver.issue)}",
+            f"    reason: {yaml_text(waiver.reason)}",
         )
-    )
-
-
-def _quote(name: str) -> str:
-    """Returns a YAML string: a JSON one, but without surrogate pairs, which YAML reads as two
-    characters."""
-    return "".join(
-        each if each.isprintable() else f"\\U{ord(each):08x}"
-        for each in json.dumps(name, ensure_ascii=False)
     )

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,12 @@ def nothing_committed(world: World) -> Checkout:
     return Checkout(path)
 
 
+def damaged(world: World, file: str) -> Checkout:
+    job = world.cloned()
+    (job.path / ".git" / file).write_text("[core\n")
+    return job
+
+
 def bare(world: World) -> Checkout:
     return world.cloned("--bare")
 
@@ -223,6 +230,8 @@ def bare(world: World) -> Checkout:
         (remote_gone, 4, "the default branch could not be fetched"),
         (parent_gone, 4, "could not be fetched. Check out the whole history"),
         (nothing_committed, 2, "no commit yet. Commit models and configuration first."),
+        (partial(damaged, file="config"), 2, "git cannot read it (bad config line 1 in file"),
+        (partial(damaged, file="packed-refs"), 2, "git cannot read HEAD (unexpected line in"),
         (bare, 2, "not a git repository with a working tree"),
     ],
 )

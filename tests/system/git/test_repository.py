@@ -132,6 +132,8 @@ def test_inside_a_hook_of_another_repository_ours_is_read(
     other.commit({"a.onnx": b"other"})
     monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other.path / ".git" / "index"))
+    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
+    assert GitRepository(origin.path).entry("HEAD", "A.onnx") is None
     assert GitRepository(origin.path).read("HEAD", "a.onnx") == b"second"
 
 

@@ -1,6 +1,5 @@
 """`tunegate init`: a first tunegate.yaml and workflow for the models found here."""
 
-import json
 import os
 import posixpath
 import re
@@ -23,7 +22,7 @@ from tunegate.models.finder import FoundModel, find_models
 from tunegate.models.likely_sizes import is_generated
 from tunegate.models.size_trials import milliseconds_in_words, try_models
 from tunegate.models.sizes import GuessedSize
-from tunegate.report.escape import visible
+from tunegate.report.escape import visible, yaml_text
 from tunegate.report.report_tables import values_in_words
 from tunegate.review.config_file import CONFIG_FILE
 from tunegate.review.globs import VERSION, literal, matches
@@ -254,12 +253,13 @@ def _is_written(guess: GuessedSize) -> bool:
 
 def _dims(sizes: Mapping[str, GuessedSize], indent: str) -> Iterator[str]:
     for symbol, guess in sizes.items():
-        yield f"{indent}{quote_yaml(symbol)}: {guess.size}  # guessed: {guess.why}"
+        yield f"{_yaml_key(symbol, indent)}: {guess.size}  # guessed: {visible(guess.why)}"
 
 
 def _inputs(model: FoundModel) -> Iterator[str]:
     """Yields the inputs with nameless dimensions, or with values of their own."""
     for value in model.inputs or ():
+        key = _yaml_key(value.name, "      ")
         guesses = [guess for guess in model.guesses if guess.input == value.name]
         unnamed = [guess.why for guess in guesses if not is_symbol(guess.symbol)]
         rule = model.trial.rules.get(value.name)
@@ -269,9 +269,9 @@ def _inputs(model: FoundModel) -> Iterator[str]:
             why = "; ".join(dict.fromkeys(unnamed)) or "the model does not say how many dimensions"
             text = f"{{shape: {shape}, {values}}}" if values else shape
             more = f"; {rule.why}" if rule is not None else ""
-            yield f"      {quote_yaml(value.name)}: {text}  # guessed: {why}{more}"
+            yield f"{key}: {text}  # guessed: {visible(f'{why}{more}')}"
         elif rule is not None:
-            yield f"      {quote_yaml(value.name)}: {{{values}}}  # guessed: {rule.why}"
+            yield f"{key}: {{{values}}}  # guessed: {visible(rule.why)}"
 
 
 def _draw_comment(drawn: DrawnInput, model: FoundModel) -> str:
@@ -307,9 +307,15 @@ def _shape(value: ModelInput, guesses: Sequence[GuessedSize]) -> list[int]:
     return [sizes[axis] if size is None else size for axis, size in enumerate(value.dimensions)]
 
 
-def quote_yaml(text: str) -> str:
-    """Quotes a name, which may hold anything: YAML accepts JSON strings."""
-    return json.dumps(text, ensure_ascii=False)
+_LONGEST_KEY = 1000
+"""YAML looks for the colon after a key in 1,024 characters."""
+
+
+def _yaml_key(name: str, indent: str) -> str:
+    """Returns a name, which may hold anything and be as long as an expression of sizes, as a
+    key."""
+    quoted = yaml_text(name)
+    return f"{indent}{quoted}" if len(quoted) <= _LONGEST_KEY else f"{indent}? {quoted}\n{indent}"
 
 
 # The text of the files that `tunegate init` writes.
@@ -397,7 +403,7 @@ def starter_config(
 
 def _gpu_target(gpu: Gpu) -> str:
     arch = f"sm_{gpu.compute_capability.replace('.', '')}"
-    return _GPU.format(arch=arch, name=quote_yaml(gpu.name))
+    return _GPU.format(arch=arch, name=yaml_text(gpu.name))
 
 
 def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) -> Iterator[str]:
@@ -406,14 +412,14 @@ def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) ->
     for model in models:
         said = [*_model_lines(model, shared)]
         if said or not any(matches(glob, model.path) for glob in globs):
-            yield "\n".join((f"  - path: {quote_yaml(literal(model.path))}", *said)) + "\n"
-    yield from (f"  - path: {quote_yaml(glob)}\n" for glob in globs)
+            yield "\n".join((f"  - path: {yaml_text(literal(model.path))}", *said)) + "\n"
+    yield from (f"  - path: {yaml_text(glob)}\n" for glob in globs)
 
 
 def _model_lines(model: FoundModel, shared: Mapping[str, GuessedSize]) -> Iterator[str]:
     lines = [*entry_lines(model, shared)]
     if model.note:
-        yield f"    # {model.note}"
+        yield f"    # {visible(model.note, _LONGEST_LINE)}"
     if lines or model.trial.note:
         yield from (f"    # tried: {visible(line, _LONGEST_LINE)}" for line in model.trial.tried)
     if lines:
@@ -440,7 +446,7 @@ def starter_workflow(installed: InstalledCommit | None, branch: str = "main") ->
     """Returns the workflow for this default branch, pinned to the installed commit. Without one the
     commit stays zero, and the workflow cannot start."""
     text = (resources.files("tunegate.cli.handlers") / "workflow.yml").read_text(encoding="utf-8")
-    text = text.replace("branches: [main]", f"branches: [{quote_yaml(branch)}]")
+    text = text.replace("branches: [main]", f"branches: [{yaml_text(branch)}]")
     text = text.replace("'refs/heads/main'", _expression(f"refs/heads/{branch}"))
     if installed is None:
         return text

@@ -8,6 +8,7 @@ from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git import fetch
 from tunegate.system.git.process import GitProcess
 
+_NEW = "does not have any commits yet"
 _BRANCHES = ("refs/heads/", "refs/remotes/")
 _END = "--end-of-options"
 _OF_REMOTE = "refs/remotes/origin/"
@@ -26,7 +27,7 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
         _fetch(git, name)
         found = _here(git, name) or _ancestor(git, name)
     if found is None and name == "HEAD":
-        raise RevisionError(f"{git.root}: no commit yet. Commit models and configuration first.")
+        raise RevisionError(_no_head(git))
     if found is None:
         raise RevisionError(
             f'{option}: "{name}" is no revision of {git.root}. Name a commit, branch or '
@@ -34,6 +35,14 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
         )
     _refuse_ambiguous(git, name, option)
     return found
+
+
+def _no_head(git: GitProcess) -> str:
+    """Returns why there is no HEAD: a new repository has none, and a damaged one."""
+    said = git.complaint("log", "-1")
+    if _NEW in said or not said:
+        return f"{git.root}: no commit yet. Commit models and configuration first."
+    return f"{git.root}: git cannot read HEAD ({said})."
 
 
 def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:

@@ -75,6 +75,11 @@ class GitProcess:
         code, _ = _run_git(self.root, arguments, into, standard_input, settings or {})
         return code == 0
 
+    def complaint(self, *arguments: str) -> str:
+        """Returns what git says that it ends for, '' if it succeeds."""
+        code, errors = _run_git(self.root, arguments, BytesIO())
+        return _fault(errors) if code else ""
+
     def without_filters(self) -> dict[str, str]:
         """Returns settings that turn off the configured filters for working tree files; the
         checkout's attributes decide which files those would run on."""
@@ -95,7 +100,10 @@ class GitProcess:
             )
             raise RevisionError(message)
         git_dir = Path(os.fsdecode(said.getvalue()).removesuffix("\n"))
-        if code != 0 or _is_content(git_dir, self.root):
+        fault = _fault(errors) if code else ""
+        if fault and not fault.startswith("not a git repository"):
+            raise RevisionError(f"{self.root}: git cannot read it ({fault}).")
+        if fault or _is_content(git_dir, self.root):
             raise _no_repository(path)
         return git_dir
 
@@ -151,6 +159,11 @@ def _working_tree(path: Path) -> Path:
 def _is_content(git_dir: Path, root: Path) -> bool:
     """Returns whether the git directory is content of the checkout: a `.git` file may name any."""
     return git_dir.is_relative_to(root) and ".git" not in git_dir.relative_to(root).parts
+
+
+def _fault(errors: bytes) -> str:
+    """Returns what git says that it ends for, on one line."""
+    return " ".join(errors.decode(errors="replace").rpartition("fatal: ")[2].split()).rstrip(".")
 
 
 def _no_repository(path: Path) -> RevisionError:
@@ -237,9 +250,10 @@ _OF_ANOTHER_REPOSITORY = (
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX"),
     *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
     *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
+    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
     *("GIT_EXTERNAL_DIFF", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG"),
 )
-"""The variables that name a hook's repository while it runs."""
+"""The variables that name a hook's repository while it runs, or other paths than we do."""
 _OF_A_CHECKOUT = ("GIT_LFS_SKIP_SMUDGE",)
 """The variable that leaves LFS files out of a checkout. The files we ask for are needed."""
 SETTINGS = {
