@@ -97,15 +97,16 @@ def test_random_operators_with_a_seed_are_found_inside_a_branch_too() -> None:
     assert outline_of(model.SerializeToString()).seeded == ("RandomUniform 7.0",) * 2
 
 
-@pytest.mark.parametrize(("reads", "told"), [("x", ("If",)), ("size", ()), ("w", ())])
-def test_a_branch_that_numbers_of_the_inputs_choose_is_told(
-    reads: str, told: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(("reads", "is_told"), [("x", True), ("size", False), ("w", False)])
+def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: bool) -> None:
     model = matmul_model()
     empty = helper.make_graph([], "branch", [], [])
     chosen = helper.make_node("If", ["c"], [], then_branch=empty, else_branch=empty)
-    nodes = [node("Size", "x", "size"), node("ReduceMax", reads, "c"), chosen]
-    model.graph.node.extend(nodes)
+    sized = [node("ConstantOfShape", "c", "z"), node("NonZero", "c", "n")]
+    sized.append(helper.make_node("Tile", ["w", "c"], ["t"]))
+    model.graph.node.extend([node("Size", "x", "size"), node("ReduceMax", reads, "c"), *sized])
+    model.graph.node.append(chosen)
+    told = ("ConstantOfShape", "If", "NonZero", "Tile") if is_told else ()
     assert outline_of(model.SerializeToString()).choosing == told
 
 

@@ -1,7 +1,7 @@
 """Values of a graph that decide how much there is to compute (shapes, counts, conditions), and
 everything that they are computed from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
@@ -37,7 +37,18 @@ _DECIDING_INPUTS: dict[str, slice] = {
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
-_CHOOSING = ("If", "Loop")
+_CHOOSING = {
+    **_DECIDING_INPUTS,
+    "Compress": slice(1, 2),
+    "ImageDecoder": slice(0, 1),
+    "NonMaxSuppression": slice(0, 5),
+    "NonZero": slice(0, 1),
+    "SplitToSequence": slice(1, 2),
+    "StringSplit": slice(0, 1),
+    "Unique": slice(0, 1),
+}
+"""The inputs whose numbers, beside their sizes, decide what is computed or how large results
+are."""
 
 Sources = dict[str, list[tuple[str, ...]]]
 
@@ -50,21 +61,26 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
 
 
 def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Returns which of `If` and `Loop` choose a branch, or a number of steps, by numbers of the
-    model's inputs."""
-    nodes = [node for node in nodes_of(model) if node.op_type in _CHOOSING]
-    if not nodes:
+    """Returns which operators choose a branch, a number of steps or the size of a result by numbers
+    of the model's inputs."""
+    deciding: dict[str, list[str]] = {}
+    for node in nodes_of(model):
+        if node.op_type in _CHOOSING:
+            deciding.setdefault(node.op_type, []).extend(_deciding(node, _CHOOSING))
+    if not deciding:
         return ()
     inputs, sources = {value.name for value in real_inputs(model.graph)}, _sources_of(model)
-    deciding = {
-        kind: [name for node in nodes if node.op_type == kind for name in _deciding(node)]
-        for kind in _CHOOSING
-    }
-    return tuple(kind for kind in _CHOOSING if inputs & _add_all_sources(deciding[kind], sources))
+    return tuple(
+        kind
+        for kind in sorted(deciding)
+        if not inputs.isdisjoint(_add_all_sources(deciding[kind], sources))
+    )
 
 
-def _deciding(node: onnx.NodeProto) -> Iterator[str]:
-    yield from node.input[_DECIDING_INPUTS.get(node.op_type, slice(0, 0))]
+def _deciding(
+    node: onnx.NodeProto, inputs: Mapping[str, slice] = _DECIDING_INPUTS
+) -> Iterator[str]:
+    yield from node.input[inputs.get(node.op_type, slice(0, 0))]
     if node.op_type == "Loop":
         yield from (name for body in bodies_of(node) for name in _outputs(body)[:1])
 
