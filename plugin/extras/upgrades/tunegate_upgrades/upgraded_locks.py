@@ -149,11 +149,11 @@ def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:
     base, head = (installed_compilers(read_recipe(text)) for text in texts)
     for name in sorted({*base, *head}) if texts[0] else ():
         if base.get(name) != head.get(name):
-            yield compiler_move(path, name, base.get(name, "none"), head.get(name, "none"))
+            yield unmeasured_move(path, name, base.get(name, "none"), head.get(name, "none"))
 
 
-def compiler_move(path: str, name: str, old: str, new: str) -> PolicyChange:
-    """Returns the move of a compiler in a watched file."""
+def unmeasured_move(path: str, name: str, old: str, new: str) -> PolicyChange:
+    """Returns the move of a package in a watched file that no run measures."""
     key = f"{path}: {name}"
     return PolicyChange(key=key, old=old, new=new, effect="changed", counts="once merged")
 

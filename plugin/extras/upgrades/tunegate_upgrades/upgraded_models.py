@@ -17,7 +17,7 @@ from tunegate.config import AUTO, Config
 from tunegate.review.model_settings import profiles_for, targets_for
 from tunegate_upgrades.lock_files.lock import LockFile, LockFileError
 from tunegate_upgrades.locked_runtimes import LockedRuntime
-from tunegate_upgrades.upgraded_locks import UpgradedLock, compiler_move
+from tunegate_upgrades.upgraded_locks import UpgradedLock, unmeasured_move
 
 
 def upgraded_models(
@@ -39,17 +39,19 @@ def upgraded_models(
                 yield from _change(config, name, version, lock, runtime)
 
 
-def moved_compilers(
+def unmeasured_moves(
     locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]
 ) -> Iterator[PolicyChange]:
-    """Yields each package of a compiler that a lock file moves. This run compiles with what is
-    installed here, so nothing measures the move, and someone must agree to it."""
+    """Yields each package of a compiler that a lock file moves, and of a runtime that it pins no
+    more. This run compiles with what is installed here, and nothing says what will run, so nothing
+    measures the move, and someone must agree to it."""
     for lock, runtime in product(locks, runtimes):
-        if runtime.compiles and lock.base is not None:
-            for name in runtime.packages:
-                old, new = _version(lock.base, name), _version(lock.head, name)
-                if old != new:
-                    yield compiler_move(lock.head.path, name, old, new)
+        if lock.base is None or not (runtime.compiles or _is_dropped(lock, runtime)):
+            continue
+        for name in runtime.packages:
+            old, new = _version(lock.base, name), _version(lock.head, name)
+            if old != new:
+                yield unmeasured_move(lock.head.path, name, old, new)
 
 
 _TOOLCHAIN = re.compile(r"apache-tvm.*|onnxruntime.*|openvino.*|tensorrt.*|nvidia-.+|cuda-.+")
@@ -70,8 +72,7 @@ def unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime])
 
 def _unmeasured(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
     for runtime in runtimes:
-        was_named = lock.base is not None and is_named(lock.base, runtime)
-        if was_named and not is_named(lock.head, runtime):
+        if _is_dropped(lock, runtime):
             yield f"pins no {runtime.packages[0]} any more: not measured"
         elif runtime.compiles and (changed := _changed(lock, runtime.packages)):
             yield (
@@ -97,6 +98,10 @@ def _unmeasured(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterat
             "so it is measured only where a gated one requires it; compare two environments with "
             "tunegate compare --env"
         )
+
+
+def _is_dropped(lock: UpgradedLock, runtime: LockedRuntime) -> bool:
+    return lock.base is not None and is_named(lock.base, runtime) > is_named(lock.head, runtime)
 
 
 def is_named(lock: LockFile, runtime: LockedRuntime) -> bool:

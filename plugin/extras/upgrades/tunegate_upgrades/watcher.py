@@ -22,7 +22,7 @@ from tunegate.tools import ModelSource
 from tunegate.upgrades import LockFileWatcher, Upgrades, WatchedLocks
 from tunegate_upgrades.locked_runtimes import LockedRuntime, locked_runtimes
 from tunegate_upgrades.upgraded_locks import WatchedChanges, watched_changes
-from tunegate_upgrades.upgraded_models import moved_compilers, unmeasured, upgraded_models
+from tunegate_upgrades.upgraded_models import unmeasured, unmeasured_moves, upgraded_models
 from tunegate_upgrades.upgraded_sides import opened_upgrades
 
 
@@ -35,8 +35,9 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def loosened(self) -> tuple[PolicyChange, ...]:
-        """Returns the watched files that were deleted, and the compilers that others move."""
-        moved = moved_compilers(self.changes.locks, self.runtimes)
+        """Returns the watched files that were deleted, and the packages that others move without
+        being measured."""
+        moved = unmeasured_moves(self.changes.locks, self.runtimes)
         return (*self.changes.policy_changes, *moved)
 
     @property
