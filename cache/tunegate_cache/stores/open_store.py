@@ -20,6 +20,7 @@ from tunegate_cache.stores.store import (
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 STORE_GROUP = "tunegate.stores"
+HOME_UNKNOWN = "the home directory is not known. Set HOME, or write a whole path"
 
 
 class BadAddressError(ValueError):
@@ -69,7 +70,9 @@ def _add_scheme(address: StoreAddress) -> StoreAddress:
         if "://" in address.url:
             raise ValueError("what stands before :// is no scheme")
         directory = Path(address.url).expanduser().absolute()
-    except (ValueError, RuntimeError) as error:  # such as "s3://[" and "~nobody"
+    except RuntimeError as error:  # such as "~nobody"
+        raise BadAddressError(f'"{address.url}" is no cache address: {HOME_UNKNOWN}') from error
+    except ValueError as error:  # such as "s3://["
         raise BadAddressError(f'"{address.url}" is no cache address: {error}') from error
     return msgspec.structs.replace(address, url=directory.as_uri())
 

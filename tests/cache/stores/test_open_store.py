@@ -74,7 +74,7 @@ def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
         ("memory:x", "write memory:"),
         ("", "it is empty"),
         ("s3://[", "Invalid IPv6 URL"),
-        ("~nobody-here/x", "home directory"),
+        ("~nobody-here/x", "home directory is not known. Set HOME"),
     ],
 )
 def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:

@@ -49,6 +49,8 @@ def test_the_cache_is_the_one_that_the_configuration_names(tmp_path: Path) -> No
 def test_an_argument_counts_more_than_the_file(tmp_path: Path) -> None:
     admin = open_cache_admin(settings(tmp_path, url=str(tmp_path / "other"), zone="dev/me"))
     assert (admin.config.url, admin.config.zone) == (str(tmp_path / "other"), "dev/me")
+    with pytest.raises(ConfigError, match=r'zone "\.\./me" must be words of letters'):
+        open_cache_admin(settings(tmp_path, zone="../me"))
 
 
 @pytest.mark.usefixtures("unsigned")

@@ -36,6 +36,8 @@ def test_the_default_cache_is_the_users_and_another_is_where_it_says(
     assert shared_cache.cache_directory(CacheConfig().url, tmp_path) == tmp_path / "tunegate"
     elsewhere = Path("~/elsewhere").expanduser()
     assert shared_cache.cache_directory("~/elsewhere", tmp_path) == elsewhere
+    with pytest.raises(ConfigError, match=r"^~nobody-here/x: the home directory is not known"):
+        shared_cache.cache_directory("~nobody-here/x", tmp_path)
 
 
 # A cache in the checkout, and what a checkout may bring in its place.

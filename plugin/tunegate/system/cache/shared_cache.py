@@ -165,6 +165,7 @@ def open_shared_store(config: CacheConfig, *, root: Path) -> MaintainedStore:
     """Opens the store without a request to it. Raises ConfigError for an invalid address, and for
     committed settings of the SDK."""
     refuse_committed_settings(root)
+    _require_zone("cache", config.zone)
     with _bad_address_is_config_error():
         return stores.open_store(_address(config, root))
 
@@ -232,7 +233,7 @@ _: type[TaskIndex] = SharedCache
 def cache_directory(url: str, root: Path) -> Path:
     """Returns the directory; a relative one is below `root`. Raises ConfigError if the checkout
     contains it: a link could lead anywhere, and its files would be records that nobody measured."""
-    named = cache_home() if url == DEFAULT_CACHE_URL else Path(url).expanduser()
+    named = cache_home() if url == DEFAULT_CACHE_URL else _expanded(url)
     directory = Path(os.path.normpath(root / named))
     top = working_tree(root)
     if top is None or not directory.is_relative_to(top):
@@ -263,7 +264,7 @@ def refuse_committed_settings(root: Path) -> None:
         return
     for name in _SETTINGS:
         for each in filter(None, os.environ.get(name, "").split(os.pathsep)):
-            file = Path(os.path.normpath(Path(each).expanduser().absolute()))
+            file = Path(os.path.normpath(_expanded(each).absolute()))
             is_ours = file.is_relative_to(top) and file != top
             if is_ours and first_tracked(top, file) != "":
                 message = (
@@ -306,10 +307,19 @@ def state_home(variables: Mapping[str, str] = os.environ) -> Path:
     return _home("XDG_STATE_HOME", _STATE_PARTS, variables)
 
 
+def _expanded(path: str) -> Path:
+    """Returns the path with its `~` replaced. Raises ConfigError for a home that is not known, such
+    as in a container whose user has neither HOME nor an entry."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path}: {stores.HOME_UNKNOWN}.") from error
+
+
 def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
     """Returns the directory that already holds a part, else the one in the variable. A relative one
     would depend on the working directory, which may be a checkout: it is ignored."""
-    usual = Path(DEFAULT_CACHE_URL).expanduser()
+    usual = _expanded(DEFAULT_CACHE_URL)
     base = Path(variables.get(name, ""))
     if not base.is_absolute():
         return usual

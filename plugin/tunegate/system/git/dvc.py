@@ -349,7 +349,8 @@ def _caches(root: Path, path: str) -> Iterator[tuple[Path, str]]:
 
 
 def _settings_of_machine() -> Iterator[Path]:
-    own = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    # A home that is not known stays as it is, and holds no file.
+    own = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
     yield Path(os.environ.get("DVC_GLOBAL_CONFIG_DIR") or f"{own}/dvc")
     yield Path(os.environ.get("DVC_SYSTEM_CONFIG_DIR") or "/etc/xdg/dvc")
 
