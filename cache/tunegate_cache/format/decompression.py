@@ -1,11 +1,6 @@
-"""Decompresses what others wrote, within limits of size, ratio and memory; and the errors of their
-JSON."""
+"""Decompresses what others wrote, within limits of size, ratio and memory."""
 
-import msgspec
 import zstandard
-
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The errors of msgspec on bytes that are not JSON of the wanted type."""
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """The limit on the text of a segment or block: sixteen times what a run writes into one, and small

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signature, Signer, TrustedKeys
+from tunegate_cache.format.validate import NOT_JSON
 
 _VERSION = 1
 _DAY_SECONDS = 24 * 3600

@@ -7,7 +7,6 @@ from typing import Literal
 
 import msgspec
 
-from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.records import (
     Decision,
     DeviceFingerprint,
@@ -18,7 +17,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
-from tunegate_cache.format.validate import MAX_RECORD_BYTES, refusal, refusal_of_text
+from tunegate_cache.format.validate import MAX_RECORD_BYTES, NOT_JSON, refusal, refusal_of_text
 
 
 class _Device(msgspec.Struct):

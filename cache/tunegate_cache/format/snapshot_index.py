@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import zstandard
 
-from tunegate_cache.format.decompression import NOT_JSON, DecompressionError, decompress
+from tunegate_cache.format.decompression import DecompressionError, decompress
 from tunegate_cache.format.nearest import nearest
 from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import WorkloadShape
+from tunegate_cache.format.validate import NOT_JSON
 
 _LEVEL = 9
 _VERSION = 1

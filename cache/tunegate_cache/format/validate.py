@@ -1,12 +1,17 @@
-"""The rules that a decoded record must satisfy before anything uses it, in plain Python."""
+"""The rules that a decoded record must satisfy before anything uses it, in plain Python, and the
+errors of bytes that cannot be decoded."""
 
 import json
 import math
 import re
 from itertools import pairwise
 
+import msgspec
+
 from tunegate_cache.format.records import TuningRecord
 
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of msgspec on bytes that are not JSON of the wanted type."""
 KNOWN_VERSION = 1
 MAX_RECORD_BYTES = 64 * 1024
 _MAX_DEPTH = 8

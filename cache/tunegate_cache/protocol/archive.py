@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group, SegmentName
+from tunegate_cache.format.validate import NOT_JSON
 from tunegate_cache.stores.store import ObjectStore
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024

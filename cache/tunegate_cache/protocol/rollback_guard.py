@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from tunegate_cache.format.decompression import NOT_JSON
 from tunegate_cache.format.names import Group
+from tunegate_cache.format.validate import NOT_JSON
 
 
 class RollbackGuard:

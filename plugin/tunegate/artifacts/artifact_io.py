@@ -14,9 +14,10 @@ import msgspec
 
 from tunegate.errors import ArtifactError, OutputError
 from tunegate.regular_files import read_regular, replace
+from tunegate_cache.format import validate
 
 _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_JSON = validate.NOT_JSON
 """The errors of msgspec on bytes that are not JSON of the wanted type."""
 _DIGEST = "digest"
 _ANOTHER_OUT = "Choose another directory with --out."
