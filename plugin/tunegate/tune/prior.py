@@ -220,8 +220,9 @@ class Prior:
         self._width = NEST_COLUMNS + GPU_COLUMNS * any(task.is_of_gpu for task in tasks)
 
     def ratios(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
-        """Returns the predicted ratios of samples, whose rows begin with the columns of their loop
-        nest, and on a GPU with what that makes of it. A sample without a nest gets the mean."""
+        """Returns the predicted ratios of n samples, (n,) float32. Their rows begin with the
+        columns of their loop nest, and on a GPU with what that makes of it. A sample without a nest
+        gets the mean."""
         columns = self._columns_of(rows)
         expected = self._fitted.trees.predicted(columns)
         is_unknown = np.isnan(columns[:, :NEST_COLUMNS]).all(axis=1)

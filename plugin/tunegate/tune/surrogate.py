@@ -33,7 +33,8 @@ _HALF_TRUSTED = 16
 
 
 class _LabelledRows(NamedTuple):
-    """Rows, their labels, and the prediction for each that does not use its label."""
+    """Rows, (n, columns) float32, their labels (n,), and for each the prediction that does not use
+    its label, (n,)."""
 
     features: np.ndarray
     labels: np.ndarray

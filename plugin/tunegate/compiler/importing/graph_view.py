@@ -64,7 +64,8 @@ class GraphView:
         return self._types.get(name)
 
     def constant(self, name: str) -> np.ndarray | None:
-        """Returns the value, None if it is known only at run time or is left out."""
+        """Returns the value in its own shape and dtype, None if it is known only at run time or is
+        left out."""
         tensor = self._constants.get(name)
         return None if tensor is None else numpy_helper.to_array(tensor)
 

@@ -184,10 +184,14 @@ class _Steps(relax.PyExprMutator):  # type: ignore[misc]
 
 
 def running_sum(x: Any, axis: int, places: int) -> Any:
+    """Returns `x`, each number plus the one `places` before it along `axis`, in its shape and
+    dtype."""
     return te.compute(x.shape, lambda *at: x[at] + _earlier(x, at, axis, places), name="sum")
 
 
 def exclusive_sum(x: Any, axis: int, places: int) -> Any:
+    """Returns `x` shifted by `places` along `axis`, with 0 before the first, in its shape and
+    dtype."""
     return te.compute(x.shape, lambda *at: _earlier(x, at, axis, places), name="earlier")
 
 

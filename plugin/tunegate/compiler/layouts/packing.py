@@ -40,6 +40,8 @@ class Move(NamedTuple):
     written: tuple[Digit | None, ...]
 
     def of(self, value: np.ndarray) -> np.ndarray:
+        """Returns the argument in its new layout: any shape whose dimensions have the extents of
+        `read`, in the same dtype, contiguous."""
         read, written = ([d for d in digits if d] for digits in (self.read, self.written))
         value = value.reshape([digit.extent for digit in read])
         value = value.transpose([read.index(digit) for digit in _by_axis(read)])

@@ -161,7 +161,8 @@ class ImageScale:
         self._factors: Any = None
 
     def measure(self, source: Any, threads: int) -> None:
-        """Emits the range of the image; each thread searches a part of it."""
+        """Emits the range of the image `source`, float32 of any shape; each thread searches a
+        part of it."""
         count = math.prod(int(extent) for extent in source.shape)
         parts = max(1, min(threads, count // 4096))
         share = -(-count // parts)
@@ -190,14 +191,14 @@ class ImageScale:
         T.buffer_store(self._scaling, zero, [_ZERO])
 
     def quantize(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of `count` numbers."""
+        """Emits the rounding of `count` float32 numbers at `source` to uint8 codes at `target`."""
         sizes = [tirx.const(number, "int32") for number in (count, filled)]
         scaling = [self._scaling[_INVERSE], self._scaling[_ZERO]]
         T.evaluate(tirx.call_extern("void", _QUANTIZE, source, target, *sizes, *scaling))
 
     def scale_columns(self, weights: Any) -> None:
-        """Emits the factor and the summand for the sums of each column. The column sums and scales
-        lie behind the weights."""
+        """Emits the factor and the summand for the sums of each column, (2 * columns,) float32.
+        `weights: (words,) int32` end with the column sums and the bits of the scales."""
         self._factors = whole_buffer(2 * self._columns, "float32")
         with T.serial(long(self._columns // COLUMNS)) as tile, T.vectorized(long(COLUMNS)) as lane:
             column = tile * COLUMNS + lane
@@ -227,12 +228,13 @@ class TileOperands(Protocol):
     def functions(self) -> str: ...
 
     def prepare(self, product: Product, weights: Any, threads: int) -> None:
-        """Emits what comes before the first number is rounded; `weights` are the packed ones."""
+        """Emits what comes before the first number is rounded; `weights: (n,)` are the packed
+        ones."""
         ...
 
     def round_numbers(self, source: Any, target: Any, count: int, filled: int) -> None:
-        """Emits the rounding of `count` numbers from one address to another, filled up to `filled`
-        with the code of zero."""
+        """Emits the rounding of `count` float32 numbers from one address to narrow ones at another,
+        filled up to `filled` with the code of zero."""
         ...
 
     def value(self, total: Any, column: Any) -> Any:

@@ -175,9 +175,10 @@ class Stage(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A product in the kernel's own buffers. `row_extents` are the dimensions of the result before
-    its columns. `weights` is a parameter index; those weights are (taps, depth, columns). `right`
-    is that buffer if it is an activation, one matrix per image."""
+    """A product in the kernel's own buffers, all float32. `source` is (images, height, width,
+    channels) of a convolution, `(*row_extents, depth)` else; `sums` are `(*row_extents, columns)`.
+    `weights` is a parameter index; those weights are (taps, depth, columns). `right` is that buffer
+    if it is an activation, one matrix (depth, columns) per image."""
 
     shape: ProductShape
     row_extents: tuple[int, ...]

@@ -106,7 +106,7 @@ class Axes(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """A matrix of `outer` by depth: what is loaded, and its parameter's number if it is one."""
+    """A matrix (outer, depth): what is loaded, and its parameter's number if it is one."""
 
     load: Any
     outer: Axes
@@ -114,8 +114,9 @@ class Operand(NamedTuple):
 
 
 class MatrixProduct(NamedTuple):
-    """For each of `images` a matrix of `rows` by `depth`, times one of `depth` by `columns`.
-    `producers` are the values of buffers that are computed as they are loaded, over variables."""
+    """For each of `images`, `rows: (m, k)` times `columns: (n, k)` transposed, with sums (m, n) in
+    float32; k is `depth`. `producers` are the values of buffers that are computed as they are
+    loaded, over variables."""
 
     rows: Operand
     columns: Operand
@@ -365,6 +366,7 @@ class PackedWeights(NamedTuple):
         return self.shape[::-1] if self.is_turned else self.shape
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
+        """Returns `weights`, the constant in its own shape, as `stored`: float16."""
         matrix = weights.transpose(self.order).reshape(self.sizes)
         whole = np.zeros(self.shape, self.factors.kind)
         whole[: self.sizes[0], : self.sizes[1]] = self.factors.of(matrix)
@@ -406,8 +408,9 @@ class Plan(NamedTuple):
 
 
 def tensor_core_kernel(function: Any, plan: Plan) -> Any:
-    """Returns the function's kernel. Raises UnsupportedModelError for what its loads or stages
-    compute in an unknown way."""
+    """Returns the function's kernel: its buffers in their own shapes, but for the packed weights,
+    which are `plan.packed.stored` in float16. Raises UnsupportedModelError for what its loads or
+    stages compute in an unknown way."""
     columns, rows, images = _grid(plan.product, plan.tiles)
     if any(str(stage.buffer.dtype) != _FLOAT for stage in plan.product.stages):
         message = "a stage makes no float32"

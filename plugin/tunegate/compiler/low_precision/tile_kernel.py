@@ -31,9 +31,9 @@ _CACHED_BYTES = 512 * 1024
 def tile_kernel(
     product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
 ) -> Any:
-    """Returns the function's kernel in these numbers; its weights are those of
-    `tile_numbers.packed`. Raises UnsupportedModelError for unknown stages, and for sums that
-    could overflow."""
+    """Returns the function's kernel in these numbers. Its image and result are float32 in the
+    function's own shapes, its weights (n,) as `tile_numbers.packed` makes them. Raises
+    UnsupportedModelError for unknown stages, and for sums that could overflow."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
         raise UnsupportedModelError(message)

@@ -106,16 +106,18 @@ _MOST: Final = 127
 
 
 def bfloat16_bits(values: np.ndarray) -> np.ndarray:
-    """Rounds finite float32 numbers to bfloat16 bits (uint16): to the nearest, ties to even."""
+    """Rounds finite numbers of any shape, float32, to bfloat16 bits of that shape, uint16: to the
+    nearest, ties to even."""
     bits = np.ascontiguousarray(values, "float32").view("uint32")
     rounded: np.ndarray = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return rounded.astype("uint16")
 
 
 def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT16) -> np.ndarray:
-    """Packs `weights: (taps, depth, columns)` in the order: tiles of columns, taps, tiles of depth,
-    words of depth, columns, the numbers of a word. Tiles are filled with 0. Behind int8 weights are
-    the column sums and the bits of the column scales."""
+    """Packs `weights: (taps, depth, columns) float32` in the order: tiles of columns, taps, tiles
+    of depth, words of depth, columns, the numbers of a word. Tiles are filled with 0. Returns (n,)
+    uint16 of bfloat16 bits, or (words,) int32, where the column sums and the bits of the column
+    scales lie behind the int8 weights."""
     given = weights.reshape(len(rows.taps), rows.tap_numbers, rows.shape.out_channels)
     if not numbers.is_whole:
         return _tile(bfloat16_bits(given), rows, numbers)
@@ -129,8 +131,8 @@ def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT
 
 
 def quantized_columns(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the scale of each column, (columns,) float32, and the weights as int8 around 0. A
-    column of zeros may have any scale."""
+    """Returns the scale of each column, (columns,) float32, and `weights: (taps, depth, columns)
+    float32` as int8 around 0, in that shape. A column of zeros may have any scale."""
     largest = np.abs(weights).max(axis=(0, 1))
     scales = np.where(largest > 0, largest / _MOST, 1.0).astype("float32")
     return scales, np.rint(weights / scales).clip(-_MOST, _MOST).astype("int8")

@@ -99,8 +99,8 @@ def require_permission() -> None:
 
 
 def round_numbers(source: Any, target: Any, count: int, filled: int) -> None:
-    """Emits the rounding of `count` numbers from one address to another, with zeros up to
-    `filled`."""
+    """Emits the rounding of `count` float32 numbers from one address to bfloat16 at another, with
+    zeros up to `filled`."""
     numbers = [tirx.const(number, "int32") for number in (count, filled)]
     T.evaluate(tirx.call_extern("void", _ROUND, source, target, *numbers))
 
@@ -125,10 +125,13 @@ def clear(tile: int) -> None:
 
 
 def load_tile(tile: int, address: Any, row_bytes: int) -> None:
+    """Emits the load of a tile whose rows lie `row_bytes` apart: (16, 32) bfloat16 or (16, 64)
+    int8."""
     _do("tileloadd64", _tile(tile), address, tirx.const(row_bytes, "int64"))
 
 
 def store_tile(tile: int, address: Any, row_bytes: int) -> None:
+    """Emits the store of a tile of sums, (16, 16) float32 or int32, to rows `row_bytes` apart."""
     _do("tilestored64", _tile(tile), address, tirx.const(row_bytes, "int64"))
 
 

@@ -156,7 +156,7 @@ _WORTH_IT = 0.85
 
 
 class Layer(NamedTuple):
-    """The outputs' extents, and the channels read."""
+    """The extents of the outputs, (batch, height, width, channels out), and the channels read."""
 
     batch: int
     height: int
