@@ -242,7 +242,7 @@ def test_an_old_branch_is_not_told_what_it_has_not_touched(branched: Checkout) -
 
 
 def test_a_policy_that_is_no_revision_is_an_error(branched: Checkout) -> None:
-    with pytest.raises(RevisionError, match='--policy: "nowhere" is no revision'):
+    with pytest.raises(RevisionError, match='--policy: "nowhere" is not a revision'):
         reviewed(branched, policy="nowhere")
 
 

@@ -21,7 +21,7 @@ def extras_for(folder: Path, environment: Mapping[str, str]) -> tuple[Path, ...]
     names = environment.get(VARIABLE, "").replace(",", " ").split()
     for name in names:
         if name not in known:
-            message = f'input extras: "{name}" is no extra. There are {", ".join(known)}.'
+            message = f'input extras: "{name}" is not an extra. There are {", ".join(known)}.'
             raise UnknownExtraError(message)
     return tuple(known[name] for name in dict.fromkeys(names))
 

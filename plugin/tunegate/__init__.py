@@ -1,3 +1,3 @@
-"""Keeps compiled models fast through CI. Start reading at `artifacts/`, then `pipeline.py`."""
+"""Stops pull requests that make ONNX models slower. Read `artifacts/` first, then `pipeline.py`."""
 
 __version__ = "0.1.0"

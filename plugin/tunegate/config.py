@@ -339,7 +339,7 @@ class CacheConfig(_Section, frozen=True, kw_only=True):
     endpoint_url: Annotated[
         str | None,
         Key(
-            "the address of an S3 that is not Amazon's",
+            "the address of an S3 server that is not Amazon's",
             flag="--cache-endpoint-url",
             metavar="URL",
             is_input=True,
@@ -390,7 +390,7 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
     minutes: Annotated[
         NotNegative | None,
         Key(
-            "the cap on the wall clock of tuning, without building and measuring",
+            "the cap on the wall-clock time of tuning, without building and measuring",
             unit="minutes",
             flag="--minutes",
             is_input=True,
@@ -408,7 +408,12 @@ class BudgetConfig(_Section, frozen=True, kw_only=True):
     ] = None
     trials: Annotated[
         Annotated[int, msgspec.Meta(ge=0)] | None,
-        Key("the cap on measured candidates", unit="trials", flag="--trials", is_input=True),
+        Key(
+            "the cap on the number of measured candidates",
+            unit="trials",
+            flag="--trials",
+            is_input=True,
+        ),
     ] = None
     trials_per_task: Annotated[
         Annotated[int, msgspec.Meta(ge=1)] | None,
@@ -464,9 +469,9 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     seconds: Annotated[
         Positive,
         Key(
-            "the budget for the paired launches of one model on one target. The short launches "
+            "the time for the paired launches of one model on one target. The short launches "
             "that [a pass needs](how-the-gate-decides.md#slow-only-sometimes) may take twice as "
-            "long besides, or a minute",
+            "long again, or a minute",
             unit="seconds",
             flag="--gate-seconds",
             is_input=True,

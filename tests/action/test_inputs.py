@@ -249,7 +249,7 @@ def test_each_name_is_a_folder_beside_the_core(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no-extra", "../ci_hosts", "/tmp", "ci_hosts", "."])
 def test_any_other_name_is_refused_with_those_that_there_are(folder: Path, name: str) -> None:
-    with pytest.raises(UnknownExtraError, match=r"is no extra\. There are ci-hosts, ray\."):
+    with pytest.raises(UnknownExtraError, match=r"is not an extra\. There are ci-hosts, ray\."):
         extras_for(folder, {"TUNEGATE_EXTRAS": name})
 
 
@@ -278,4 +278,4 @@ def test_a_name_that_no_extra_has_ends_the_job_as_a_mistake_in_what_was_given() 
     runs = "import os; sys.exit(bootstrap.main(['run'], os.environ))"
     done = in_bootstrap(runs, "nothing")
     assert done.returncode == 2
-    assert '::error title=tunegate::input extras: "nothing" is no extra.' in done.stdout
+    assert '::error title=tunegate::input extras: "nothing" is not an extra.' in done.stdout

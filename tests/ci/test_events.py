@@ -128,7 +128,7 @@ def test_a_policy_and_a_zone_that_are_asked_for_stay_but_a_fork_never_writes() -
 def test_what_is_no_number_is_none(text: str) -> None:
     job = events.JobVariables({"A": text})
     assert job.number("A") is None
-    with pytest.raises(ConfigError, match="A is no number"):
+    with pytest.raises(ConfigError, match="A is not a number"):
         job.required_number("A")
 
 

@@ -173,7 +173,7 @@ def test_what_else_is_undecided_is_not_cured_by_more_launches() -> None:
     compared = parts.comparison(change, 4.8, stopped="decided")
     finding = parts.finding("inconclusive", "", launches=4)
     (said,) = next_steps(parts.verdict("inconclusive", 3, finding), [], None, [compared], None)
-    assert "what else is asked is not" in said
+    assert "another check is not" in said
 
 
 def test_an_undecided_check_without_a_projection_still_gets_advice() -> None:
@@ -235,7 +235,7 @@ CUT = msgspec.structs.replace(TASKS[0], source="default", trials=0, stopped="not
 @pytest.mark.parametrize(
     ("mode", "skipped", "said"),
     [
-        ("rw", "", "or run again: another run of this change goes on from the cache. Once it is"),
+        ("rw", "", "or run again: another run of this change continues from the cache. Once it is"),
         ("ro", "", "unfinished: to finish raise --minutes, or the Action's input minutes"),
         ("rw", "shared", ""),
     ],

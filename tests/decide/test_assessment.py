@@ -117,8 +117,8 @@ ALLOWED = (
 )
 
 WRITTEN = (
-    "models/m.onnx on cpu: off by 1.4% of the largest output from the model as it is written; ONNX "
-    "Runtime's optimizations are off from that by 15% here"
+    "models/m.onnx on cpu: off by 1.4% of the largest output from the model without optimizations; "
+    "ONNX Runtime with its own is off by 15% here"
 )
 
 

@@ -127,10 +127,10 @@ def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
     none = Stalls(times=5.0, base=0, head=0, base_worse=0, head_worse=0, inferences=4500)
     long = msgspec.structs.replace(none, times=50.0)
     clean = msgspec.structs.replace(inside("mean-of-all", "pass"), stalls=(none, long))
-    said = "no stall of 5x oftener than one in 1,500 inferences"
+    said = "stalls of 5x in fewer than one of 1,500 inferences"
     assert said in checks.assured(compared(inside("mean", "pass"), clean))
     busy = msgspec.structs.replace(clean, stalls=(msgspec.structs.replace(none, head=40), long))
-    said = "no stall of 5x oftener than one in 86, of 50x than one in 1,500 inferences"
+    said = "stalls of 5x in fewer than one of 86, of 50x in fewer than one of 1,500 inferences"
     assert said in checks.assured(compared(inside("mean", "pass"), busy))
 
 

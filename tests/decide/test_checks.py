@@ -48,7 +48,7 @@ def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurem
     ("head_ms", "status", "said"),
     [
         ([5.0] * 40, "pass", ""),
-        ([5.0] * 40 + [20.0] * 20, "fail", "p90 of 10 ms is not kept: 80 of 240"),
+        ([5.0] * 40 + [20.0] * 20, "fail", "p90 of 10 ms is not met: 80 of 240"),
         ([5.0] * 4, "inconclusive", "is not resolvable here: 0 of 16 inferences"),
     ],
 )

@@ -173,7 +173,7 @@ SPOILT: dict[str, dict[str, object]] = {
     "no looks": {"analyses": ()},
     "it was never decided": {"launches": make_launches(NOISY), "stopped": "budget"},
     "it was given up": {"launches": make_launches(NOISY), "stopped": "hopeless"},
-    "the machine did not hold still": {"stopped": "disturbed"},
+    "the machine was too noisy": {"stopped": "disturbed"},
     "a worker crashed": {"stopped": "invalid"},
     "a build failed": {"stopped": "error"},
     "timed alone, though there is a base": {"stopped": "single", "launches": ()},

@@ -103,7 +103,7 @@ def test_what_another_step_asks_for_is_not_asked_again(is_asked: bool) -> None:
     said = (
         "Tuning reached its cap with 2 of 10 tasks unfinished: to finish raise --usd, or the "
         "Action's input usd (budget.usd counts once it is merged), or run "
-        "again: another run of this change goes on from the cache. Once it is merged, tunegate "
+        "again: another run of this change continues from the cache. Once it is merged, tunegate "
         "warm does them."
     )
     assert [step.text for step in steps] == ([] if is_asked else [said])

@@ -80,7 +80,7 @@ def report_of(run: MeasurementRun) -> Report:
     ("base", "head", "begins", "ends"),
     [
         ({}, {"without_graphs": "failed"}, ": built without CUDA graphs", ", with them: failed"),
-        ({}, {"dropped": ("v2", "v2", "v8")}, "", "schedules, so without: v2 (2 kernels), v8"),
+        ({}, {"dropped": ("v2", "v2", "v8")}, "", "made the model slower: v2 (2 kernels), v8"),
         (
             {"without_picks": "did not finish in 300 s"},
             {},

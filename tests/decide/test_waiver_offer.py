@@ -49,7 +49,7 @@ def test_the_offer_would_cover_what_was_measured_and_may_be_written(high: float)
     assert waiver_state(waiver, slowed(change), TODAY) == "covers"
     assert waiver.expires == TODAY + datetime.timedelta(days=30)
     assert (waiver.issue, waiver.reason) == (ISSUE_TO_WRITE, REASON_TO_WRITE)
-    with pytest.raises(ConfigError, match="issue and reason have the words of the offer"):
+    with pytest.raises(ConfigError, match="issue and reason still have the offer's placeholder"):
         parse_waivers(waiver_yaml(offer), "tunegate-waivers.yaml", TODAY)
 
 
@@ -133,7 +133,7 @@ def test_a_waiver_that_allows_too_little_is_to_be_changed_and_keeps_what_it_says
     assert (waiver.issue, waiver.reason) == (filed.issue, filed.reason)
     assert waiver_state(waiver, slowed(SLOW), TODAY) == "covers"
     assert "change that entry to this one" in waiver_text(offer)
-    assert "put this into" not in waiver_text(offer)
+    assert "add this to" not in waiver_text(offer)
     assert parse_waivers(waiver_yaml(offer), "tunegate-waivers.yaml", TODAY) == (waiver,)
 
 
@@ -145,7 +145,7 @@ def test_an_entry_of_the_whole_model_is_named_beside_the_offer_for_a_profile() -
     rules = GateRules(gate=GateConfig(), policies=Policies(waivers=(whole,), today=TODAY))
     offer = waiver_offer(parts.verdict("fail", 1, found), [slow], rules)
     assert offer is not None
-    assert "Its entry of the whole model may stay" in waiver_text(offer)
+    assert "Its entry for the whole model may stay" in waiver_text(offer)
 
 
 def test_an_offer_beside_a_file_with_a_mistake_says_to_mend_that_entry() -> None:
@@ -154,7 +154,7 @@ def test_an_offer_beside_a_file_with_a_mistake_says_to_mend_that_entry() -> None
     assert offer is not None
     text = waiver_text(offer)
     assert "`tunegate-waivers.yaml` has a mistake, so none of its entries counts" in text
-    assert "an entry of the same model is to be changed to this one, else put this into" in text
+    assert "an entry, change it to this one, otherwise add this to" in text
 
 
 def test_a_waiver_that_only_has_to_be_merged_is_not_offered_again() -> None:

@@ -369,7 +369,7 @@ def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Worksp
     [
         ("{file: edges.npy}", "edges.npy: no such file in this revision: commit it"),
         ("{file: ../edges.npy}", "../edges.npy lies outside of the repository"),
-        ("{low: 1.5, high: 2}", "1.5 to 2 are no integers, and the input is int64"),
+        ("{low: 1.5, high: 2}", "1.5 to 2 are not integers, and the input is int64"),
         ("{low: 0, high: 7}", "ONNX Runtime does not run on the values that are given for edges"),
     ],
 )

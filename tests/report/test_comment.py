@@ -119,7 +119,7 @@ def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
     text = render(make_report("slowed"))
     block = text.split("```yaml\n")[1].split("```")[0]
     today = datetime.date(2026, 11, 25)
-    with pytest.raises(ConfigError, match="issue and reason have the words of the offer"):
+    with pytest.raises(ConfigError, match="issue and reason still have the offer's placeholder"):
         parse_waivers(block, "tunegate-waivers.yaml", today)
     filled = re.sub("<.*>", "https://example.com/1", block)
     (waiver,) = parse_waivers(filled, "tunegate-waivers.yaml", today)

@@ -64,7 +64,7 @@ def test_the_time_to_load_has_a_column_where_it_is_judged() -> None:
 def test_what_was_saved_is_told_by_whom() -> None:
     cost = Cost(seconds=90.0, joules=4500.0, energy_source="rapl")
     (cells,) = savings_table([Saving(by="cache", cost=cost)]).cells()
-    assert str(cells[0]).startswith("exact hits of the cache, at least")
+    assert str(cells[0]).startswith("exact hits in the cache, at least")
     assert cells[1:] == ["1 min 30 s", "–", "4.5 kJ"]
 
 

@@ -200,8 +200,8 @@ def test_in_short_it_counts_those_that_are_refused() -> None:
     choice = msgspec.structs.replace(BOTH, refused=(off, ODD, ODD))
     (sentence,) = sentences.shipped_in_short(report("onnxruntime", choice, "onnxruntime"), str)
     assert sentence.endswith(
-        "than TVM when they were compared. 3 other candidates are refused, 1 of them by the budget "
-        "of accuracy: the report has the reasons."
+        "than TVM when they were compared. 3 other candidates are refused, 1 of them by the "
+        "accuracy budget: the report has the reasons."
     )
 
 
@@ -253,7 +253,7 @@ def test_any_name_comes_back_from_the_block(name: str) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("base", "Then push to this one, or rebase it: a job that is only run again may have the"),
+        ("base", "Then push to this branch, or rebase it: a re-run job may have the old commit"),
         ("head", "The file of this branch counts"),
     ],
 )

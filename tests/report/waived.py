@@ -13,7 +13,7 @@ def waived() -> Report:
     why = "waived up to +17% until 2026-12-25: the wider kernel is worth it"
     remarks = (
         f"{why} (https://example.com/17); the waiver is in tunegate-waivers.yaml at the tip of the "
-        "branch that this merges into: a change of it counts once it is there"
+        "branch that this merges into: a change counts once it is merged there"
     )
     told = msgspec.structs.replace(finding, status="waived", remarks=remarks)
     verdict = msgspec.structs.replace(

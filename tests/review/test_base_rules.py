@@ -292,7 +292,7 @@ def test_a_link_in_a_revision_is_not_followed(checkout: Checkout) -> None:
     (checkout.path / NAME).symlink_to("ci/gate.yaml")
     commit = checkout.commit({})
     found = config_at(GitRepository(checkout.path), commit, NAME)
-    assert (found.config, "no file but a link" in found.problem) == (None, True)
+    assert (found.config, "it is a link, not a file" in found.problem) == (None, True)
 
 
 def test_a_file_of_the_checkout_has_its_path_there(checkout: Checkout, tmp_path: Path) -> None:

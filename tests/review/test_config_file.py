@@ -86,7 +86,7 @@ def test_an_empty_file_says_what_belongs_in_it(text: str) -> None:
         ("models: m.onnx", 'models: expected a list of at least one, not "m.onnx".'),
         ("[]", "the file: expected a mapping, not an empty list."),
         ("models: [{}]", "models[0].path is missing. Add it; `tunegate init` shows an example."),
-        ("1: 2", "the file: key 1 is no text. Put it in quotes."),
+        ("1: 2", "the file: key 1 is not text. Put it in quotes."),
     ],
 )
 def test_a_file_of_another_form_is_refused(text: str, message: str) -> None:
@@ -158,7 +158,7 @@ def test_a_unit_is_refused_with_the_unit_that_is_meant(lines: str, message: str)
             "budget.trials: expected a whole number of trials >= 0, not 1.5.",
         ),
         ("budget: {minutes: true}", "budget.minutes: expected a number of minutes >= 0, not true."),
-        ("budget: {minutes: .inf}", "line 3: .inf is no number to work with. Fix the line."),
+        ("budget: {minutes: .inf}", "line 3: .inf is not a number that can be used. Fix the line."),
         (
             "targets: [{name: t, kind: cuda, algorithm: im2col}]",
             "targets[0]: algorithm is for kind: llvm, remove it.",
@@ -218,7 +218,7 @@ def test_money_without_a_price_is_refused() -> None:
 )
 def test_a_cache_of_no_known_kind_is_refused(url: str, advice: str) -> None:
     told = refusal(f"{MODELS}cache: {{url: '{url}'}}")
-    assert told.startswith(f'cache.url: "{url}" is no cache address')
+    assert told.startswith(f'cache.url: "{url}" is not a cache address')
     assert advice in told
 
 

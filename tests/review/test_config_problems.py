@@ -65,7 +65,7 @@ def problem(**content: Any) -> str:
                 "YAML wants a point and a sign: 1.0e+12."
             ),
         ),
-        ({1: 2}, "the file: key 1 is no text. Put it in quotes."),
+        ({1: 2}, "the file: key 1 is not text. Put it in quotes."),
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_file(content: dict[Any, Any], said: str) -> None:

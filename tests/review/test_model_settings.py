@@ -113,10 +113,10 @@ def test_all_problems_are_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("accuracy", "told"),
     [
-        ("{metric-command: {run: 'python \"', at-most: 1}}", "is no command line"),
+        ("{metric-command: {run: 'python \"', at-most: 1}}", "is not a command line"),
         ("{metric-command: {run: ' ', at-most: 1}}", "is empty. Write a program"),
         ("{metric-command: {run: python}}", "at-most"),
-        ("{metric-command: {run: python, at-most: .nan}}", ".nan is no number"),
+        ("{metric-command: {run: python, at-most: .nan}}", ".nan is not a number"),
         ("{metric-command: {run: python, at-least: 1}}", "at-least"),
         ("{metric-command: wer.py}", "metric-command"),
         (

@@ -42,8 +42,8 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("a:\n  b: 1\n  'b': 2", "line 3: key b is given twice. Fix the line."),
         ("? [a]\n: b", "line 1: a key must be a text. Fix the line."),
         ("? {a: b}\n: c", "line 1: a key must be a text. Fix the line."),
-        ("a: .nan", "line 1: .nan is no number to work with. Fix the line."),
-        ("a: -.inf", "line 1: -.inf is no number to work with. Fix the line."),
+        ("a: .nan", "line 1: .nan is not a number that can be used. Fix the line."),
+        ("a: -.inf", "line 1: -.inf is not a number that can be used. Fix the line."),
         ("a: b: c", "line 1: mapping values are not allowed here. Fix the line."),
         ("a:\n  - b: 1\n   c: 2", f"line 3: {INDENTED}"),
         ("- a\nb: 1", f"line 2: {INDENTED}"),
@@ -55,7 +55,10 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("[" * 60 + "]" * 60, "line 1: nested too deeply. Fix the line."),
         ("a: &a [*a]", "line 1: an alias of what it is part of. Fix the line."),
         ("x" * 300_000, "larger than 256 KiB. Shorten it."),
-        (f"a: 0x{'1' * 5000}", f"line 1: 0x{'1' * 38} is no number to work with. Fix the line."),
+        (
+            f"a: 0x{'1' * 5000}",
+            f"line 1: 0x{'1' * 38} is not a number that can be used. Fix the line.",
+        ),
         (
             "a: 1\n---\nb: 2",
             (

@@ -128,7 +128,7 @@ def _public(text: str) -> bytes:
     except binascii.Error:
         raw = b""
     if not text.startswith(_PREFIX) or len(raw) != 32:  # noqa: PLR2004 -- RFC 8032
-        message = f'"{text}" is no public key; it must be ed25519: and 44 characters of base64'
+        message = f'"{text}" is not a public key; it must be ed25519: and 44 characters of base64'
         raise BadKeyError(message)
     return raw
 

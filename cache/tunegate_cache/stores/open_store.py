@@ -45,14 +45,14 @@ def kind_of(address: StoreAddress) -> StoreKind:
     if scheme not in kinds:
         problem = f'no store is installed for "{scheme}:"' if scheme else "it is empty"
         message = (
-            f'"{address.url}" is no cache address: {problem}. Write a directory or one of '
+            f'"{address.url}" is not a cache address: {problem}. Write a directory or one of '
             f"{', '.join(f'{name}:' for name in kinds)}; "
             "docs/how-to/extend.md says how to add a store"
         )
         raise BadAddressError(message)
     kind = _load_kind(kinds[scheme])
     if not _is_complete(uri, kind):
-        raise BadAddressError(f'"{address.url}" is no cache address; write {kind.form}')
+        raise BadAddressError(f'"{address.url}" is not a cache address; write {kind.form}')
     return kind
 
 
@@ -68,12 +68,12 @@ def _add_scheme(address: StoreAddress) -> StoreAddress:
         if address.parts.scheme or not address.url:
             return address
         if "://" in address.url:
-            raise ValueError("what stands before :// is no scheme")
+            raise ValueError("what stands before :// is not a scheme")
         directory = Path(address.url).expanduser().absolute()
     except RuntimeError as error:  # such as "~nobody"
-        raise BadAddressError(f'"{address.url}" is no cache address: {HOME_UNKNOWN}') from error
+        raise BadAddressError(f'"{address.url}" is not a cache address: {HOME_UNKNOWN}') from error
     except ValueError as error:  # such as "s3://["
-        raise BadAddressError(f'"{address.url}" is no cache address: {error}') from error
+        raise BadAddressError(f'"{address.url}" is not a cache address: {error}') from error
     return msgspec.structs.replace(address, url=directory.as_uri())
 
 
@@ -148,7 +148,7 @@ class ContainedStore:
 
     def _body(self, body: object) -> bytes:
         if not isinstance(body, bytes):
-            raise self._fault("a body that is no bytes")
+            raise self._fault("a body that is not bytes")
         if len(body) > MAX_OBJECT_BYTES:
             raise self._fault(f"an object larger than {MAX_OBJECT_BYTES} bytes")
         return body

@@ -59,7 +59,7 @@ class JobVariables:
         """Returns a full commit id. Raises ConfigError for anything else."""
         found = self.text(name)
         if not _COMMIT.fullmatch(found):
-            raise contradiction(f"{name} is no commit")
+            raise contradiction(f"{name} is not a commit")
         return found
 
     def commit_or_none(self, name: str) -> str | None:
@@ -76,7 +76,7 @@ class JobVariables:
         """Returns the number. Raises ConfigError if there is none."""
         found = self.number(name)
         if found is None:
-            raise contradiction(f"{name} is no number")
+            raise contradiction(f"{name} is not a number")
         return found
 
     def branch(self, name: str) -> str:

@@ -140,7 +140,7 @@ def fork_verdict(directory: Path) -> Verdict | None:
     try:
         verdict = artifact_io.decode(body, Verdict)
     except (ValueError, RecursionError):
-        raise _refusal("it is no verdict") from None
+        raise _refusal("it is not a verdict") from None
     problem = next(_problems(verdict), "")
     if problem:
         raise _refusal(problem)
@@ -158,7 +158,7 @@ def _body(directory: Path) -> bytes | None:
         return None
     file = opened_inside(directory, NAME)
     if file is None:
-        raise _refusal("it is no plain file")
+        raise _refusal("it is not a plain file")
     with file:
         body = file.read(MAX_BYTES + 1)
     if len(body) > MAX_BYTES:
@@ -170,9 +170,9 @@ def _problems(verdict: Verdict) -> Iterator[str]:
     if len(verdict.findings) > _MAX_FINDINGS:
         yield f"it has more than {_MAX_FINDINGS} findings"
     if not _COMMIT.fullmatch(verdict.revisions.head):
-        yield "its head is no commit"
+        yield "its head is not a commit"
     if not 0 <= verdict.margin_percent <= _MAX_PERCENT:
-        yield "its margin is no margin"
+        yield "its margin is not valid"
     for finding in verdict.findings:
         yield from _problems_of(finding)
 

@@ -56,7 +56,7 @@ def overview() -> str:
     listed = [(name, _summary(name)) for name in command_names()]
     return (
         "usage: tunegate [--version] COMMAND ...\n\n"
-        "Keeps compiled models fast through CI.\n\n"
+        "Stops pull requests that make ONNX models slower.\n\n"
         f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
         f"See: tunegate help COMMAND, and {PAGES}\n"
     )

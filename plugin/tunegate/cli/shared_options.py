@@ -126,9 +126,7 @@ MetricCommand = Annotated[
         "COMMAND",
     ),
 ]
-MetricMargin = Annotated[
-    float, Option("how much less of the metric is no fault", "N", not_negative)
-]
+MetricMargin = Annotated[float, Option("how much smaller the metric may be", "N", not_negative)]
 Seed = Annotated[
     int | None,
     Option(

@@ -112,7 +112,7 @@ def _for_undecided(
 ) -> NextStep:
     if compared and compared.stopped == "decided":
         return on_cell(
-            finding, ": the change is decided, what else is asked is not; see its reason."
+            finding, ": the median is decided, but another check is not. Its reason says which."
         )
     launches = compared.projected_launches if compared else None
     quieter = busy_words(run.environment if run else {})
@@ -161,7 +161,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
             "tunegate.yaml, which counts once it is merged.",
             before="No runtime runs ",
         )
-    return NextStep(("What is in error was not checked: repair it, then run again.",))
+    return NextStep(("Models in error were not checked. Repair them, then run again.",))
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
@@ -228,7 +228,7 @@ def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: 
     if plan is not None and plan.resolution.cache.mode != "rw":
         return f"to finish {more}"
     them = "it" if cut == 1 else "them"
-    again = "another run of this change goes on from the cache"
+    again = "another run of this change continues from the cache"
     return f"to finish {more}, or run again: {again}. Once it is merged, tunegate warm does {them}"
 
 

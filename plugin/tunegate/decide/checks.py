@@ -79,17 +79,17 @@ def check_objective(
     over_text = f"{over:,} of {plural(count, 'inference')} took longer"
     match distributions.decide_objective(over, count, configured.percentile):
         case "pass":
-            return CheckResult("pass", f"{wanted_text} is kept: {over_text}")
+            return CheckResult("pass", f"{wanted_text} is met: {over_text}")
         case "fail":
             tail = milliseconds(times_of_head.quantile_ms(configured.percentile / 100), 3)
             return CheckResult(
                 "fail",
-                f"{wanted_text} is not kept: {over_text}, p{configured.percentile:g} is {tail}",
+                f"{wanted_text} is not met: {over_text}, p{configured.percentile:g} is {tail}",
             )
         case "undecided":
             needed = distributions.inferences_needed(configured.percentile)
             unresolved = f"{wanted_text} is not resolvable here: {over_text}"
-            reason = f"{unresolved}, {needed} without one would do"
+            reason = f"{unresolved}, {needed} without a longer one would decide"
             return CheckResult("inconclusive", reason)
 
 
@@ -167,8 +167,8 @@ def _unfit(measured: measurements.CellMeasurement) -> str:
         return "; ".join(measured.notes) or "the measurement broke"
     controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measured.controls)
     return (
-        "this machine cannot hold still: too many launches were disturbed, or the base against "
-        f"itself differed ({controls})"
+        "this machine is too noisy: too many launches were disturbed, or the base "
+        f"differed from itself ({controls})"
     )
 
 
@@ -383,9 +383,9 @@ def _stalls(tests: Sequence[measurements.Inside]) -> str:
     if not seen or not seen[0].inferences:
         return ""
     smallest, largest = seen[0], seen[-1]
-    said = f"no stall of {smallest.times:g}x oftener than one in {stalls.one_in(smallest):,}"
+    said = f"stalls of {smallest.times:g}x in fewer than one of {stalls.one_in(smallest):,}"
     if smallest.head > largest.head:
-        said = f"{said}, of {largest.times:g}x than one in {stalls.one_in(largest):,}"
+        said = f"{said}, of {largest.times:g}x in fewer than one of {stalls.one_in(largest):,}"
     return f"{said} inferences"
 
 

@@ -29,7 +29,7 @@ from tunegate.decide.stalls import (
     SUSPICION,
     chance_of,
     clearest,
-    come_oftener_than_tolerated,
+    exceed_tolerated_share,
     total_stalls,
 )
 from tunegate.decide.stalls import FAIL_ERROR as STALLS_FAIL_ERROR
@@ -107,12 +107,12 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
     is_over = mean.center > margin
     for each in sizes:
         is_sure = chance_of(each) <= STALLS_FAIL_ERROR / (parts * len(sizes))
-        if is_sure and (is_over or come_oftener_than_tolerated(each)):
+        if is_sure and (is_over or exceed_tolerated_share(each)):
             return "fail"
     found = clearest(sizes)
     if found is None:
         return "pass"
-    chance, is_much = chance_of(found), come_oftener_than_tolerated(found)
+    chance, is_much = chance_of(found), exceed_tolerated_share(found)
     is_costly = mean.center > margin * _SUSPICIOUS
     if chance <= COSTLY_SUSPICION and is_costly:
         return "undecided"

@@ -130,7 +130,7 @@ def clearest(sizes: Sequence[Stalls]) -> Stalls | None:
     return min(sizes, key=chance_of, default=None)
 
 
-def come_oftener_than_tolerated(stalls: Stalls) -> bool:
+def exceed_tolerated_share(stalls: Stalls) -> bool:
     """Returns whether the head stalls more often than the machine makes it, by a share that moves
     p99.9."""
     return stalls.head - stalls.slower * stalls.base >= TOLERATED_SHARE * stalls.inferences

@@ -135,7 +135,7 @@ def _dropped_parts(head: Build) -> Iterator[str]:
             label if kernels == 1 else f"{label} ({kernels} kernels)"
             for label, kernels in Counter(head.dropped).items()
         )
-        yield f"slower in the model with their schedules, so without: {told}"
+        yield f"built without their schedules, which made the model slower: {told}"
 
 
 def _fallback_notes(build: Build) -> Iterator[str]:
@@ -149,9 +149,9 @@ def _fallback_notes(build: Build) -> Iterator[str]:
         yield f"built with channels first, with channels last: {build.without_channels_last}"
     for kernel in build.wrong_kernels:
         yield (
-            f"kernel {kernel.name} computes {kernel.max_absolute:.2g} other with its schedule "
-            f"({100 * kernel.max_relative:.2g}% of its largest output); built with its default "
-            "schedule, and not with that one again"
+            f"kernel {kernel.name} is off by {kernel.max_absolute:.2g} with its schedule "
+            f"({100 * kernel.max_relative:.2g}% of its largest output). It was built with its "
+            "default schedule, and that schedule is not used again"
         )
 
 
@@ -161,8 +161,8 @@ def _tolerated(head: Build) -> Iterator[str]:
         return
     if check.as_written:
         yield (
-            f"off by {100 * check.max_relative:.2g}% of the largest output from the model as it is "
-            f"written; ONNX Runtime's optimizations are off from that by "
+            f"off by {100 * check.max_relative:.2g}% of the largest output from the model without "
+            f"optimizations; ONNX Runtime with its own is off by "
             f"{100 * check.reference_noise:.2g}% here"
         )
     else:
@@ -192,6 +192,6 @@ def unlike_medians(comparisons: Sequence[Comparison]) -> Iterator[str]:
             yield (
                 f"{each.cell.model} on {each.cell.target}: base and head are medians of all "
                 f"inferences and lie {apart:+.1f}% apart. The change of {change.center:+.1f}% "
-                "compares inferences in turn, so it has no part of what slowed the machine "
-                "for a while"
+                "compares inferences in turn, so it excludes what slowed the machine for a "
+                "while"
             )

@@ -132,8 +132,8 @@ def apply_waiver(
         return waived if waived.status == "waived" else result
     result = waived
     if result.status == "fail" and (pending := pending_cover(policies, cell, found)):
-        why = "this change brings a waiver that covers it: merge the waiver first, it counts then"
-        unread = "a commit has a waiver that covers it: the base needs gate.waiver-trailers: true"
+        why = "a waiver of this change would cover it: merge the waiver first, then it counts"
+        unread = "a waiver of a commit would cover it: the base needs gate.waiver-trailers: true"
         return result.with_remarks(unread if pending in policies.signed_waivers else why)
     return result
 
@@ -166,8 +166,8 @@ def _with_waiver(
         case "exceeded":
             over = [each for each in beyond(waiver, found) if each.is_proven]
             inside = _slowdown_words([each for each in over if each.what != MEDIAN])
-            below = f", which does not bound {inside}" if inside else ""
-            return result.with_remarks(f"its waiver ends at {ceiling}{below}; it is {where}")
+            below = f", not {inside}" if inside else ""
+            return result.with_remarks(f"its waiver allows up to {ceiling}{below}; it is {where}")
         case "expired":
             return result.with_remarks(f"its waiver expired on {waiver.expires}; it is {where}")
         case "none":
@@ -190,7 +190,7 @@ def _below_ceiling(
         clauses: tuple[str, ...] = (f"but not decided below that: {_slowdown_words(open_above)}",)
     elif at_ceiling is not None and at_ceiling.decision == "fail":
         failed = _slowdown_words([x for x in slowdowns(at_ceiling) if x.is_proven])
-        ends = f"its waiver ends at {ceiling}, which does not bound {failed}"
+        ends = f"its waiver allows up to {ceiling}, not {failed}"
         return result.with_remarks(ends, *stalls_clause(at_ceiling), f"it is {where}")
     elif at_ceiling is not None and at_ceiling.decision == "pass":
         status, clauses = "waived", assured(at_ceiling)
@@ -214,11 +214,11 @@ def _slowdown_words(slowdowns: Sequence[Slowdown]) -> str:
 def _where(waiver: Waiver, rules: GateRules) -> str:
     """Returns the place where the waiver is changed."""
     if waiver in rules.policies.signed_waivers:
-        return "in a commit of this change, whose Tunegate-Waiver may be written anew"
+        return "in a commit of this change, whose Tunegate-Waiver line can be changed"
     if rules.gate.waivers_from == "head":
         return f"in {WAIVERS_FILE} of this branch"
     branch = "the branch that this merges into"
-    return f"in {WAIVERS_FILE} at the tip of {branch}: a change of it counts once it is there"
+    return f"in {WAIVERS_FILE} at the tip of {branch}: a change counts once it is merged there"
 
 
 # The waivers that would make a red verdict pass, for the reader to accept. Pure.

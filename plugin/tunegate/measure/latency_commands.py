@@ -123,7 +123,7 @@ def _latency_ms(text: str, line: str) -> float:
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value < math.inf:
         message = (
-            f"`{line}` printed {text[:40]!r}, which is no latency: "
+            f"`{line}` printed {text[:40]!r}, which is not a latency: "
             "a number of milliseconds above zero"
         )
         raise MeasurementError(message)

@@ -91,7 +91,7 @@ def _numbers(command: str, words: list[str], names: list[str]) -> tuple[float, .
 def _number(command: str, word: str, name: str) -> float:
     number = printed_number(word)
     if number is None:
-        message = f"`{command}` printed {word[:_SHOWN]!r} for {name}, which is no finite number"
+        message = f"`{command}` printed {word[:_SHOWN]!r} for {name}, which is not a finite number"
         raise MeasurementError(message)
     return number
 

@@ -156,7 +156,7 @@ def _nothing_checked(report: Report) -> str:
         return "the changed models need no check"
     revisions = report.changes.revisions
     if revisions.pins and revisions.base != revisions.head:
-        return "nothing is measured here, as an evidence shows the pass"
+        return "nothing was measured: signed evidence shows the pass"
     if revisions.pins:
         return "nothing to compare: production and candidate are the same model"
     if revisions.base == revisions.head:

@@ -310,5 +310,5 @@ def of_tuning(outcome: TuningOutcome) -> str:
     (_, first), *_, (_, last) = outcome.curve
     return (
         f"From {milliseconds(first)} to {milliseconds(last)}: an estimate of the compiled model, "
-        "the sum of its kernels timed alone. It is no latency of base or head."
+        "the sum of its kernels timed alone. It is not the latency of base or head."
     )

@@ -206,8 +206,8 @@ def spending_table(rows: Sequence[SpendingRow]) -> table.ReportTable:
 
 
 _SAVED_BY = {
-    "cache": "exact hits of the cache, at least: by the candidates in their records",
-    "filter": "the filter: for as much at the rate of what it rejects, audited",
+    "cache": "exact hits in the cache, at least: counted by the candidates in their records",
+    "filter": "the filter: the same gains from candidates that it rejected, by audits",
 }
 
 

@@ -91,7 +91,7 @@ SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
             "latency-regression",
             "LatencyRegression",
             "The model got slower by more than the margin.",
-            "The report names the operators that hold the difference.",
+            "The report names the operators that got slower.",
         ),
     ),
     "error": (
@@ -108,7 +108,7 @@ SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
         _rule(
             "latency-undecided",
             "LatencyUndecided",
-            "The measuring budget ended before the change was told from the margin.",
+            "The time for measuring ended before the gate could decide.",
             "Raise --gate-seconds or measure on a quieter runner.",
         ),
     ),
@@ -117,7 +117,7 @@ SARIF_RULES: dict[Status, tuple[_Level, SarifRule]] = {
         _rule(
             "machine-unfit",
             "MachineUnfit",
-            "The machine was too disturbed to measure on.",
+            "The machine was too noisy to measure on.",
             "Run again on a runner with nothing else on it.",
         ),
     ),
@@ -137,7 +137,7 @@ POLICY_RULE = _rule(
     POLICY_CHANGE,
     "PolicyChange",
     "The change loosens the rules of its own gate.",
-    "It has no effect on the verdict before it is merged. Have its owners look at it.",
+    "It has no effect on the verdict before it is merged. Ask the rules' owners to review it.",
 )
 ERROR_RULE = _rule(
     ERROR_MOVED,

@@ -93,7 +93,7 @@ STOPPED_WORDS = {
     "behind": "too far behind another runtime",
     "decided": "decided",
     "hopeless": "too close to decide",
-    "disturbed": "the machine does not hold still",
+    "disturbed": "the machine is too noisy",
     "identical": "identical builds",
     "single": "head only",
     "invalid": "machine unfit",
@@ -199,7 +199,7 @@ def shipping_in_words(shipping: WarmedShipping) -> str:
         return f"{where} ships with nothing: {visible(shipping.reason, 600).rstrip('.')}."
     ships = f"{where} ships with {visible(shipping.title)}"
     chosen = ", as an earlier run chose" if shipping.is_remembered else ""
-    unknown = ": the next run that builds it tells its error" if shipping.has_unknown_error else ""
+    unknown = ": the next run that builds it measures it" if shipping.has_unknown_error else ""
     told = "; a ".join(estimates_in_words(shipping.estimates, is_drawn=shipping.is_drawn))
     trouble = "".join(f" {visible(each, 600).rstrip('.')}." for each in shipping.trouble)
     return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}.{trouble}"
@@ -211,7 +211,7 @@ def _refused_in_short(build: Build) -> Iterator[str]:
     if len(refused) <= _TOLD_REASONS:
         return
     far_off = sum(each.error is not None for each in refused)
-    of_them = f", {far_off} of them by the budget of accuracy" if far_off else ""
+    of_them = f", {far_off} of them by the accuracy budget" if far_off else ""
     yield f"{len(refused)} other candidates are refused{of_them}: the report has the reasons"
 
 

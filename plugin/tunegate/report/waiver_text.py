@@ -4,7 +4,7 @@ from tunegate.artifacts.verdicts import WAIVERS_FILE, Waiver, WaiverOffer
 from tunegate.report.escape import yaml_text
 from tunegate.wording import plural
 
-_NEW_TITLE, _FILED_TITLE = "Accept it with a waiver", "Accept it by a change of its waiver"
+_NEW_TITLE, _FILED_TITLE = "Accept it with a waiver", "Accept it by changing its waiver"
 _MAX_WAIVERS = 10
 
 
@@ -24,15 +24,15 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
     more = f" {plural(rest, 'more waiver')} would be needed." if rest > 0 else ""
     file = f"{mark}{WAIVERS_FILE}{mark}"
     if _are_all_filed(offer):
-        has = f"{file} has a waiver of it, which allows less"
+        has = f"{file} has a waiver for it that allows less"
         return f"{has}. To accept it, change that entry to this one. {_where(offer)}{more}"
-    known = "" if not offer.filed else f" in place of the {_entries(offer)} that it has,"
-    put = f"put this into {file}{known} and replace what stands in {mark}<…>{mark}."
+    known = "" if not offer.filed else f" instead of the {_entries(offer)} that it has,"
+    put = f"add this to {file}{known} and replace the text in {mark}<…>{mark}."
     if offer.is_unread:
         what = f"{file} has a mistake, so none of its entries counts."
-        mend = "To accept it, mend that: an entry of the same model is to be changed to this one"
-        return f"{what} {mend}, else {put} {_where(offer)}{more}"
-    wider = " Its entry of the whole model may stay: this one counts in its place."
+        mend = "To accept it, repair that. If the same model has an entry, change it to this one"
+        return f"{what} {mend}, otherwise {put} {_where(offer)}{more}"
+    wider = " Its entry for the whole model may stay: this one counts instead."
     return f"To accept it, {put}{wider if offer.has_wider else ''} {_where(offer)}{more}"
 
 
@@ -54,9 +54,8 @@ def _where(offer: WaiverOffer) -> str:
     if offer.counts_from == "head":
         return "The file of this branch counts."
     return (
-        "Merge it first, in a change of its own: what counts is the file of the branch that this "
-        "merges into. Then push to this one, or rebase it: a job that is only run again may have "
-        "the commit from before."
+        "Merge that first, in a pull request of its own, because the file of the target branch "
+        "counts. Then push to this branch, or rebase it: a re-run job may have the old commit."
     )
 
 

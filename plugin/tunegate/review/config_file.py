@@ -229,7 +229,7 @@ def _of_metric(entry: ModelConfig, at: str) -> Iterator[EntryProblem]:
     try:
         words = shlex.split(metric.run)
     except ValueError as error:
-        problem = f"is no command line ({error})"
+        problem = f"is not a command line ({error})"
     else:
         problem = "" if words else "is empty. Write a program and its arguments"
     if problem:
@@ -331,7 +331,7 @@ def config_at(repository: GitRepository, revision: str, path: str) -> FoundConfi
         above = repository.submodule_above(revision, path)
         return FoundConfig(problem=f"{where}: {above} is a submodule" if above else "")
     if entry.kind != "file":
-        return FoundConfig(problem=f"{where}: it is no file but a {entry.kind}")
+        return FoundConfig(problem=f"{where}: it is a {entry.kind}, not a file")
     try:
         text = repository.read(revision, path).decode()
         return FoundConfig(parse_config(text, where))

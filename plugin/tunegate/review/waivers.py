@@ -71,7 +71,7 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
     ]
     if left:
         have = "has" if len(left) == 1 else "have"
-        yield f"{' and '.join(left)} {have} the words of the offer. Replace what stands in <…>."
+        yield f"{' and '.join(left)} still {have} the offer's placeholder. Replace the text in <…>."
 
 
 # Problems of waivers as written, all at once, for their author.

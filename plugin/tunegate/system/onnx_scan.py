@@ -241,7 +241,7 @@ def _data_file(tensor: onnx.TensorProto) -> str:
     elif entries["location"] == _IN_MEMORY:
         problem = "names an address in memory for its data"
     elif any(not _NUMBER.fullmatch(entries.get(key, "0")) for key in ("offset", "length")):
-        problem = "has an offset or a length in its data file that is no number"
+        problem = "has an offset or a length in its data file that is not a number"
     if problem:
         message = f"its tensor {tensor.name[:100]!r} {problem}"
         raise ModelError(message)

@@ -134,7 +134,7 @@ for _tag, _constructor in {
 
 
 def _no_number(node: yaml.ScalarNode) -> yaml.MarkedYAMLError:
-    return _mark_problem(f"{node.value[:40]} is no number to work with", node)
+    return _mark_problem(f"{node.value[:40]} is not a number that can be used", node)
 
 
 def _mark_problem(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:

@@ -61,8 +61,9 @@ def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
     with pytest.raises(BadAddressError) as raised:
         opened(url)
     assert str(raised.value) == (
-        f'"{url}" is no cache address: no store is installed for "{url.partition(":")[0]}:". Write '
-        "a directory or one of file:, memory:, s3:; docs/how-to/extend.md says how to add a store"
+        f'"{url}" is not a cache address: no store is installed for "{url.partition(":")[0]}:". '
+        "Write a directory or one of file:, memory:, s3:; docs/how-to/extend.md says how to add a "
+        "store"
     )
 
 
@@ -143,7 +144,7 @@ def test_our_three_stores_are_registered_like_anybody_elses() -> None:
 
 @pytest.mark.parametrize("url", ["s3 ://bucket/x", "1x://y", "://y"])
 def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
-    with pytest.raises(BadAddressError, match="no scheme"):
+    with pytest.raises(BadAddressError, match="is not a scheme"):
         opened(url)
 
 

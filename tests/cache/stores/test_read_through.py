@@ -151,7 +151,7 @@ class Answering(MemoryStore):
 @pytest.mark.parametrize(
     ("request_of", "problem"),
     [
-        (lambda store: store.read("a"), "a body that is no bytes"),
+        (lambda store: store.read("a"), "a body that is not bytes"),
         (lambda store: store.names("mine/"), "the listing of another place"),
         (lambda store: store.read_part("a", 0, 1), "an object larger than"),
         (lambda store: store.read_pointer("a"), "a pointer that is none"),

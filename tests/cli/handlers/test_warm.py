@@ -65,7 +65,7 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
         ),
         (
             "m on cpu ships with TVM (int8), as an earlier run chose: the next run that builds it "
-            "tells its error."
+            "measures it."
         ),
         "m on cpu ships with ONNX Runtime. TVM (whole): CUDA error 700.",
         "m on cpu ships with nothing: no LSTM.",

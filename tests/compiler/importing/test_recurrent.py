@@ -136,8 +136,8 @@ def test_a_loop_of_a_constant_number_of_trips_is_unrolled(condition: str, last: 
 @pytest.mark.parametrize(
     ("trips", "last", "said"),
     [
-        (None, "k_in", "how often it runs is no constant of the model"),
-        (4, "odd", "how often it runs is no constant of the model"),
+        (None, "k_in", "its number of iterations is not a constant of the model"),
+        (4, "odd", "its number of iterations is not a constant of the model"),
         (10**9, "k_in", "its 1,000,000,000 steps of 4 operators are too many to unroll"),
     ],
 )

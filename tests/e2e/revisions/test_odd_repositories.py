@@ -248,7 +248,7 @@ def test_what_cannot_be_compared_ends_with_one_line(
 @pytest.mark.parametrize("base", ["feature", "origin/feature", "f" * 40, "abc1234", "v9"])
 def test_a_base_that_was_deleted_is_no_pass(base: str, template: Path, tmp_path: Path) -> None:
     job = World(template, tmp_path).cloned("--branch=topic", "--depth=1")
-    with pytest.raises(TunegateError, match=f'^--base: "{base}" is no revision of') as raised:
+    with pytest.raises(TunegateError, match=f'^--base: "{base}" is not a revision of') as raised:
         compared(job, base)
     assert raised.value.exit_code == 2
 

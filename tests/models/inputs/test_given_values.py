@@ -175,7 +175,7 @@ def test_a_file_that_is_not_there_is_told(repository: Given, file: str, said: st
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (ValuesConfig(low=0.5, high=2), "0.5 to 2 are no integers, and the input is int64"),
+        (ValuesConfig(low=0.5, high=2), "0.5 to 2 are not integers, and the input is int64"),
         (ValuesConfig(low=0, high=2**70), "does not fit int64"),
     ],
 )
@@ -201,11 +201,11 @@ def test_inputs_of_uneven_cases_are_told(repository: Given) -> None:
         (ValuesConfig(cases=(float("nan"),)), "nan does not fit int64 [2]"),
         (
             ValuesConfig(low=0, high=float("inf")),
-            "0 to inf is no range that numbers can be drawn from",
+            "0 to inf is not a range that numbers can be drawn from",
         ),
         (
             ValuesConfig(low=float("nan"), high=1),
-            "nan to 1 is no range that numbers can be drawn from",
+            "nan to 1 is not a range that numbers can be drawn from",
         ),
     ],
 )

@@ -291,7 +291,7 @@ def test_only_a_sequence_is_given_one(tmp_path: Path) -> None:
     repository = Given(tmp_path)
     repository.checkout.commit({"ids.npy": npy_of(np.array([1, 2]))})
     assert repository.rules(ids=ValuesConfig(sequence=("ids.npy",))).problems == (
-        "inputs.ids.values: the input is no sequence: give a file, or cases.",
+        "inputs.ids.values: the input is not a sequence: give a file, or cases.",
     )
 
 

@@ -102,13 +102,13 @@ def test_a_base_that_does_not_exist_is_one_clear_line(origin: Checkout, revision
     with pytest.raises(RevisionError) as raised:
         GitHistory(origin.path).revisions(revision, None)
     assert str(raised.value) == (
-        f'--base: "{revision}" is no revision of {origin.path}. Name a commit, branch or '
+        f'--base: "{revision}" is not a revision of {origin.path}. Name a commit, branch or '
         f"tag that is here, or fetch it."
     )
 
 
 def test_a_head_that_does_not_exist_names_its_option(origin: Checkout) -> None:
-    with pytest.raises(RevisionError, match=r'^--head: "no-such" is no revision of'):
+    with pytest.raises(RevisionError, match=r'^--head: "no-such" is not a revision of'):
         GitHistory(origin.path).revisions(None, "no-such")
 
 

@@ -101,7 +101,7 @@ def test_the_history_that_a_way_to_a_commit_needs_is_fetched(
 def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout, tmp_path: Path) -> None:
     job = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
     for name in ("HEAD~99", "HEAD^7", "nothing~1", "~1"):
-        with pytest.raises(RevisionError, match="is no revision"):
+        with pytest.raises(RevisionError, match="is not a revision"):
             named_commit(GitProcess(job.path), name, "--base")
 
 
@@ -138,7 +138,7 @@ def test_a_whole_id_is_that_commit_whatever_is_called_so(here: Checkout) -> None
 
 def test_a_name_of_the_length_of_another_kind_of_id_is_no_revision(here: Checkout) -> None:
     here.git("update-ref", f"refs/tags/{'a1' * 32}", commit_of(here, "origin/topic"))
-    with pytest.raises(RevisionError, match="is no revision"):
+    with pytest.raises(RevisionError, match="is not a revision"):
         named_commit(GitProcess(here.path), "a1" * 32, "--base")
 
 

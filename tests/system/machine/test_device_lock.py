@@ -102,7 +102,7 @@ def test_a_link_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
 
 def test_a_pipe_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     os.mkfifo(claim(tmp_path).path)
-    with pytest.raises(EnvironmentUnfitError, match="is no file"), held_device(claim(tmp_path)):
+    with pytest.raises(EnvironmentUnfitError, match="is not a file"), held_device(claim(tmp_path)):
         pass
 
 

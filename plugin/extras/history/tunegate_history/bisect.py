@@ -94,7 +94,9 @@ def _ends(repository: GitRepository, revision_range: str) -> tuple[str, str]:
     """Returns the commits of a range such as `v1.2.0..HEAD`."""
     good, dots, bad = revision_range.partition("..")
     if not (good and dots) or bad.startswith("."):
-        raise ConfigError(f'"{revision_range}" is no range. Write GOOD..BAD, such as v1.2.0..HEAD.')
+        raise ConfigError(
+            f'"{revision_range}" is not a range. Write GOOD..BAD, such as v1.2.0..HEAD.'
+        )
     return repository.resolve_commit(good, "GOOD"), repository.resolve_commit(bad or "HEAD", "BAD")
 
 

@@ -33,7 +33,7 @@ def load_study(path: Path) -> StudyConfig:
             raise ConfigError(f"{path}: larger than 1 MiB. Name the file of a study.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no text"
+        said = getattr(error, "strerror", None) or "it is not text"
         raise ConfigError(
             f"{path}: cannot be read ({said}). See {page_address('study')}"
         ) from error

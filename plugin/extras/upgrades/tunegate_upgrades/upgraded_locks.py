@@ -113,7 +113,7 @@ class _Reading:
         except (RevisionError, ModelError) as error:
             raise LockFileError(str(error)) from error
         except UnicodeDecodeError as error:
-            raise LockFileError(f"{path}: is no text ({error.reason}).") from error
+            raise LockFileError(f"{path}: is not text ({error.reason}).") from error
 
 
 def _former(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry]) -> dict[str, str]:

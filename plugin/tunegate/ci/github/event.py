@@ -196,7 +196,7 @@ def _sha(environment: _Environment) -> str:
 def _commit(payload: _Payload, *path: str) -> str:
     found = _text(payload, *path)
     if not _COMMIT.fullmatch(found):
-        raise _contradiction(f"{'.'.join(path)} is no commit")
+        raise _contradiction(f"{'.'.join(path)} is not a commit")
     return found
 
 
@@ -266,7 +266,7 @@ GITHUB_EVENTS: events.EventTable = {
     ),
     "issue_comment": events.RefusedEvent(_RIGHTS, _PULL_REQUEST),
     "pull_request_comment": events.RefusedEvent(
-        "it is no event: GitHub sends issue_comment", _PULL_REQUEST
+        "it is not an event: GitHub sends issue_comment", _PULL_REQUEST
     ),
     "pull_request_review": events.RefusedEvent(_REVIEW, _PULL_REQUEST),
     "pull_request_review_comment": events.RefusedEvent(_REVIEW, _PULL_REQUEST),
@@ -342,7 +342,7 @@ def finished_run(
     if source == repository:
         raise NothingToReportError("the run is not of a fork, it writes its own comment")
     if api is None:
-        raise HostRefusedError("there is no token to ask with")
+        raise HostRefusedError("there is no token for GitHub's API")
     return FinishedRun(
         pull_request=_pull_of_fork(api, repository, run, source, tip),
         tip=tip,

@@ -30,7 +30,7 @@ def _event(job: events.JobVariables, requested: AskedRevisions) -> JobEvent:
     if source in _OF_MERGE_REQUEST and number is not None:
         return _merge_request(job, head, number)
     if source == "merge_request_event":
-        raise events.contradiction(f"{_NUMBER} is no number")
+        raise events.contradiction(f"{_NUMBER} is not a number")
     if job.text("CI_COMMIT_BRANCH"):
         return events.of_branch(
             requested, head, _revisions_of_branch(job, head, source), _zone_of_branch(job)

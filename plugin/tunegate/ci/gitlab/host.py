@@ -67,7 +67,7 @@ class GitLabHost:
         if not token:
             raise protocol.HostRefusedError("TUNEGATE_GITLAB_TOKEN is not set")
         if not project.isascii() or not project.isdigit():
-            raise protocol.HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is no number")
+            raise protocol.HostRefusedError("CI_MERGE_REQUEST_PROJECT_ID is not a number")
         api = self._value("CI_API_V4_URL")
         notes = Notes(api, int(project), event.pull_request, name, token)
         notes.publish(markdown, updates_only=updates_only)

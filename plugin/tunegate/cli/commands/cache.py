@@ -88,7 +88,7 @@ class FsckOptions(Options, frozen=True, kw_only=True):
     """Options of `cache fsck`."""
 
     cache: CacheAddress = CacheAddress()
-    repair: Annotated[bool, Option("mend what can be mended")] = False
+    repair: Annotated[bool, Option("repair what can be repaired")] = False
 
 
 FSCK = Command(
@@ -118,7 +118,7 @@ class GcOptions(Options, frozen=True, kw_only=True):
 
 GC = Command(
     name="cache gc",
-    summary="delete what the last compaction holds in another place",
+    summary="delete segments and snapshots that a compaction replaced",
     options=GcOptions,
     handler="tunegate.cli.handlers.cache_upkeep:collect_garbage",
     examples=(
@@ -162,7 +162,7 @@ class RevokeOptions(Options, frozen=True, kw_only=True):
 
 REVOKE = Command(
     name="cache revoke",
-    summary="believe some records no longer",
+    summary="hide records that must not be used",
     options=RevokeOptions,
     handler="tunegate.cli.handlers.cache_upkeep:revoke",
     examples=(
@@ -247,7 +247,7 @@ class PushOptions(Options, frozen=True, kw_only=True):
 
 PUSH = Command(
     name="cache push",
-    summary="bring what a directory, or this machine, holds into the cache",
+    summary="upload what a directory, or this machine, has for the cache",
     options=PushOptions,
     handler="tunegate.cli.handlers.cache_copy:run_push",
     examples=(

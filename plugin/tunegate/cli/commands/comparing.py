@@ -78,7 +78,7 @@ class ConfirmOptions(shared_options.Options, frozen=True, kw_only=True):
 
 CONFIRM = Command(
     name="confirm",
-    summary="let a verdict fail only where a second machine's fails too",
+    summary="fail only what also fails on a second machine",
     options=ConfirmOptions,
     handler="tunegate.cli.handlers.gate:confirm",
     examples=("tunegate confirm first/verdict.json second/verdict.json --out confirmed",),

@@ -79,7 +79,7 @@ class PlanOptions(shared_options.Options, frozen=True, kw_only=True):
 
 PLAN = Command(
     name="plan",
-    summary="look up the cache and share out the budget",
+    summary="look up the cache and divide the budget",
     options=PlanOptions,
     handler="tunegate.cli.handlers.steps:plan",
     examples=("tunegate plan --base main --shards 4 --minutes 10",),

@@ -59,7 +59,7 @@ class DemoOptions(Options, frozen=True, kw_only=True):
     max_error: Annotated[
         float | None,
         Option(
-            "an error that its model may have: bfloat16 and others are elected from, too",
+            "the error that its model may have: builds in bfloat16 and others then compete, too",
             "PERCENT",
             percentage,
         ),
@@ -97,7 +97,7 @@ class CompletionOptions(Options, frozen=True, kw_only=True):
 
 COMPLETION = Command(
     name="completion",
-    summary="print what makes a shell complete commands and options",
+    summary="print the script that completes commands in a shell",
     options=CompletionOptions,
     handler="tunegate.cli.handlers.completion:run",
     examples=(

@@ -150,7 +150,9 @@ def _trust(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
         steps.append(f"set {VARIABLE} to the PEM of a trusted key, or cache.mode: ro")
         return
     yield HealthCheck(
-        "signing key", ok=True, detail="none: whoever may write to the store is believed"
+        "signing key",
+        ok=True,
+        detail="none: records of anyone who may write to the store count",
     )
 
 

@@ -105,7 +105,7 @@ def collect_garbage(options: cache.GcOptions) -> int:
     return code
 
 
-# `tunegate cache fsck`: reads everything, reports what is broken, mends what can be mended.
+# `tunegate cache fsck`: reads everything, reports what is broken, repairs what can be repaired.
 
 
 class Inspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,9 +161,9 @@ def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool) -> 
     if repaired:
         show_lines([f"{repaired} flaws were repaired"])
     if not flaws:
-        show_lines([f"{url}: everything is there and is what it should be"])
+        show_lines([f"{url}: every object is there and intact"])
     elif not repair:
-        show_lines(["tunegate cache fsck --repair mends what can be mended"])
+        show_lines(["tunegate cache fsck --repair repairs what can be repaired"])
 
 
 # `tunegate cache revoke`: stops trusting some records.
@@ -175,8 +175,8 @@ def revoke(options: cache.RevokeOptions) -> int:
     revocation = _revocation(options)
     if revocation == Revocation():
         message = (
-            "what is to be revoked? Give --key, --of-repository, --run, --since or --until; "
-            "several must all fit."
+            "nothing to revoke is named. Give --key, --of-repository, --run, --since or --until; "
+            "a record must match all of them."
         )
         raise ConfigError(message)
     settings = options.settings

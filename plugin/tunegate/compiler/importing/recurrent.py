@@ -457,7 +457,9 @@ def looped(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
     is_on = view.constant(condition) if condition else np.ones(1)
     goes_on = is_on is not None and is_on.all() and _goes_on(graph_view.attribute(node, "body"))
     if not trips or not goes_on:
-        raise UnsupportedModelError("how often it runs is no constant of the model, or is 0")
+        raise UnsupportedModelError(
+            "its number of iterations is not a constant of the model, or is 0"
+        )
     states, body, written = list(node.input[2:]), _Body(node, view, trips), []
     true = body.new.constant(True, np.bool_)
     for step in range(trips):

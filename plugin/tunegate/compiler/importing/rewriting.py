@@ -111,7 +111,7 @@ def unpacked(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
         else np.zeros_like(scale, np.int32)
     )
     if weights is None or scale is None or zero is None:
-        raise UnsupportedModelError(f"its {kind.dtype.name} numbers are no constants")
+        raise UnsupportedModelError(f"its {kind.dtype.name} numbers are not constants")
     axis = graph_view.attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
     scales, zeros = (_spread(each, node, axis, weights.shape) for each in (scale, zero))
     floats = (weights.astype(np.float32) - zeros.astype(np.float32)) * scales.astype(np.float32)
@@ -301,7 +301,7 @@ def require_tensors(model: onnx.ModelProto) -> None:
     for output in model.graph.output:
         if output.type.WhichOneof("value") not in {"tensor_type", None}:
             raise UnsupportedModelError(
-                f"output {output.name} is no tensor, which is not supported"
+                f"output {output.name} is not a tensor, which is not supported"
             )
 
 

@@ -100,7 +100,7 @@ class GivenValues:
     ) -> inputs.InputRule:
         """Returns a sequence value with one tensor per file."""
         if "sequence" not in tensor.form:
-            raise ModelError("the input is no sequence: give a file, or cases")
+            raise ModelError("the input is not a sequence: give a file, or cases")
         if len(files) > MAX_TENSORS:
             raise ModelError(f"it has {len(files)} tensors; a sequence may have {MAX_TENSORS}")
         each, left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
@@ -271,12 +271,12 @@ def _range(tensor: Tensor, low: float, high: float) -> inputs.InputRule:
     if kind == "O":
         raise ModelError("texts have no range: give a file")
     if not _is_finite(low, high):
-        raise ModelError(f"{low} to {high} is no range that numbers can be drawn from")
+        raise ModelError(f"{low} to {high} is not a range that numbers can be drawn from")
     if kind not in "iub":
         return inputs.InputRule(inputs.Uniform(float(low), float(high)), why)
     least, most = limits_of(np.dtype(np.uint8) if kind == "b" else dtype)
     if int(low) != low or int(high) != high:
-        raise ModelError(f"{low} to {high} are no integers, and the input is {dtype}")
+        raise ModelError(f"{low} to {high} are not integers, and the input is {dtype}")
     if low < least or high > most:
         raise ModelError(f"{low} to {high} does not fit {dtype}")
     return inputs.InputRule(inputs.Integers(int(low), int(high)), why)

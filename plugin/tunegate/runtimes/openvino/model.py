@@ -61,7 +61,7 @@ _DEVICE: Final = "CPU"
 _HINT: Final = "INFERENCE_PRECISION_HINT"
 _TELLING: Final = (
     (re.compile(r"No conversion rule found for operations: ([^\n]+)"), "has no {}"),
-    (re.compile(r"Unsupported value_info type: ([^\n]+)"), "{} is no tensor"),
+    (re.compile(r"Unsupported value_info type: ([^\n]+)"), "{} is not a tensor"),
     (re.compile(r"^-- (\S+) with a message", re.MULTILINE), "does not take {}"),
 )
 """The lines that name the problem, in errors of many lines."""

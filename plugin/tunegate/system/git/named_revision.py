@@ -30,7 +30,7 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
         raise RevisionError(_no_head(git))
     if found is None:
         raise RevisionError(
-            f'{option}: "{name}" is no revision of {git.root}. Name a commit, branch or '
+            f'{option}: "{name}" is not a revision of {git.root}. Name a commit, branch or '
             f"tag that is here, or fetch it.{_advice(name)}"
         )
     _refuse_ambiguous(git, name, option)

@@ -103,7 +103,9 @@ def _open(claim: Claim) -> int:
         raise EnvironmentUnfitError(message) from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        message = f"{claim.path}: the device's lock is no file. Remove it, or set {LOCK_DIRECTORY}."
+        message = (
+            f"{claim.path}: the device's lock is not a file. Remove it or set {LOCK_DIRECTORY}."
+        )
         raise EnvironmentUnfitError(message)
     with contextlib.suppress(OSError):  # of another user, who has already done it
         os.fchmod(file, _EVERYBODY)

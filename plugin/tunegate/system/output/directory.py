@@ -189,7 +189,7 @@ def refuse_tracked(path: Path) -> None:
         return
     told = "cannot say what it tracks in it" if first is None else f"tracks {first}"
     message = (
-        f"{path}: git {told}, so it is no directory for results. "
+        f"{path}: git {told}, so it cannot hold results. "
         f"Remove it from git, or choose another with --out."
     )
     raise OutputError(message)

@@ -118,7 +118,7 @@ def writer_at_work(directory: Path) -> str:
 
 def _take(file: int, directory: Path) -> None:
     if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise _unusable(directory, "it is no plain file")
+        raise _unusable(directory, "it is not a plain file")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

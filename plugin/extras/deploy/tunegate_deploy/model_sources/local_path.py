@@ -55,7 +55,7 @@ def _read_pieces(directory: Path, name: str) -> Iterator[bytes]:
         found = opened_inside(directory, name)
         if found is None:
             file.lstat()
-            message = f"its file {name!r} is no plain file, or behind a symbolic link"
+            message = f"its file {name!r} is not a plain file, or is behind a symbolic link"
             raise ModelError(message)
         with found:
             while piece := found.read(_PIECE_BYTES):

@@ -88,7 +88,7 @@ def test_a_range_without_a_slowdown_has_nothing_to_find(workspace: Workspace) ->
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (["v1"], "is no range"),
+        (["v1"], "is not a range"),
         (["HEAD..v1"], "no ancestor"),
         (["v1..HEAD", "--model", "models/encoder.onnx/"], "neither end has it"),
         (["v1..HEAD", "--model", "models/m.onnx"], "only the fast end has it"),

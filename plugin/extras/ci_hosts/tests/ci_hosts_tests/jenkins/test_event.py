@@ -69,5 +69,5 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all() -> None:
 
 
 def test_a_commit_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="GIT_COMMIT is no commit"):
+    with pytest.raises(ConfigError, match="GIT_COMMIT is not a commit"):
         event("branch", GIT_COMMIT="--upload-pack=x")

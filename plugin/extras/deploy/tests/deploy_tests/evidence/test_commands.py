@@ -109,7 +109,7 @@ def test_the_deploy_gate_takes_it_in_place_of_a_measurement(deployment: Deployme
     assert done.returncode == 0, done.stderr
     verdict = json.loads(done.stdout)
     assert (verdict["status"], verdict["findings"]) == ("pass", [])
-    assert "nothing is measured here, as an evidence shows the pass" in done.stderr
+    assert "nothing was measured: signed evidence shows the pass" in done.stderr
     assert "the same model" not in done.stderr
     assert "what the evidence shows: cpu: " in done.stderr
     refused = deployment.workspace.tunegate(*line)

@@ -337,7 +337,7 @@ def test_a_verdict_that_measured_nothing_shows_nothing() -> None:
 
 def test_keys_that_are_none_are_refused_and_not_shown() -> None:
     assert read_public_key(public_text(KEY.public_key())) == KEY.public_key()
-    with pytest.raises(EvidenceError, match="no public key"):
+    with pytest.raises(EvidenceError, match="not a public key"):
         read_public_key("ed25519:c2hvcnQ=")
     with pytest.raises(EvidenceError, match="no Ed25519 key") as caught:
         read_private_key("-----BEGIN PRIVATE KEY-----\nsecret", "K")

@@ -44,5 +44,5 @@ def test_a_data_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("what only this machine may read")
     (tmp_path / "weights.bin").symlink_to(tmp_path / "secret")
     (tmp_path / "into").mkdir()
-    with pytest.raises(ModelError, match=r"its file 'weights\.bin' is no plain file, or behind a"):
+    with pytest.raises(ModelError, match=r"its file 'weights\.bin' is not a plain file, or is"):
         LocalPath(tmp_path / "m.onnx").download(tmp_path / "into", ByteCount(2**20))
