@@ -46,8 +46,8 @@ class Wanted(NamedTuple):
     def source(self) -> list[str]:
         """The index options of pip and uv."""
         wheelhouse = self.variables.get("TUNEGATE_WHEELHOUSE", "")
-        found = ["--find-links", str(Path(wheelhouse).resolve())]
-        return ["--no-index", *found] if wheelhouse else []
+        links = ["--find-links", str(Path(wheelhouse).resolve())]
+        return ["--no-index", *links] if wheelhouse else []
 
     @property
     def requirements(self) -> list[str | Path]:

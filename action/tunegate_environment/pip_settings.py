@@ -38,12 +38,12 @@ def uv_variables(pip_config: str) -> dict[str, str]:
 
 
 def _settings(pip_config: str) -> Mapping[str, str]:
-    found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    settings: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in pip_config.splitlines():
         if match := _LINE.fullmatch(line.strip()):
             section, name, value = match.groups()
-            found[section][name] = _literal(value)
-    return {name: value for section in _SECTIONS for name, value in found[section].items()}
+            settings[section][name] = _literal(value)
+    return {name: value for section in _SECTIONS for name, value in settings[section].items()}
 
 
 def _literal(text: str) -> str:

@@ -31,12 +31,12 @@ def damage(directory: Path) -> str:
     sealed = _read_seal(directory)
     if sealed is None:
         return "it is not complete"
-    found = dict(_files(directory))
-    if lost := sorted(sealed.keys() - found.keys()):
+    files = dict(_files(directory))
+    if lost := sorted(sealed.keys() - files.keys()):
         return f"{lost[0]} is missing"
-    if added := sorted(found.keys() - sealed.keys()):
+    if added := sorted(files.keys() - sealed.keys()):
         return f"{added[0]} was added"
-    suspects = {name: path for name, path in found.items() if _look(path) != sealed[name][:3]}
+    suspects = {name: path for name, path in files.items() if _look(path) != sealed[name][:3]}
     for name, path in sorted(suspects.items()):
         if _digest(path) != sealed[name][3]:
             return f"{name} is not what was installed"

@@ -37,14 +37,14 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 def find_plugins(group: str, places: Sequence[Path] | None = None) -> Mapping[str, Plugin]:
     """Returns the plugins of an entry-point group, sorted by name. Names of ours cannot be taken
     over."""
-    found: dict[str, list[Plugin]] = defaultdict(list)
+    by_name: dict[str, list[Plugin]] = defaultdict(list)
     for plugin in _read_registrations(group, _places() if places is None else places):
-        found[plugin.name].append(plugin)
+        by_name[plugin.name].append(plugin)
     if places is None:
         for plugin in _extras_on_path(group):
-            found[plugin.name].append(plugin)
+            by_name[plugin.name].append(plugin)
     own = _own_registrations(group)
-    return {name: own.get(name) or _merge(found[name]) for name in sorted({*own, *found})}
+    return {name: own.get(name) or _merge(by_name[name]) for name in sorted({*own, *by_name})}
 
 
 def plugin_named(group: str, name: str) -> Plugin | None:
@@ -80,10 +80,10 @@ def load_plugin(plugin: Plugin) -> object:
 def _reason(error: BaseException) -> str:
     """Returns one line, or only the type of an exception whose text fails."""
     try:
-        said = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 -- the text is code of the plugin's
-        said = type(error).__name__
-    return " ".join(said.split())[:_MAX_REASON]
+        text = type(error).__name__
+    return " ".join(text.split())[:_MAX_REASON]
 
 
 def _places() -> tuple[Path, ...]:

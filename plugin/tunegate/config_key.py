@@ -99,9 +99,9 @@ def all_keys(section: type[msgspec.Struct]) -> Iterator[DeclaredKey]:
 def _all_keys(
     section: type[msgspec.Struct], place: str, visited: set[type[msgspec.Struct]]
 ) -> Iterator[DeclaredKey]:
-    for found in keys_of(section, place):
-        yield found
-        inside = _section_in(inspect.type_info(found.kind), found.place)
+    for declared in keys_of(section, place):
+        yield declared
+        inside = _section_in(inspect.type_info(declared.kind), declared.place)
         if inside is not None and inside[0] not in visited:
             visited.add(inside[0])
             yield from _all_keys(*inside, visited)
@@ -216,8 +216,8 @@ def _form(kind: inspect.Type, unit: str) -> str:
 
 def _bounds(number: inspect.IntType | inspect.FloatType) -> str:
     limits = ((">", number.gt), (">=", number.ge), ("<", number.lt), ("<=", number.le))
-    told = [f"{sign} {limit:g}" for sign, limit in limits if limit is not None]
-    return f" {' and '.join(told)}" if told else ""
+    bounds = [f"{sign} {limit:g}" for sign, limit in limits if limit is not None]
+    return f" {' and '.join(bounds)}" if bounds else ""
 
 
 def _of(unit: str) -> str:

@@ -52,16 +52,16 @@ def check_revisions(
     planned: TuningPlan, out: Path, *, head: str | None, base: str | None, policy: str | None
 ) -> None:
     """Raises ArtifactError for a plan of another head, or of another base or policy than named."""
-    found = planned.changes.revisions
-    for name, wanted, planned_for in (
-        ("head", head, found.head),
-        ("base", base, found.base),
-        ("policy", policy, found.policy),
+    revisions = planned.changes.revisions
+    for name, revision, planned_for in (
+        ("head", head, revisions.head),
+        ("base", base, revisions.base),
+        ("policy", policy, revisions.policy),
     ):
-        if wanted is not None and wanted != planned_for:
+        if revision is not None and revision != planned_for:
             message = (
                 f"{out / 'plan.json'}: made for {name} {_short(planned_for)}, and this is "
-                f"{_short(wanted)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
+                f"{_short(revision)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
             )
             raise ArtifactError(message)
 
@@ -134,8 +134,8 @@ def read_measurements(out: Path) -> Sequence[HandedShard]:
 
 
 def _read_shard_files(path: Path) -> HandedShard:
-    found = re.match(r"measurements-([0-9]+)", path.name)
-    shard = int(found[1]) if found else None
+    match = re.match(r"measurements-([0-9]+)", path.name)
+    shard = int(match[1]) if match else None
     try:
         content = artifact_io.read(path, ShardMeasurements)
     except ArtifactError as error:

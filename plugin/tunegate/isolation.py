@@ -42,17 +42,17 @@ def keep_out(directory: str) -> None:
 
 def absolute_only(variables: dict[str, str]) -> dict[str, str]:
     """Returns the variables without places that depend on the working directory."""
-    kept = dict(variables)
+    safe_variables = dict(variables)
     for name in _DIRECTORIES:
-        entries = _entries(name, kept.pop(name, ""))
+        entries = _entries(name, safe_variables.pop(name, ""))
         if absolute := ":".join(entry for entry in entries if os.path.isabs(entry)):
-            kept[name] = absolute
+            safe_variables[name] = absolute
     for name in _LIBRARIES:
         # A library without a slash is searched for in the system's directories.
-        files = kept.pop(name, "").replace(":", " ").split()
+        files = safe_variables.pop(name, "").replace(":", " ").split()
         if safe := " ".join(file for file in files if "/" not in file or os.path.isabs(file)):
-            kept[name] = safe
-    return kept
+            safe_variables[name] = safe
+    return safe_variables
 
 
 def _named_directories(arguments: list[str]) -> list[str]:
@@ -109,8 +109,8 @@ def _is_refused(entry: str, place: str, checkout: str | None) -> bool:
 
 def _above(entry: str) -> list[str]:
     """Returns the real paths of the entry and of all directories above it as written."""
-    found = [os.path.realpath(entry)]
+    paths = [os.path.realpath(entry)]
     while (above := os.path.dirname(entry)) != entry:
         entry = above
-        found.append(os.path.realpath(entry))
-    return found
+        paths.append(os.path.realpath(entry))
+    return paths

@@ -77,7 +77,7 @@ def make_plan(
     """Writes changes.json, tasks.json and plan.json."""
     out, config = tools.context.out, tools.config
     artifact_io.write(out / "changes.json", changes)
-    lists = KnownLists(tools, are_believed=True).listed
+    lists = KnownLists(tools, are_believed=True).list_tasks
     tasks = with_working_bases(
         changes, lambda those: extract_tasks(tools, those, lists), tools.source.reader
     )
@@ -99,8 +99,8 @@ def extract_tasks(tools: Tools, changes: ChangeSet, lists: Lists | None = None) 
     """Returns the tasks of these changes, with the bases that they name, from the compiler or from
     `lists`."""
     progress = tools.context.progress
-    asked = lists or tools.compiler.tasks
-    return extract(changes, source=tools.source, lists=asked, progress=progress)
+    lister = lists or tools.compiler.tasks
+    return extract(changes, source=tools.source, lists=lister, progress=progress)
 
 
 def tune_shard(tools: Tools, planned: TuningPlan, shard: Shard) -> TuningOutcome:
@@ -160,15 +160,15 @@ def measure_shard(
     if upgrades is not None:
         builds = (*builds, *upgrades.builds(mine.changes, context))
     others = compared_elsewhere(planned, shard)
-    found = ShardMeasurements(
+    measurements = ShardMeasurements(
         shard=shard.index,
         target=shard.target,
         bound=binding(planned, outcomes, judging.rules),
         machine=context.device.machine(),
         run=_measure_cells(judging, builds, references, other_cells=others, upgrades=upgrades),
     )
-    artifact_io.write(context.out / f"measurements-{shard.index}.json", found)
-    return found
+    artifact_io.write(context.out / f"measurements-{shard.index}.json", measurements)
+    return measurements
 
 
 def judge(
@@ -293,8 +293,8 @@ def require_same_device(
         return
     sides = [side for built in builds for side in (built.base, built.head) if side is not None]
     # Without the device a second try did not run, and has no error.
-    seen = (side.without_picks or side.without_graphs or side.error for side in sides)
-    error = next(filter(None, seen), "")
+    errors = (side.without_picks or side.without_graphs or side.error for side in sides)
+    error = next(filter(None, errors), "")
     raise EnvironmentUnfitError(loss_of(before.name, before.uuid, "while models were built", error))
 
 

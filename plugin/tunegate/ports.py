@@ -217,7 +217,7 @@ class BuildJob(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_default_schedules(self, keys: Collection[WorkloadKey]) -> BuildJob:
         """Returns the job with nothing known of these tasks."""
-        records = {key: () if key in keys else found for key, found in self.records.items()}
+        records = {key: () if key in keys else recorded for key, recorded in self.records.items()}
         sources = {key: source for key, source in self.sources.items() if key not in keys}
         return msgspec.structs.replace(self, records=records, sources=sources)
 

@@ -83,10 +83,14 @@ class Project:
         """Returns the review of the changes. It notes uncommitted models, which are not compared,
         and an uncommitted configuration, which is used. Raises RevisionError, and ConfigError if
         neither side has a configuration."""
-        found = self._review(self._revisions(settings))
-        notes = (*found.changes.notes, *found.waivers.notes, *self.uncommitted(found))
+        own_review = self._review(self._revisions(settings))
+        notes = (
+            *own_review.changes.notes,
+            *own_review.waivers.notes,
+            *self.uncommitted(own_review),
+        )
         return msgspec.structs.replace(
-            found, changes=msgspec.structs.replace(found.changes, notes=notes)
+            own_review, changes=msgspec.structs.replace(own_review.changes, notes=notes)
         )
 
     def _review(self, revisions: Revisions) -> Review:
@@ -106,14 +110,14 @@ class Project:
             watched=watched,
         )
         review = self._review_changes(changes, before)
-        told = (
+        all_changes = (
             *whole_changes(self.path, own, before),
             *replaced_files(before.config or head, revisions, self.identity),
             *changes.policy_changes,
             *review.waivers.changes,
             *self._pinned_otherwise(review),
         )
-        changes = msgspec.structs.replace(changes, policy_changes=in_report_order(told))
+        changes = msgspec.structs.replace(changes, policy_changes=in_report_order(all_changes))
         return msgspec.structs.replace(review, changes=changes, watched=watched)
 
     def review_of(self, changes: ChangeSet) -> Review:
@@ -123,14 +127,14 @@ class Project:
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
             self.repository.fetched(commit)
         if revisions.release:
-            asked = Settings(head=revisions.head, since_release=True)
-            check_release(revisions, self._revisions(asked))
-        found = self._review(revisions)
-        check_changes(changes, found.changes)
-        told = found.changes.policy_changes
-        changes = msgspec.structs.replace(changes, policy_changes=told)
+            since_release = Settings(head=revisions.head, since_release=True)
+            check_release(revisions, self._revisions(since_release))
+        review = self._review(revisions)
+        check_changes(changes, review.changes)
+        policy_changes = review.changes.policy_changes
+        changes = msgspec.structs.replace(changes, policy_changes=policy_changes)
         judged = self._review_changes(changes, self._before(revisions))
-        return msgspec.structs.replace(judged, watched=found.watched)
+        return msgspec.structs.replace(judged, watched=review.watched)
 
     def reviewed(self, review: Review) -> Subject:
         """Returns a change as a subject, with the rules that judge it."""
@@ -233,8 +237,8 @@ class Project:
     def _revisions(self, settings: Settings) -> Revisions:
         """Returns the revisions. A caller that found them by a CI's event says how in
         `chosen_by`."""
-        found = self._resolve_named(settings)
-        return msgspec.structs.replace(found, reason=settings.chosen_by or found.reason)
+        revisions = self._resolve_named(settings)
+        return msgspec.structs.replace(revisions, reason=settings.chosen_by or revisions.reason)
 
     def _resolve_named(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")
@@ -244,8 +248,8 @@ class Project:
             revisions = self.repository.revisions(settings.base, settings.head)
             return msgspec.structs.replace(revisions, policy=policy or revisions.policy)
         policy = policy or self.repository.merged_before(settings.head)
-        found = FoundConfig() if policy is None else self._at(policy)
-        tags = (found.config or self.own or self.config).gate.release_tags
+        at_base = FoundConfig() if policy is None else self._at(policy)
+        tags = (at_base.config or self.own or self.config).gate.release_tags
         revisions = self.repository.since_release(settings.head, tags)
         return msgspec.structs.replace(revisions, policy=policy or "")
 
@@ -265,10 +269,10 @@ class Project:
     def _at(self, revision: str) -> FoundConfig:
         if self.path is None:
             return FoundConfig(self.own)
-        found = config_at(self.repository, revision, self.path)
-        if found.config is None:
-            return found
-        return FoundConfig(overridden(found.config, self.overrides))
+        at_revision = config_at(self.repository, revision, self.path)
+        if at_revision.config is None:
+            return at_revision
+        return FoundConfig(overridden(at_revision.config, self.overrides))
 
 
 def open_project(settings: Settings) -> Project:
@@ -297,12 +301,12 @@ def _committed_config(repository: GitRepository, path: str) -> Config | None:
     """Returns the configuration of the checked-out commit, for a sparse checkout without the file.
     Raises ConfigError if it cannot be read."""
     try:
-        found = config_at(repository, repository.head(), path)
+        committed = config_at(repository, repository.head(), path)
     except RevisionError:
         return None
-    if found.problem:
-        raise ConfigError(found.problem)
-    return found.config
+    if committed.problem:
+        raise ConfigError(committed.problem)
+    return committed.config
 
 
 # Uncommitted files of the checkout: models count as committed, the configuration as it is here.

@@ -32,14 +32,14 @@ def opened_inside(root: Path, path: str) -> BinaryIO | None:
             os.close(here)
             here = below
         # Opening a pipe would wait for its writer.
-        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
     except OSError:
         return None
     finally:
         os.close(here)
-    if stat.S_ISREG(os.fstat(found).st_mode):
-        return os.fdopen(found, "rb")
-    os.close(found)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
     return None
 
 

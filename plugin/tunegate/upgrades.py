@@ -52,7 +52,8 @@ class WatchedLocks(Protocol):
 
     @property
     def loosened(self) -> tuple[PolicyChange, ...]:
-        """What someone must agree to: watched files that are gone, compilers that others move."""
+        """The changes that someone must agree to: watched files that are gone, and compilers that
+        other packages move."""
         ...
 
     @property

@@ -55,21 +55,21 @@ def opened_tools(
     """Returns the tools of one run, with all runtimes or those named. Artifacts in `pythons` run
     under the Python of another environment. A part of other work passes its `progress`."""
     config, installed = subject.config, registry.installed_runtimes()
-    found = registry.offer_runtimes(config.targets, installed, only=runtimes)
+    offered = registry.offer_runtimes(config.targets, installed, only=runtimes)
     # What must be closed again: counters, the context and the compilers' children.
     with (
         energy_for(config) as energy,
         _opened_context(settings, _device(config, installed), out, energy, progress) as context,
         _opened_compilers(installed, out.workdir, config, context.seed) as compilers,
     ):
-        for problem in (*installed.problems, *found.problems):
+        for problem in (*installed.problems, *offered.problems):
             context.progress.warn(f"runtimes: {problem}.")
         # In the order of the steps: extract, look up, tune, build, gate. Every runtime builds; only
         # the one that tunes also lists tasks.
         origin = _origin(installed, subject, context)
         yield Tools(
             origin=origin,
-            source=model_source(subject, out.workdir, found.candidates),
+            source=model_source(subject, out.workdir, offered.candidates),
             compiler=compilers[installed.tuning.name],
             index=_index(subject, origin),
             tuner=_tuner(installed.tuning.programs, origin, subject, context, out.workdir),

@@ -65,7 +65,7 @@ def lists(
 def taught(place: Path, compiler: Listing | None = None) -> Shelf:
     """A cache in which an earlier run has left its list."""
     shelf = Shelf()
-    lists(place, shelf, compiler or Listing()).listed([job("same.head")])
+    lists(place, shelf, compiler or Listing()).list_tasks([job("same.head")])
     known: dict[WorkloadKey, ExactHit] = {}
     for record in shelf.records:
         known[record.key] = ExactHit((*getattr(known.get(record.key), "records", ()), record))
@@ -74,7 +74,7 @@ def taught(place: Path, compiler: Listing | None = None) -> Shelf:
 
 def test_a_model_is_opened_once_and_then_remembered(tmp_path: Path) -> None:
     shelf, compiler = taught(tmp_path), Listing()
-    assert lists(tmp_path, shelf, compiler).listed(BOTH) == [TASKS, TASKS]
+    assert lists(tmp_path, shelf, compiler).list_tasks(BOTH) == [TASKS, TASKS]
     assert compiler.opened == []
     assert shelf.records == []
 
@@ -96,19 +96,19 @@ def test_sides_that_are_not_alike_and_other_models_are_opened(
     tmp_path: Path, jobs: Sequence[ModelJob]
 ) -> None:
     compiler = Listing()
-    lists(tmp_path, taught(tmp_path), compiler).listed(jobs)
+    lists(tmp_path, taught(tmp_path), compiler).list_tasks(jobs)
     assert compiler.opened == [each.file.name for each in jobs]
 
 
 def test_another_version_of_what_is_installed_lists_anew(tmp_path: Path) -> None:
     compiler = Listing()
-    lists(tmp_path, taught(tmp_path), compiler, installed="newer").listed(BOTH)
+    lists(tmp_path, taught(tmp_path), compiler, installed="newer").list_tasks(BOTH)
     assert len(compiler.opened) == len(BOTH)
 
 
 def test_warm_believes_no_list_and_corrects_a_wrong_one(tmp_path: Path) -> None:
     shelf, compiler = taught(tmp_path, Listing(TASKS[:1])), Listing()
     warm = lists(tmp_path, shelf, compiler, are_believed=False)
-    assert warm.listed(BOTH) == [TASKS, TASKS]
+    assert warm.list_tasks(BOTH) == [TASKS, TASKS]
     assert len(compiler.opened) == len(BOTH)
     assert len(shelf.records) == 1

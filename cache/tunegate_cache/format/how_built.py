@@ -38,9 +38,9 @@ def mark_of(digest: str) -> int:
 
 def decisions_of(how: HowBuilt) -> tuple[_Decision, ...] | None:
     """Returns the decisions, None if they do not fit a record."""
-    found = {start: (length,) for start, length in _runs(how.compiled)}
-    found |= dict.fromkeys(how.kept, (_KEPT,))
-    return tuple(sorted(found.items())) if len(found) <= MOST_DECISIONS else None
+    runs = {start: (length,) for start, length in _runs(how.compiled)}
+    runs |= dict.fromkeys(how.kept, (_KEPT,))
+    return tuple(sorted(runs.items())) if len(runs) <= MOST_DECISIONS else None
 
 
 def how_built(decisions: Sequence[_Decision]) -> HowBuilt | None:
@@ -55,8 +55,8 @@ def how_built(decisions: Sequence[_Decision]) -> HowBuilt | None:
                 compiled += range(index, index + length)
             case _:
                 return None
-    found = HowBuilt(compiled=tuple(compiled), kept=tuple(kept))
-    return found if decisions else None
+    how = HowBuilt(compiled=tuple(compiled), kept=tuple(kept))
+    return how if decisions else None
 
 
 def _is_next(start: int, length: int, so_far: Sequence[int]) -> bool:

@@ -18,5 +18,5 @@ def nearest(
     own_extents: Sequence[int], candidates: Iterable[tuple[str, Sequence[int]]]
 ) -> list[tuple[float, str]]:
     """Returns (distance, name) of at most `NEIGHBOURS`, nearest first."""
-    found = [(distance(own_extents, extents), name) for name, extents in candidates]
-    return sorted(pair for pair in found if math.isfinite(pair[0]))[:NEIGHBOURS]
+    distances = [(distance(own_extents, extents), name) for name, extents in candidates]
+    return sorted(pair for pair in distances if math.isfinite(pair[0]))[:NEIGHBOURS]

@@ -59,9 +59,9 @@ def records(body: bytes, block: PackBlock) -> Iterator[StoredRecord]:
     for line in text.split(b"\n"):
         signer, _, record = line.partition(b" ")
         by = "" if signer == _NOBODY else signer.decode("ascii", "replace")
-        found = segment.parse_line(record, by)
-        if isinstance(found, StoredRecord):
-            yield found
+        parsed = segment.parse_line(record, by)
+        if isinstance(parsed, StoredRecord):
+            yield parsed
 
 
 def _line(stored: StoredRecord) -> bytes:

@@ -64,13 +64,13 @@ class TrustedKeys:
 
     def accepts(self, zone: str, name: str, digest: str, signature: Signature | None) -> bool:
         """Returns whether an object of the zone is trusted."""
-        known = self._keys_of_zone(zone)
-        if known is None:
+        keys = self._keys_of_zone(zone)
+        if keys is None:
             return True
-        if signature is None or signature.key not in known:
+        if signature is None or signature.key not in keys:
             return False
         try:
-            public = Ed25519PublicKey.from_public_bytes(known[signature.key])
+            public = Ed25519PublicKey.from_public_bytes(keys[signature.key])
             public.verify(signature.value, _message(name, digest))
         except InvalidSignature:
             return False

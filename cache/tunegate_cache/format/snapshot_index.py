@@ -86,11 +86,11 @@ def skeletons(
 ) -> dict[str, tuple[Member, ...]]:
     """Returns the members by skeleton, from (row, shape) pairs; no shape means nothing to
     transfer."""
-    found: dict[str, list[Member]] = {}
+    members_of: dict[str, list[Member]] = {}
     for row, shape in workloads:
         if shape is not None:
-            found.setdefault(shape.skeleton, []).append(Member(shape.extents, row))
-    return {skeleton: tuple(members) for skeleton, members in sorted(found.items())}
+            members_of.setdefault(shape.skeleton, []).append(Member(shape.extents, row))
+    return {skeleton: tuple(members) for skeleton, members in sorted(members_of.items())}
 
 
 def _is_consistent(index: SnapshotIndex) -> bool:

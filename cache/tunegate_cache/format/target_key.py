@@ -66,17 +66,17 @@ def neighbours(attributes: Mapping[str, Any]) -> tuple[OtherTarget, ...]:
 
 
 def _canonical(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in attributes.items() if name not in _IGNORED}
-    if "mattr" in kept:
-        kept["mattr"] = sorted(set(_features(kept["mattr"])))
-    if isinstance(kept.get("host"), Mapping):
-        kept["host"] = kept["host"].get("kind")
-    return {name: value for name, value in kept.items() if value is not None}
+    relevant = {name: value for name, value in attributes.items() if name not in _IGNORED}
+    if "mattr" in relevant:
+        relevant["mattr"] = sorted(set(_features(relevant["mattr"])))
+    if isinstance(relevant.get("host"), Mapping):
+        relevant["host"] = relevant["host"].get("kind")
+    return {name: value for name, value in relevant.items() if value is not None}
 
 
 def _features(value: str | Iterable[object]) -> list[str]:
-    found = value.split(",") if isinstance(value, str) else value
-    return [str(feature).strip() for feature in found]
+    features = value.split(",") if isinstance(value, str) else value
+    return [str(feature).strip() for feature in features]
 
 
 def _word(text: str) -> str:

@@ -68,11 +68,11 @@ class _RefusedTextError(ValueError):
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         message = "duplicate key"
         raise _RefusedTextError(message)
-    return found
+    return members
 
 
 def _finite(text: str) -> float:

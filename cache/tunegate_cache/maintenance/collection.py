@@ -65,14 +65,14 @@ def _archived_segments(
     """Yields the segments that an archive holds, too; archives are read latest first, until all are
     found."""
     covered = set(head.covers)
-    wanted = {name.file: name for name in listing.segments if name.file in covered}
+    by_file = {name.file: name for name in listing.segments if name.file in covered}
     for digest in reversed(head.archives):
-        if not wanted:
+        if not by_file:
             return
         try:
             for name, body in read_archive(store, group, digest):
-                if name.file in wanted and segment.segment_digest(body) == name.digest:
-                    yield wanted.pop(name.file)
+                if name.file in by_file and segment.segment_digest(body) == name.digest:
+                    yield by_file.pop(name.file)
         except archive.CorruptArchiveError as error:
             problems.append(f"archive {digest[:16]}: {error}")
 

@@ -87,21 +87,21 @@ class Compactor:
     def run(self, *, revoke: Sequence[Revocation] = (), rebuild: bool = False) -> Compaction:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
         new revocation. Raises StoreUnavailableError."""
-        found = self._find_work()
-        old, orphans = found.old, found.orphans
+        work = self._find_work()
+        old, orphans = work.old, work.orphans
         version = old.version if old else 0
-        if found.current.is_later:
+        if work.current.is_later:
             return self._report("nothing new", 0)
         revoked = tuple(dict.fromkeys((*(old.revoked if old else ()), *revoke)))
         is_asked = rebuild or bool(old and revoked != old.revoked)
-        if not (found.fresh or orphans or is_asked):
+        if not (work.fresh or orphans or is_asked):
             return self._report("nothing new", version)
         is_usable = not rebuild and old is not None and revoked == old.revoked
-        hot = self._records_so_far(found, revoked, is_snapshot_usable=is_usable)
-        gathered = self._gather(found.fresh, hot)
+        hot = self._records_so_far(work, revoked, is_snapshot_usable=is_usable)
+        gathered = self._gather(work.fresh, hot)
         if not (gathered.files or orphans or is_asked):
             return self._report("nothing new", version)
-        return self._publish(found, hot, gathered)
+        return self._publish(work, hot, gathered)
 
     def _find_work(self) -> _Found:
         """Returns the work to do. Lists first and reads HEAD then, as every reader does."""
@@ -137,8 +137,8 @@ class Compactor:
     def _orphans(self, listing: Listing, old: Head | None) -> tuple[str, ...]:
         """Returns the archives that no HEAD refers to, unless referenced archives have all their
         content."""
-        found = [content.digest for name in listing.archives if (content := parse_content(name))]
-        unknown = [digest for digest in found if old is None or digest not in old.archives]
+        digests = [content.digest for name in listing.archives if (content := parse_content(name))]
+        unknown = [digest for digest in digests if old is None or digest not in old.archives]
         if not unknown or old is None:
             return tuple(unknown)
         try:
@@ -259,17 +259,17 @@ class Compactor:
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
         """Returns the archives, without those that turned out to be lost."""
-        known = dict.fromkeys((*(old.archives if old else ()), *new))
-        return tuple(digest for digest in known if digest not in self._lost)
+        digests = dict.fromkeys((*(old.archives if old else ()), *new))
+        return tuple(digest for digest in digests if digest not in self._lost)
 
     def _list_unreferenced(self, state: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """Returns the objects that the next collections may delete; known ones keep their date."""
         old, listing = state.old, state.listing
-        known = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
+        since = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)
         return tuple(
-            Unreferenced(name, known.get(name, now)) for name in names if name not in referenced
+            Unreferenced(name, since.get(name, now)) for name in names if name not in referenced
         )
 
     def _report(

@@ -60,14 +60,18 @@ def explain(
 ) -> Explanation:
     """Returns the explanation; a run trusts `zones`, and writes `own` without trusting it. Raises
     StoreUnavailableError."""
-    known = [_read_group(store, group, keys) for group in group_state.groups(store)]
+    groups = [_read_group(store, group, keys) for group in group_state.groups(store)]
     target = group_of("", key.target).target
-    neighbour = _neighbour(known, zones, target, key, shape)
-    having = [k for k in known if key.workload in k.workloads]
-    found = _explain_known_workload(having, zones, own, key.workload, target)
-    if found is not None:
-        others = tuple(sorted({k.group.target for k in having})) if found[0] == "target" else ()
-        return Explanation(differs=found[0], detail=found[1], targets=others, neighbour=neighbour)
+    neighbour = _neighbour(groups, zones, target, key, shape)
+    having = [k for k in groups if key.workload in k.workloads]
+    difference = _explain_known_workload(having, zones, own, key.workload, target)
+    if difference is not None:
+        others = (
+            tuple(sorted({k.group.target for k in having})) if difference[0] == "target" else ()
+        )
+        return Explanation(
+            differs=difference[0], detail=difference[1], targets=others, neighbour=neighbour
+        )
     if neighbour is not None:
         detail = f"the nearest recorded shape is {_difference(shape, neighbour)}"
         return Explanation(differs="extents", detail=detail, neighbour=neighbour)
@@ -104,10 +108,10 @@ def _explain_known_workload(
 
 
 def _read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
-    known = _Known(group, {}, {})
+    contents_of_group = _Known(group, {}, {})
     head = group_state.current_head(store, group, keys).head
     if head is not None:
-        _add_index(known, store, head.snapshot.index)
+        _add_index(contents_of_group, store, head.snapshot.index)
     covered = set(head.covers) if head else set()
     for name in group_state.listing(store, group).segments:
         if name.file in covered:
@@ -117,8 +121,8 @@ def _read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
         except ObjectNotFoundError:
             continue  # collected since it was listed
         if isinstance(contents, segment.SegmentContents):
-            _add_records(known, contents)
-    return known
+            _add_records(contents_of_group, contents)
+    return contents_of_group
 
 
 def _add_index(contents: _Known, store: ObjectStore, digest: str) -> None:
@@ -151,7 +155,7 @@ def _neighbour(
     shape: WorkloadShape,
 ) -> Neighbour | None:
     """Returns the nearest workload of the same target, preferably in a zone that is read."""
-    found = [
+    distances = [
         (
             (k.group.target != target or k.group.zone not in zones),
             distance(shape.extents, other.extents),
@@ -163,9 +167,9 @@ def _neighbour(
         for workload, other in k.shapes.items()
         if other.skeleton == shape.skeleton and workload != key.workload
     ]
-    if not found:
+    if not distances:
         return None
-    _, far, workload, group, other = min(found, key=lambda f: (f[0], f[1], f[2], f[3]))
+    _, far, workload, group, other = min(distances, key=lambda f: (f[0], f[1], f[2], f[3]))
     return Neighbour(
         workload=workload,
         zone=group.zone,

@@ -79,8 +79,8 @@ def read_lines(store: ObjectStore, names: Sequence[str]) -> Mapping[str, bytes]:
     """Returns the lines of each object by name, in this order, without objects that are gone, too
     large, or different from their name. Raises StoreUnavailableError."""
     with ThreadPoolExecutor(_READERS) as pool:
-        found = pool.map(lambda name: _read_if_whole(store, name), names)
-        return {name: body for name, body in zip(names, found, strict=True) if body is not None}
+        bodies = pool.map(lambda name: _read_if_whole(store, name), names)
+        return {name: body for name, body in zip(names, bodies, strict=True) if body is not None}
 
 
 def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:

@@ -49,27 +49,27 @@ class GroupReader:
         # HEAD is requested only if it was listed: without the right to list, S3 answers that a
         # missing object is forbidden.
         compacted = [group for group, names_of in listed.items() if group.head in names_of]
-        found = self._heads(compacted, requests)
+        heads_here = self._heads(compacted, requests)
         fresh = [
             name
             for group, names_of in listed.items()
             for name in names.segments_under(f"{group.prefix}seg/", names_of)
-            if group not in found or name.file not in found[group].covers
+            if group not in heads_here or name.file not in heads_here[group].covers
         ]
-        records = tuple(self._records(fresh, found, requests))
-        return GroupContents(records, tuple(self._snapshots(found, requests)))
+        records = tuple(self._records(fresh, heads_here, requests))
+        return GroupContents(records, tuple(self._snapshots(heads_here, requests)))
 
     def _list_names(self, requests: TargetRequests) -> Mapping[Group, Sequence[str]]:
         """Returns the names in every group that is not pinned."""
         groups = [group_of(zone, requests.target) for zone in self._zones]
         live = [group for group in groups if group not in self._trust.pins]
-        asked = {group: partial(self._store.names, group.prefix) for group in live}
-        return dict(requests.answers(asked))
+        listings = {group: partial(self._store.names, group.prefix) for group in live}
+        return dict(requests.answers(listings))
 
     def _heads(self, groups: Sequence[Group], requests: TargetRequests) -> Mapping[Group, Head]:
-        asked = {group: partial(self._pointer, group) for group in groups}
-        found: dict[Group, Head] = {}
-        for group, pointer in requests.answers(asked):
+        pointers = {group: partial(self._pointer, group) for group in groups}
+        by_group: dict[Group, Head] = {}
+        for group, pointer in requests.answers(pointers):
             if pointer is None:
                 continue
             try:
@@ -80,8 +80,8 @@ class GroupReader:
             if self._trust.seen.is_older(group, head.version):
                 requests.trouble.corrupt(group.head, "older than one seen before")
             else:
-                found[group] = head
-        return found
+                by_group[group] = head
+        return by_group
 
     def _pointer(self, group: Group) -> Pointer | None:
         try:
@@ -92,14 +92,14 @@ class GroupReader:
     def _snapshots(
         self, heads: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[OpenSnapshot]:
-        wanted = {group: head.snapshot.index for group, head in heads.items()}
-        wanted |= self._pins_of_target(requests.target)
-        asked = {g: partial(self._store.read, g.content("idx", i)) for g, i in wanted.items()}
-        for group, body in requests.answers(asked):
+        indices = {group: head.snapshot.index for group, head in heads.items()}
+        indices |= self._pins_of_target(requests.target)
+        reads = {g: partial(self._store.read, g.content("idx", i)) for g, i in indices.items()}
+        for group, body in requests.answers(reads):
             try:
-                index = snapshot_index.decode_index(body, wanted[group])
+                index = snapshot_index.decode_index(body, indices[group])
             except snapshot_index.CorruptIndexError as error:
-                requests.trouble.corrupt(group.content("idx", wanted[group]), str(error))
+                requests.trouble.corrupt(group.content("idx", indices[group]), str(error))
                 continue
             yield OpenSnapshot(group, index, index.block_of(), _revocations(heads, group))
 
@@ -114,8 +114,8 @@ class GroupReader:
         newest = sorted(fresh, key=lambda name: -name.milliseconds)
         if len(newest) > _MAX_FRESH:
             requests.trouble.note_uncompacted(len(newest))
-        asked = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
-        for name, body in requests.answers(asked):
+        reads = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}
+        for name, body in requests.answers(reads):
             revoked = _revocations(heads, name.group)
             for record in usable_records(name, body, self._trust.keys, requests, revoked):
                 yield name.group.zone, record

@@ -50,14 +50,14 @@ def listing(store: ObjectStore, group: Group) -> Listing:
 
 def groups(store: ObjectStore, zone: str | None = None) -> tuple[Group, ...]:
     """Returns every group with an object. Raises StoreUnavailableError."""
-    found = set()
+    all_groups = set()
     prefix = f"{names.OBJECT_ROOT}/z/" if zone is None else f"{names.OBJECT_ROOT}/z/{zone}/"
     for name in store.names(prefix):
         segment, content = names.parse_segment(name), names.parse_content(name)
         group = segment.group if segment else content.group if content else names.parse_head(name)
         if group is not None and zone in {None, group.zone}:
-            found.add(group)
-    return tuple(sorted(found))
+            all_groups.add(group)
+    return tuple(sorted(all_groups))
 
 
 def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> CurrentHead:

@@ -36,19 +36,19 @@ class HotRecords:
             if is_revoked(stored, self.revoked):
                 continue
             self.added += 1
-            known = self._workloads.setdefault(stored.record.key.workload, {})
+            by_candidate = self._workloads.setdefault(stored.record.key.workload, {})
             candidate = _candidate(stored.record)
-            other = known.get(candidate)
+            other = by_candidate.get(candidate)
             if other is None or _currency(stored) > _currency(other):
-                known[candidate] = stored
-            if len(known) > _SLACK * (BEST_OF_EACH_DEVICE + FAILURES):
-                self._workloads[stored.record.key.workload] = _keep_best(known)
+                by_candidate[candidate] = stored
+            if len(by_candidate) > _SLACK * (BEST_OF_EACH_DEVICE + FAILURES):
+                self._workloads[stored.record.key.workload] = _keep_best(by_candidate)
 
     def workloads(self) -> Iterator[tuple[str, list[StoredRecord]]]:
         """Yields the records by workload, sorted; their order depends on nothing else."""
         for workload in sorted(self._workloads):
-            kept = _keep_best(self._workloads[workload]).values()
-            yield workload, sorted(kept, key=_order)
+            best = _keep_best(self._workloads[workload]).values()
+            yield workload, sorted(best, key=_order)
 
 
 def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
@@ -58,7 +58,7 @@ def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
 
 
 def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
-    kept: dict[_Candidate, StoredRecord] = {}
+    by_candidate: dict[_Candidate, StoredRecord] = {}
     served: dict[_Place, int] = {}
     ended: set[_Place] = set()
     latest = _latest_places(best.values())
@@ -67,7 +67,7 @@ def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredR
         if stored.record.status != "ok":
             failures += 1
             if failures <= FAILURES:
-                kept[candidate] = stored
+                by_candidate[candidate] = stored
             continue
         place = _place(stored.record)
         if place not in latest:
@@ -77,10 +77,10 @@ def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredR
         # that the search has ended: they are kept however slow.
         says_end = stored.record.is_confirmed and place not in ended
         if served[place] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
-            kept[candidate] = stored
+            by_candidate[candidate] = stored
         if stored.record.is_confirmed:
             ended.add(place)
-    return kept
+    return by_candidate
 
 
 def _latest_places(records: Iterable[StoredRecord]) -> set[_Place]:

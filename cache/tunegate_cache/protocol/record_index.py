@@ -36,20 +36,20 @@ class RecordIndex:
 
     def add(self, records: Iterable[TuningRecord], zone: str = "") -> None:
         for record in records:
-            known = self._records[record.key]
-            known[record] = min(zone, known.get(record, zone))
+            zones = self._records[record.key]
+            zones[record] = min(zone, zones.get(record, zone))
             if record.status == "ok" and record.template:
                 kind = (record.shape.skeleton, record.key.target)
                 self._shapes[kind][record.key.workload] = record.shape
 
     def discard_faster(self, key: WorkloadKey, nanoseconds: int) -> int:
         """Drops a workload's records that claim less time, and returns their number."""
-        known = self._records.get(key, {})
+        zones = self._records.get(key, {})
         implausible = {
-            r for r in known if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
+            r for r in zones if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
         }
         for record in implausible:
-            del known[record]
+            del zones[record]
         return len(implausible)
 
     def zone_of(self, record: TuningRecord) -> str:
@@ -61,8 +61,8 @@ class RecordIndex:
         says that the search was completed, and a slow moment during its measurement may have put it
         behind many quick measurements."""
         ranked = self._rank(key)
-        found = _include_confirmed(ranked, _EXACT_RECORDS)
-        return ExactHit(found, self.failures(key)) if found else None
+        best = _include_confirmed(ranked, _EXACT_RECORDS)
+        return ExactHit(best, self.failures(key)) if best else None
 
     def transfer(self, key: WorkloadKey, shape: WorkloadShape) -> TransferHit | None:
         """Returns the best records of the nearest shapes, without default schedules, which teach
@@ -100,8 +100,8 @@ class RecordIndex:
         latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)
-            known = latest.get(candidate)
-            if known is None or self._currency(record) > self._currency(known):
+            other = latest.get(candidate)
+            if other is None or self._currency(record) > self._currency(other):
                 latest[candidate] = record
         return latest.values()
 

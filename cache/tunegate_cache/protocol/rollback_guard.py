@@ -18,11 +18,11 @@ class RollbackGuard:
 
     def is_older(self, group: Group, version: int) -> bool:
         """Returns whether a later version was seen before; otherwise remembers this one."""
-        seen = self._versions.get(group.prefix, 0)
-        if version > seen:
+        newest = self._versions.get(group.prefix, 0)
+        if version > newest:
             self._versions[group.prefix] = version
             self._write()
-        return version < seen
+        return version < newest
 
     def forget(self, group: Group) -> None:
         """Forgets the group, after its cache was restored on purpose."""

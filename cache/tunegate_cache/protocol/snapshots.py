@@ -49,14 +49,14 @@ class SnapshotReader:
         """Yields all records of the wanted workloads, and of the nearest shapes of those that no
         snapshot has, with their zone. All of `workloads` have one target."""
         opened = list(snapshots)
-        known = {key for key, _ in workloads if any(key.workload in s.block_of for s in opened)}
-        asked = {}
+        keys = {key for key, _ in workloads if any(key.workload in s.block_of for s in opened)}
+        parts = {}
         for snapshot in opened:
-            blocks = self._blocks(snapshot, workloads, known)
+            blocks = self._blocks(snapshot, workloads, keys)
             for span in _spans(snapshot, blocks):
-                asked[span] = partial(self._store.read_part, span.name, span.start, span.size)
+                parts[span] = partial(self._store.read_part, span.name, span.start, span.size)
         by_name = {s.group.content("pack", p): s for s in opened for p in s.index.packs}
-        for span, body in requests.answers(asked):
+        for span, body in requests.answers(parts):
             snapshot = by_name[span.name]
             for record in _records(snapshot, span, body, requests):
                 yield snapshot.group.zone, record
@@ -86,11 +86,11 @@ def _records(
     for block in span.blocks:
         start = block.start - span.start
         try:
-            found = list(pack.records(body[start : start + block.size], block))
+            records = list(pack.records(body[start : start + block.size], block))
         except pack.CorruptBlockError as error:
             requests.trouble.corrupt(f"a block of {span.name}", str(error))
             continue
-        for stored in found:
+        for stored in records:
             is_of_target = stored.record.key.target == requests.target
             if is_of_target and not is_revoked(stored, snapshot.revoked):
                 yield stored.record

@@ -136,8 +136,8 @@ class TuningCache:
             self._load(self._own, workloads, deadline)
             self._own.refuse_faster(fastest or {})
             index = self._own.index
-            found = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(workloads).items()}
-            return {key: hit for key, hit in found.items() if hit is not None}
+            hits = {k: index.exact(k) or index.transfer(k, s) for k, s in dict(workloads).items()}
+            return {key: hit for key, hit in hits.items() if hit is not None}
 
     def standings(self, keys: Sequence[WorkloadKey]) -> Mapping[WorkloadKey, Lookup]:
         """Returns the trusted zones' records on whole models, within the rest of a look-up's time;
@@ -146,8 +146,8 @@ class TuningCache:
             return {}
         with self._looking_up() as deadline:
             self._load(self._believed, [(key, shape_of(key)) for key in keys], deadline)
-        found = {key: self._believed.index.exact(key) for key in keys}
-        return {key: hit for key, hit in found.items() if hit is not None}
+        lookups = {key: self._believed.index.exact(key) for key in keys}
+        return {key: hit for key, hit in lookups.items() if hit is not None}
 
     def targets(self) -> frozenset[str]:
         """Returns the beginnings of the keys of all targets in the trusted zones, within the rest
@@ -262,8 +262,8 @@ class TuningCache:
             by_target[record.key.target].append(record)
         return [
             self._segment(target, batch)
-            for target, found in by_target.items()
-            for batch in segment.batches(found)
+            for target, of_target in by_target.items()
+            for batch in segment.batches(of_target)
         ]
 
     def _segment(self, target: str, records: Sequence[TuningRecord]) -> Pending:
@@ -292,20 +292,20 @@ class TuningCache:
 
     def _answer(self, key: WorkloadKey, shape: WorkloadShape) -> Lookup:
         if self._mode == "off":
-            found: ExactHit | TransferHit | None = None
+            hit: ExactHit | TransferHit | None = None
         else:
             index = self._believed.index
-            found = index.exact(key) or index.transfer(key, shape)
-        match found:
+            hit = index.exact(key) or index.transfer(key, shape)
+        match hit:
             case ExactHit():
                 self.statistics.exact += 1
             case TransferHit():
                 self.statistics.transfer += 1
             case None:
                 return self._count_miss(key)
-        best = found.records[0]
+        best = hit.records[0]
         self.statistics.served[self._believed.index.zone_of(best), best.source.repository] += 1
-        return found
+        return hit
 
     def _count_miss(self, key: WorkloadKey) -> Miss:
         if self._mode == "off":

@@ -57,16 +57,16 @@ class ZoneRecords:
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
         for key, shape in workloads:
             by_target[key.target].append((key, shape))
-        for target, asked in sorted(by_target.items()):
+        for target, keys in sorted(by_target.items()):
             requests = self._requests(target, deadline)
             if target not in self._snapshots:
                 contents = self._groups.read(requests)
                 self._snapshots[target] = contents.snapshots
                 self._add(contents.records)
                 for each in waiting:
-                    found = usable_records(each.name, each.body, self._keys, requests)
-                    self.index.add(found, each.name.group.zone)
-            self._add(self._blocks.read(self._snapshots[target], asked, requests))
+                    records = usable_records(each.name, each.body, self._keys, requests)
+                    self.index.add(records, each.name.group.zone)
+            self._add(self._blocks.read(self._snapshots[target], keys, requests))
 
     def _add(self, records: Iterable[tuple[str, TuningRecord]]) -> None:
         for zone, record in records:

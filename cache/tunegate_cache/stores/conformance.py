@@ -77,23 +77,23 @@ def _knows_what_is_missing(store: ObjectStore, place: str) -> str:
 def _lists(store: ObjectStore, place: str) -> str:
     for name in ("n/2", "n/1", "n/deep/3", "n2/1", "other/1"):
         store.write(f"{place}/{name}", _BODY)
-    for prefix, wanted in (
+    for prefix, expected in (
         ("n/", ["n/1", "n/2", "n/deep/3"]),
         ("n/d", ["n/deep/3"]),
         ("absent/", []),
     ):
         listed = list(store.names(f"{place}/{prefix}"))
-        if listed != [f"{place}/{name}" for name in wanted]:
-            return f"under {prefix} there are {wanted}, and {listed} are listed"
+        if listed != [f"{place}/{name}" for name in expected]:
+            return f"under {prefix} there are {expected}, and {listed} are listed"
     return ""
 
 
 def _reads_parts(store: ObjectStore, place: str) -> str:
     store.write(f"{place}/a", _BODY)
-    for start, size, wanted in ((2, 3, b"234"), (8, 100, b"89"), (0, 10, _BODY)):
+    for start, size, expected in ((2, 3, b"234"), (8, 100, b"89"), (0, 10, _BODY)):
         part = store.read_part(f"{place}/a", start, size)
-        if part != wanted:
-            return f"{size} bytes from {start} are {wanted!r}, and {part[:20]!r} is read"
+        if part != expected:
+            return f"{size} bytes from {start} are {expected!r}, and {part[:20]!r} is read"
     return ""
 
 
@@ -201,8 +201,8 @@ def _counts(store: MaintainedStore, place: str) -> str:
     store.move_pointer(name, b"0 by nobody", None)
     with ThreadPoolExecutor(_COUNTERS) as pool:
         list(pool.map(lambda racer: _increment(store, name, racer), range(_COUNTERS)))
-    counted, wanted = int(store.read_pointer(name).body.split()[0]), _COUNTERS * _STEPS
-    return "" if counted == wanted else f"{wanted - counted} of {wanted} updates lost"
+    counted, expected = int(store.read_pointer(name).body.split()[0]), _COUNTERS * _STEPS
+    return "" if counted == expected else f"{expected - counted} of {expected} updates lost"
 
 
 def _increment(store: MaintainedStore, name: str, racer: int) -> None:

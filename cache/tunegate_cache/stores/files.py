@@ -68,10 +68,10 @@ class FileStore:
         folder = prefix.rpartition("/")[0]
         start = self._path(folder) if folder else self._root
         try:
-            found = [path.relative_to(self._root).as_posix() for path in _files(start)]
+            names_below = [path.relative_to(self._root).as_posix() for path in _files(start)]
         except OSError as error:
             raise self._fault(error) from error
-        return sorted(name for name in found if name.startswith(prefix))
+        return sorted(name for name in names_below if name.startswith(prefix))
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
         with self._object(name) as file:
@@ -88,10 +88,10 @@ class FileStore:
             self._make(path.parent)
             with self._alone(name):
                 try:
-                    known = self.read_pointer(name).tag
+                    tag = self.read_pointer(name).tag
                 except ObjectNotFoundError:
-                    known = None
-                if known != expected:
+                    tag = None
+                if tag != expected:
                     raise PointerMovedError(name)
                 partial = self._partial()
                 self._write_through(partial, body)

@@ -41,8 +41,8 @@ class MemoryStore:
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         with self._moving:
-            known = self._objects.get(name)
-            if (None if known is None else _tag(known)) != expected:
+            current = self._objects.get(name)
+            if (None if current is None else _tag(current)) != expected:
                 raise PointerMovedError(name)
             self._objects[name] = body
 

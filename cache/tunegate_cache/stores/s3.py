@@ -183,8 +183,8 @@ class S3Store:
             problem = "a listing without end" if number >= _MAX_PAGES else _problem(page, prefix)
             if problem:
                 raise StoreUnavailableError(problem)
-            for found in page.get("Contents", ()):
-                yield found["Key"].removeprefix(self._prefix)
+            for entry in page.get("Contents", ()):
+                yield entry["Key"].removeprefix(self._prefix)
 
     def _ask(self, request: Callable[[_Client], _T], name: str | None = None) -> _T:
         """Sends a request; `name` is the object that may be absent. Messages contain only an
@@ -230,7 +230,7 @@ def _problem(page: Mapping[str, Any], prefix: str) -> str | None:
     for a page, and another zone's records must not be read as this one's."""
     if "IsTruncated" not in page:
         return "no listing"
-    if not all(found["Key"].startswith(prefix) for found in page.get("Contents", ())):
+    if not all(entry["Key"].startswith(prefix) for entry in page.get("Contents", ())):
         return "the listing of another place"
     return None
 

@@ -227,8 +227,8 @@ def upgraded_name(name: ModelPath, runtime: str, lock: str) -> ModelPath:
 
 def without_upgrade(name: ModelPath) -> ModelPath:
     """Returns the name of the model itself."""
-    found = None if name.casefold().endswith(_ENDING) else _UPGRADE.fullmatch(name)
-    return found[1] if found else name
+    match = None if name.casefold().endswith(_ENDING) else _UPGRADE.fullmatch(name)
+    return match[1] if match else name
 
 
 def path_of(name: ModelPath) -> ModelPath:

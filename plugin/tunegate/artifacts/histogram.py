@@ -28,10 +28,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     def quantile_ms(self, share: float) -> float:
         """Returns the time that this share of inferences does not exceed, to one percent: the upper
         edge of its bin. Raises ValueError for an empty histogram."""
-        wanted = max(1, math.ceil(share * self.total))
+        left = max(1, math.ceil(share * self.total))
         for at, count in enumerate(self.counts):
-            wanted -= count
-            if wanted <= 0:
+            left -= count
+            if left <= 0:
                 return math.exp((self.first + at + 1) * STEP)
         message = "an empty histogram has no quantile"
         raise ValueError(message)

@@ -37,10 +37,10 @@ NOT_COUNTED = TotalEnergy(None, None)
 
 def total_energy(costs: Sequence[Cost]) -> TotalEnergy:
     """Returns the sum. Of several sources the first is named."""
-    known = [cost.joules for cost in costs if cost.joules is not None]
-    if not costs or len(known) < len(costs):
+    joules = [cost.joules for cost in costs if cost.joules is not None]
+    if not costs or len(joules) < len(costs):
         return NOT_COUNTED
-    return TotalEnergy(sum(known), costs[0].energy_source)
+    return TotalEnergy(sum(joules), costs[0].energy_source)
 
 
 # The plan of tuning: budget, tasks and shards.

@@ -92,10 +92,10 @@ def find_declaration(name: str) -> Command | CommandGroup:
 def _declared_by_an_extra(name: str) -> Command:
     plugin = find_plugins(COMMAND_GROUP)[name]
     try:
-        found = load_plugin(plugin)
+        command = load_plugin(plugin)
     except PluginError as error:
         raise EnvironmentUnfitError(f"{error}. Install it again, or remove it.") from error
-    if not isinstance(found, Command) or found.name != name:
+    if not isinstance(command, Command) or command.name != name:
         what = f'{plugin.offered_by[0]}: "{plugin.value}" does not declare the command {name}'
         raise EnvironmentUnfitError(f"{what}. Remove it.")
-    return found
+    return command

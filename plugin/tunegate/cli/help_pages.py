@@ -33,8 +33,8 @@ def page(arguments: Sequence[str]) -> str:
         case ["help", *names]:
             return _help_of(named_command(names)[0])
         case _:
-            found, rest = named_command(words)
-            return _help_of(found) if _asks_for_help(rest) else ""
+            command, rest = named_command(words)
+            return _help_of(command) if _asks_for_help(rest) else ""
 
 
 def _help_of(command: Command | CommandGroup) -> str:

@@ -88,19 +88,19 @@ def execute(arguments: Sequence[str]) -> Ending:
 
 def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
     verbose = "-v" in arguments or "--verbose" in arguments
-    asked: Parsed | None = None
+    parsed: Parsed | None = None
     try:
         with cancellable():
             if shown := page(arguments):
                 sys.stdout.write(shown)
                 return Ending(errors.PASS)
-            asked = parse(arguments)
-            _begin(talk, asked.options.common, arguments)
-            return Ending(_carry_out(asked))
+            parsed = parse(arguments)
+            _begin(talk, parsed.options.common, arguments)
+            return Ending(_carry_out(parsed))
     except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001 -- one line, always
         say = talk.write if verbose else talk.note
         say(_inert_traceback(traceback.format_exc()))
-        return _ending_of_error(error, asked, talk)
+        return _ending_of_error(error, parsed, talk)
 
 
 def _inert_traceback(text: str) -> str:
@@ -206,8 +206,8 @@ def as_written(exit_code: int, parsed: Parsed) -> int:
     except errors.ArtifactError as error:
         raise errors.TunegateError(_bug(exit_code, str(error))) from error
     if verdict.exit_code != exit_code or (exit_code == errors.FAIL) != (verdict.status == "fail"):
-        said = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
-        raise errors.TunegateError(_bug(exit_code, said))
+        status = f"the written verdict is {verdict.status}, exit code {verdict.exit_code}"
+        raise errors.TunegateError(_bug(exit_code, status))
     return exit_code
 
 
@@ -224,18 +224,18 @@ def asked_job(arguments: Sequence[str]) -> AskedJob | None:
     if not HELP_FLAGS.isdisjoint(arguments):
         return None
     try:
-        asked = parse(arguments)
+        parsed = parse(arguments)
     except errors.ConfigError:
         return None
-    job = getattr(asked.options, "job", None)
+    job = getattr(parsed.options, "job", None)
     if not isinstance(job, CiJob):
         return None
     is_named = any(word.partition("=")[0] == _FLAG for word in arguments)
     return AskedJob(
         ci=job.ci if is_named else _AUTO,
         is_named=is_named,
-        is_json=asked.options.settings.as_json,
-        request=_request(asked, job, arguments),
+        is_json=parsed.options.settings.as_json,
+        request=_request(parsed, job, arguments),
     )
 
 

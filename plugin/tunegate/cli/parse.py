@@ -27,10 +27,10 @@ class Parsed(msgspec.Struct, frozen=True):
 
 def parse(arguments: Sequence[str]) -> Parsed:
     """Parses a command line. Raises ConfigError if it is invalid."""
-    found, words = named_command(arguments)
-    if isinstance(found, CommandGroup):
-        raise ConfigError(f"a command is missing. See: tunegate {found.name} --help")
-    return Parsed(found, parsed_options(found, words))
+    command, words = named_command(arguments)
+    if isinstance(command, CommandGroup):
+        raise ConfigError(f"a command is missing. See: tunegate {command.name} --help")
+    return Parsed(command, parsed_options(command, words))
 
 
 # The command that the first words of a command line name.
@@ -43,16 +43,16 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
     ConfigError."""
     if not words:
         raise ConfigError("a command is missing. See: tunegate --help")
-    if words[0] not in COMMANDS and words[0] not in (known := command_names()):
+    if words[0] not in COMMANDS and words[0] not in (names := command_names()):
         refuse_missing("command", words[0])
-        raise _unknown(words[0], (*known, HELP), "tunegate")
-    found, rest = find_declaration(words[0]), words[1:]
-    if not isinstance(found, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
-        return found, rest
-    if rest[0] not in found.commands and rest[0] not in (known := names_in(found)):
-        refuse_missing("command", f"{found.name} {rest[0]}")
-        raise _unknown(rest[0], known, f"tunegate {found.name}")
-    return find_declaration(f"{found.name} {rest[0]}"), rest[1:]
+        raise _unknown(words[0], (*names, HELP), "tunegate")
+    command, rest = find_declaration(words[0]), words[1:]
+    if not isinstance(command, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
+        return command, rest
+    if rest[0] not in command.commands and rest[0] not in (names := names_in(command)):
+        refuse_missing("command", f"{command.name} {rest[0]}")
+        raise _unknown(rest[0], names, f"tunegate {command.name}")
+    return find_declaration(f"{command.name} {rest[0]}"), rest[1:]
 
 
 def _unknown(word: str, words: Sequence[str], program: str) -> ConfigError:
@@ -68,10 +68,10 @@ def _unknown(word: str, words: Sequence[str], program: str) -> ConfigError:
 def parsed_options(command: Command, words: Sequence[str]) -> Options:
     """Returns the command's struct. Raises ConfigError for words that the command does not take."""
     parser = parser_of(command)
-    given, unknown = parser.parse_known_args(words)
+    parsed, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_refusal(unknown[0], command))
-    values = {name: _frozen(value) for name, value in vars(given).items()}
+    values = {name: _frozen(value) for name, value in vars(parsed).items()}
     return fill_struct(command.options, values)
 
 
@@ -204,8 +204,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 def fields_of(options: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Returns the command's own fields, then its groups', and last those of every command."""
-    found = sorted(_fields(options, ""), key=lambda field: _TITLES.index(field.title))
-    return tuple(found)
+    fields = sorted(_fields(options, ""), key=lambda field: _TITLES.index(field.title))
+    return tuple(fields)
 
 
 _TITLES = (

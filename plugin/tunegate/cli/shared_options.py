@@ -198,11 +198,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the settings that the shared options produce."""
         groups = [getattr(self, name) for name in self.__struct_fields__]
         replaced: dict[str, Any] = {}
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for group in groups:
             if isinstance(group, KeyOptions):
                 replaced |= group.given
             elif isinstance(group, msgspec.Struct):
-                given |= msgspec.structs.asdict(group)
-        known = {name: given[name] for name in Settings.__struct_fields__ if name in given}
-        return Settings(overrides=Overrides(replaced), **known)
+                values |= msgspec.structs.asdict(group)
+        fields = {name: values[name] for name in Settings.__struct_fields__ if name in values}
+        return Settings(overrides=Overrides(replaced), **fields)

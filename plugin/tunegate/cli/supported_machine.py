@@ -41,8 +41,8 @@ def this_machine() -> Machine:
 
 def why_unsupported(machine: Machine) -> str:
     """Returns why the machine is not supported, and what is; '' if it is supported."""
-    found = _system_in_the_way(machine) or _python_in_the_way(machine)
-    return f"{found} is not supported. tunegate runs on {SUPPORTED}." if found else ""
+    obstacle = _system_in_the_way(machine) or _python_in_the_way(machine)
+    return f"{obstacle} is not supported. tunegate runs on {SUPPORTED}." if obstacle else ""
 
 
 def _system_in_the_way(machine: Machine) -> str:

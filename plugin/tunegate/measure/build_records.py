@@ -139,10 +139,10 @@ def as_in_base(job: BuildJob, of_base: BuildJob, base: Build, decided: DecidedBy
         return job
     if decided.is_alike and base.how is not None and job.model.shapes == of_base.model.shapes:
         return msgspec.structs.replace(job, how=base.how)
-    kept = {task.key for task in base.tasks if task.rid}
+    recorded = {task.key for task in base.tasks if task.rid}
     settled = decided.keys & {task.key for task in base.tasks}
     marks = base.how.kept if base.how is not None and LAUNCH in job.settings else ()
-    job = job.with_default_schedules(settled - kept)
+    job = job.with_default_schedules(settled - recorded)
     return msgspec.structs.replace(job, settled=settled, decided=marks)
 
 

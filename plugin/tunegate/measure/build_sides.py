@@ -102,11 +102,11 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             ]
             for group in built_together(self.candidates)
         ]
-        for wanted, later in zip(groups, compiled_later(groups), strict=True):
-            if wanted:
-                step = progress_line(wanted, self.compiled, is_compared=_has_base(sides))
+        for cells, later in zip(groups, compiled_later(groups), strict=True):
+            if cells:
+                step = progress_line(cells, self.compiled, is_compared=_has_base(sides))
                 self.context.progress.step(step, "build")
-                built |= self._of(wanted, later)
+                built |= self._of(cells, later)
         return built
 
     def _of(
@@ -361,12 +361,12 @@ def built_together(candidates: Candidates) -> list[list[CandidateBuild]]:
 
 def compiled_later(groups: Sequence[Sequence[WantedBuild]]) -> list[frozenset[tuple[Cell, Side]]]:
     """Returns, for each group, the sides that a compiler builds later for another candidate."""
-    found: list[frozenset[tuple[Cell, Side]]] = []
+    groups_from_last: list[frozenset[tuple[Cell, Side]]] = []
     later: frozenset[tuple[Cell, Side]] = frozenset()
     for group in reversed(groups):
-        found.append(later)
+        groups_from_last.append(later)
         later |= {each.place for each in group if each.candidate.is_tuned}
-    return found[::-1]
+    return groups_from_last[::-1]
 
 
 def compiled_sides(plan: TuningPlan) -> frozenset[tuple[Cell, Side]]:

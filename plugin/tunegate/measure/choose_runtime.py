@@ -151,10 +151,10 @@ def _unusable(cell: Cell, builds: Sequence[Build], choice: RuntimeChoice) -> Bui
     if not builds:
         return None
     errors = list(dict.fromkeys(_own_error(cell, build) for build in builds))
-    told = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
-    told = errors[0] if len(errors) == 1 else told
+    reasons = " ".join(f"{each.title}: {_sentence(each.reason)}" for each in choice.refused)
+    reasons = errors[0] if len(errors) == 1 else reasons
     checked = next((build for build in builds if build.check is not None), builds[0])
-    return msgspec.structs.replace(checked, error=told, choice=choice)
+    return msgspec.structs.replace(checked, error=reasons, choice=choice)
 
 
 def _own_error(cell: Cell, build: Build) -> str:
@@ -270,10 +270,10 @@ def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
     if build is None or build.choice is None or not build.choice.times:
         return build
     choice = build.choice
-    known = {time.candidate for time in choice.times}
-    known |= {each.candidate for each in choice.refused}
-    lost = (time for time in cell.earlier if time.candidate not in known)
-    refused = (each for each in cell.refused if each.candidate not in known)
+    names = {time.candidate for time in choice.times}
+    names |= {each.candidate for each in choice.refused}
+    lost = (time for time in cell.earlier if time.candidate not in names)
+    refused = (each for each in cell.refused if each.candidate not in names)
     choice = msgspec.structs.replace(
         choice, times=(*choice.times, *lost), refused=(*choice.refused, *refused)
     )
@@ -331,9 +331,9 @@ def replaced(cells: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...
 
 
 def _of(builds: tuple[Build, ...], side: Side, fixed: Fixed) -> tuple[Build, ...]:
-    wanted = fixed.runtimes.get(side)
+    runtime = fixed.runtimes.get(side)
     return (
         builds
-        if wanted is None
-        else tuple(b for b in builds if b.runtime in {"", wanted} or b.candidate == wanted)
+        if runtime is None
+        else tuple(b for b in builds if b.runtime in {"", runtime} or b.candidate == runtime)
     )

@@ -55,9 +55,9 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the election with one more launch. The end of a round drops challengers out of
         reach."""
         effects = {**self.effects, challenger: (*self.effects[challenger], effect)}
-        seen = msgspec.structs.replace(self, effects=effects)
+        updated = msgspec.structs.replace(self, effects=effects)
         is_round = len({len(each) for each in effects.values()}) == 1
-        return seen._halved() if is_round else seen
+        return updated._halved() if is_round else updated
 
     def without(self, challenger: str) -> Election:
         """Returns the election without a challenger that could not be measured."""
@@ -98,12 +98,12 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         ranked = sorted(medians, key=lambda name: medians[name])
         first, best = ranked[0], min(0.0, medians[ranked[0]])
         near = [name for name in ranked if medians[name] - best < CLEAR]
-        kept = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
+        names = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
         if best > -CLEAR:
             return self._with_leader(
-                self.leader, {n: e for n, e in self.effects.items() if n in kept}
+                self.leader, {n: e for n, e in self.effects.items() if n in names}
             )
-        return self._with_leader(first, {n: () for n in self.effects if n in kept and n != first})
+        return self._with_leader(first, {n: () for n in self.effects if n in names and n != first})
 
     def _exact_of(self, names: Sequence[str]) -> Sequence[str]:
         return [name for name in names if name not in self.inexact]
@@ -116,10 +116,10 @@ def in_turn(runtimes: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the candidates in launch order: the first of each runtime, then the second of each.
     An election that is cut short has then seen every runtime, and float32 before other numbers."""
     rounds: dict[str, int] = {}
-    seen: dict[str, int] = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
     for name, runtime in runtimes.items():
-        rounds[name] = seen[runtime]
-        seen[runtime] += 1
+        rounds[name] = counts[runtime]
+        counts[runtime] += 1
     return tuple(sorted(runtimes, key=rounds.__getitem__))
 
 

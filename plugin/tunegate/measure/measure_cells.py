@@ -95,12 +95,12 @@ class _Measuring:
 
     def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
         """Measures a head without a base, with as many inferences as its objective needs."""
-        found = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
-        wanted = self.rules.policies.objectives.get(built.cell.model)
-        if wanted is None:
-            return found
-        needed = inferences_needed(wanted.percentile)
-        return msgspec.structs.replace(found, alone=self.benchmarker.times(head, needed))
+        unpaired = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
+        objective = self.rules.policies.objectives.get(built.cell.model)
+        if objective is None:
+            return unpaired
+        needed = inferences_needed(objective.percentile)
+        return msgspec.structs.replace(unpaired, alone=self.benchmarker.times(head, needed))
 
     def _compare_sides(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
         at_base, at_head = self.context.out / base.directory, self.context.out / head.directory
@@ -234,10 +234,10 @@ def operator_times(base: Path, head: Path, benchmarker: Benchmarker) -> dict[str
     """Returns the milliseconds of one inference of two artifacts, by side and operator. Raises
     MeasurementError."""
     artifacts = {"base": base, "head": head}
-    found: dict[str, list[Mapping[str, float]]] = {side: [] for side in artifacts}
+    profiles: dict[str, list[Mapping[str, float]]] = {side: [] for side in artifacts}
     for side in _TURNS:
-        found[side].append(benchmarker.operators_ms(artifacts[side]))
-    return {side: _mean_of_each(times) for side, times in found.items()}
+        profiles[side].append(benchmarker.operators_ms(artifacts[side]))
+    return {side: _mean_of_each(times) for side, times in profiles.items()}
 
 
 def _mean_of_each(times: Sequence[Mapping[str, float]]) -> dict[str, float]:

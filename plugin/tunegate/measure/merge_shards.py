@@ -63,8 +63,8 @@ def merge_shards(
 
 
 def _refuse_foreign(planned: Sequence[MeasuringShard], handed: Sequence[HandedShard]) -> None:
-    known = {shard.index for shard in planned}
-    foreign = sorted(each.name for each in handed if each.shard not in known)
+    indices = {shard.index for shard in planned}
+    foreign = sorted(each.name for each in handed if each.shard not in indices)
     if foreign:
         message = (
             f"{foreign[0]}: not of a measuring shard of plan.json. Remove it, or run tunegate plan "
@@ -118,14 +118,17 @@ def _mixed(
     """Returns the targets measured on several kinds of machine, with a message for each."""
     for target in dict.fromkeys(shard.target for shard, _ in measured):
         kinds: dict[str, list[int]] = {}
-        for shard, found in measured:
+        for shard, results in measured:
             if shard.target == target:
-                kinds.setdefault(_kind(found.run.device), []).append(shard.index)
+                kinds.setdefault(_kind(results.run.device), []).append(shard.index)
         if len(kinds) > 1:
-            said = "; ".join(
+            kinds_text = "; ".join(
                 f"{', '.join(map(str, shards))} on {kind}" for kind, shards in kinds.items()
             )
-            yield target, f"target {target} was measured on machines of different kinds: {said}"
+            yield (
+                target,
+                f"target {target} was measured on machines of different kinds: {kinds_text}",
+            )
 
 
 def _kind(device: DeviceFingerprint) -> str:

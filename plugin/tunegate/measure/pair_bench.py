@@ -209,8 +209,8 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     """Returns the inferences of a block: at least 20 and 50 ms of the faster side, unless the
     slower side would take over half a second. A slow model is steady enough with 3, and two dozen
     blocks must fit its cell's budget even if one side is a hundred times slower."""
-    wanted = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
-    return max(_FEWEST, int(min(wanted, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
+    size = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
+    return max(_FEWEST, int(min(size, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
 
 
 def _is_over(blocks: Blocks, thresholds: ProbeThresholds) -> bool:
@@ -313,8 +313,8 @@ class Blocks:
     def _counted_only(self, every: list[_Of]) -> list[_Of]:
         """Returns the blocks that count, or all if none does: then the launch does not count
         either."""
-        kept = kept_pairs(*self._states)
-        return [block for block, keep in zip(every, kept, strict=True) if keep] or every
+        are_kept = kept_pairs(*self._states)
+        return [block for block, keep in zip(every, are_kept, strict=True) if keep] or every
 
 
 # The energy of timed blocks: machine counters, read before and after each.
@@ -347,11 +347,11 @@ class SideEnergy(NamedTuple):
 def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
     """Returns the mean over all inferences of these blocks. None if a block was not counted, or the
     counter did not move because it is too coarse."""
-    known = [block for block in blocks if block is not None]
-    joules = sum(block.joules for block in known)
-    if len(known) < len(blocks) or joules <= 0:
+    measured = [block for block in blocks if block is not None]
+    joules = sum(block.joules for block in measured)
+    if len(measured) < len(blocks) or joules <= 0:
         return None
-    return SideEnergy(joules / sum(block.inferences for block in known), known[0].source)
+    return SideEnergy(joules / sum(block.inferences for block in measured), measured[0].source)
 
 
 # How the outputs of both sides differ on equal inputs. Nothing is judged by it: new weights compute
@@ -367,21 +367,23 @@ def differing_outputs(
 ) -> str:
     """Returns how the outputs differ in name, type, shape and numbers, '' if they do not."""
     names = promised.map(lambda outputs: [each.name for each in outputs])
-    told = list(_promised_otherwise(promised))
-    if not told and names.base != names.head:
-        told = ["they are in another order"]
+    differences = list(_promised_otherwise(promised))
+    if not differences and names.base != names.head:
+        differences = ["they are in another order"]
     values = Sides(
         dict(zip(names.base, sampled.base, strict=False)),
         dict(zip(names.head, sampled.head, strict=False)),
     )
-    told += [
+    differences += [
         f"{_name(name)} {said}"
         for name in names.base
         if name in values.base and name in values.head
         if (said := _computed_otherwise(values.base[name], values.head[name]))
     ]
-    more = [f"{len(told) - _SHOWN_OUTPUTS} more"] if len(told) > _SHOWN_OUTPUTS else []
-    said = ", ".join([*told[:_SHOWN_OUTPUTS], *more])
+    more = (
+        [f"{len(differences) - _SHOWN_OUTPUTS} more"] if len(differences) > _SHOWN_OUTPUTS else []
+    )
+    said = ", ".join([*differences[:_SHOWN_OUTPUTS], *more])
     return f"outputs differ on equal inputs, which is not judged: {said}" if said else ""
 
 

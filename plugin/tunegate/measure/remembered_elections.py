@@ -70,7 +70,7 @@ class KnownElections:
         model, target = where
         candidates = [each.name for each in self._tools.source.candidates[target]]
         origin = self._tools.origin
-        found = election_of(
+        election = election_of(
             key,
             records,
             candidates,
@@ -78,20 +78,20 @@ class KnownElections:
             toolchain=origin.toolchain,
             now=self._now,
         )
-        if found is None:
+        if election is None:
             return None
         return RememberedElection(
             model=model,
             target=target,
-            winner=found.winner,
+            winner=election.winner,
             milliseconds={
                 name: nanoseconds / _NANOSECONDS_PER_MS
-                for name, nanoseconds in found.nanoseconds.items()
+                for name, nanoseconds in election.nanoseconds.items()
             },
-            elected_at=found.measured_at,
-            how=found.how,
-            is_cut_short=found.is_cut_short,
-            refused=tuple(sorted(found.refused)),
+            elected_at=election.measured_at,
+            how=election.how,
+            is_cut_short=election.is_cut_short,
+            refused=tuple(sorted(election.refused)),
             device=origin.device.name,
             units=origin.device.units,
             driver=origin.device.driver,
@@ -106,8 +106,8 @@ def with_elections_after(
     tuned = _tuned(planned)
     if not tuned:
         return planned
-    found = KnownElections(tools)(planned, outcomes)
-    left = tuple(each for each in found if (each.model, each.target) in tuned)
+    elections = KnownElections(tools)(planned, outcomes)
+    left = tuple(each for each in elections if (each.model, each.target) in tuned)
     return msgspec.structs.replace(planned, elections=(*planned.elections, *left))
 
 
@@ -237,8 +237,8 @@ def _known_sides(models: ExportedModels, change: ModelChange) -> tuple[Side, ...
 def election_target(target: TargetConfig) -> str:
     """Returns the digest that identifies a target in elections. The target's name and runner do not
     count."""
-    asked = [target.layout, *([] if target.algorithm == "auto" else [target.algorithm])]
-    return _digest(["election", target.kind, target.cpu, target.arch, *asked])
+    settings = [target.layout, *([] if target.algorithm == "auto" else [target.algorithm])]
+    return _digest(["election", target.kind, target.cpu, target.arch, *settings])
 
 
 def _digest(content: object) -> str:
@@ -279,8 +279,8 @@ def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, st
 
 def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
     """Returns a function of cell and name that tells whether the candidate is not built."""
-    known = {_cell(each): each for each in elections}
-    return lambda cell, name: cell in known and known[cell].leaves_out(name)
+    by_cell = {_cell(each): each for each in elections}
+    return lambda cell, name: cell in by_cell and by_cell[cell].leaves_out(name)
 
 
 def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
@@ -310,9 +310,9 @@ def as_remembered(
 ) -> tuple[CellCandidates, ...]:
     """Returns the cells, where a side's only build gets the remembered election and its date. An
     election that continues starts from its leader."""
-    known = {_cell(each): each for each in elections}
+    by_cell = {_cell(each): each for each in elections}
     return tuple(
-        _remembered(each, known[each.cell], candidates) if each.cell in known else each
+        _remembered(each, by_cell[each.cell], candidates) if each.cell in by_cell else each
         for each in cells
     )
 
@@ -348,16 +348,16 @@ def _with_remembered_choice(
 
 
 def _times(election: RememberedElection, candidates: Candidates) -> tuple[CandidateTime, ...]:
-    known = {each.name: each for each in candidates[election.target]}
+    by_name = {each.name: each for each in candidates[election.target]}
     return tuple(
         CandidateTime(
             candidate=name,
-            title=known[name].title,
+            title=by_name[name].title,
             ms=ms,
-            has_unknown_error=known[name].precision != FLOAT32,
+            has_unknown_error=by_name[name].precision != FLOAT32,
         )
         for name, ms in election.milliseconds.items()
-        if name in known
+        if name in by_name
     )
 
 

@@ -96,19 +96,19 @@ def _sources_of(model: onnx.ModelProto) -> Sources:
 
 def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
     """Returns the names and everything that they are computed from."""
-    found: set[str] = set()
+    all_sources: set[str] = set()
     read: set[int] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if not name or name in found:
+        if not name or name in all_sources:
             continue
-        found.add(name)
-        for given in sources.get(name, ()):
-            if id(given) not in read:  # all outputs of a node have one list
-                read.add(id(given))
-                waiting += given
-    return found
+        all_sources.add(name)
+        for inputs in sources.get(name, ()):
+            if id(inputs) not in read:  # all outputs of a node have one list
+                read.add(id(inputs))
+                waiting += inputs
+    return all_sources
 
 
 def _add_sources(

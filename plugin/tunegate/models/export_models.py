@@ -101,27 +101,27 @@ class _Exporting:
                     _require_no_new_default(path, file, inputs)
                 if settings[side].resized:
                     self.resized[path, side] = settings[side].resized
-                given = self._read_rules(path, side, file, settings[side])
+                rules = self._read_rules(path, side, file, settings[side])
             except ModelError as error:
                 self.unreadable[path, side] = str(error)
                 continue
-            self.files[path, side] = ShapedModel(file, settings[side].shapes, given)
+            self.files[path, side] = ShapedModel(file, settings[side].shapes, rules)
 
     def _read_rules(
         self, name: ModelPath, side: Side, file: Path, settings: SideSettings
     ) -> Mapping[str, InputRule]:
         """Returns the user's values as rules. A base that does not take all of them runs on those
         that it takes."""
-        wanted = GivenFor(
+        request = GivenFor(
             values=settings.values,
             shapes=settings.shapes,
             revisions=self._revisions,
             former=settings.former,
         )
-        given = self._source.read_values(file, wanted)
-        if given.problems and side == "head":
-            raise ModelError(f"{name}: {' '.join(given.problems)}")
-        return given.rules
+        answer = self._source.read_values(file, request)
+        if answer.problems and side == "head":
+            raise ModelError(f"{name}: {' '.join(answer.problems)}")
+        return answer.rules
 
 
 def _require_sizes(name: ModelPath, file: Path, shapes: ResolvedShapes) -> None:

@@ -111,8 +111,8 @@ class FilePair:
 def _open(model: Path, name: str) -> BinaryIO:
     """Opens a file beside the model, by the rules of a revision. Raises ModelError if it is missing
     or a link, whose target would end up in what is uploaded."""
-    found = opened_inside(model.parent, name)
-    if found is None:
+    opened_file = opened_inside(model.parent, name)
+    if opened_file is None:
         file = model.parent / name
         if not os.path.lexists(file):
             raise ModelError(f"{file}: no such file. It is data of {model.name}.")
@@ -121,7 +121,7 @@ def _open(model: Path, name: str) -> BinaryIO:
             f"of {model.name}: put the file itself there."
         )
         raise ModelError(message)
-    return found
+    return opened_file
 
 
 def data_digest(model: Path, name: str) -> str:

@@ -70,11 +70,11 @@ def find_models(
     outputs = _outputs_of_stages(git, committed)
     models = _model_paths(git, outputs) if listed is None else listed
     in_dvc = {*_of_dvc_files(committed), *outputs}
-    found = (
+    all_models = (
         _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
         for path in (models if config is None else selected(config, models))
     )
-    return tuple(_as_kept(model) if model.path in in_dvc else model for model in found)
+    return tuple(_as_kept(model) if model.path in in_dvc else model for model in all_models)
 
 
 def model_paths(repository: Path) -> tuple[str, ...]:
@@ -85,8 +85,8 @@ def model_paths(repository: Path) -> tuple[str, ...]:
 
 def _model_paths(git: GitProcess, outputs: Collection[str]) -> tuple[str, ...]:
     listed = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    found = {*listed, *_of_dvc_files(listed), *outputs}
-    return tuple(sorted(path for path in found if path.casefold().endswith(_ENDING)))
+    paths = {*listed, *_of_dvc_files(listed), *outputs}
+    return tuple(sorted(path for path in paths if path.casefold().endswith(_ENDING)))
 
 
 def _committed_paths(git: GitProcess) -> set[str]:

@@ -160,15 +160,15 @@ def _layers(model: onnx.ModelProto) -> dict[str, dict[str, str]]:
     of what has them, and none if there are more than anybody would compare by eye."""
     if sum(1 for _ in itertools.islice(nodes_of(model), _MAX_LAYERS + 1)) > _MAX_LAYERS:
         return {}
-    found: dict[str, dict[str, str]] = {}
+    layers: dict[str, dict[str, str]] = {}
     used: Counter[str] = Counter()
     for name, facts in _each_layer(model):
         key = name
-        while key in found:
+        while key in layers:
             used[name] += 1
             key = f"{name} ({used[name] + 1})"
-        found[key] = facts
-    return found
+        layers[key] = facts
+    return layers
 
 
 _Shapes = ChainMap[str, str]
@@ -216,11 +216,11 @@ def _tensor_text(tensor: TensorProto) -> str:
 
 def _facts(node: onnx.NodeProto, shapes: Mapping[str, str]) -> dict[str, str]:
     weights = " and ".join(shapes[name] for name in node.input if shapes.get(name))
-    told = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
+    attributes = {attribute.name: _attribute_text(attribute) for attribute in node.attribute}
     facts = {
         OPERATOR: operator_of(node)[:_MAX_FACT],
         WEIGHTS: _shorten(weights, weights.encode()),
-        **told,
+        **attributes,
     }
     return {name: text for name, text in facts.items() if text}
 
@@ -268,14 +268,14 @@ def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
     function gets from its callers is any of theirs."""
     nodes = list(nodes_of(model))
     defaults = (each for function in model.functions for each in function.attribute_proto)
-    given = [*defaults, *(each for node in nodes for each in node.attribute)]
-    found = []
+    attributes = [*defaults, *(each for node in nodes for each in node.attribute)]
+    seeds = []
     for node in nodes:
         for seed in (each for each in node.attribute if each.name == "seed"):
             name = seed.ref_attr_name
-            values = [each for each in given if name and each.name == name] or [seed]
-            found += [f"{node.op_type} {each.f or each.i}" for each in values]
-    return tuple(sorted(found))
+            values = [each for each in attributes if name and each.name == name] or [seed]
+            seeds += [f"{node.op_type} {each.f or each.i}" for each in values]
+    return tuple(sorted(seeds))
 
 
 # The weights of trees, linear models, scalers and support vectors, which are attributes of one

@@ -109,5 +109,5 @@ def without_weights(model: onnx.ModelProto, most: int) -> onnx.ModelProto:
 def _lighten(tensor: onnx.TensorProto, most: int) -> None:
     is_large = math.prod(tensor.dims) > most and tensor.data_type not in _OF_SHAPES
     if is_large or tensor.external_data:
-        kept = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-        tensor.CopyFrom(kept)
+        light = onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        tensor.CopyFrom(light)

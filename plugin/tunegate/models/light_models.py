@@ -46,14 +46,18 @@ def _replace(
     graph: onnx.GraphProto, nodes: list[onnx.NodeProto], weights: list[onnx.TensorProto]
 ) -> None:
     used = {name for node in nodes for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name in used] + weights
-    initialized = {tensor.name for tensor in kept}
+    initializers = [tensor for tensor in graph.initializer if tensor.name in used] + weights
+    initialized = {tensor.name for tensor in initializers}
     inputs = [i for i in graph.input if i.name in used and i.name not in initialized]
     for node in nodes:
         named = next((name for name in node.input if name in initialized), None)
         node.name = node.output[0] if named is None else _layer(named)
     _make_names_unique(nodes)
-    for field, items in ((graph.node, nodes), (graph.initializer, kept), (graph.input, inputs)):
+    for field, items in (
+        (graph.node, nodes),
+        (graph.initializer, initializers),
+        (graph.input, inputs),
+    ):
         del field[:]
         field.extend(items)
 
@@ -61,11 +65,11 @@ def _replace(
 def _make_names_unique(nodes: list[onnx.NodeProto]) -> None:
     """Numbers the nodes that share a weight, from the second on: ONNX Runtime rejects a repeated
     name."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in nodes:
-        seen[node.name] += 1
-        if seen[node.name] > 1:
-            node.name = f"{node.name}#{seen[node.name]}"
+        counts[node.name] += 1
+        if counts[node.name] > 1:
+            node.name = f"{node.name}#{counts[node.name]}"
 
 
 def _layer(weight: str) -> str:

@@ -100,16 +100,16 @@ def model_kind(inputs: Sequence[ModelInput], evidence: Evidence = NO_EVIDENCE) -
 def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelySize:
     """Returns the likely sizes: by the symbol's words first, then the input's, then the dimension's
     position."""
-    found = _likely(value, axis)
-    if kind.vectors and found.kind == "batch" and "batch" not in value.symbol(axis).casefold():
+    likely = _likely(value, axis)
+    if kind.vectors and likely.kind == "batch" and "batch" not in value.symbol(axis).casefold():
         return _length(value, "a vector of data, as all inputs", kind.evidence)
-    if found.kind == "image":
-        return _image(value, axis, found.why, kind.evidence)
-    if found.kind == "length" and _is_sound(value, axis, kind):
-        found = LikelySize((), "samples of sound", "sound")
-    if found.kind == "sound":
-        return _sound(found.why, kind)
-    return _length(value, found.why, kind.evidence) if found.kind == "length" else found
+    if likely.kind == "image":
+        return _image(value, axis, likely.why, kind.evidence)
+    if likely.kind == "length" and _is_sound(value, axis, kind):
+        likely = LikelySize((), "samples of sound", "sound")
+    if likely.kind == "sound":
+        return _sound(likely.why, kind)
+    return _length(value, likely.why, kind.evidence) if likely.kind == "length" else likely
 
 
 def of_protein(likely: dict[_Key, LikelySize]) -> dict[_Key, LikelySize]:
@@ -198,13 +198,13 @@ def _image(value: ModelInput, axis: int, why: str, evidence: Evidence) -> Likely
 
 
 def _pairs(evidence: Evidence) -> tuple[tuple[int, int], ...]:
-    said = (evidence.image,) if evidence.image else ()
+    by_name = (evidence.image,) if evidence.image else ()
     if "detector" in evidence.hints:
-        every = (*said, *_DETECTED, *_SQUARES, *_LINES, *_OTHER_SQUARES)
+        every = (*by_name, *_DETECTED, *_SQUARES, *_LINES, *_OTHER_SQUARES)
     elif "text line" in evidence.hints:
-        every = (*said, *_LINES, *_SQUARES, *_OTHER_SQUARES)
+        every = (*by_name, *_LINES, *_SQUARES, *_OTHER_SQUARES)
     else:
-        every = (*said, *_SQUARES, *_LINES, *_OTHER_SQUARES)
+        every = (*by_name, *_SQUARES, *_LINES, *_OTHER_SQUARES)
     return tuple(dict.fromkeys(each for each in every if each))
 
 
@@ -262,8 +262,8 @@ def _sound(why: str, kind: ModelKind) -> LikelySize:
         return LikelySize(CHUNKS, f"{why}: a piece, as the model keeps a state", "sound")
     rate = kind.evidence.sample_rate
     sizes = tuple(dict.fromkeys((rate, *CLIPS) if rate else CLIPS))
-    said = f"one second of sound: {kind.evidence.why['sample_rate']}" if rate else ""
-    return LikelySize(sizes, why, "sound", said)
+    source = f"one second of sound: {kind.evidence.why['sample_rate']}" if rate else ""
+    return LikelySize(sizes, why, "sound", source)
 
 
 def _length(value: ModelInput, why: str, evidence: Evidence) -> LikelySize:

@@ -61,8 +61,8 @@ def limits_of(dtype: Any) -> tuple[int, int]:
     """Returns the least and the largest value of an integer type."""
     name = str(dtype)
     if name not in _BITS:
-        found = np.iinfo(dtype)
-        return int(found.min), int(found.max)
+        limits = np.iinfo(dtype)
+        return int(limits.min), int(limits.max)
     size = 1 << _BITS[name]
     return (0, size - 1) if name.startswith("u") else (-size // 2, size // 2 - 1)
 
@@ -77,8 +77,8 @@ def run(session: Any, feed: Mapping[str, Any], options: Any = None) -> Sequence[
     if not _is_narrow(session, feed):
         outputs = session.run(None, dict(feed), options)
         return outputs
-    found = session.run_with_ort_values(None, _as_values(feed), options)
-    return [array_of(value) for value in found]
+    values = session.run_with_ort_values(None, _as_values(feed), options)
+    return [array_of(value) for value in values]
 
 
 def bind_inference(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:

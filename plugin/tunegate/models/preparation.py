@@ -134,14 +134,14 @@ def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
 
 def _fix_shapes(proto: onnx.ModelProto, shapes: Shapes, path: str) -> None:
     inputs = real_inputs(proto.graph)
-    found = resolve_shapes([*map(model_input, inputs)], [ShapeLevel(shapes=shapes)])
-    if found.problems:
-        raise ModelError(f"{path}: {' '.join(found.problems)}")
+    resolved = resolve_shapes([*map(model_input, inputs)], [ShapeLevel(shapes=shapes)])
+    if resolved.problems:
+        raise ModelError(f"{path}: {' '.join(resolved.problems)}")
     for value in inputs:
         shape = kind_of_input(value).tensor.shape
-        if value.name in found.shapes:
+        if value.name in resolved.shapes:
             del shape.dim[:]
-            shape.dim.extend(Dimension(dim_value=size) for size in found.shapes[value.name])
+            shape.dim.extend(Dimension(dim_value=size) for size in resolved.shapes[value.name])
 
 
 def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
@@ -184,17 +184,17 @@ def take_in(proto: onnx.ModelProto, data: _Data) -> None:
 
 def opened_data(proto: onnx.ModelProto, directory: Path, stack: ExitStack) -> _Data:
     """Opens the data files for the lifetime of the stack. Raises ModelError if one is missing."""
-    found: dict[str, BinaryIO] = {}
+    files: dict[str, BinaryIO] = {}
     for tensor in filter(is_external, tensors_in(proto)):
         name = _entries(tensor).get("location", "")
-        if name in found:
+        if name in files:
             continue
         file = opened_inside(directory, name) if name else None
         if file is None:
             message = f"its data file {name!r} is missing: commit it, or pull it with Git LFS"
             raise UnreadModelError(message)
-        found[name] = stack.enter_context(file)
-    return found
+        files[name] = stack.enter_context(file)
+    return files
 
 
 def _bytes_in(proto: onnx.ModelProto, data: _Data) -> int:
@@ -209,8 +209,8 @@ def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
     name = entries.get("location", "")
     size_bytes = os.fstat(data[name].fileno()).st_size
     offset = int(entries.get("offset") or 0)
-    said = entries.get("length")
-    length = int(said) if said else max(0, size_bytes - offset)
+    length_text = entries.get("length")
+    length = int(length_text) if length_text else max(0, size_bytes - offset)
     if offset + length > size_bytes:
         message = f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does"
         raise ModelError(message)

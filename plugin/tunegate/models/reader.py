@@ -52,8 +52,10 @@ class GitModelReader:
         versions += self._outputs(revision, versions)
         trees = self._repository.directories(revision) if versions else {}
         beside = cache(partial(_digest_kept, self._stages(revision)))
-        found = {version.path: _beside(version, trees, beside) for version in _each_once(versions)}
-        return self._add_attributes(revision, found)
+        by_path = {
+            version.path: _beside(version, trees, beside) for version in _each_once(versions)
+        }
+        return self._add_attributes(revision, by_path)
 
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         """Returns the version with its data files; unchanged, and the reason, if it cannot be
@@ -68,14 +70,17 @@ class GitModelReader:
         it cannot be read."""
         try:
             content, names = self._scan(version)
-            found = self._add_data_files(version, names)
-            blobs = {name: each.digest for name, each in zip(names, found.external, strict=True)}
+            version_with_data = self._add_data_files(version, names)
+            blobs = {
+                name: each.digest
+                for name, each in zip(names, version_with_data.external, strict=True)
+            }
             digest = graph_digest(content, blobs)
         except NoOnnxError as error:
             return msgspec.structs.replace(version, graph_digest=""), str(error)
         except (ModelError, RevisionError) as error:
             return version, str(error)
-        return msgspec.structs.replace(found, graph_digest=digest), ""
+        return msgspec.structs.replace(version_with_data, graph_digest=digest), ""
 
     def outline(self, version: ModelVersion) -> ModelOutline | None:
         """Returns the outline; equal contents are read once, whatever their revisions."""
@@ -105,10 +110,10 @@ class GitModelReader:
         """Returns the version before and its age in commits, None if the file is new or the history
         here is too short."""
         paths = (version.path, version.path + _DVC)
-        found = self._repository.before_last_change(version.revision, *paths)
-        if found is None:
+        last_change = self._repository.before_last_change(version.revision, *paths)
+        if last_change is None:
             return None
-        commit, commits = found
+        commit, commits = last_change
         model = self.models(commit).get(version.path)
         return None if model is None else (self.opened(model)[0], commits)
 
@@ -159,17 +164,17 @@ class GitModelReader:
         changed = {path for path, each in new.items() if path not in old or old[path] != each}
         stages = self._stages(head)
         before = dvc.StageOutputs() if base is None else self._stages(base)
-        found = {
+        problems = {
             path: "a directory that DVC keeps, whose listing is not in the cache"
             for path, digest in stages.directories.items()
             if before.directories.get(path) != digest
         }
-        found |= {
+        problems |= {
             place: why
             for place, why in stages.unread.items()
             if place.partition(": ")[0] in changed
         }
-        return found
+        return problems
 
     def _outputs(self, revision: str, versions: Sequence[ModelVersion]) -> Iterator[ModelVersion]:
         """Yields the models that DVC keeps without a DVC file of their own.
@@ -307,14 +312,14 @@ def _digest_kept(stages: dvc.StageOutputs, directory: str) -> str:
 
 def _each_once(versions: Sequence[ModelVersion]) -> Sequence[ModelVersion]:
     """Merges versions of one path: a path in git and in a DVC file has content of both kinds."""
-    found: dict[ModelPath, ModelVersion] = {}
+    by_path: dict[ModelPath, ModelVersion] = {}
     for version in versions:
-        other = found.get(version.path)
+        other = by_path.get(version.path)
         if other is not None:
             digests = f"{other.content_digest}+{version.content_digest}"
             version = msgspec.structs.replace(version, storage="both", content_digest=digests)  # noqa: PLW2901
-        found[version.path] = version
-    return tuple(found.values())
+        by_path[version.path] = version
+    return tuple(by_path.values())
 
 
 def _attributes_of(
@@ -333,9 +338,11 @@ def _external(
     """Returns the external file. A DVC file's blob or an LFS pointer changes whenever its content
     does."""
     entries = [entry for entry in (files.get(path), files.get(path + _DVC)) if entry is not None]
-    told = [f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries]
-    told += [] if output is None else [f"md5:{output.digest}"]
-    return ExternalFile(path, f"{'+'.join(told) or 'git:missing'} {attribute}".strip())
+    contents = [
+        f"{'git' if entry.kind == 'file' else entry.kind}:{entry.blob}" for entry in entries
+    ]
+    contents += [] if output is None else [f"md5:{output.digest}"]
+    return ExternalFile(path, f"{'+'.join(contents) or 'git:missing'} {attribute}".strip())
 
 
 _: type[ModelReader] = GitModelReader

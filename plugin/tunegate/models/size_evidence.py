@@ -58,18 +58,18 @@ _HINTS: tuple[tuple[str, str], ...] = (
 def evidence_of(model: onnx.ModelProto, path: str, files: Mapping[str, bytes] = {}) -> Evidence:
     """Returns the evidence. The model's metadata count before the files beside it, whose contents
     are given by name."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     why: dict[str, str] = {}
     metadata = {entry.key.casefold(): entry.value for entry in model.metadata_props}
     for source, facts in _sources(metadata, files):
         for name, value in facts:
-            if value and name not in found:
-                found[name], why[name] = value, source
+            if value and name not in values:
+                values[name], why[name] = value, source
     words = {*_words(path), *_words(model.graph.name)}
     hints = {hint for hint, names in _HINTS if any(re.fullmatch(names, word) for word in words)}
     if "character" in metadata or "dictionary" in metadata:
         hints.add("text line")
-    return Evidence(**found, hints=frozenset(hints), why=why)
+    return Evidence(**values, hints=frozenset(hints), why=why)
 
 
 def _words(path: str) -> Iterator[str]:
@@ -111,8 +111,8 @@ def _numbers(text: str) -> list[int]:
 
 def _document(content: bytes) -> dict[str, Any]:
     with suppress(ValueError, RecursionError):
-        found = json.loads(content) if content else {}
-        return found if isinstance(found, dict) else {}
+        document = json.loads(content) if content else {}
+        return document if isinstance(document, dict) else {}
     return {}
 
 

@@ -188,13 +188,13 @@ class _Trials:
                 continue
             if self._is_over():
                 break
-            found = self._run_at(guesses)
-            if found is not None:
-                runs.append(found)
+            run = self._run_at(guesses)
+            if run is not None:
+                runs.append(run)
             elif self.refused:
                 named += _named_sizes(self.refused, guesses)
             dull = sum(bool(each.reply.outcome.dull) for each in runs)
-            is_good = found is not None and (_rank(found) == 0 or not found.guesses)
+            is_good = run is not None and (_rank(run) == 0 or not run.guesses)
             if is_good or self.not_loaded or dull >= _MAX_DULL:
                 break
         return runs
@@ -205,10 +205,14 @@ class _Trials:
         for guesses in islice(larger, _MAX_LARGER):
             if self._is_over():
                 break
-            found = self._run_at(guesses)
-            is_good = found is not None and _rank(found) == 0
-            if found is not None and is_good and not _is_one_step(found.reply, self._proto):
-                return found
+            longer_run = self._run_at(guesses)
+            is_good = longer_run is not None and _rank(longer_run) == 0
+            if (
+                longer_run is not None
+                and is_good
+                and not _is_one_step(longer_run.reply, self._proto)
+            ):
+                return longer_run
         return None
 
     def _is_over(self) -> bool:
@@ -225,14 +229,14 @@ class _Trials:
         if isinstance(reply, NotLoaded):
             self.not_loaded = reply.reason
             return None
-        said = sizes_in_words(guesses)
+        sizes = sizes_in_words(guesses)
         if isinstance(reply, str):
             self.refused = self.refusal = f"the process {reply}"
-            self.tried.append(f"{said}: {self.refused}")
+            self.tried.append(f"{sizes}: {self.refused}")
             return None
         self.refused = reply.outcome.problem
         self.refusal = self.refused or self.refusal
-        self.tried.append(f"{said}: {_outcome_text(reply)}")
+        self.tried.append(f"{sizes}: {_outcome_text(reply)}")
         return None if self.refused else _Run(guesses, reply)
 
 
@@ -374,12 +378,12 @@ def _short(text: str) -> str:
 
 def sizes_in_words(guesses: Guesses) -> str:
     """Returns the sizes by symbol, or by position."""
-    said = {
+    sizes = {
         each.symbol if is_symbol(each.symbol) else f"{each.input}[{each.axis}]": each.size
         for each in guesses
         if not each.is_sum
     }
-    return ", ".join(f"{name} {size}" for name, size in said.items()) or "as it is"
+    return ", ".join(f"{name} {size}" for name, size in sizes.items()) or "as it is"
 
 
 def _shapes(inputs: Sequence[ModelInput], guesses: Guesses) -> dict[str, tuple[int, ...]]:

@@ -35,22 +35,22 @@ Place = tuple[str, int]
 def demanded_sizes(graph: onnx.GraphProto) -> dict[Place, int]:
     """Returns sizes by (input name, axis); a negative axis counts from the end."""
     weights = _weights(graph)
-    found: dict[Place, int] = {}
+    sizes: dict[Place, int] = {}
     for node, source in _readers(graph, weights):
         for axis, size in _demands(node, weights):
-            found.setdefault((source, axis), size)
-    return found
+            sizes.setdefault((source, axis), size)
+    return sizes
 
 
 def demanded_ranks(graph: onnx.GraphProto) -> dict[str, int]:
     """Returns the rank of inputs, by the nodes that read them, without inputs that have no such
     node."""
     weights = _weights(graph)
-    found: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     for node, source in _readers(graph, weights):
         if rank := _rank(node, weights):
-            found.setdefault(source, rank)
-    return found
+            ranks.setdefault(source, rank)
+    return ranks
 
 
 def _weights(graph: onnx.GraphProto) -> _Shapes:
@@ -243,16 +243,16 @@ def _likely_sizes(
         rank = len(value.dimensions)
         for axis in (axis for axis, size in enumerate(value.dimensions) if size is None):
             size = demands.get((value.name, axis)) or demands.get((value.name, axis - rank))
-            found = likely_size(value, axis, kind)
+            likely_one = likely_size(value, axis, kind)
             if size is not None:
-                found = LikelySize((size,), "its weights demand it", f"weights {size}")
-                by_symbol[value.symbol(axis)] = found
-            likely[value.name, axis] = found
-            by_symbol.setdefault(value.symbol(axis), found)
+                likely_one = LikelySize((size,), "its weights demand it", f"weights {size}")
+                by_symbol[value.symbol(axis)] = likely_one
+            likely[value.name, axis] = likely_one
+            by_symbol.setdefault(value.symbol(axis), likely_one)
     symbols = {place: _symbol(inputs, *place) for place in likely}
     found_for = {
-        place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else found
-        for place, found in likely.items()
+        place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else likely_one
+        for place, likely_one in likely.items()
     }
     return of_protein(found_for)
 
@@ -271,8 +271,8 @@ def _sizes(
 def _sums(likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]) -> dict[Place, int]:
     """Returns the sizes of dimensions that are sums of others."""
     known = {symbols[place]: _chosen_size(each, choice) for place, each in likely.items()}
-    found = ((place, computed_size(symbols[place], known)) for place in likely)
-    return {place: size for place, size in found if size}
+    sums = ((place, computed_size(symbols[place], known)) for place in likely)
+    return {place: size for place, size in sums if size}
 
 
 def _chosen_size(likely: LikelySize, choice: _ChoiceByKind) -> int:

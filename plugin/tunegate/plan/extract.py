@@ -33,11 +33,11 @@ def extract(
     model that cannot be read or compiled has no tasks and gets a note: its build decides whether
     another runtime ships it."""
     models = export_models(changes, source)
-    wanted = _models_to_extract(changes, models, source.candidates)
-    if wanted:
-        progress.step(f"extract: {_count(len({path for path, _, _ in wanted}))}")
-    answers = lists([models.job(*which) for which in wanted])
-    task_set = merge_tasks(changes, wanted, answers, source.candidates)
+    triples = _models_to_extract(changes, models, source.candidates)
+    if triples:
+        progress.step(f"extract: {_count(len({path for path, _, _ in triples}))}")
+    answers = lists([models.job(*which) for which in triples])
+    task_set = merge_tasks(changes, triples, answers, source.candidates)
     notes = [*task_set.notes, *unusable_notes(models)]
     notes += [_resized_note(*each, shapes) for each, shapes in models.resized.items()]
     for note in notes:
@@ -116,12 +116,12 @@ def _untaken(
 ) -> str:
     """Returns why the compiler does not take a model, and what runs it instead."""
     path, side = of
-    told = _untuned_note(name, path, str(error))
+    note = _untuned_note(name, path, str(error))
     titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
     if not titles or not isinstance(error, UnsupportedModelError):
-        return told
+        return note
     what = "gated" if side == "head" else "measured"
-    return f"{told.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
+    return f"{note.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
 
 
 def _resized_note(path: ModelPath, side: Side, shapes: Shapes) -> str:
@@ -131,9 +131,9 @@ def _resized_note(path: ModelPath, side: Side, shapes: Shapes) -> str:
 
 
 def _add(tasks: dict[tuple[WorkloadKey, str], TuningTask], task: TuningTask, use: TaskUse) -> None:
-    known = tasks.get((task.key, task.target))
-    uses = (use,) if known is None else (*known.uses, use)
-    tasks[task.key, task.target] = msgspec.structs.replace(known or task, uses=uses)
+    existing = tasks.get((task.key, task.target))
+    uses = (use,) if existing is None else (*existing.uses, use)
+    tasks[task.key, task.target] = msgspec.structs.replace(existing or task, uses=uses)
 
 
 def _count(models: int) -> str:

@@ -58,9 +58,9 @@ def _plan_shards(
 
 def _with_misses(task_set: TaskSet, resolution: Resolution) -> tuple[ResolvedTask, ...]:
     """Returns every task of the set. A task that the resolution lacks is a miss."""
-    known = {(r.task.key, r.task.target): r for r in resolution.tasks}
+    by_task = {(r.task.key, r.task.target): r for r in resolution.tasks}
     return tuple(
-        known.get((task.key, task.target)) or _resolve_as_miss(task) for task in task_set.tasks
+        by_task.get((task.key, task.target)) or _resolve_as_miss(task) for task in task_set.tasks
     )
 
 
@@ -180,8 +180,8 @@ def _with_objectives(
         [(tasks[i].resolved.task, expected_time.known_ms(tasks[i].resolved, kind)) for i in group]
         for group in groups
     ]
-    wanted = part.target_latency_ms
-    targets = [{} for _ in groups] if wanted is None else parts_of_target(timed, wanted)
+    target_ms = part.target_latency_ms
+    targets = [{} for _ in groups] if target_ms is None else parts_of_target(timed, target_ms)
     return [
         msgspec.structs.replace(
             budget,
@@ -297,7 +297,7 @@ def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
 
 def _bill(seconds: Sequence[float], rates: Sequence[float | None]) -> float | None:
     """Returns the seconds of each shard times its rate, None if one has no rate."""
-    known = [rate for rate in rates if rate is not None]
-    if not seconds or len(known) < len(seconds):
+    prices = [rate for rate in rates if rate is not None]
+    if not seconds or len(prices) < len(seconds):
         return None
-    return sum(each * rate for each, rate in zip(seconds, known, strict=True))
+    return sum(each * rate for each, rate in zip(seconds, prices, strict=True))

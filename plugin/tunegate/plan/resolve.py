@@ -58,9 +58,9 @@ def refresh_shard(shard: Shard, index: TaskIndex) -> Shard:
     to_tune = [planned.resolved.task for planned in shard.tasks if planned.trials]
     if not to_tune:
         return shard
-    found = index.lookup([(task.key, task.shape) for task in to_tune])
+    answers = index.lookup([(task.key, task.shape) for task in to_tune])
     tasks = tuple(
-        _with_answer(planned, found.get(planned.resolved.task.key)) for planned in shard.tasks
+        _with_answer(planned, answers.get(planned.resolved.task.key)) for planned in shard.tasks
     )
     return msgspec.structs.replace(shard, tasks=tasks)
 

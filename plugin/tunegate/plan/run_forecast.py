@@ -112,17 +112,17 @@ def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
 def _tuning(shards: Sequence[Shard], origin: RecordOrigin) -> ExpectedStep | None:
     """Returns a step for the schedules of an older toolchain that are measured again, and for the
     search."""
-    asked = {shard.index: reelected_tasks(shard, origin) for shard in shards}
-    paid = [s for s in shards if asked[s.index] or any(task.trials for task in s.tasks)]
+    reelected = {shard.index: reelected_tasks(shard, origin) for shard in shards}
+    paid = [s for s in shards if reelected[s.index] or any(task.trials for task in s.tasks)]
     if not paid:
         return None
-    seconds = [_tuning_seconds(shard, asked[shard.index]) for shard in paid]
+    seconds = [_tuning_seconds(shard, reelected[shard.index]) for shard in paid]
     usd = sum(
         part / 3600 * (shard.budget.usd_per_hour or 0.0)
         for part, shard in zip(seconds, paid, strict=True)
     )
     work = []
-    if older := sum(asked.values()):
+    if older := sum(reelected.values()):
         work.append(f"measure {plural(older, 'schedule')} of an older toolchain again")
     if tasks := sum(task.trials > 0 for shard in paid for task in shard.tasks):
         work.append(f"tune {plural(tasks, 'task')}")
@@ -137,8 +137,8 @@ def reelected_tasks(shard: Shard, origin: RecordOrigin) -> int:
     """Returns the number of tasks that the shard re-elects on this machine."""
     if shard.budget.pays_nothing:
         return 0
-    known = (PriorResults(task, origin.device, origin.toolchain) for task in shard.tasks)
-    count = sum(each.is_outdated for each in known)
+    results = (PriorResults(task, origin.device, origin.toolchain) for task in shard.tasks)
+    count = sum(each.is_outdated for each in results)
     return count if shard.budget.trials is None else min(count, shard.budget.trials)
 
 
@@ -183,7 +183,7 @@ def _job_seconds(cell: _Cell, candidate: CandidateBuild, *, is_alone: bool) -> f
     """Returns the seconds of a candidate. In other numbers it is built after float32 and reuses its
     kernels."""
     if candidate.is_tuned:
-        once = building_seconds(cell.change, [known.task for known in cell.tasks])
+        once = building_seconds(cell.change, [resolved.task for resolved in cell.tasks])
         is_later = candidate.precision != FLOAT32 and not is_alone
         return (_LATER if is_later else 1.0) * once
     return OPENING_SECONDS * cell.side_count
@@ -221,10 +221,10 @@ def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
 def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
     """Returns the seconds of measuring. Starts dominate for small models. Unmeasured tasks count as
     0, because the default schedules behind their estimate are seldom what is built."""
-    known = [each for each in cell.tasks if not isinstance(each.lookup, Miss)]
+    hits = [each for each in cell.tasks if not isinstance(each.lookup, Miss)]
     head_ms = sum(
         use.weight * known_ms(each, cell.target.kind)
-        for each in known
+        for each in hits
         for use in each.task.uses
         if (use.model, use.side) == (cell.change.path, "head")
     )

@@ -29,19 +29,23 @@ class KnownLists:
         self._tools, self._are_believed = tools, are_believed
         self._now = int(tools.context.clock.time())
 
-    def listed(self, jobs: Sequence[ModelJob]) -> Sequence[_Listed | ModelError]:
+    def list_tasks(self, jobs: Sequence[ModelJob]) -> Sequence[_Listed | ModelError]:
         """Returns the tasks of each job, by the cache or by the compiler."""
         compiler = self._tools.compiler
         keys = self._keys(jobs, compiler.kernels(jobs))
-        kept = self._read_lists(keys)
-        known = {
-            place: _tasks(kept[key], jobs[place])
+        lists = self._read_lists(keys)
+        tasks_by_place = {
+            place: _tasks(lists[key], jobs[place])
             for place, key in _shared_keys(jobs, keys).items()
-            if self._are_believed and key in kept
+            if self._are_believed and key in lists
         }
-        answers = compiler.tasks(jobs, known)
-        asked = ((key, answers[place]) for place, key in keys.items() if place not in known)
-        self._tell({key: each for key, each in asked if not isinstance(each, ModelError)}, kept)
+        answers = compiler.tasks(jobs, tasks_by_place)
+        new_answers = (
+            (key, answers[place]) for place, key in keys.items() if place not in tasks_by_place
+        )
+        self._tell(
+            {key: each for key, each in new_answers if not isinstance(each, ModelError)}, lists
+        )
         return answers
 
     def _keys(self, jobs: Sequence[ModelJob], kernels: Sequence[str]) -> dict[int, WorkloadKey]:
@@ -63,17 +67,17 @@ class KnownLists:
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
     def _read_lists(self, keys: Mapping[int, WorkloadKey]) -> dict[WorkloadKey, TaskList]:
-        origin, wanted = self._tools.origin, [*dict.fromkeys(keys.values())]
-        found = self._tools.index.standings(wanted)
+        origin, unique_keys = self._tools.origin, [*dict.fromkeys(keys.values())]
+        standings = self._tools.index.standings(unique_keys)
         lists = {
             key: list_of(
                 key,
-                getattr(found.get(key, Miss("absent")), "records", ()),
+                getattr(standings.get(key, Miss("absent")), "records", ()),
                 device=origin.device,
                 toolchain=origin.toolchain,
                 now=self._now,
             )
-            for key in wanted
+            for key in unique_keys
         }
         return {key: each for key, each in lists.items() if each is not None}
 

@@ -40,13 +40,13 @@ def try_builds(
     """Returns why models that would be tuned cannot be built. GPU targets are not tried, because
     the planning machine may have none."""
     targets = {target.name: target for target in source.config.targets}
-    wanted = [each for each in _tuned_sides(planned) if _is_tried(targets[each[2]])]
-    if not wanted:
+    tried = [each for each in _tuned_sides(planned) if _is_tried(targets[each[2]])]
+    if not tried:
         return {}
-    progress.step(f"check: {_count(len(wanted))} before tuning")
+    progress.step(f"check: {_count(len(tried))} before tuning")
     models = export_models(planned.changes, source)
-    jobs = [models.job(path, side, targets[name]) for path, side, name in wanted]
-    reasons = zip(wanted, compiler.refused(jobs), strict=True)
+    jobs = [models.job(path, side, targets[name]) for path, side, name in tried]
+    reasons = zip(tried, compiler.refused(jobs), strict=True)
     return {each: reason for each, reason in reasons if reason}
 
 
@@ -83,14 +83,14 @@ def refusal_notes(refused: Mapping[TriedModel, str], changes: ChangeSet) -> tupl
 def _tuned_sides(planned: TuningPlan) -> list[TriedModel]:
     """Returns every side of a model that trials are planned for. Heads come first: their failures
     are worth knowing early."""
-    found = {
+    sides = {
         (use.model, use.side, shard.target)
         for shard in planned.shards
         for task in shard.tasks
         if task.trials
         for use in task.resolved.task.uses
     }
-    return sorted(found, key=lambda each: (each[1] == "base", each))
+    return sorted(sides, key=lambda each: (each[1] == "base", each))
 
 
 def _is_tried(target: TargetConfig) -> bool:

@@ -50,8 +50,8 @@ def errors_in_words(finding: Finding) -> Iterator[str]:
     head = finding.accuracy.head if finding.accuracy is not None else None
     if head is None:
         return
-    for told in estimates_in_words(head.estimates, is_drawn=_is_told_on_drawn(finding)):
-        yield f"{head.title} has a {told}"
+    for words in estimates_in_words(head.estimates, is_drawn=_is_told_on_drawn(finding)):
+        yield f"{head.title} has a {words}"
 
 
 def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) -> Iterator[str]:
@@ -98,8 +98,8 @@ def _budget(row: _Row) -> str:
 def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:
     if side is None:
         return NONE
-    told = "float32" if estimate is None else error_in_words(estimate)
-    return f"{side.title}: {told}"
+    error = "float32" if estimate is None else error_in_words(estimate)
+    return f"{side.title}: {error}"
 
 
 def error_in_words(estimate: ErrorEstimate) -> str:
@@ -110,8 +110,8 @@ def error_in_words(estimate: ErrorEstimate) -> str:
 
 def _inputs(estimate: ErrorEstimate) -> str:
     """Returns how many of the inputs that were run carry information."""
-    told = str(estimate.samples)
-    return f"{told} of {estimate.samples + estimate.silent}" if estimate.silent else told
+    samples = str(estimate.samples)
+    return f"{samples} of {estimate.samples + estimate.silent}" if estimate.silent else samples
 
 
 def _silent(estimate: ErrorEstimate) -> Iterator[str]:

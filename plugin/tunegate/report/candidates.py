@@ -53,12 +53,12 @@ def _error(outcome: CandidateOutcome) -> str:
 
 
 def _why(outcome: CandidateOutcome, front: Sequence[CandidateOutcome]) -> str:
-    told = ["ships"] if outcome.ships else []
+    reasons = ["ships"] if outcome.ships else []
     if outcome.reason:
-        told.append(outcome.reason[:_MOST_CHARACTERS])
+        reasons.append(outcome.reason[:_MOST_CHARACTERS])
     elif not outcome.ships:
-        told.append("slower" if outcome not in front else "slower, and more exact")
-    return ", ".join(told)
+        reasons.append("slower" if outcome not in front else "slower, and more exact")
+    return ", ".join(reasons)
 
 
 # The candidates that no other one beats in both time and error. Pure.

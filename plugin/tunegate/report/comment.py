@@ -81,10 +81,10 @@ def _policy(report: Report) -> str:
 def _checks(report: Report, shown: ShownFindings) -> str:
     """Returns the table, what it leaves out, and what its numbers do not say."""
     table = markdown_table(_models(shown.rows)) if shown.rows else ""
-    said = change_said(shown.rows)
+    bounds_line = change_said(shown.rows)
     counted = rest_counted(report, shown.rest)
-    told = (table, said, counted, _remarks(report, shown.rows))
-    return "\n\n".join(filter(None, told))
+    sections = (table, bounds_line, counted, _remarks(report, shown.rows))
+    return "\n\n".join(filter(None, sections))
 
 
 def _tuning(report: Report) -> str:
@@ -101,25 +101,27 @@ def _models(findings: Sequence[Finding]) -> ReportTable:
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
     """Returns the findings' remarks in the gate's words, '' if the headline has already said a
     single check's. A remark on a model with several targets appears once."""
-    told = [(each, remarks(each)) for each in rows]
+    remarks_of_rows = [(each, remarks(each)) for each in rows]
     if len(report.verdict.findings) == 1:
         return "".join(
-            f"Also: {prose(said)}." for each, said in told if said and each.change_percent
+            f"Also: {prose(remark)}."
+            for each, remark in remarks_of_rows
+            if remark and each.change_percent
         )
     targets: dict[tuple[str, str], list[str]] = {}
-    for each, said in told:
-        if said and each.status not in SILENT:
-            targets.setdefault((each.model, said), []).append(code(each.target))
+    for each, remark in remarks_of_rows:
+        if remark and each.status not in SILENT:
+            targets.setdefault((each.model, remark), []).append(code(each.target))
     return "\n".join(
-        f"- {code(model)} on {', '.join(its)}: {prose(said)}."
-        for (model, said), its in targets.items()
+        f"- {code(model)} on {', '.join(its)}: {prose(remark)}."
+        for (model, remark), its in targets.items()
     )
 
 
 def _slowdowns(report: Report) -> Iterator[str]:
     """Yields the worst slowdown, and the others in folds."""
-    found = worst_first(report.verdict)
-    for at, finding in enumerate(each for each in found if _is_explained(each)):
+    findings = worst_first(report.verdict)
+    for at, finding in enumerate(each for each in findings if _is_explained(each)):
         name = code_element if at else code
         title = f"What got slower in {name(finding.model)} on {name(finding.target)}"
         table = _operators(finding)
@@ -129,11 +131,11 @@ def _slowdowns(report: Report) -> Iterator[str]:
 def _changed_layers(report: Report) -> Iterator[str]:
     """Yields the changed layers of each model that did not pass, one line per layer. Profiles of
     one model share them."""
-    asked = {path_of(each.model) for each in report.verdict.findings if each.status not in SILENT}
+    paths = {path_of(each.model) for each in report.verdict.findings if each.status not in SILENT}
     for change in report.changes.models:
         path = path_of(change.path)
-        if change.layers and path in asked:
-            asked.remove(path)
+        if change.layers and path in paths:
+            paths.remove(path)
             lines = [f"- {code(each.name)}: {prose(each.change)}" for each in change.layers]
             if change.more_layers:
                 lines.append(f"- … and {plural(change.more_layers, 'more layer')}.")
@@ -149,8 +151,8 @@ def _operators(finding: Finding) -> str:
     shown = slower[:SHOWN_OPERATORS]
     rest = len(slower) - len(shown)
     more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
-    told = " ".join(filter(None, (more, layer_total(finding, slower))))
-    return f"{markdown_table(report_tables.operators_table(shown))}\n\n{told}"
+    notes = " ".join(filter(None, (more, layer_total(finding, slower))))
+    return f"{markdown_table(report_tables.operators_table(shown))}\n\n{notes}"
 
 
 def _steps(report: Report) -> str:
@@ -174,10 +176,10 @@ def _accuracy(report: Report) -> str:
     if not table.rows:
         return ""
     moves = [move for each in worst_first(report.verdict) for move in error_moves(each, code)]
-    told = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
+    warnings = [f"> ⚠️ {move}.\n" for move in moves[:SHOWN_CHECKS]]
     note = drawn_note(findings)
     below = [f"\n{note}"] if note else []
-    return "\n".join(["#### Accuracy\n", *told, markdown_table(table), *below])
+    return "\n".join(["#### Accuracy\n", *warnings, markdown_table(table), *below])
 
 
 def _warnings(report: Report) -> str:
@@ -208,12 +210,12 @@ def _cache(report: Report) -> str:
     cache = report.cache
     if cache is None:
         return ""
-    told = prose(cache_words(report.verdict.tuning, cache))
+    text = prose(cache_words(report.verdict.tuning, cache))
     where = (
         f"{code(cache.location)}, zone {code(cache.zone)}, {cache.mode}: {cache_traffic(cache)}."
     )
     notes = "\n".join(f"- {prose(note)}" for note in cache.notes)
-    return fold("Cache", "\n\n".join(filter(None, (told, where, notes))))
+    return fold("Cache", "\n\n".join(filter(None, (text, where, notes))))
 
 
 def _tasks(report: Report) -> str:
@@ -242,20 +244,20 @@ def _spending(report: Report) -> str:
     rows = spending(report.outcomes)
     if not rows:
         return ""
-    found = audit(report.outcomes)
-    sentences = (spending_words(report.outcomes), audit_words(found) if found else "")
-    told = "".join(f"\n\n{each}" for each in sentences if each)
+    spent = audit(report.outcomes)
+    sentences = (spending_words(report.outcomes), audit_words(spent) if spent else "")
+    below = "".join(f"\n\n{each}" for each in sentences if each)
     table = narrow_table(report_tables.spending_table(rows), "Share")
     saved = savings(report.plan, report.outcomes)
     more = f"\n\n{markdown_table(report_tables.savings_table(saved))}" if saved else ""
-    return fold("Where the tuning time went", markdown_table(table) + told + more)
+    return fold("Where the tuning time went", markdown_table(table) + below + more)
 
 
 def _about(report: Report) -> str:
     launches = sum(finding.launches for finding in report.verdict.findings)
     table = markdown_table(report_tables.facts_table(facts(report)))
-    told = f"\n\n{_what_is_measured(report)}" if launches else ""
-    return fold("Revisions, machine, and what the numbers are", table + told)
+    below = f"\n\n{_what_is_measured(report)}" if launches else ""
+    return fold("Revisions, machine, and what the numbers are", table + below)
 
 
 def _what_is_measured(report: Report) -> str:
@@ -319,10 +321,10 @@ class ShownFindings(msgspec.Struct, frozen=True, kw_only=True):
 def shown_findings(verdict: Verdict) -> ShownFindings:
     """Returns all findings if they are few, else those that did not pass or whose latency moved."""
     worst = worst_first(verdict)
-    told = [each for each in worst if each.status != "pass" or _is_moved(each)]
-    if len(worst) <= _FEW or not told:
-        told = [*worst[:_FEW]]
-    rows = tuple(told[:_MAX_SHOWN])
+    listed = [each for each in worst if each.status != "pass" or _is_moved(each)]
+    if len(worst) <= _FEW or not listed:
+        listed = [*worst[:_FEW]]
+    rows = tuple(listed[:_MAX_SHOWN])
     return ShownFindings(rows=rows, rest=tuple(each for each in worst if each not in rows))
 
 
@@ -331,14 +333,14 @@ def rest_counted(report: Report, unlisted: tuple[Finding, ...]) -> str:
     touch."""
     passed = sum(each.status == "pass" for each in unlisted)
     unchanged = len(report.changes.unchanged)
-    told = [
+    phrases = [
         f"{plural(passed, 'more check')} passed" if passed else "",
         f"{plural(len(unlisted) - passed, 'more check')} did not pass"
         if len(unlisted) > passed
         else "",
         _count_untouched(unchanged) if unchanged and report.verdict.findings else "",
     ]
-    return " ".join(f"{each}." for each in told if each)
+    return " ".join(f"{each}." for each in phrases if each)
 
 
 def _count_untouched(count: int) -> str:
@@ -371,8 +373,8 @@ def merge_alike(rows: Sequence[TunedRow]) -> list[TunedRow]:
     """Returns one row for all tasks of which the table says the same, with some of their names."""
     groups: dict[object, list[TunedRow]] = {}
     for row in rows:
-        told = (row.source, row.trials, _one_call(row), row.stopped)
-        groups.setdefault(told, []).append(row)
+        key = (row.source, row.trials, _one_call(row), row.stopped)
+        groups.setdefault(key, []).append(row)
     return [_merge(each) if len(each) > 1 else each[0] for each in groups.values()]
 
 
@@ -429,11 +431,11 @@ def layer_total(finding: Finding, slower: Sequence[Part]) -> str:
         return ""
     total_ms = sum(part.difference_ms for part in slower)
     shares = f"Shares are of {difference_ms(total_ms)}, the sum of these layers. "
-    told = shares if len(slower) > 1 else ""
+    text = shares if len(slower) > 1 else ""
     if finding.base_ms is not None and finding.head_ms is not None:
         whole_ms = finding.head_ms - finding.base_ms
         is_apart = abs(total_ms - whole_ms) > _APART * abs(whole_ms)
         means = "each alone, by tuning" if any(part.is_alone for part in slower) else "in a profile"
         why = f"; layers were timed apart from it, {means}" if is_apart else ""
-        told += f"The whole model: {difference_ms(whole_ms)}{why}."
-    return told.strip()
+        text += f"The whole model: {difference_ms(whole_ms)}{why}."
+    return text.strip()

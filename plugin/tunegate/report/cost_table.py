@@ -78,8 +78,8 @@ def spending_words(outcomes: Sequence[TuningOutcome]) -> str:
 def _bill(outcomes: Sequence[TuningOutcome]) -> float | None:
     """Returns the sum of the costs in USD, None if one is unknown."""
     bills = [outcome.spent.usd for outcome in outcomes]
-    known = [usd for usd in bills if usd is not None]
-    return sum(known) if known and len(known) == len(bills) else None
+    prices = [usd for usd in bills if usd is not None]
+    return sum(prices) if prices and len(prices) == len(bills) else None
 
 
 def audit(outcomes: Sequence[TuningOutcome]) -> FilterAudit | None:
@@ -151,13 +151,13 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
 
 def savings(plan: TuningPlan | None, outcomes: Sequence[TuningOutcome]) -> tuple[Saving, ...]:
     """Returns the savings of a second or more."""
-    found: tuple[tuple[SavedBy, Cost | None], ...] = (
+    costs: tuple[tuple[SavedBy, Cost | None], ...] = (
         ("cache", plan.saved if plan else None),
         ("filter", _by_filter(outcomes)),
     )
     return tuple(
         Saving(by=by, cost=cost)
-        for by, cost in found
+        for by, cost in costs
         if cost is not None and cost.seconds >= _LEAST_SECONDS
     )
 
@@ -167,13 +167,13 @@ def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:
     an audit of these measured. None if the audit found too few."""
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     every = [cost for task in tasks for cost in task.costs]
-    kept, rejected = _quick_costs(every, "predicted"), _audit_costs(every)
+    predicted, rejected = _quick_costs(every, "predicted"), _audit_costs(every)
     hits = sum(cost.improved for cost in rejected)
-    if hits < _FEWEST_HITS or not kept:
+    if hits < _FEWEST_HITS or not predicted:
         return None
-    needed = sum(cost.improved for cost in kept) * len(rejected) / hits
+    needed = sum(cost.improved for cost in predicted) * len(rejected) / hits
     total = sum(task.search_seconds for task in tasks) + sum(map(_seconds, every))
-    more = (needed - len(kept)) * sum(map(_seconds, kept)) / len(kept)
+    more = (needed - len(predicted)) * sum(map(_seconds, predicted)) / len(predicted)
     spent = _sum([outcome.spent for outcome in outcomes])
     return None if spent is None else _scale_cost(spent, more / total)
 

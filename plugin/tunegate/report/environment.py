@@ -66,8 +66,8 @@ def _machine(report: Report) -> Iterator[tuple[str, str]]:
     if report.run.seed:
         yield "Seed", report.run.seed
     for shard in report.run.shards:
-        said = f"{shard.device.name} (machine {shard.machine}), seed {shard.seed}"
-        yield f"Measuring shard {shard.shard} on {shard.target}", said
+        text = f"{shard.device.name} (machine {shard.machine}), seed {shard.seed}"
+        yield f"Measuring shard {shard.shard} on {shard.target}", text
     yield from sorted(report.run.environment.items())
 
 
@@ -96,5 +96,5 @@ def _words(build: Build) -> str:
             timed.append(f"{share(part_ms / total_ms)}{of_time} {word}")
         elif mine:
             untimed.append(word)
-    told = f"not timed alone: {', '.join(untimed)}" if untimed else ""
-    return "; ".join(filter(None, (", ".join(timed), told)))
+    untimed_text = f"not timed alone: {', '.join(untimed)}" if untimed else ""
+    return "; ".join(filter(None, (", ".join(timed), untimed_text)))

@@ -65,20 +65,20 @@ def headline(
     verdict = report.verdict
     word = STATUS_WORDS[verdict.status]
     deciding = [each for each in worst_first(verdict) if each.status == verdict.status]
-    told = summarize_weaknesses(verdict)
-    policy = f"; {told}" if told else ""
+    weaknesses = summarize_weaknesses(verdict)
+    policy = f"; {weaknesses}" if weaknesses else ""
     if not deciding:
-        said = _nothing_checked(report) if not verdict.findings else "no check failed"
-        return f"{word}: {prose(said)}{policy}"
+        detail = _nothing_checked(report) if not verdict.findings else "no check failed"
+        return f"{word}: {prose(detail)}{policy}"
     first = deciding[0]
-    said = _describe_finding(report, first, name, prose)
+    detail = _describe_finding(report, first, name, prose)
     if len(deciding) == 1 and len(verdict.findings) == 1:
-        return f"{word}: {said}{policy}"
+        return f"{word}: {detail}{policy}"
     counted = f"{len(deciding)} of {plural(len(verdict.findings), 'check')}"
     if verdict.status in ("pass", "new"):
         return f"{word}: {counted} {COUNTED[verdict.status]}, none is slower than allowed{policy}"
     rest = _count_blocking(verdict)
-    return f"{word}: {counted} {COUNTED[verdict.status]}{rest}; {said}{policy}"
+    return f"{word}: {counted} {COUNTED[verdict.status]}{rest}; {detail}{policy}"
 
 
 def _count_blocking(verdict: Verdict) -> str:
@@ -109,8 +109,8 @@ def _is_decided_by_median(report: Report, finding: Finding) -> bool:
     memory, an objective or another reason."""
     if finding.status not in DECIDED_BY:
         return finding.status == "pass"
-    found = (each for each in report.comparisons if each.cell.model == finding.model)
-    compared = next((each for each in found if each.cell.target == finding.target), None)
+    of_model = (each for each in report.comparisons if each.cell.model == finding.model)
+    compared = next((each for each in of_model if each.cell.target == finding.target), None)
     if compared is None:
         return True
     return (compared.median or compared.decision) == DECIDED_BY[finding.status]
@@ -132,8 +132,8 @@ def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
 
 def remarks(finding: Finding) -> str:
     """Returns the part of the reason that the number does not say, all of it without a number."""
-    told = finding.reason if finding.change_percent is None else finding.remarks
-    return told.rstrip(".")
+    text = finding.reason if finding.change_percent is None else finding.remarks
+    return text.rstrip(".")
 
 
 def reason(finding: Finding, verdict: Verdict) -> str:

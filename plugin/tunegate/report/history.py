@@ -105,9 +105,9 @@ def unfinished_entries(
 ) -> tuple[HistoryEntry, ...]:
     """Returns a line for each model of a run that did not finish. It shipped nothing, so tuning
     gained nothing. Its time besides tuning is shared evenly."""
-    found = model_costs(plan, outcomes, None, {})
+    costs_so_far = model_costs(plan, outcomes, None, {})
     places = ((each.path, target) for each in plan.changes.models for target in each.targets)
-    every = {place: ModelCost() for place in places} | found
+    every = {place: ModelCost() for place in places} | costs_so_far
     costs = with_rest(every, ended.gate_seconds, ended.usd_per_hour)
     return tuple(
         msgspec.structs.replace(entry, status=ended.status, reason=_shorten(ended.reason))
@@ -173,9 +173,9 @@ def _device_name(run: MeasurementRun | None, target: str) -> str:
 
 
 def _runtime(run: MeasurementRun | None, finding: Finding) -> str:
-    wanted = (finding.model, finding.target)
+    place = (finding.model, finding.target)
     for built in run.builds if run is not None else ():
-        if (built.cell.model, built.cell.target) == wanted and built.head is not None:
+        if (built.cell.model, built.cell.target) == place and built.head is not None:
             return built.head.runtime
     return ""
 
@@ -230,11 +230,11 @@ def with_rest(
     """Returns the costs including the rest of the run, besides tuning and their own launches and
     builds: finding tasks, trying builds, choosing what ships. `work_seconds` is all of the run's
     time but tuning. The rest is shared in proportion to the costs, or evenly if they have none."""
-    known = sum(cost.gate_seconds for cost in costs.values())
-    rest = max(0.0, work_seconds - known)
+    gate_seconds = sum(cost.gate_seconds for cost in costs.values())
+    rest = max(0.0, work_seconds - gate_seconds)
 
     def whole(place: ModelOnTarget, cost: ModelCost) -> ModelCost:
-        seconds = rest * (cost.gate_seconds / known if known else 1 / len(costs))
+        seconds = rest * (cost.gate_seconds / gate_seconds if gate_seconds else 1 / len(costs))
         price = usd_per_hour.get(place[1])
         usd = None if price is None else seconds * price / SECONDS_PER_HOUR
         return together([cost, ModelCost(gate_seconds=seconds, gate_usd=usd)])
@@ -244,12 +244,12 @@ def with_rest(
 
 def together(parts: Sequence[ModelCost]) -> ModelCost:
     """Returns the sum; money is None if no part has any."""
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for name in ModelCost.__struct_fields__:
-        known = [amount for part in parts if (amount := getattr(part, name)) is not None]
-        if known:
-            found[name] = sum(known)
-    return ModelCost(**found)
+        amounts = [amount for part in parts if (amount := getattr(part, name)) is not None]
+        if amounts:
+            sums[name] = sum(amounts)
+    return ModelCost(**sums)
 
 
 def _parts(
@@ -264,8 +264,8 @@ def _parts(
         tasks = {(each.task.key, each.task.target): each.task for each in plan.resolution.tasks}
         by_shard = {outcome.shard: outcome for outcome in outcomes}
         for outcome in by_shard.values():
-            known = [tasks.get((each.key, each.target)) for each in outcome.tasks]
-            yield from _tuning(outcome, known, compiled)
+            planned = [tasks.get((each.key, each.target)) for each in outcome.tasks]
+            yield from _tuning(outcome, planned, compiled)
     if run is not None:
         yield from _measuring(run.cells, run.builds, usd_per_hour)
 
@@ -297,10 +297,10 @@ def _tuning(
     outcome: TuningOutcome, tasks: Sequence[TuningTask | None], compiled: Shipped
 ) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     """Yields a shard's spending in proportion to the time of its tasks, evenly if none took any."""
-    known = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
-    total = sum(each.seconds for each, _ in known)
-    for each, task in known:
-        share = each.seconds / total if total > 0 else 1 / len(known)
+    pairs = [(each, task) for each, task in zip(outcome.tasks, tasks, strict=True) if task]
+    total = sum(each.seconds for each, _ in pairs)
+    for each, task in pairs:
+        share = each.seconds / total if total > 0 else 1 / len(pairs)
         part = {"trials": float(each.trials), "seconds": outcome.spent.seconds * share}
         if outcome.spent.usd is not None:
             part["usd"] = outcome.spent.usd * share

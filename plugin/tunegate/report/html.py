@@ -99,8 +99,8 @@ def render(report: Report) -> str:
 
 
 def _audit(report: Report) -> str:
-    found = audit(report.outcomes)
-    return audit_words(found) if found else ""
+    spent = audit(report.outcomes)
+    return audit_words(spent) if spent else ""
 
 
 def _cache_text(report: Report) -> str:
@@ -184,22 +184,22 @@ def _plots(report: Report, finding: Finding) -> Iterator[Plot]:
 
 
 def _comparison(report: Report, finding: Finding) -> Comparison | None:
-    wanted = (finding.model, finding.target)
-    found = (each for each in report.comparisons if (each.cell.model, each.cell.target) == wanted)
-    return next(found, None)
+    cell = (finding.model, finding.target)
+    matches = (each for each in report.comparisons if (each.cell.model, each.cell.target) == cell)
+    return next(matches, None)
 
 
 def _find_measurement(report: Report, finding: Finding) -> CellMeasurement | None:
-    wanted = (finding.model, finding.target)
+    place = (finding.model, finding.target)
     cells = report.run.cells if report.run else ()
-    found = (each for each in cells if (each.cell.model, each.cell.target) == wanted)
-    return next(found, None)
+    matches = (each for each in cells if (each.cell.model, each.cell.target) == place)
+    return next(matches, None)
 
 
 def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
-    wanted = (finding.model, finding.target)
+    cell = (finding.model, finding.target)
     for builds in report.run.builds if report.run else ():
-        if (builds.cell.model, builds.cell.target) == wanted:
+        if (builds.cell.model, builds.cell.target) == cell:
             sides = (("base", builds.base), ("head", builds.head))
             return [(label, build) for label, build in sides if build]
     return []
@@ -221,8 +221,8 @@ def _short_curves(report: Report) -> Iterator[str]:
     for each in report.outcomes:
         if plots.is_short_curve(each):
             spent = units.duration(each.spent.seconds)
-            told = captions.of_tuning(each)
-            yield f"Shard {each.shard} on {each.target}, {spent}, too short for a plot. {told}"
+            caption = captions.of_tuning(each)
+            yield f"Shard {each.shard} on {each.target}, {spent}, too short for a plot. {caption}"
 
 
 def _plot(title: str, drawing: str, caption: str) -> Plot:

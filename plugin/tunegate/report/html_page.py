@@ -74,8 +74,8 @@ def _title(column: Column[Any]) -> Markup:
 def _row(row: Sequence[_Cell], longest_text: int) -> Markup:
     (first, name), *others = row
     below = [cell for column, cell in others if column.under == first.title]
-    told = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]
-    cells = [Markup('<th scope="row" class="name">{}</th>').format(Markup().join(told))]
+    parts = [_inner(name, longest_text), *(_below(cell, longest_text) for cell in below)]
+    cells = [Markup('<th scope="row" class="name">{}</th>').format(Markup().join(parts))]
     cells += [_cell(column, cell, longest_text) for column, cell in others if not column.under]
     tones = [cell.status for _, cell in row if isinstance(cell, StatusWord)]
     tone = Markup(' class="tone-{}"').format(tones[0]) if tones else Markup()

@@ -95,26 +95,26 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
 
 def fit_sections(sections: Sequence[Section], limit_chars: int) -> str:
     """Returns the sections in order, in at most `limit_chars` characters."""
-    kept = dict(enumerate(sections))
+    left = dict(enumerate(sections))
     shortened: list[str] = []
-    text = _join(kept, shortened)
-    for at in sorted(kept, key=lambda each: (-sections[each].rank, -each)):
+    text = _join(left, shortened)
+    for at in sorted(left, key=lambda each: (-sections[each].rank, -each)):
         excess = len(text) - limit_chars
         if excess <= 0:
             return text
-        section = kept[at]
+        section = left[at]
         if section.rank == 0:
             break
         title = _title(section.text)
         shortened.append(title)
-        note = len(_join(kept, shortened)) - len(text)
+        note = len(_join(left, shortened)) - len(text)
         fewer, rows = _drop_rows(section.text, excess + note + len(" (00000 rows)"))
         if fewer:
-            kept[at] = Section(section.rank, fewer)
+            left[at] = Section(section.rank, fewer)
             shortened[-1] = f"{title} ({rows} {'row' if rows == 1 else 'rows'})"
         else:
-            del kept[at]
-        text = _join(kept, shortened)
+            del left[at]
+        text = _join(left, shortened)
     return text if len(text) <= limit_chars else text[: max(0, limit_chars - 2)] + "…\n"
 
 
@@ -156,8 +156,8 @@ def _note(shortened: Sequence[str]) -> str:
 
 
 def _title(section: str) -> str:
-    found = _HEADING.match(section)
-    title = (found["heading"] or found["fold"] or "") if found else ""
+    match = _HEADING.match(section)
+    title = (match["heading"] or match["fold"] or "") if match else ""
     return title if len(title) <= _MAX_TITLE else ""
 
 

@@ -72,9 +72,9 @@ def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
 def tuned_rows(report: Report) -> tuple[TunedRow, ...]:
     """Returns every task of the outcomes, the one that saved most per inference first."""
     resolved = report.plan.resolution.tasks if report.plan else ()
-    known = {(each.task.key.workload, each.task.target): each.task for each in resolved}
-    weights = {identity: task.calls_on("head") for identity, task in known.items()}
-    sides = _only_sides(known)
+    by_identity = {(each.task.key.workload, each.task.target): each.task for each in resolved}
+    weights = {identity: task.calls_on("head") for identity, task in by_identity.items()}
+    sides = _only_sides(by_identity)
     parts_of = partition_of(resolved, report.outcomes)
     tasks = [task for outcome in report.outcomes for task in outcome.tasks]
     tasks.sort(key=lambda task: (-_saved_ms(task) * weights.get(_identity(task), 1), task.name))
@@ -101,10 +101,12 @@ def _only_sides(
     tasks: Mapping[tuple[str, str], TuningTask],
 ) -> dict[tuple[str, str], Side]:
     """Returns the side of each task that only one side has; nothing if all tasks have one side."""
-    found = {identity: {use.side for use in task.uses} for identity, task in tasks.items()}
-    is_compared = len(set().union(*found.values())) > 1
+    sides_of_tasks = {identity: {use.side for use in task.uses} for identity, task in tasks.items()}
+    is_compared = len(set().union(*sides_of_tasks.values())) > 1
     return {
-        identity: min(sides) for identity, sides in found.items() if is_compared and len(sides) == 1
+        identity: min(sides)
+        for identity, sides in sides_of_tasks.items()
+        if is_compared and len(sides) == 1
     }
 
 

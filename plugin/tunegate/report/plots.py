@@ -60,20 +60,20 @@ def latencies(finding: Finding, measured: Sequence[Launch]) -> str:
         ("head", finding.head_ms, svg.HEAD, [launch.head_ms for launch in measured]),
         ("ONNX Runtime", finding.reference_ms, svg.REFERENCE_COLOUR, []),
     ]
-    known = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
-    if not known:
+    drawn_bars = [(label, value, colour, dots) for label, value, colour, dots in bars if value]
+    if not drawn_bars:
         return ""
-    longest = max(max((value, *dots)) for _, value, _, dots in known)
+    longest = max(max((value, *dots)) for _, value, _, dots in drawn_bars)
     x = svg.Scale(0, longest * 1.32)
     plot = svg.Plot(
-        (WIDTH_INCHES, 0.75 + 0.42 * len(known)),
+        (WIDTH_INCHES, 0.75 + 0.42 * len(drawn_bars)),
         svg.Axis(x, svg.numbered_ticks(svg.few_ticks(x, 5)), _AN_INFERENCE, has_grid=True),
         svg.Axis(
-            svg.Scale(len(known) - 0.5, -0.5),
-            [svg.Tick(row, label) for row, (label, *_) in enumerate(known)],
+            svg.Scale(len(drawn_bars) - 0.5, -0.5),
+            [svg.Tick(row, label) for row, (label, *_) in enumerate(drawn_bars)],
         ),
     )
-    for row, (_, value, colour, dots) in enumerate(known):
+    for row, (_, value, colour, dots) in enumerate(drawn_bars):
         plot.box((0, row - 0.31), (value, row + 0.31), colour, 0.85)
         for dot in dots:
             plot.dot((dot, row), svg.INK, 1.4)
@@ -94,8 +94,8 @@ def waterfall(finding: Finding) -> str:
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
     left = finding.head_ms - start - sum(part.difference_ms for part in shown)
     steps.append(("everything else", left))
-    told = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
-    return _drawn_steps(start, steps).svg(f"Difference by operator: {told}")
+    largest = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
+    return _drawn_steps(start, steps).svg(f"Difference by operator: {largest}")
 
 
 def _drawn_steps(start: float, steps: Sequence[tuple[str, float]]) -> svg.Plot:
@@ -188,8 +188,8 @@ def distribution(launches: Sequence[Launch]) -> str:
         svg.Axis(svg.Scale(0, 103), shares, "share of inferences", has_grid=True),
         legend=(("base", svg.BASE), ("head", svg.HEAD)),
     )
-    for found, colour in ((base, svg.BASE), (head, svg.HEAD)):
-        plot.steps(list(_shares(found, x)), colour, 1.6)
+    for times, colour in ((base, svg.BASE), (head, svg.HEAD)):
+        plot.steps(list(_shares(times, x)), colour, 1.6)
     return plot.svg("Share of inferences by latency")
 
 
@@ -238,20 +238,20 @@ def of_launches(comparison: Comparison, margin_percent: float) -> str:
     if change is None:
         return f"{dots}."
     if change.low > margin_percent:
-        said = "the interval lies wholly over the margin, so the head is slower"
+        meaning = "the interval lies wholly over the margin, so the head is slower"
     elif change.high < margin_percent:
-        said = "the interval lies wholly under the margin, so the head passes"
+        meaning = "the interval lies wholly under the margin, so the head passes"
     else:
-        said = "the interval reaches over the margin, so more launches would have to decide"
-    return f"{dots}: {said}."
+        meaning = "the interval reaches over the margin, so more launches would have to decide"
+    return f"{dots}: {meaning}."
 
 
 def of_latencies(finding: Finding) -> str:
     """Returns the caption of the latencies: the meaning of each bar, and how it was measured."""
-    told = "Medians of one inference. Each dot is the median of one launch, a process of its own"
+    caption = "Medians of one inference. Each dot is the median of one launch, a process of its own"
     if finding.reference_ms is None:
-        return f"{told}."
-    return f"{told}; ONNX Runtime was measured by itself, for comparison, and decides nothing."
+        return f"{caption}."
+    return f"{caption}; ONNX Runtime was measured by itself, for comparison, and decides nothing."
 
 
 def of_distribution(launches: Sequence[Launch]) -> str:
@@ -269,11 +269,11 @@ def of_distribution(launches: Sequence[Launch]) -> str:
 
 def of_waterfall(finding: Finding) -> str:
     """Returns the layer that moved most, and what the bars leave out."""
-    first, *_ = found = parts(finding.differences)
+    first, *_ = layers = parts(finding.differences)
     what = "what slower layers lost" if first.difference_ms > 0 else "what faster layers gained"
     return (
         f"{first.name} moved most: {difference_ms(first.difference_ms)}, {share(first.share)} "
-        f"of {what}. Layers were timed {_how_timed(found)}; what that does not explain is "
+        f"of {what}. Layers were timed {_how_timed(layers)}; what that does not explain is "
         "“everything else”."
     )
 
@@ -281,9 +281,9 @@ def of_waterfall(finding: Finding) -> str:
 def of_layers(finding: Finding, measured: CellMeasurement | None, margin_percent: float) -> str:
     """Returns the caption of the layers: how they were timed, or why not; '' if a note says it, or
     none was to be timed."""
-    found, change = parts(finding.differences), finding.change_percent
-    if found:
-        return f"Times are of all calls of one inference, {_how_timed(found)}."
+    layers, change = parts(finding.differences), finding.change_percent
+    if layers:
+        return f"Times are of all calls of one inference, {_how_timed(layers)}."
     if measured is None or change is None or measured.task_ms:
         return ""
     if abs(change.center) >= EXPLAINED * margin_percent:

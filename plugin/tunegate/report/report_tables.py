@@ -149,7 +149,7 @@ def outputs_table(label: str, outputs: Sequence[OutputDifference]) -> table.Repo
 
 def inputs_table(findings: Sequence[Finding]) -> table.ReportTable:
     """Returns the table of inputs, and where their values come from."""
-    rows = [(finding, given) for finding in findings for given in finding.inputs]
+    rows = [(finding, values) for finding in findings for values in finding.inputs]
     columns: tuple[table.Column[tuple[Finding, inputs.DrawnInput]], ...] = (
         table.text_column("Input", lambda row: table.Identifier(row[1].name)),
         table.Column(title="Model", cell=lambda row: table.Identifier(row[0].model), under="Input"),
@@ -261,9 +261,9 @@ def values_in_words(drawn: inputs.DrawnInput) -> str:
 
 def type_in_words(drawn: inputs.DrawnInput) -> str:
     """Returns the shape and the type, of each tensor for a sequence."""
-    known = f"{list(drawn.shape)} {drawn.dtype}"
+    whole = f"{list(drawn.shape)} {drawn.dtype}"
     is_open = not drawn.shape and drawn.form
-    return f"{drawn.form} of {drawn.dtype if is_open else known}" if drawn.form else known
+    return f"{drawn.form} of {drawn.dtype if is_open else whole}" if drawn.form else whole
 
 
 def _tensor_values(drawn: inputs.DrawnInput) -> str:
@@ -300,13 +300,13 @@ def _draw(values: inputs.Draw) -> str:
 
 def _columns(values: inputs.Columns) -> str:
     """Returns the values of columns in words; neighbours with the same values are joined."""
-    told = []
+    phrases = []
     for draw, same in groupby(enumerate(values.parts), key=lambda each: each[1]):
         places = [place for place, _ in same]
         where = str(places[0]) if len(places) == 1 else f"{places[0]} to {places[-1]}"
-        told.append(f"column {where}: {_draw(draw)}")
-    rest = len(told) - _SHOWN
-    return "; ".join(told[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
+        phrases.append(f"column {where}: {_draw(draw)}")
+    rest = len(phrases) - _SHOWN
+    return "; ".join(phrases[:_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _list_few(values: Sequence[object]) -> str:

@@ -157,7 +157,7 @@ def render(report: Report) -> str:
     policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
     results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)
     moves = (
-        _error_result(each, said) for each in verdict.findings for said in error_moves(each, str)
+        _error_result(each, move) for each in verdict.findings for move in error_moves(each, str)
     )
     log = SarifLog((SarifRun(Tool(driver), (*policy, *results, *moves)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
@@ -179,12 +179,12 @@ def _policy_result(change: PolicyChange, verdict: Verdict) -> Result:
 
 def _result(finding: Finding, verdict: Verdict) -> Result:
     level, rule = SARIF_RULES[finding.status]
-    said = f"{finding.model} on {finding.target}: {reason(finding, verdict)}"
+    text = f"{finding.model} on {finding.target}: {reason(finding, verdict)}"
     return Result(
         rule_id=rule.id,
         rule_index=list(SARIF_RULES).index(finding.status),
         level=level,
-        message=Text(visible(said, 1000)),
+        message=Text(visible(text, 1000)),
         locations=(_location(path_of(finding.model)),),
         partial_fingerprints={
             "modelAndTarget/v1": _fingerprint(rule, finding.model, finding.target)

@@ -28,9 +28,9 @@ def _trials(tuning: TuningSummary) -> str:
 
 
 def _price(tuning: TuningSummary) -> str:
-    known = [money(tuning.usd)] if tuning.usd is not None else []
-    known += [energy(tuning.joules)] if tuning.joules is not None else []
-    return "".join(f", {each}" for each in known)
+    amounts = [money(tuning.usd)] if tuning.usd is not None else []
+    amounts += [energy(tuning.joules)] if tuning.joules is not None else []
+    return "".join(f", {each}" for each in amounts)
 
 
 def _parts(tuning: TuningSummary) -> str:
@@ -50,9 +50,9 @@ def _parts(tuning: TuningSummary) -> str:
         "left to tunegate warm": tuning.waiting,
     }
     parts["not tuned"] = tuning.tasks - sum(parts.values())
-    told = ", ".join(f"{number} {part}" for part, number in parts.items() if number > 0)
+    counts = ", ".join(f"{number} {part}" for part, number in parts.items() if number > 0)
     again = f". Of those known, {tuning.tried_again} tried again" if tuning.tried_again else ""
-    return f"Of {plural(tuning.tasks, 'task')}: {told}{again}"
+    return f"Of {plural(tuning.tasks, 'task')}: {counts}{again}"
 
 
 def _of_older(tuning: TuningSummary) -> int:
@@ -70,8 +70,8 @@ def _older(tuning: TuningSummary) -> Iterator[str]:
     if tuning.still_lost:
         parts["slower than defaults as before"] = tuning.still_lost
     if _of_older(tuning):
-        told = ", ".join(f"{part} {number}" for part, number in parts.items())
-        yield f"Schedules of an older toolchain: {told}"
+        counts = ", ".join(f"{part} {number}" for part, number in parts.items())
+        yield f"Schedules of an older toolchain: {counts}"
 
 
 # The reasons why tuning or measuring ended, in words.
@@ -144,13 +144,13 @@ def cache_words(tuning: TuningSummary, cache: CacheUse) -> str:
     others = ", ".join(_other_answers(tuning, cache))
     rest = f"; of the other {tuning.tasks - tuning.exact}: {others}" if others else ""
     was = "was" if tuning.exact == 1 else "were"
-    known = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
+    text = f"{tuning.exact} of {plural(tuning.tasks, 'task')} {was} known before"
     if older := _of_older(tuning):
-        known += f", {older} of them to an older toolchain only"
+        text += f", {older} of them to an older toolchain only"
     if not tuning.exact:
         why = "" if others == f"{tuning.tasks} unknown" else f": {others}"
         return f"None of {plural(tuning.tasks, 'task')} was known before{why}."
-    return f"{known}{rest}."
+    return f"{text}{rest}."
 
 
 def _other_answers(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
@@ -165,8 +165,8 @@ def _other_answers(tuning: TuningSummary, cache: CacheUse) -> Iterator[str]:
 
 def _reasons(cache: CacheUse) -> str:
     """Returns the reasons of misses, '' if the tasks are just not there."""
-    told = [f"{number} {why}" for why, number in sorted(cache.misses.items())]
-    return f" ({', '.join(told)})" if set(cache.misses) - {"absent"} else ""
+    reasons = [f"{number} {why}" for why, number in sorted(cache.misses.items())]
+    return f" ({', '.join(reasons)})" if set(cache.misses) - {"absent"} else ""
 
 
 # Sentences on the runtime that each model ships with, what that saved, and what nobody measured.
@@ -188,8 +188,8 @@ def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str
     """Yields fewer sentences on the same models, if there is no room for all reasons."""
     for built in report.run.builds if report.run else ():
         if (head := _head_to_describe(built)) is not None:
-            found = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
-            yield ". ".join((found, *_refused_in_short(head))) + "."
+            first = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
+            yield ". ".join((first, *_refused_in_short(head))) + "."
 
 
 def shipping_in_words(shipping: WarmedShipping) -> str:
@@ -200,9 +200,9 @@ def shipping_in_words(shipping: WarmedShipping) -> str:
     ships = f"{where} ships with {visible(shipping.title)}"
     chosen = ", as an earlier run chose" if shipping.is_remembered else ""
     unknown = ": the next run that builds it measures it" if shipping.has_unknown_error else ""
-    told = "; a ".join(estimates_in_words(shipping.estimates, is_drawn=shipping.is_drawn))
+    errors = "; a ".join(estimates_in_words(shipping.estimates, is_drawn=shipping.is_drawn))
     trouble = "".join(f" {visible(each, 600).rstrip('.')}." for each in shipping.trouble)
-    return f"{ships}{chosen}{unknown}{', with a ' if told else ''}{told}.{trouble}"
+    return f"{ships}{chosen}{unknown}{', with a ' if errors else ''}{errors}.{trouble}"
 
 
 def _refused_in_short(build: Build) -> Iterator[str]:
@@ -260,8 +260,8 @@ def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
     is_told = not in_short or len(choice.refused) <= _TOLD_REASONS
     shown = choice.refused if is_told else ()
     refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in shown]
-    told = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
-    return f" ({'; '.join(told)})" if told else ""
+    reasons = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
+    return f" ({'; '.join(reasons)})" if reasons else ""
 
 
 def _first_sentence(text: str) -> str:

@@ -43,8 +43,8 @@ class SignedTime(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The time with its sign, and the share if known."""
-        told = "" if self.share is None else f" ({share_words(self.share)})"
-        return f"{difference_ms(self.milliseconds)}{told}"
+        share = "" if self.share is None else f" ({share_words(self.share)})"
+        return f"{difference_ms(self.milliseconds)}{share}"
 
 
 CellContent = str | Identifier | StatusWord | ChangeInterval | SignedTime
@@ -70,8 +70,8 @@ class ReportTable(msgspec.Struct, frozen=True):
 
     def without(self, *titles: str) -> ReportTable:
         """Returns the table for a medium without room for these columns."""
-        kept = tuple(column for column in self.columns if column.title not in titles)
-        return ReportTable(kept, self.rows)
+        columns = tuple(column for column in self.columns if column.title not in titles)
+        return ReportTable(columns, self.rows)
 
     def cells(self) -> list[list[CellContent]]:
         """Returns the cells of every row, in column order."""

@@ -91,8 +91,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
 def _print_change_said(console: Console, report: Report) -> None:
     """Prints what the table's change means; its bounds have no room there."""
     shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    if told := change_said(shown, with_bounds=False):
-        console.print(_indent(told))
+    if line := change_said(shown, with_bounds=False):
+        console.print(_indent(line))
 
 
 def _print_what_to_do(console: Console, report: Report) -> None:
@@ -105,8 +105,8 @@ def _print_what_to_do(console: Console, report: Report) -> None:
 def _print_waiver(console: Console, offer: WaiverOffer) -> None:
     """Prints a block to paste: no line is indented or broken."""
     if len(offer.waivers) > TERMINAL_WAIVERS:
-        found = f"{len(offer.waivers)} waivers to paste are in report.md, in the fold "
-        console.print(_indent(f"→ {found}“{accept_title(offer)}”."))
+        place = f"{len(offer.waivers)} waivers to paste are in report.md, in the fold "
+        console.print(_indent(f"→ {place}“{accept_title(offer)}”."))
         return
     console.print(_indent(f"→ {waiver_advice(offer)}"))
     console.print(Text(waiver_yaml(offer)), soft_wrap=True)

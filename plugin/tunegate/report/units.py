@@ -88,5 +88,5 @@ def sizes_of(inputs: Sequence[DrawnInput]) -> str:
     names: these are the model's."""
     shapes = [each.shape for each in inputs if each.shape]
     largest = sorted(dict.fromkeys(shapes), key=math.prod, reverse=True)
-    told = ", ".join("x".join(map(str, shape)) for shape in largest[:_SHOWN_SHAPES])
-    return f"{told} …" if len(largest) > _SHOWN_SHAPES else told
+    sizes = ", ".join("x".join(map(str, shape)) for shape in largest[:_SHOWN_SHAPES])
+    return f"{sizes} …" if len(largest) > _SHOWN_SHAPES else sizes

@@ -26,8 +26,8 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
     if _are_all_filed(offer):
         has = f"{file} has a waiver for it that allows less"
         return f"{has}. To accept it, change that entry to this one. {_where(offer)}{more}"
-    known = "" if not offer.filed else f" instead of the {_entries(offer)} that it has,"
-    put = f"add this to {file}{known} and replace the text in {mark}<…>{mark}."
+    instead = "" if not offer.filed else f" instead of the {_entries(offer)} that it has,"
+    put = f"add this to {file}{instead} and replace the text in {mark}<…>{mark}."
     if offer.is_unread:
         what = f"{file} has a mistake, so none of its entries counts."
         mend = "To accept it, repair that. If the same model has an entry, change it to this one"

@@ -23,9 +23,9 @@ from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, sectio
 def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
     """Returns the base's targets in its order, then those of the head alone."""
     theirs = {target.name: target for target in head.targets}
-    kept = [merged_section(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
-    known = names(base)
-    return (*kept, *(target for target in head.targets if target.name not in known))
+    merged = [merged_section(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
+    base_names = names(base)
+    return (*merged, *(target for target in head.targets if target.name not in base_names))
 
 
 def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
@@ -80,11 +80,11 @@ def on_known_runners(base: Config, head: Config) -> Config:
 
 
 def _on_new_runners(base: Config, head: Config) -> frozenset[str]:
-    ours, known = {frozenset(target.runner) for target in base.targets}, names(base)
+    ours, base_names = {frozenset(target.runner) for target in base.targets}, names(base)
     return frozenset(
         target.name
         for target in head.targets
-        if target.name not in known and frozenset(target.runner) not in ours
+        if target.name not in base_names and frozenset(target.runner) not in ours
     )
 
 
@@ -98,9 +98,9 @@ def new_labels(
     asked: Iterable[TargetConfig], counting: Iterable[TargetConfig]
 ) -> Iterator[PolicyChange]:
     """Yields a policy change for each target whose labels are not those that count."""
-    for wanted, ours in zip(asked, counting, strict=True):
-        if frozenset(wanted.runner) != frozenset(ours.runner):
-            yield _unmerged_labels(wanted, yaml_text(list(ours.runner)))
+    for theirs, ours in zip(asked, counting, strict=True):
+        if frozenset(theirs.runner) != frozenset(ours.runner):
+            yield _unmerged_labels(theirs, yaml_text(list(ours.runner)))
 
 
 def _unmerged_labels(target: TargetConfig, counting: str) -> PolicyChange:
@@ -172,12 +172,12 @@ def new_commands(models: Iterable[ModelConfig]) -> Iterator[PolicyChange]:
 def newly_outside(base: Config, judging: Config) -> tuple[str, ...]:
     """Returns a line for each absolute path that the base's configuration lacks. A change, such as
     one of a fork, must not choose what is read on the runner."""
-    known = {file for _, file in _outside(base)}
+    base_files = {file for _, file in _outside(base)}
     return tuple(
         f"models: {where}: {file} lies outside of the repository, and only a configuration that is "
         "merged may name it. Commit the file, or merge the configuration first."
         for where, file in _outside(judging)
-        if file not in known
+        if file not in base_files
     )
 
 
@@ -219,9 +219,9 @@ def watch_changes(base: WatchConfig, head: WatchConfig) -> Iterator[PolicyChange
 
 def unmatched_globs(watch: WatchConfig, paths: Iterable[str]) -> Iterator[str]:
     """Yields a line for each glob that matches none of the paths."""
-    known = [*paths]
+    all_paths = [*paths]
     for glob in watch.files:
-        if not any(matches(glob, path) for path in known):
+        if not any(matches(glob, path) for path in all_paths):
             yield f"watch.files: {glob} matches no committed file, so it watches nothing"
 
 

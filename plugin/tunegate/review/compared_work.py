@@ -36,8 +36,8 @@ class AskedWork(NamedTuple):
         inputs = self._inputs(after)
         if inputs is None:
             return None
-        wanted = shapes_for(self.config, name, inputs).shapes
-        alike = (was for was in profiles if self._shapes_then(was, inputs) == wanted)
+        shapes = shapes_for(self.config, name, inputs).shapes
+        alike = (was for was in profiles if self._shapes_then(was, inputs) == shapes)
         return next(alike, None)
 
     def is_changed(
@@ -125,11 +125,11 @@ def replaced_values(
 
 def _files(config: Config, names: Iterable[changes.ModelPath]) -> Iterator[JudgingFile]:
     """Yields each file of each model once; profiles may share files."""
-    found = {
-        (changes.path_of(name), given, file.removeprefix("./"))
+    files = {
+        (changes.path_of(name), input_name, file.removeprefix("./"))
         for name in names
-        for given, values in values_for(config, name).items()
+        for input_name, values in values_for(config, name).items()
         for file in values.files
     }
-    for model, given, file in sorted(found):
-        yield JudgingFile(f"models[].inputs.{given}.values", file, model)
+    for model, input_name, file in sorted(files):
+        yield JudgingFile(f"models[].inputs.{input_name}.values", file, model)

@@ -112,8 +112,8 @@ def _check_executor(config: Config, where: str) -> None:
     another job tunes."""
     name = config.executor
     if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
-        known = ", ".join((LOCAL, *find_plugins(_WORKERS)))
-        message = f"executor: {name} is not installed. Write one of {known}."
+        names = ", ".join((LOCAL, *find_plugins(_WORKERS)))
+        message = f"executor: {name} is not installed. Write one of {names}."
         raise _refused(ConfigKey(where, "executor"), message)
 
 
@@ -140,9 +140,9 @@ def _is_unknown_form(artifact: str) -> bool:
 def _unknown_runtime(target: TargetConfig) -> str:
     if line := missing("runtime", target.runtime):
         return f"target {target.name}: {line}"
-    known = ", ".join((AUTO, *find_plugins(_RUNTIMES)))
+    names = ", ".join((AUTO, *find_plugins(_RUNTIMES)))
     problem = f"target {target.name}: runtime {target.runtime} is not installed"
-    return f"{problem}. Write one of {known}."
+    return f"{problem}. Write one of {names}."
 
 
 def _check_prices(config: Config, where: str) -> None:
@@ -294,10 +294,10 @@ def line_of(text: str, key: str) -> int:
         return 1
     line = 1
     for step in _STEP.findall(key):
-        found = _inside(node, step)
-        if found is None:
+        child = _inside(node, step)
+        if child is None:
             break
-        line, node = found
+        line, node = child
     return line
 
 

@@ -52,20 +52,20 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
     keys = _pointed_at(content, place, kind)
     path, inside = _path(keys), _at(content, keys)
     bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
-    named = f"key {_shown(bare[0])}" if bare else "a key"
+    named = f"key {_show_value(bare[0])}" if bare else "a key"
     return f"{path or 'the file'}: {named} is not text. Put it in quotes."
 
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:
     """Returns the line for a value of another type or out of bounds."""
-    wanted, place = describe_type(kind, unit), path or "the file"
+    expected, place = describe_type(kind, unit), path or "the file"
     if isinstance(value, str):
         if unit:
-            number = re.sub(r" [<>].*", "", wanted)
+            number = re.sub(r" [<>].*", "", expected)
             return f'{place} must be {number} without a unit, not "{value}".'
         if isinstance(kind, inspect.LiteralType):
-            return f"{place} is {wanted}, not {_shown(value)}."
-    return f"{place}: expected {wanted}, not {_shown(value)}.{_hint(wanted, path, value)}"
+            return f"{place} is {expected}, not {_show_value(value)}."
+    return f"{place}: expected {expected}, not {_show_value(value)}.{_hint(expected, path, value)}"
 
 
 def _dotted(where: str) -> str:
@@ -140,10 +140,10 @@ def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str
 def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
     """Returns each key with its place. A key of several sections has the one with the fewest steps,
     then the first."""
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for place in sorted((each.place for each in all_keys(kind)), key=lambda each: each.count(".")):
-        found.setdefault(place.rpartition(".")[2], place)
-    return found
+        places.setdefault(place.rpartition(".")[2], place)
+    return places
 
 
 def meant_key(word: str, own: Collection[str]) -> str:
@@ -159,7 +159,7 @@ def unknown_key(place: str, meant: str) -> str:
     return f"unknown key {place}. {hint}"
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     """Returns a value as text of one line, cut at its length."""
     match value:
         case None:

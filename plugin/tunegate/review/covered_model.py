@@ -110,8 +110,8 @@ def _objective(model: CoveredModel) -> tuple[ObjectiveConfig | None, list[Policy
         ]
     if new is None:
         return old, [_key_change(model, "objective", yaml_text(old), "not set", "loosened")]
-    found = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
-    return merged_section(old, new, OBJECTIVE), list(found)
+    changes = section_changes(old, new, OBJECTIVE, "models[].objective", model=model.path)
+    return merged_section(old, new, OBJECTIVE), list(changes)
 
 
 def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
@@ -347,22 +347,22 @@ def _titled(name: str) -> str:
 
 def _as_entry(profiles: Mapping[str, _Profile], changes: tuple[PolicyChange, ...]) -> JudgingShapes:
     """Returns the keys of an entry that asks for these profiles."""
-    asked = {
+    shapes_by_profile = {
         name: ProfileConfig(dims=dict(each.dims), inputs=_inputs(each))
         for name, each in profiles.items()
     }
-    only = asked.get("") if len(asked) == 1 else None
+    only = shapes_by_profile.get("") if len(shapes_by_profile) == 1 else None
     if only is not None:
         return JudgingShapes(only.dims, only.inputs, {}, changes)
-    return JudgingShapes({}, {}, asked, changes)
+    return JudgingShapes({}, {}, shapes_by_profile, changes)
 
 
 def _inputs(profile: _Profile) -> dict[str, tuple[int, ...] | InputConfig]:
     shapes, values = profile.found.shapes, profile.values
-    found: dict[str, tuple[int, ...] | InputConfig] = dict(shapes)
-    for name, given in values.items():
-        found[name] = InputConfig(shape=shapes.get(name), values=given)
-    return found
+    inputs: dict[str, tuple[int, ...] | InputConfig] = dict(shapes)
+    for name, rule in values.items():
+        inputs[name] = InputConfig(shape=shapes.get(name), values=rule)
+    return inputs
 
 
 # Renamed inputs: what the base says of an input holds under its new name.

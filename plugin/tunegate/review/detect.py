@@ -78,9 +78,9 @@ def detect(
         is_merged=revisions.judged_by is None,
     )
     covered = model_settings.selected(judging.config, head)
-    asked = AskedWork(reader, judging.config, base_config or judging.config)
+    work = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {
-        name: _as_moved(_change(asked, name, head[path], pairs.before.get(path)), path, pairs)
+        name: _as_moved(_change(work, name, head[path], pairs.before.get(path)), path, pairs)
         for path in covered
         for name in model_settings.profiles_for(judging.config, path)
     }
@@ -90,7 +90,7 @@ def detect(
     lost = pairs.lost if base_config is not None else ()
     loosened = (*map(_no_longer_covered, lost), *watched.loosened)
     changes = [_with_layers(reader, change) for change in changes]
-    other_work = (*_of_other_work(reader, changes), *asked.replaced_values(revisions, change_of))
+    other_work = (*_of_other_work(reader, changes), *work.replaced_values(revisions, change_of))
     return ChangeSet(
         revisions=revisions,
         models=tuple(changes),
@@ -115,13 +115,13 @@ def _add_unlisted(
 ) -> None:
     """Adds the models of a directory that only one side can list to the other side, where reading
     them says why it cannot: they are neither new nor deleted."""
-    for revision, found, other in ((revisions.base, base, head), (revisions.head, head, base)):
+    for revision, versions, other in ((revisions.base, base, head), (revisions.head, head, base)):
         if revision is None:
             continue
-        for path in other.keys() - found.keys():
+        for path in other.keys() - versions.keys():
             version = reader.unlisted(revision, path)
             if version is not None:
-                found[path] = version
+                versions[path] = version
 
 
 def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
@@ -220,9 +220,9 @@ def _unreadable(
     path: ModelPath, before: ModelVersion | None, config: Config, problem: str
 ) -> ModelChange:
     """Returns the change into a file that is no model. Nobody can say that it got no slower."""
-    told = f"{problem} in the head, so the model cannot be checked: commit it as a file"
+    reason = f"{problem} in the head, so the model cannot be checked: commit it as a file"
     return _build_change(
-        "unreadable", path, (before, None), model_settings.targets_for(config, path), told
+        "unreadable", path, (before, None), model_settings.targets_for(config, path), reason
     )
 
 
@@ -230,9 +230,9 @@ def _no_onnx(
     path: ModelPath, before: ModelVersion | None, config: Config, problem: str
 ) -> ModelChange:
     """Returns the error of a head that no runtime reads, before anything is built for it."""
-    told = f"{problem}, in the head: the model cannot be checked. Export it again"
+    reason = f"{problem}, in the head: the model cannot be checked. Export it again"
     return _build_change(
-        "unreadable", path, (before, None), model_settings.targets_for(config, path), told
+        "unreadable", path, (before, None), model_settings.targets_for(config, path), reason
     )
 
 
@@ -268,12 +268,12 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
         if before is None or after is None:
             continue
         path = path_of(change.path)
-        told = (
+        changes_or_none = (
             reshaped(path, before.inputs, after.inputs),
             added(SEEDED, path, before.seeded, after.seeded),
             added(CHOOSING, path, before.choosing, after.choosing),
         )
-        yield from (each for each in told if each is not None)
+        yield from (each for each in changes_or_none if each is not None)
 
 
 _MAX_LAYERS = 10
@@ -380,8 +380,8 @@ def _notes(
     if revisions.base is None:
         return (f"no base to compare with ({revisions.reason}): every model counts as added",)
     if base_config is None:
-        said = "the base has no configuration that can be read: the head's judges this change"
-        return (said, *watched.notes)
+        note = "the base has no configuration that can be read: the head's judges this change"
+        return (note, *watched.notes)
     return watched.notes
 
 
@@ -444,12 +444,12 @@ def with_earlier_bases(
 
 
 def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChange:
-    found = reader.earlier(change.base) if change.base is not None else None
-    if found is None:
+    earlier = reader.earlier(change.base) if change.base is not None else None
+    if earlier is None:
         return change
-    version, commits = found
-    known = change.ancestor or Ancestor(commits=0, reason=reason)
-    ancestor = msgspec.structs.replace(known, commits=known.commits + commits)
+    version, commits = earlier
+    ancestor_so_far = change.ancestor or Ancestor(commits=0, reason=reason)
+    ancestor = msgspec.structs.replace(ancestor_so_far, commits=ancestor_so_far.commits + commits)
     return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)
 
 

@@ -107,9 +107,9 @@ def _is_head_s(model: CoveredModel, judging: JudgingEntry, config: Config) -> bo
     entry of the base."""
     if model.new is None:
         return False
-    asked = set(model.new.targets or base_rules.names(config))
+    targets = set(model.new.targets or base_rules.names(config))
     return (
-        asked == set(judging.entry.targets)
+        targets == set(judging.entry.targets)
         and model.new.dims == judging.entry.dims
         and model.new.inputs == judging.entry.inputs
         and model.new.profiles == judging.entry.profiles
@@ -150,9 +150,9 @@ def _library_changes(
 
 def _of_models(judged: Iterable[tuple[CoveredModel, JudgingEntry]]) -> Iterator[PolicyChange]:
     """Yields one change for all models of an entry with the same change."""
-    found = [(model.old.path, change) for model, each in judged for change in each.changes]
-    found.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
-    for (glob, _), same in groupby(found, key=lambda pair: (pair[0], _anywhere(pair[1]))):
+    changes = [(model.old.path, change) for model, each in judged for change in each.changes]
+    changes.sort(key=lambda pair: (pair[0], msgspec.structs.astuple(_anywhere(pair[1]))))
+    for (glob, _), same in groupby(changes, key=lambda pair: (pair[0], _anywhere(pair[1]))):
         group = [change for _, change in same]
         yield group[0] if len(group) == 1 else msgspec.structs.replace(group[0], model=glob)
 

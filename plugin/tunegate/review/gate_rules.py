@@ -111,10 +111,10 @@ def judging_config(
 ) -> Config:
     """Returns the configuration that judges the models of these changes. A later job derives it
     again, whatever it was handed."""
-    found = {each.head.path: each.head for each in changes.models if each.head is not None}
+    heads = {each.head.path: each.head for each in changes.models if each.head is not None}
     before = {path_of(each.path): each.base for each in changes.models if each.base is not None}
     is_merged = changes.revisions.judged_by is None
-    return judged_by(base, head, found, before, reader, is_merged=is_merged).config
+    return judged_by(base, head, heads, before, reader, is_merged=is_merged).config
 
 
 def judged_by(
@@ -237,9 +237,9 @@ def stray_waivers(
     """Yields a line for each waiver of an unknown model, or of a target that its model lacks. A
     model's path stands for all its profiles."""
     names = {without_upgrade(name) for name in models}
-    known = names | {path_of(name) for name in names}
+    all_names = names | {path_of(name) for name in names}
     for cell in dict.fromkeys(waiver.cell for waiver in waivers):
-        problem = _problem(cell, config, known)
+        problem = _problem(cell, config, all_names)
         if problem:
             yield f"the waiver of {cell.model} on {cell.target} waives nothing: {problem}"
 

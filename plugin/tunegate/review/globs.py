@@ -57,13 +57,13 @@ def numbered_path(glob: str, path: str) -> NumberedPath | None:
     before, has_version, after = glob.removeprefix("./").partition(VERSION)
     if not has_version or not _may_be_numbered(before, after, path):
         return None
-    for number, found in enumerate(_NUMBER.finditer(path)):
+    for number, match in enumerate(_NUMBER.finditer(path)):
         if number == _MAX_NUMBERS:
             break
-        for start, end in _spans(path, found):
+        for start, end in _spans(path, match):
             rest = path[:start], path[end:]
             if _glob(before).fits(rest[0]) and _glob(after).fits(rest[1]):
-                return NumberedPath(VERSION.join(rest), _version(found[0], path[found.end() : end]))
+                return NumberedPath(VERSION.join(rest), _version(match[0], path[match.end() : end]))
     return None
 
 
@@ -89,10 +89,10 @@ def _version(text: str, phase: str = "") -> Version:
     numbers = [int(part.lstrip("0")[:_MAX_DIGITS] or "0") for part in text.split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
-    found = _PHASE.fullmatch(phase)
-    if found is None:
+    match = _PHASE.fullmatch(phase)
+    if match is None:
         return Version(tuple(numbers))
-    word, count = (found[1], found[2]) if found[1] else (found[3], found[4])
+    word, count = (match[1], match[2]) if match[1] else (match[3], match[4])
     order = 0 if word.lower() == "dev" else _PHASES.index(word[0].lower())
     return Version(tuple(numbers), (order, int(count.lstrip("0")[:_MAX_DIGITS] or "0")))
 
@@ -211,17 +211,17 @@ def _wildcard_length(glob: str, place: int, last_bracket: int) -> int:
 
 def _simplified(parts: Iterator[str]) -> list[str]:
     """Merges stars in a row into the widest of them."""
-    kept: list[str] = []
+    simplified: list[str] = []
     for part in parts:
-        if kept and part in {"*", "**", "**/"}:
-            pair = (kept[-1], part)
+        if simplified and part in {"*", "**", "**/"}:
+            pair = (simplified[-1], part)
             if pair in {("**", "*"), ("**", "**"), ("**", "**/"), ("**/", "**/")}:
                 continue
             if pair in {("*", "**"), ("**/", "**")}:
-                kept[-1] = "**"
+                simplified[-1] = "**"
                 continue
-        kept.append(part)
-    return kept
+        simplified.append(part)
+    return simplified
 
 
 def _takes(part: str, character: str) -> bool:
@@ -237,15 +237,15 @@ def _takes(part: str, character: str) -> bool:
 def _is_one_of(character: str, members: str) -> bool:
     """Returns whether a bracket has the character, by its members, ranges and negation."""
     is_excluding = members[0] in "!^"
-    place, found = int(is_excluding), False
+    place, is_member = int(is_excluding), False
     while place < len(members):
         if members[place + 1 : place + 2] == "-" and place + 2 < len(members):
-            found = found or members[place] <= character <= members[place + 2]
+            is_member = is_member or members[place] <= character <= members[place + 2]
             place += 3
         else:
-            found = found or members[place] == character
+            is_member = is_member or members[place] == character
             place += 1
-    return found is not is_excluding
+    return is_member is not is_excluding
 
 
 # The models that globs of the command line choose.
@@ -303,8 +303,8 @@ def _likely_glob(glob: str, path: ModelPath) -> str:
     directory, last = str(PurePosixPath(path).parent), glob.rpartition("/")[2]
     own, top = glob.rpartition("/")[0], path.partition("/")[0]
     corrected = (f"{each}{name}" for each in _below(directory, own) for name in (last, "*.onnx"))
-    found = [each for each in (*corrected, f"{top}/**/*.onnx") if matches(each, path)]
-    return max(found, key=lambda each: _likeness(glob, each), default=path)
+    globs = [each for each in (*corrected, f"{top}/**/*.onnx") if matches(each, path)]
+    return max(globs, key=lambda each: _likeness(glob, each), default=path)
 
 
 def _below(*directories: str) -> Iterator[str]:
@@ -391,29 +391,29 @@ def _beside(
     path: ModelPath, families: dict[str, list[_Likely]], *, is_earlier: bool
 ) -> tuple[str, ModelPath] | None:
     """Returns the family of a path, and its nearest other version in this direction."""
-    for found in _likely_numbers(path):
-        others = families.get(found.family, ())
+    for numbered in _likely_numbers(path):
+        others = families.get(numbered.family, ())
         if is_earlier:
-            nearest = max((o for o in others if o.version < found.version), default=None)
+            nearest = max((o for o in others if o.version < numbered.version), default=None)
         else:
-            nearest = min((o for o in others if o.version > found.version), default=None)
+            nearest = min((o for o in others if o.version > numbered.version), default=None)
         if nearest is not None:
-            return found.family, nearest.path
+            return numbered.family, nearest.path
     return None
 
 
 def _by_family(paths: Collection[ModelPath]) -> dict[str, list[_Likely]]:
     families: dict[str, list[_Likely]] = {}
     for path in paths:
-        for found in _likely_numbers(path):
-            families.setdefault(found.family, []).append(_Likely(found.version, path))
+        for numbered in _likely_numbers(path):
+            families.setdefault(numbered.family, []).append(_Likely(numbered.version, path))
     return families
 
 
 def _likely_numbers(path: ModelPath) -> Iterator[NumberedPath]:
-    for count, found in enumerate(_NUMBERS.finditer(path)):
+    for count, match in enumerate(_NUMBERS.finditer(path)):
         if count == _MOST_NUMBERS:
             return
-        group = 1 if found[1] is not None else 2
-        start, end = found.span(group)
-        yield NumberedPath(f"{path[:start]}{VERSION}{path[end:]}", _version(found[group]))
+        group = 1 if match[1] is not None else 2
+        start, end = match.span(group)
+        yield NumberedPath(f"{path[:start]}{VERSION}{path[end:]}", _version(match[group]))

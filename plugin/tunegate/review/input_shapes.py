@@ -128,11 +128,11 @@ class _Level:
         return None
 
     def contradictions(self) -> Iterator[str]:
-        for symbol, said in self._said.items():
+        for symbol, sizes_by_key in self._said.items():
             if symbol in self._level.dims:
-                said = {**said, self._key("dims"): self._level.dims[symbol]}  # noqa: PLW2901
-            if len({*said.values()}) > 1:
-                sizes = ", ".join(f"{size} in {key}" for key, size in said.items())
+                sizes_by_key = {**sizes_by_key, self._key("dims"): self._level.dims[symbol]}  # noqa: PLW2901
+            if len({*sizes_by_key.values()}) > 1:
+                sizes = ", ".join(f"{size} in {key}" for key, size in sizes_by_key.items())
                 yield f'"{symbol}" has two sizes: {sizes}. Give it one.'
 
     def _key(self, key: str) -> str:
@@ -140,8 +140,8 @@ class _Level:
 
 
 def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimension:
-    found = next((said for level in reversed(levels) if (said := level.size(value, axis))), None)
-    size, source = found or (None, "")
+    first = next((pair for level in reversed(levels) if (pair := level.size(value, axis))), None)
+    size, source = first or (None, "")
     return OpenDimension(
         input=value.name, axis=axis, symbol=value.symbol(axis), size=size, source=source
     )
@@ -167,9 +167,9 @@ def _shape(
     levels: Sequence[ShapeLevel],
 ) -> tuple[int, ...] | None:
     """Returns the full shape. None if it is static and nobody gave one, or if a size is missing."""
-    given = [level.shapes[value.name] for level in levels if value.name in level.shapes]
+    shapes = [level.shapes[value.name] for level in levels if value.name in level.shapes]
     if not value.is_ranked or None not in value.dimensions:
-        return given[-1] if given else None
+        return shapes[-1] if shapes else None
     shape = [
         sizes[value.name, axis] if size is None else size
         for axis, size in enumerate(value.dimensions)
@@ -179,23 +179,23 @@ def _shape(
 
 def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
     """Returns the level without impossible shapes."""
-    known = {value.name: value for value in inputs}
+    by_name = {value.name: value for value in inputs}
     shapes = {
         name: shape
         for name, shape in level.shapes.items()
-        if name in known and takes(known[name], shape)
+        if name in by_name and takes(by_name[name], shape)
     }
     return msgspec.structs.replace(level, shapes=shapes)
 
 
 def _misfits(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> Iterator[str]:
-    known = {value.name: value for value in inputs}
+    by_name = {value.name: value for value in inputs}
     for level in levels:
         for name, shape in level.shapes.items():
-            if name not in known:
-                has = ", ".join(sorted(known))
+            if name not in by_name:
+                has = ", ".join(sorted(by_name))
                 yield f"inputs.{name}: the model has no such input; it has {has}."
-            elif problem := _misfit(known[name], shape):
+            elif problem := _misfit(by_name[name], shape):
                 yield problem
 
 
@@ -207,9 +207,9 @@ def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
             f"inputs.{value.name} has {len(shape)} numbers, the model's has "
             f"{len(value.dimensions)} dimensions."
         )
-    for axis, (given, size) in enumerate(zip(shape, value.dimensions, strict=True)):
-        if size not in {None, given}:
-            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {given}."
+    for axis, (configured, size) in enumerate(zip(shape, value.dimensions, strict=True)):
+        if size not in {None, configured}:
+            return f"inputs.{value.name}: axis {axis} is {size} in the model, not {configured}."
     return ""
 
 

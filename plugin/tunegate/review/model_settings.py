@@ -95,8 +95,8 @@ def entry_values(entry: ModelConfig, profile: str) -> dict[str, ValuesConfig]:
 def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
     """Returns the inputs that have a shape."""
     shapes = {
-        name: given.shape if isinstance(given, InputConfig) else given
-        for name, given in inputs.items()
+        name: setting.shape if isinstance(setting, InputConfig) else setting
+        for name, setting in inputs.items()
     }
     return {name: shape for name, shape in shapes.items() if shape is not None}
 
@@ -104,9 +104,9 @@ def shapes_of(inputs: Inputs) -> dict[str, tuple[int, ...]]:
 def values_of(inputs: Inputs) -> dict[str, ValuesConfig]:
     """Returns the inputs that have values."""
     return {
-        name: given.values
-        for name, given in inputs.items()
-        if isinstance(given, InputConfig) and given.values is not None
+        name: setting.values
+        for name, setting in inputs.items()
+        if isinstance(setting, InputConfig) and setting.values is not None
     }
 
 
@@ -123,7 +123,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
     entry = entry_for(config, path)
     if entry is None:
         return None
-    wanted = set(targets_for(config, path))
+    names = set(targets_for(config, path))
     return Needs(
         said=tuple(
             msgspec.structs.replace(level, where="") for level in shape_levels(config, path)
@@ -143,7 +143,7 @@ def needs_of(config: Config, path: str) -> Needs | None:
                 t.cuda_graphs,
             )
             for t in config.targets
-            if t.name in wanted
+            if t.name in names
         ),
         accuracy=entry.accuracy,
     )
@@ -192,8 +192,8 @@ class _Entries:
 
     def first(self, path: str) -> ModelConfig | None:
         last = self._exact.get(path, len(self._models))
-        found = (at for at in self._globs if at > last or matches(self._models[at].path, path))
-        at = min(next(found, last), last)
+        later = (at for at in self._globs if at > last or matches(self._models[at].path, path))
+        at = min(next(later, last), last)
         return self._models[at] if at < len(self._models) else None
 
 
@@ -244,12 +244,12 @@ def _strays(
     if not dims:
         return
     read = [*models]
-    known = sorted({*chain.from_iterable(symbols_of(inputs) for inputs in read if inputs)})
+    symbols = sorted({*chain.from_iterable(symbols_of(inputs) for inputs in read if inputs)})
     if not read or None in read:
         return
     for symbol in dims:
-        if symbol not in known:
-            hint = did_you_mean(symbol, known, "Remove it.")
+        if symbol not in symbols:
+            hint = did_you_mean(symbol, symbols, "Remove it.")
             yield f"{where}.{symbol}: no dynamic dimension of these models has this name. {hint}"
 
 

@@ -75,8 +75,8 @@ def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
     ending = PurePosixPath(missing.path).suffix
     alike = [path for path in paths if PurePosixPath(path).suffix == ending]
     hint = did_you_mean(missing.path, alike, "")
-    told = "commit it, or correct the path."
-    return f"{missing.where}: {missing.path}: {ABSENT}: {told} {hint}".rstrip()
+    advice = "commit it, or correct the path."
+    return f"{missing.where}: {missing.path}: {ABSENT}: {advice} {hint}".rstrip()
 
 
 def replaced_files(
@@ -197,8 +197,8 @@ def value_problems(
             for name in model_settings.profiles_for(config, path):
                 if values := model_settings.values_for(config, name):
                     shapes = model_settings.shapes_for(config, name, readers.inputs(file)).shapes
-                    wanted = GivenFor(values=values, shapes=shapes, revisions=(revision,))
-                    problems = read_values(file, wanted).problems
+                    request = GivenFor(values=values, shapes=shapes, revisions=(revision,))
+                    problems = read_values(file, request).problems
                     yield from (f"{name}: {line}" for line in problems if ABSENT not in line)
 
 
@@ -215,7 +215,7 @@ def unmerged_value_problems(
     configuration or in a file; nothing of this change runs on them. Files on the runner are left
     out: nobody merged their names. Unreadable models have no problem here."""
     asking = _Asking(repository, revisions)
-    wanted = [
+    paths = [
         path
         for path in models
         if any(
@@ -224,7 +224,7 @@ def unmerged_value_problems(
         )
     ]
     return given_value_problems(
-        repository, readers, revisions, config, {path: models[path] for path in wanted}
+        repository, readers, revisions, config, {path: models[path] for path in paths}
     )
 
 
@@ -258,10 +258,10 @@ class _Asking:
         files = {file for each in values.values() for file in each.files}
         if not values or any(Path(file).is_absolute() for file in files):
             return False
-        said: dict[str, ValuesConfig] = (
+        values_before: dict[str, ValuesConfig] = (
             {} if before is None else model_settings.values_for(before, name)
         )
-        return values != said or any(map(self._is_replaced, files))
+        return values != values_before or any(map(self._is_replaced, files))
 
     def _is_replaced(self, file: str) -> bool:
         path, judge = file.removeprefix("./"), self._revisions.judged_by
@@ -333,16 +333,16 @@ class FilesOfConfig:
         likely name."""
         missing = [*missing_files(config, revisions, self.identity)]
         paths = [entry.path for entry in self._repository.files(revisions.head)] if missing else []
-        told = [described_missing(each, paths) for each in missing]
-        told += self._unfit(config, revisions, problems)
-        if told:
+        lines = [described_missing(each, paths) for each in missing]
+        lines += self._unfit(config, revisions, problems)
+        if lines:
             key = missing[0].key if missing else "models"
             raise config_error(
-                [f"{self._name}: {each}" for each in told], ConfigKey(self._name, key)
+                [f"{self._name}: {each}" for each in lines], ConfigKey(self._name, key)
             )
 
     def _unfit(self, config: Config, revisions: Revisions, problems: _Problems) -> Sequence[str]:
         if not any(map(gives_values, config.models)):
             return ()
-        found = self._reader.models(revisions.head)
-        return problems({path: found[path] for path in model_settings.selected(config, found)})
+        models = self._reader.models(revisions.head)
+        return problems({path: models[path] for path in model_settings.selected(config, models)})

@@ -47,10 +47,10 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
 
 def _problems(waivers: Iterable[Waiver], today: datetime.date) -> Iterator[str]:
     """Yields the problems of readable waivers, one line each."""
-    seen: set[Cell] = set()
+    cells: set[Cell] = set()
     for waiver in waivers:
-        twice = ("it is waived twice. Keep one.",) if waiver.cell in seen else ()
-        seen.add(waiver.cell)
+        twice = ("it is waived twice. Keep one.",) if waiver.cell in cells else ()
+        cells.add(waiver.cell)
         for problem in (*terms_problems(waiver, today), *twice):
             yield f"{waiver.model} on {waiver.target}: {problem}"
 
@@ -131,11 +131,11 @@ _FIELDS = "{model: ..., target: ..., ceiling-percent: ..., issue: ..., reason: .
 def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[Waiver, ...]:
     """Returns one waiver for each model and target, the newest commit's. Raises ConfigError for an
     unreadable one."""
-    found: dict[Cell, Waiver] = {}
+    by_cell: dict[Cell, Waiver] = {}
     for trailer in trailers:
         waiver = _parsed(trailer, today)
-        found.setdefault(waiver.cell, waiver)
-    return tuple(found.values())
+        by_cell.setdefault(waiver.cell, waiver)
+    return tuple(by_cell.values())
 
 
 def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
@@ -149,8 +149,8 @@ def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
     entry = {**fields, "expires": today}
     _refuse(where, waiver_problems(entry))
     waiver = msgspec.convert(entry, Waiver)
-    told = terms_problems(waiver, today)
-    _refuse(where, [f"{waiver.model} on {waiver.target}: {each}" for each in told])
+    problems = terms_problems(waiver, today)
+    _refuse(where, [f"{waiver.model} on {waiver.target}: {each}" for each in problems])
     return waiver
 
 
@@ -167,10 +167,10 @@ def waivers_of(
 ) -> Waivers:
     """Returns the waivers of a change that this configuration judges, with a note on each that
     matches nothing. Raises ConfigError like `read_waivers`."""
-    found = read_waivers(repository, changes.revisions, config.gate, today)
+    waivers = read_waivers(repository, changes.revisions, config.gate, today)
     models = (*changes.unchanged, *(change.path for change in changes.models))
-    strays = stray_waivers((*found.counting, *found.pending), config, models)
-    return msgspec.structs.replace(found, notes=(*found.notes, *strays))
+    strays = stray_waivers((*waivers.counting, *waivers.pending), config, models)
+    return msgspec.structs.replace(waivers, notes=(*waivers.notes, *strays))
 
 
 def read_waivers(

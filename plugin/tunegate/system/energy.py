@@ -53,10 +53,10 @@ class Rapl:
 
 def _zones(powercap: Path) -> Iterator[Path]:
     try:
-        found = sorted(powercap.iterdir())
+        folders = sorted(powercap.iterdir())
     except OSError:
         return
-    for zone in found:
+    for zone in folders:
         if _ZONE.fullmatch(zone.name) and _ADDED.fullmatch(_text(zone / "name")):
             yield zone
 

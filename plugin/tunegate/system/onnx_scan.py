@@ -284,7 +284,7 @@ def _has_external_data(data: bytes) -> bool:
     position, memory_bytes = 0, 0
     most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
     inside = [(len(data), _MODEL)]
-    found = False
+    has_data = False
     while inside:
         end, fields = inside[-1]
         if memory_bytes > most:
@@ -297,7 +297,7 @@ def _has_external_data(data: bytes) -> bool:
         tag, position = _varint(data, position)
         below = fields.get(tag >> 3)
         if tag & 7 != _LENGTH:
-            found = found or below == _DATA
+            has_data = has_data or below == _DATA
             position = _behind_number(data, position, tag & 7)
             # A list that is not packed has its tag before each number: a forest has millions.
             run = _run_of(tag).match(data, position, end) if tag < _MORE else None
@@ -316,9 +316,9 @@ def _has_external_data(data: bytes) -> bool:
             _require_short(length)
             _require_text(data[position : position + length])
         elif below == _DATA:
-            found = True
+            has_data = True
         position += length
-    return found
+    return has_data
 
 
 _BYTES_WITH_TAG = {_VARINT: 2, _EIGHT_BYTES: 9, _FOUR_BYTES: 5}
@@ -392,17 +392,17 @@ def _fields_of(message: Any, known_fields: dict[str, _Fields]) -> _Fields:
     again."""
     if message.full_name in known_fields:
         return known_fields[message.full_name]
-    found = known_fields[message.full_name] = {}
+    fields = known_fields[message.full_name] = {}
     for field in message.fields:
         if field.name in {"external_data", "data_location"}:
-            found[field.number] = _DATA
+            fields[field.number] = _DATA
         elif field.message_type is not None:
-            found[field.number] = _fields_of(field.message_type, known_fields)
+            fields[field.number] = _fields_of(field.message_type, known_fields)
         elif field.type == field.TYPE_STRING and field.name not in _FREE_TEXT:
-            found[field.number] = _NAME
+            fields[field.number] = _NAME
         elif field.type not in _AS_LARGE_AS_WRITTEN:
-            found[field.number] = _NUMBERS
-    return found
+            fields[field.number] = _NUMBERS
+    return fields
 
 
 _MODEL = _fields_of(onnx.ModelProto.DESCRIPTOR, {})

@@ -124,16 +124,16 @@ def promote(options: cache.PromoteOptions) -> int:
             _mark_promoted(record, options.from_zone) for _, record in results if record is not None
         ]
         published = tools.index.publish(winners)
-    found = Promotions(
+    promotions = Promotions(
         from_zone=options.from_zone,
         zone=project.config.cache.zone,
         published=published,
         tasks=tuple(result for result, _ in results),
     )
     if settings.as_json:
-        write_json(found)
+        write_json(promotions)
     else:
-        show_revalidation(f"{found.from_zone} to {found.zone}", found.tasks)
+        show_revalidation(f"{promotions.from_zone} to {promotions.zone}", promotions.tasks)
     return PASS if published else UNFIT
 
 
@@ -142,7 +142,7 @@ def _challenges_of_zone(
 ) -> tuple[Challenge, ...]:
     # The other zone is read as if it were this run's own, by a cache that writes nothing.
     tasks = pipeline.extract_tasks(tools, changes).tasks
-    wanted = [(task.key, task.shape) for task in tasks]
+    keys = [(task.key, task.shape) for task in tasks]
     theirs = SharedCache(
         msgspec.structs.replace(
             project.config.cache, zone=from_zone, read_zones=(from_zone,), mode="ro"
@@ -151,7 +151,7 @@ def _challenges_of_zone(
         root=project.repository.root,
         device=tools.context.device.fingerprint(),
     )
-    return challenges(tasks, theirs.lookup(wanted), tools.index.lookup(wanted))
+    return challenges(tasks, theirs.lookup(keys), tools.index.lookup(keys))
 
 
 def _mark_promoted(record: TuningRecord, from_zone: str) -> TuningRecord:

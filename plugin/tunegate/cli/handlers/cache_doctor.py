@@ -43,10 +43,10 @@ def run_doctor(options: CacheDoctorOptions) -> int:
     admin = open_cache_admin(settings)
     checks, steps = _diagnosis(admin)
     if settings.as_json:
-        found = CacheDiagnosis(
+        diagnosis = CacheDiagnosis(
             location=admin.config.url, checks=tuple(checks), next_steps=tuple(steps)
         )
-        write_json(found)
+        write_json(diagnosis)
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
         show_table(admin.config.url, ("check", "", "detail"), rows)

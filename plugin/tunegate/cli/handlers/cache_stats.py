@@ -48,7 +48,7 @@ def run(options: StatsOptions) -> int:
     with answering(admin.config):
         contents, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
         entries = read_history(admin.store, admin.config.zone, _RUNS).entries
-    found = Statistics(
+    statistics = Statistics(
         location=admin.config.url,
         contents=contents,
         unread=unread,
@@ -56,9 +56,9 @@ def run(options: StatsOptions) -> int:
         used=cost_sum("", entries),
     )
     if settings.as_json:
-        write_json(found)
+        write_json(statistics)
     else:
-        _show(found, admin.config.zone)
+        _show(statistics, admin.config.zone)
     return UNFIT if unread else PASS
 
 
@@ -69,9 +69,9 @@ def target_names(
     devices that measured its records. Equal names get the beginning of their keys."""
     called: dict[str, list[str]] = {}
     for entry in entries:
-        told = called.setdefault(entry.target_key, [])
-        if entry.target_key and entry.target not in told:
-            told.append(entry.target)
+        own_names = called.setdefault(entry.target_key, [])
+        if entry.target_key and entry.target not in own_names:
+            own_names.append(entry.target)
     names = {row.target: _name(row, called) for row in contents}
     counted = Counter(names.values())
     devices = {row.target: row.devices[:2] for row in contents}
@@ -88,8 +88,8 @@ def target_names(
 def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
     """Returns a name for a row, with control characters visible: anybody who writes to the zone may
     have chosen it."""
-    known = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
-    return visible(": ".join(filter(None, known)), _LONGEST)
+    parts = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
+    return visible(": ".join(filter(None, parts)), _LONGEST)
 
 
 def _show(statistics: Statistics, zone: str) -> None:

@@ -123,23 +123,32 @@ def check(options: cache.FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        found, unread = _flaws(admin, settings.overrides.get("cache.zone"))
-        repairs = _repair(admin, found) if options.repair else ()
-        left = _flaws(admin, settings.overrides.get("cache.zone"))[0] if options.repair else found
+        flaws_before, unread = _flaws(admin, settings.overrides.get("cache.zone"))
+        repairs = _repair(admin, flaws_before) if options.repair else ()
+        left = (
+            _flaws(admin, settings.overrides.get("cache.zone"))[0]
+            if options.repair
+            else flaws_before
+        )
     if settings.as_json:
-        write_json(Inspection(found=found, repairs=repairs, left=left, unread=unread))
+        write_json(Inspection(found=flaws_before, repairs=repairs, left=left, unread=unread))
     else:
         show_lines(unread)
         if left or not unread:
-            _show(admin.config.url, left, repaired=len(found) - len(left), repair=options.repair)
+            _show(
+                admin.config.url,
+                left,
+                repaired=len(flaws_before) - len(left),
+                repair=options.repair,
+            )
     return UNFIT if left or unread else PASS
 
 
 def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...]]:
-    found, unread = admin.of_each_group(
+    flaws_of_groups, unread = admin.of_each_group(
         zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
     )
-    return tuple(flaw for group in found for flaw in group), unread
+    return tuple(flaw for group in flaws_of_groups for flaw in group), unread
 
 
 def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
@@ -241,12 +250,12 @@ def _zones(admin: CacheAdmin) -> tuple[str, ...]:
 
 
 def _pins(admin: CacheAdmin) -> list[Pin]:
-    found = []
+    pins = []
     for zone in _zones(admin):
         for group in admin.groups(zone):
             head = group_state.current_head(admin.store, group, admin.keys).head
             if head is not None:
-                found.append(
+                pins.append(
                     Pin(
                         zone=group.zone,
                         target=group.target,
@@ -254,4 +263,4 @@ def _pins(admin: CacheAdmin) -> list[Pin]:
                         index=head.snapshot.index,
                     )
                 )
-    return found
+    return pins

@@ -69,16 +69,17 @@ def _explain_by_size(now: Explanation, attributes: str) -> Explanation:
     of their digests."""
     if now.differs != "target" or not attributes:
         return now
-    found = [
+    differences = [
         each
         for each in neighbours(json.loads(attributes))
         if group_of("", each.digest).target in now.targets
     ]
-    if not found:
+    if not differences:
         return now
-    there = " and ".join(each.there for each in found)
+    there = " and ".join(each.there for each in differences)
     detail = (
-        f"recorded on runners of another size: {found[0].name} {there} there, {found[0].here} here"
+        f"recorded on runners of another size: {differences[0].name} {there} there, "
+        f"{differences[0].here} here"
     )
     return msgspec.structs.replace(now, detail=detail)
 
@@ -103,21 +104,21 @@ def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, st
     """Returns the task and its unique name."""
     about = [resolved.task for resolved in tasks]
     names = task_names(about)
-    found = tasks_named(about, query)
-    if len(found) == 1:
-        return tasks[found[0]], names[found[0]]
-    what = "several tasks fit" if found else "no task of the last plan has that name"
-    places = found or range(len(tasks))
+    fitting = tasks_named(about, query)
+    if len(fitting) == 1:
+        return tasks[fitting[0]], names[fitting[0]]
+    what = "several tasks fit" if fitting else "no task of the last plan has that name"
+    places = fitting or range(len(tasks))
     shown = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
     more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
     raise ConfigError(f'"{query}": {what}. Name one of: {shown}{more}.')
 
 
 def _answer(resolved: ResolvedTask) -> str:
-    found = resolved.lookup
-    if is_resumed(resolved.task.key, found):
+    lookup = resolved.lookup
+    if is_resumed(resolved.task.key, lookup):
         return "begun (ExactHit, measured only quickly): a cancelled run; the next one tunes on"
-    return f"miss ({found.reason})" if isinstance(found, Miss) else type(found).__name__
+    return f"miss ({lookup.reason})" if isinstance(lookup, Miss) else type(lookup).__name__
 
 
 def _claims_text(resolved: ResolvedTask) -> str:
@@ -158,7 +159,8 @@ def _users(task: TuningTask) -> str:
     for use in task.uses:
         sides.setdefault(use.model, set()).add(use.side)
     return ", ".join(
-        model if len(found) > 1 else f"{model} ({found.pop()})" for model, found in sides.items()
+        model if len(on_sides) > 1 else f"{model} ({on_sides.pop()})"
+        for model, on_sides in sides.items()
     )
 
 
@@ -188,9 +190,9 @@ def tasks_named(tasks: Sequence[TuningTask], query: str) -> tuple[int, ...]:
     digest, else by a part of a name."""
     names = task_names(tasks)
     for fits in (_is_name, _is_layer, _is_part):
-        found = [at for at, task in enumerate(tasks) if fits(query, names[at], task)]
-        if found:
-            return tuple(found)
+        fitting = [at for at, task in enumerate(tasks) if fits(query, names[at], task)]
+        if fitting:
+            return tuple(fitting)
     return ()
 
 

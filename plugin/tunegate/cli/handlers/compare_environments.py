@@ -72,17 +72,17 @@ def compare_environments(
     # Read the packages of both environments.
     base, head = directories
     names = list(runtime.versions())
-    found = Sides(base, head).map(lambda each: read_environment(each, runtime.title, names))
-    changes = _changes(model, targets, found)
+    environments = Sides(base, head).map(lambda each: read_environment(each, runtime.title, names))
+    changes = _changes(model, targets, environments)
     # Each side of an artifact runs in its own environment.
     with opened_output(settings.out, "compare") as out:
         out.forget(since="plan")
-        builds = _Builds(runtime, model, found, out, config.custom_operators)
+        builds = _Builds(runtime, model, environments, out, config.custom_operators)
         cells = {target.name: builds.directories(target) for target in targets}
         pythons = {
             directory: each.python
             for places in cells.values()
-            for directory, each in zip(places, found, strict=True)
+            for directory, each in zip(places, environments, strict=True)
         }
 
         def benchmarker(scratch: Path, seed: int) -> FreshProcesses:
@@ -154,12 +154,12 @@ def _changes(
 
 def _reason(environments: Sides[RuntimeEnvironment]) -> str:
     base, head = environments
-    said = ", ".join(differences(base.packages, head.packages)) or "equal packages"
+    packages = ", ".join(differences(base.packages, head.packages)) or "equal packages"
     ignored = len(differences(base.others, head.others))
     return (
-        f"{said}; other packages that differ, which it does not need: {ignored}"
+        f"{packages}; other packages that differ, which it does not need: {ignored}"
         if ignored
-        else said
+        else packages
     )
 
 
@@ -182,8 +182,8 @@ def under_environments(
         Path(build.directory): environment.python
         for build, environment in zip(builds, environments, strict=True)
     }
-    said = _reason(Sides(*environments))
-    return msgspec.structs.replace(built, base=base, head=head), pythons, said
+    reason = _reason(Sides(*environments))
+    return msgspec.structs.replace(built, base=base, head=head), pythons, reason
 
 
 # One artifact as two builds: each side's environment decides what runs it.

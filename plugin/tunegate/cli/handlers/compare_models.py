@@ -47,18 +47,18 @@ def models_report(
     """Returns the report on two models, built with the cache's schedules: without a budget nothing
     is tuned. If both sides are one model it is not built, but a wrong configuration is still
     reported. Raises ConfigError, ModelError, EnvironmentUnfitError."""
-    fixed, wanted = _fixed_sides(both), _named_runtimes(both)
+    fixed, runtimes = _fixed_sides(both), _named_runtimes(both)
     if fixed.runtimes:
         targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
     revisions = pair.revisions(None, None)
     changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
-    require_installed(config, "run", runtimes=wanted)
+    require_installed(config, "run", runtimes=runtimes)
     subject = Subject(config=config, repository=pair, root=settings.repository, commit="")
     if is_one_model(both, pair):
         _require_inputs(changes, subject, out)
         return pipeline.nothing_to_do(config, no_changes(both), out.path)
-    with opened_tools(settings, subject, out, wanted) as tools:
+    with opened_tools(settings, subject, out, runtimes) as tools:
         return pipeline.run(tools, pipeline.make_plan(tools, changes), fixed)
 
 
@@ -73,27 +73,27 @@ def comparison_config(
     precedence, and `name` is the only model. Libraries of operators come only from a configuration
     that the user names. Raises ConfigError, also for a dimension of unknown size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
-    found = Config(models=(ModelConfig(path=literal(name)),))
+    config = Config(models=(ModelConfig(path=literal(name)),))
     if settings.config is not None or path.exists():
-        found = config_file.load_config(path)
-    given = (_configured_shapes(found, file, settings.repository) for file in files)
-    shapes = {**next(filter(None, given), {}), **shapes}
+        config = config_file.load_config(path)
+    shapes_of_files = (_configured_shapes(config, file, settings.repository) for file in files)
+    shapes = {**next(filter(None, shapes_of_files), {}), **shapes}
     if files:
         _require_sizes(files[0], shapes)
     model = ModelConfig(path=literal(name), inputs=dict(shapes))
-    found = Config(
+    config = Config(
         models=(model,),
-        targets=found.targets,
-        cache=found.cache,
-        budget=found.budget,
-        gate=found.gate,
-        custom_operators=found.custom_operators if settings.config is not None else (),
+        targets=config.targets,
+        cache=config.cache,
+        budget=config.budget,
+        gate=config.gate,
+        custom_operators=config.custom_operators if settings.config is not None else (),
     )
-    require_outside(found.custom_operators, settings.repository)
+    require_outside(config.custom_operators, settings.repository)
     by = settings.overrides
     if not any(key.startswith("budget.") for key in by.values):
         by = Overrides({**by.values, "budget.trials": 0})
-    return overridden(found, by)
+    return overridden(config, by)
 
 
 def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:
@@ -101,15 +101,15 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
     if not file.resolve().is_relative_to(root.resolve()):
         return {}
     path = file.resolve().relative_to(root.resolve()).as_posix()
-    found = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
-    return {} if found.mistakes else found.shapes
+    resolved = shapes_for(config, path, inputs_of_file(file) if file.is_file() else None)
+    return {} if resolved.mistakes else resolved.shapes
 
 
 def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
     inputs = inputs_of_file(file) if file.is_file() else None
-    found = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
-    still_open = dict.fromkeys(each.input for each in found.dimensions if each.size is None)
-    if still_open and not found.mistakes:
+    resolved = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
+    still_open = dict.fromkeys(each.input for each in resolved.dimensions if each.size is None)
+    if still_open and not resolved.mistakes:
         options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
         message = (
             f"{file.name}: the shape of {', '.join(still_open)} is open. Say it whole, such as "

@@ -37,13 +37,13 @@ def _whole_parser() -> argparse.ArgumentParser:
 
 
 def _add(place: argparse._SubParsersAction[argparse.ArgumentParser], name: str, word: str) -> None:
-    found = find_declaration(name)
-    if isinstance(found, CommandGroup):
-        below = place.add_parser(word, help=found.summary).add_subparsers()
-        for each in names_in(found):
+    declaration = find_declaration(name)
+    if isinstance(declaration, CommandGroup):
+        below = place.add_parser(word, help=declaration.summary).add_subparsers()
+        for each in names_in(declaration):
             _add(below, f"{name} {each}", each)
         return
-    parser = place.add_parser(word, help=found.summary, parents=[parser_of(found)])
+    parser = place.add_parser(word, help=declaration.summary, parents=[parser_of(declaration)])
     for action in parser._actions:
         if action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]

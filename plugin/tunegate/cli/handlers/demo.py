@@ -148,7 +148,7 @@ def third_problem(verdict: Verdict) -> Problem | None:
     problem = _other_than(verdict, "fail")
     if problem is not None:
         return problem
-    slower = [found.name for found in _only(verdict).differences]
+    slower = [layer.name for layer in _only(verdict).differences]
     if any(SLOWED_LAYER in name for name in slower[:1]):
         return None
     text = f"should name {SLOWED_LAYER}, not {', '.join(slower[:1]) or 'nothing'}."
@@ -353,9 +353,9 @@ def slow_network(*, is_quick: bool = False) -> onnx.ModelProto:
     values = np.random.default_rng(2).standard_normal((out, channels, side, side))
     scaled = (values / np.sqrt(channels * side * side / 2)).astype(np.float32)
     weight.CopyFrom(numpy_helper.from_array(scaled, weight.name))
-    kept = [a for a in node.attribute if a.name not in {"kernel_shape", "pads"}]
+    attributes = [a for a in node.attribute if a.name not in {"kernel_shape", "pads"}]
     del node.attribute[:]
-    node.attribute.extend(kept)
+    node.attribute.extend(attributes)
     node.attribute.append(helper.make_attribute("kernel_shape", [side, side]))
     node.attribute.append(helper.make_attribute("pads", [side // 2] * 4))
     return model

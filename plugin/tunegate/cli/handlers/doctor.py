@@ -102,8 +102,8 @@ def _diagnose_project(
     written = in_section(
         (*_path_and_waiver_checks(project, models, paths), *shapes.checks, *files), "models"
     )
-    found = [*checks, cache, *written]
-    if all(check.ok for check in found) and any(
+    all_checks = [*checks, cache, *written]
+    if all(check.ok for check in all_checks) and any(
         each.state == doctor_checks.COMMITTED for each in models
     ):
         try:
@@ -111,9 +111,9 @@ def _diagnose_project(
                 models, doctor_checks.known_tasks(project, settings, _MOST_MODELS)
             )
         except TunegateError as error:
-            found += in_section([_no("tasks", str(error))], "models")
+            all_checks += in_section([_no("tasks", str(error))], "models")
     return Diagnosis(
-        checks=tuple(found),
+        checks=tuple(all_checks),
         settings=doctor_checks.sources(
             project.config_path, load_config(project.config_path), config
         ),
@@ -199,11 +199,11 @@ def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
     """Yields a folded row for each section with something fine, and one for what it lacks."""
     for section in get_args(CheckPart):
         checks = [each for each in diagnosis.checks if each.section == section]
-        told = [_one_line(each) for each in checks if not (_is_notable(each) or each.is_absent)]
+        lines = [_one_line(each) for each in checks if not (_is_notable(each) or each.is_absent)]
         if section == "models":
-            told = [*_counts(diagnosis), *told]
-        if told:
-            joined = ", ".join(told) if section == _NAMES_ALONE else "; ".join(told)
+            lines = [*_counts(diagnosis), *lines]
+        if lines:
+            joined = ", ".join(lines) if section == _NAMES_ALONE else "; ".join(lines)
             yield section, Text("ok", style="green"), joined
         yield from _without(section, checks)
 
@@ -226,8 +226,8 @@ def _counts(diagnosis: Diagnosis) -> Iterator[str]:
     """Yields the number of models and of their tuned tasks."""
     if not diagnosis.models:
         return
-    known = [task for model in diagnosis.models for task in model.tasks]
-    tuned, tasks = sum(each.known for each in known), sum(each.tasks for each in known)
+    counts = [task for model in diagnosis.models for task in model.tasks]
+    tuned, tasks = sum(each.known for each in counts), sum(each.tasks for each in counts)
     of_tasks = f", {tuned} of {plural(tasks, 'task')} tuned" if tasks else ""
     yield f"{plural(len(diagnosis.models), 'model')}{of_tasks}"
 
@@ -277,13 +277,13 @@ def _closing(diagnosis: Diagnosis, *, is_whole: bool) -> Iterator[str]:
 def _and_more(diagnosis: Diagnosis) -> str:
     """Returns what else there is to show, as the end of a sentence."""
     more = [
-        plural(len(found), what)
-        for what, found in (
+        plural(len(items), what)
+        for what, items in (
             ("model", diagnosis.models),
             ("size", diagnosis.sizes),
             ("setting", diagnosis.settings),
         )
-        if found
+        if items
     ]
     return f", {', '.join(more)}" if more else ""
 
@@ -300,8 +300,10 @@ def _check(check: HealthCheck) -> tuple[object, ...]:
 
 def _model(model: doctor_checks.GatedModel) -> Iterator[tuple[object, ...]]:
     for target in model.targets:
-        found = [each for each in model.tasks if each.target == target]
-        tasks = f"{found[0].known} of {found[0].tasks}" if found else model.trouble or "–"
+        summaries = [each for each in model.tasks if each.target == target]
+        tasks = (
+            f"{summaries[0].known} of {summaries[0].tasks}" if summaries else model.trouble or "–"
+        )
         yield visible(model.model), visible(model.entry), model.state, target, visible(tasks)
 
 

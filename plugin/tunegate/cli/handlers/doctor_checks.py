@@ -56,12 +56,12 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
         entry = model_settings.entry_for(config, name)
         if entry is None or entry.accuracy == "same":
             continue
-        given, needed = (
+        cases, needed = (
             _cases(model_settings.values_for(config, name).values()),
             fewest_samples(entry.accuracy),
         )
-        if 0 < given < needed:
-            are = plural(given, "case is", "cases are")
+        if 0 < cases < needed:
+            are = plural(cases, "case is", "cases are")
             detail = (
                 f"{name}: {are} given, and to show that a build is inside its budget takes "
                 f"{plural(needed, 'case')}: nothing but float32 can ship"
@@ -71,10 +71,10 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
 
 def _cases(values: Iterable[ValuesConfig]) -> int:
     """Returns the number of given cases, 0 if some values are drawn."""
-    found = [*values]
-    if any(each.low is not None for each in found):
+    rules = [*values]
+    if any(each.low is not None for each in rules):
         return 0
-    return max((len(each.cases) or 1 for each in found), default=0)
+    return max((len(each.cases) or 1 for each in rules), default=0)
 
 
 # Checks the files that the configuration names, and whether the models accept their values.
@@ -264,8 +264,8 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
         opened_tools(settings, project.checkout(), out) as tools,
     ):
         tasks = pipeline.extract_tasks(tools, changes)
-        found = resolve(tasks, tools.index, tools.config).tasks
-        resolved = [reopen_older(each, tools.origin) for each in found]
+        models = resolve(tasks, tools.index, tools.config).tasks
+        resolved = [reopen_older(each, tools.origin) for each in models]
     return warmed_models(resolved, ())
 
 
@@ -299,7 +299,11 @@ def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
         for name in model_settings.profiles_for(config, model.path)
     }
     strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
-    problems = [f"{name}: {each}" for name, found in resolved.items() for each in found.problems]
+    problems = [
+        f"{name}: {each}"
+        for name, resolved_model in resolved.items()
+        for each in resolved_model.problems
+    ]
     return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
 
 
@@ -313,8 +317,8 @@ def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
             size=each.size,
             source=each.source,
         )
-        for name, found in resolved.items()
-        for each in found.dimensions
+        for name, resolved_model in resolved.items()
+        for each in resolved_model.dimensions
     )
 
 
@@ -407,8 +411,8 @@ def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
     yield HealthCheck("onnx", ok=True, detail=version("onnx"))
     yield git_check(git_version())
     threads = plural(default_threads(), "thread")
-    told = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
-    yield HealthCheck("cores", ok=True, detail=told)
+    detail = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
+    yield HealthCheck("cores", ok=True, detail=detail)
     yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
     if config is None or any(target.kind == "cuda" for target in config.targets):
         yield from _gpu_checks()
@@ -420,29 +424,29 @@ _GLOBAL_FILE = (2, 32)
 
 def git_check(found: tuple[int, ...]) -> HealthCheck:
     """Returns the check that git can be told which checkouts of other users to read."""
-    told = ".".join(map(str, found)) or "unknown"
+    version_text = ".".join(map(str, found)) or "unknown"
     if found >= _GLOBAL_FILE:
-        return HealthCheck("git", ok=True, detail=told)
+        return HealthCheck("git", ok=True, detail=version_text)
     advice = (
         "the Action needs 2.32 to read a checkout that belongs to another user, as in a "
         "container. Update it, or run git config --global --add safe.directory DIRECTORY "
         "before the Action runs"
     )
-    return HealthCheck("git", ok=True, detail=f"{told}: {advice}", warns=True)
+    return HealthCheck("git", ok=True, detail=f"{version_text}: {advice}", warns=True)
 
 
 def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
     """Returns the check that other work leaves a target its threads. `load` is the last minute's
     average; `machine` and `usable` are numbers of cores."""
     free = max(0.0, min(usable, machine - load))
-    told = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
+    detail = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
     if free >= max(0.5, usable - 1):
-        return HealthCheck("load", ok=True, detail=told)
+        return HealthCheck("load", ok=True, detail=detail)
     advice = (
         "each step takes longer, and the gate decides later or not at all. "
         "End what else runs here (top lists it), or take a quieter runner"
     )
-    return HealthCheck("load", ok=True, detail=f"{told}: {advice}", warns=True)
+    return HealthCheck("load", ok=True, detail=f"{detail}: {advice}", warns=True)
 
 
 def _gpu_checks() -> Iterator[HealthCheck]:
@@ -461,8 +465,8 @@ def _gpu_checks() -> Iterator[HealthCheck]:
     yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
     if gpus:
         reason = why_no_kernel_clock({})
-        told = f"not told: {reason}" if reason else "told by CUPTI"
-        yield HealthCheck("times of kernels", ok=True, detail=told)
+        detail = f"not told: {reason}" if reason else "told by CUPTI"
+        yield HealthCheck("times of kernels", ok=True, detail=detail)
 
 
 def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) -> HealthCheck:
@@ -472,10 +476,10 @@ def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) ->
         return _cache("off")
     try:
         where = location_of(config, root=root)
-        found = objects_in_zone(config, root=root)
+        objects = objects_in_zone(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
         return _cache(str(error), ok=False)
-    return _cache(_objects_text(where, found, config.zone, is_compiled=is_compiled))
+    return _cache(_objects_text(where, objects, config.zone, is_compiled=is_compiled))
 
 
 def _cache(detail: str, *, ok: bool = True) -> HealthCheck:

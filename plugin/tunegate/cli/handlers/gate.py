@@ -96,19 +96,19 @@ def measure(options: MeasureOptions) -> int:
         with review.watched.opened(mine, source, out.path) as upgrades:
             pythons = upgrades.pythons(mine)
             with opened_tools(settings, subject, out, pythons=pythons) as tools:
-                found = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
+                run = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
     if settings.as_json:
-        write_json(found)
+        write_json(run)
     else:
-        _show(found)
+        _show(run)
     return PASS
 
 
 def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> MeasuringShard:
     chosen = next((s for s in planned.measuring if s.index == shard), None)
     if chosen is None:
-        known = ", ".join(str(s.index) for s in planned.measuring)
-        what = f"shards are {known}" if known else "shards are none: no model is compared"
+        numbers = ", ".join(str(s.index) for s in planned.measuring)
+        what = f"shards are {numbers}" if numbers else "shards are none: no model is compared"
         message = f"--shard {shard}: not in {settings.out / 'plan.json'}, whose measuring {what}."
         raise ConfigError(message)
     return chosen

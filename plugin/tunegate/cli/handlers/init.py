@@ -114,14 +114,14 @@ def _pin_text(installed: InstalledCommit | None) -> str:
 def _describe_model(model: FoundModel) -> str:
     """Returns a model's description in one line."""
     settings = ", ".join(f"{name} {_value_text(rule)}" for name, rule in model.trial.rules.items())
-    said = (
+    facts = (
         model.note or _guesses_text(model) or "no dynamic sizes",
         f"values: {settings}" if settings else "",
         _duration_text(model),
         model.trial.note,
         "" if model.is_committed else "not committed yet",
     )
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, facts))
 
 
 def _duration_text(model: FoundModel) -> str:
@@ -134,8 +134,8 @@ def _guesses_text(model: FoundModel) -> str:
         guess.symbol if is_symbol(guess.symbol) else f"{guess.input}[{guess.axis}]": guess.size
         for guess in model.guesses
     }
-    said = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return f"dynamic sizes, guessed: {said}" if said else ""
+    text = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    return f"dynamic sizes, guessed: {text}" if text else ""
 
 
 def _write_next_steps(root: Path, config: Path, models: Sequence[FoundModel]) -> None:
@@ -177,16 +177,16 @@ def starter_globs(paths: Sequence[str]) -> tuple[str, ...]:
     for path in sorted(paths):
         if path.endswith(_ENDING):
             places.setdefault(path.partition("/")[0] if "/" in path else "", []).append(path)
-    return tuple(_numbered_glob(found) or _glob(found) for found in places.values())
+    return tuple(_numbered_glob(in_folder) or _glob(in_folder) for in_folder in places.values())
 
 
 def _numbered_glob(paths: Sequence[str]) -> str:
     """Returns the glob with which a new version is compared with the one before it, '' unless all
     models lie as servers of models keep them."""
-    found = [match for path in paths if (match := _OF_SERVER.fullmatch(path))]
-    families = {match[1] for match in found}
+    numbered = [match for path in paths if (match := _OF_SERVER.fullmatch(path))]
+    families = {match[1] for match in numbered}
     places = {posixpath.dirname(family) for family in families}
-    if len(found) < len(paths) or len(places) > 1:
+    if len(numbered) < len(paths) or len(places) > 1:
         return ""
     family = literal(posixpath.basename(families.pop())) if len(families) == 1 else "*"
     return posixpath.join(literal(places.pop()), family, VERSION, _NAME_OF_SERVER)
@@ -211,13 +211,13 @@ dims:
 
 def shared_sizes(models: Sequence[FoundModel]) -> dict[str, GuessedSize]:
     """Returns the symbols with one size in every model that has them."""
-    found: dict[str, list[GuessedSize]] = {}
+    guesses_of_symbols: dict[str, list[GuessedSize]] = {}
     for guess in (guess for model in models for guess in model.guesses):
         if _is_written(guess) and not is_generated(guess.symbol):
-            found.setdefault(guess.symbol, []).append(guess)
+            guesses_of_symbols.setdefault(guess.symbol, []).append(guess)
     return {
         symbol: guesses[0]
-        for symbol, guesses in sorted(found.items())
+        for symbol, guesses in sorted(guesses_of_symbols.items())
         if len({guess.size for guess in guesses}) == 1
     }
 
@@ -410,9 +410,9 @@ def _entries(models: Sequence[FoundModel], shared: Mapping[str, GuessedSize]) ->
     """Yields an entry for each model with something to state, then the globs for the rest."""
     globs = starter_globs([model.path for model in models])
     for model in models:
-        said = [*_model_lines(model, shared)]
-        if said or not any(matches(glob, model.path) for glob in globs):
-            yield "\n".join((f"  - path: {yaml_text(literal(model.path))}", *said)) + "\n"
+        lines = [*_model_lines(model, shared)]
+        if lines or not any(matches(glob, model.path) for glob in globs):
+            yield "\n".join((f"  - path: {yaml_text(literal(model.path))}", *lines)) + "\n"
     yield from (f"  - path: {yaml_text(glob)}\n" for glob in globs)
 
 

@@ -38,8 +38,8 @@ def run(options: RunOptions) -> int:
 
         # A change without models ends here: it loads no runtime and takes a second.
         if not any(change.is_measured for change in changes.models):
-            told = what_to_do(config, changes, project.repository.root)
-            return finish(pipeline.nothing_to_do(config, told, out.path), settings)
+            advice = what_to_do(config, changes, project.repository.root)
+            return finish(pipeline.nothing_to_do(config, advice, out.path), settings)
 
         subject = project.reviewed(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0

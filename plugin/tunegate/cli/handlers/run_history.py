@@ -163,8 +163,8 @@ def _reason(error: BaseException) -> str:
     contains a path of this machine."""
     if was_cancelled(error):
         return "cancelled"
-    told = str(error) if isinstance(error, TunegateError) else explain_error(error).problem
-    return redact(told, secrets_of(os.environ))
+    text = str(error) if isinstance(error, TunegateError) else explain_error(error).problem
+    return redact(text, secrets_of(os.environ))
 
 
 def _prices(config: Config) -> dict[str, float | None]:
@@ -184,8 +184,8 @@ def _write(
     now, cache = time.time(), config.cache
     facts = run_facts(repository, commit, at=int(now))
     store = open_shared_store(cache, root=repository.root)
-    kept = undelivered_store(cache, root=repository.root)
-    problem = write_history(store, cache, entries(facts), int(now * 1000), kept)
+    undelivered = undelivered_store(cache, root=repository.root)
+    problem = write_history(store, cache, entries(facts), int(now * 1000), undelivered)
     if problem:
         sys.stderr.write(f"tunegate: {problem}\n")
 

@@ -167,8 +167,8 @@ def tune(options: TuneOptions) -> int:
 def _find_shard(planned: TuningPlan, shard: int, settings: Settings) -> Shard:
     chosen = next((s for s in planned.shards if s.index == shard), None)
     if chosen is None:
-        known = ", ".join(str(s.index) for s in planned.shards)
-        what = f"which has {known}" if known else "which has none: nothing is left to tune"
+        numbers = ", ".join(str(s.index) for s in planned.shards)
+        what = f"which has {numbers}" if numbers else "which has none: nothing is left to tune"
         message = f"--shard {shard}: not in {settings.out / 'plan.json'}, {what}."
         raise ConfigError(message)
     return chosen

@@ -46,15 +46,15 @@ def show_table(
     console = Output()
     if not console.is_terminal:
         options = console.options.update(max_width=widest)
-        wanted = max(console.width, Measurement.get(console, options, table).maximum)
-        console.width = min(wanted, widest)
+        width = max(console.width, Measurement.get(console, options, table).maximum)
+        console.width = min(width, widest)
     if _least_width(columns, cells) <= console.width:
         console.print(table)
     else:
         show_lines([title] if title else [])
-        for first, told in _blocks(columns, cells):
+        for first, text in _blocks(columns, cells):
             console.print(first, soft_wrap=True)
-            console.print(Padding(told, (0, 0, 0, 2)))
+            console.print(Padding(text, (0, 0, 0, 2)))
 
 
 def show_lines(lines: Iterable[str]) -> None:
@@ -75,8 +75,8 @@ def _blocks(columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> Iterator[
     """Yields the first cell of each row, and the other cells with their column names."""
     for first, *others in rows:
         named = zip(columns[1:], others, strict=True)
-        told = [Text.assemble(f"{name} " if name else "", cell) for name, cell in named if cell]
-        yield first, Text(", ").join(told)
+        parts = [Text.assemble(f"{name} " if name else "", cell) for name, cell in named if cell]
+        yield first, Text(", ").join(parts)
 
 
 def _cell(cell: object) -> Text:

@@ -95,16 +95,16 @@ def _tune_and_elect(
         repository=repository,
     )
     resolved = planned.resolution.tasks
-    known = known_after(resolved, outcomes)
-    told = [note for outcome in outcomes for note in outcome.notes]
+    known_keys = known_after(resolved, outcomes)
+    notes = [note for outcome in outcomes for note in outcome.notes]
     use = tools.index.use()
     warmed = Warmed(
         zone=use.zone,
         models=warmed_models(resolved, outcomes),
-        left=sum(task.task.key not in known and not task.skipped for task in resolved),
+        left=sum(task.task.key not in known_keys and not task.skipped for task in resolved),
         is_published=not any(outcome.unpublished for outcome in outcomes),
         tuning=tally(planned, outcomes),
-        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *told, *use.notes))),
+        notes=tuple(dict.fromkeys((*tasks.notes, *planned.notes, *notes, *use.notes))),
         ships=ships,
     )
     artifact_io.write(context.out / "warm.json", warmed)
@@ -112,7 +112,7 @@ def _tune_and_elect(
 
 
 def _plan(tools: Tools, changes: ChangeSet, *, again: bool) -> tuple[TaskSet, TuningPlan]:
-    tasks = pipeline.extract_tasks(tools, changes, KnownLists(tools, are_believed=False).listed)
+    tasks = pipeline.extract_tasks(tools, changes, KnownLists(tools, are_believed=False).list_tasks)
     standings = KnownStandings(tools.index, tools.origin, tools.source.candidates)
     resolution = resolve(tasks, tools.index, tools.config, nobody if again else standings)
     return plan_of_built(tools, tasks, resolution)
@@ -132,9 +132,9 @@ def _build_for_shipping(
 ) -> tuple[Shipped, tuple[WarmedShipping, ...]]:
     """Builds what is needed for the cache to know what ships. Returns the tasks of all models that
     ship compiled, by an election now or earlier, and what each model ships with."""
-    known = () if again else KnownElections(tools)(planned, outcomes)
-    elected = _known_winners(tools, planned, known)
-    going_on = tuple(each for each in known if each.is_cut_short)
+    elections = () if again else KnownElections(tools)(planned, outcomes)
+    elected = _known_winners(tools, planned, elections)
+    going_on = tuple(each for each in elections if each.is_cut_short)
     planned = msgspec.structs.replace(planned, elections=going_on)
     places = [(each.path, target) for each in planned.changes.models for target in each.targets]
     left = _unfinished_models(planned, outcomes) | {
@@ -143,7 +143,7 @@ def _build_for_shipping(
     builds = _build(tools, planned, outcomes, left)
     compiled = {where for where, winner in elected.items() if winner.is_tuned}
     shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
-    remembered = {(each.model, each.target) for each in known}
+    remembered = {(each.model, each.target) for each in elections}
     return shipped, shippings(places, builds, elected, remembered)
 
 
@@ -174,8 +174,8 @@ def _unfinished_models(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -
     if not any(task.trials for outcome in outcomes for task in outcome.tasks):
         return set()
     resolved = planned.resolution.tasks
-    known = known_after(resolved, outcomes)
-    left = [task.task for task in resolved if task.task.key not in known]
+    known_keys = known_after(resolved, outcomes)
+    left = [task.task for task in resolved if task.task.key not in known_keys]
     return {use.model for task in left for use in task.uses}
 
 
@@ -221,8 +221,8 @@ def _require_writing(cache: CacheConfig) -> None:
 
 
 def _show(warmed: Warmed, warned: Collection[str]) -> None:
-    known = ("known before", "tuned now", "measured once")
-    columns = ("model", "target", "tasks", *known, "not tuned")
+    counts = ("known before", "tuned now", "measured once")
+    columns = ("model", "target", "tasks", *counts, "not tuned")
     if warmed.models:
         show_table(f"zone {warmed.zone}", columns, map(_row, warmed.models))
     show_lines(note_lines(warmed, warned))

@@ -73,8 +73,8 @@ def calibration(
     if cases == 1:
         return Calibration(tuple(inputs), tuple(seeds[:MAX_INPUTS])), tuple(inputs)
     order = lasting_order(cases)
-    learned, kept = sorted(order[:used]), sorted(order[used:])
-    left = tuple(_cases(each, kept) for each in inputs)
+    learned, others = sorted(order[:used]), sorted(order[used:])
+    left = tuple(_cases(each, others) for each in inputs)
     taken = tuple(_cases(each, learned) for each in inputs)
     return Calibration(taken, tuple(seeds[:used])), left
 
@@ -84,9 +84,9 @@ def _cases(tensor: ArtifactTensor, indexes: Sequence[int]) -> ArtifactTensor:
     rule = tensor.rule
     if rule is None or not isinstance(rule.values, Files) or len(rule.values.files) == 1:
         return tensor
-    given = rule.values
+    case_files = rule.values
     files = Files(
-        tuple(given.files[case] for case in indexes),
-        tuple(given.names[case] for case in indexes if given.names),
+        tuple(case_files.files[case] for case in indexes),
+        tuple(case_files.names[case] for case in indexes if case_files.names),
     )
     return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))

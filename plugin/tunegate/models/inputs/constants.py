@@ -39,15 +39,15 @@ def evaluate_node(node: onnx.NodeProto, arrays: _Arrays, most: int) -> Any:
     attributes = attributes_of(node)
     if node.op_type == "Constant":
         return _constant(attributes, most)
-    known = _SIMPLE.get(node.op_type)
-    if known is None or node.domain not in STANDARD_DOMAINS:
+    evaluate = _SIMPLE.get(node.op_type)
+    if evaluate is None or node.domain not in STANDARD_DOMAINS:
         return None
     try:
         with np.errstate(all="ignore"):
-            found = known(arrays, attributes)
+            value = evaluate(arrays, attributes)
     except Exception:  # noqa: BLE001 -- unfit operands: the value is unknown
         return None
-    return found if found is not None and np.asarray(found).size <= most else None
+    return value if value is not None and np.asarray(value).size <= most else None
 
 
 def _constant(attributes: _Attributes, most: int) -> Any:
@@ -77,8 +77,8 @@ def _size(arrays: _Arrays, _: _Attributes) -> Any:
 
 
 def _axes(arrays: _Arrays, attributes: _Attributes) -> tuple[int, ...] | None:
-    given = arrays[1] if len(arrays) > 1 and arrays[1] is not None else attributes.get("axes")
-    return None if given is None else tuple(int(axis) for axis in np.ravel(given))
+    axes = arrays[1] if len(arrays) > 1 and arrays[1] is not None else attributes.get("axes")
+    return None if axes is None else tuple(int(axis) for axis in np.ravel(axes))
 
 
 def _unsqueeze(arrays: _Arrays, attributes: _Attributes) -> Any:
@@ -120,12 +120,12 @@ def _slice(arrays: _Arrays, attributes: _Attributes) -> Any:
         starts, ends = arrays[1], arrays[2]
         axes = range(len(starts)) if more[0] is None else more[0]
         steps = [1] * len(starts) if more[1] is None else more[1]
-    found = arrays[0]
+    array = arrays[0]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        where = [slice(None)] * found.ndim
+        where = [slice(None)] * array.ndim
         where[axis] = slice(int(start), int(end), int(step))
-        found = found[tuple(where)]
-    return found
+        array = array[tuple(where)]
+    return array
 
 
 def _divide(arrays: _Arrays, _: _Attributes) -> Any:

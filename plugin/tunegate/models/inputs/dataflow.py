@@ -46,16 +46,16 @@ class Dataflow:
     def __init__(self, model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> None:
         tensors = tuple(tensors)
         self._declared = _declared_shapes(model, tensors)
-        known = _infer_shapes(model, tensors)
+        with_shapes = _infer_shapes(model, tensors)
         self._shapes: dict[str, Dimensions] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
         self._makers: dict[str, Operation] = {}
         self._constants: dict[str, Any] = {}
         self._types: dict[str, int] = {}
         self._offsets: dict[tuple[str, ...], list[int | None]] = {}
-        steps, _ = self._steps_of(known.graph, {}, "")
+        steps, _ = self._steps_of(with_shapes.graph, {}, "")
         self._uses: dict[str, list[Use]] = {}
-        for step in _required_steps(steps, [value.name for value in known.graph.output]):
+        for step in _required_steps(steps, [value.name for value in with_shapes.graph.output]):
             for position, name in enumerate(step.inputs):
                 self._uses.setdefault(name, []).append(Use(step, position))
 
@@ -88,10 +88,10 @@ class Dataflow:
     def offsets(self, step: Operation) -> Sequence[int | None]:
         """Returns where each input of a concatenation along the last axis begins."""
         if step.outputs not in self._offsets:
-            found = self._offsets[step.outputs] = []
+            begins = self._offsets[step.outputs] = []
             begin: int | None = 0
             for name in step.inputs:
-                found.append(begin)
+                begins.append(begin)
                 size = self.dimension(name, -1)
                 begin = None if begin is None or size is None else begin + size
         return self._offsets[step.outputs]
@@ -147,14 +147,14 @@ class Dataflow:
         self, node: onnx.NodeProto, names: Mapping[str, str], place: str, steps: list[Operation]
     ) -> list[tuple[list[str], list[str]]]:
         """Returns the names of the inputs and outputs of each graph inside the node."""
-        found = []
+        bodies = []
         for number, body in enumerate(bodies_of(node)):
             inside = f"{place}{number}/"
             own_steps, own_names = self._steps_of(body, names, inside)
             steps += own_steps
             ends = [own_names[value.name] for value in body.output if value.name in own_names]
-            found.append(([f"{inside}{value.name}" for value in body.input], ends))
-        return found
+            bodies.append(([f"{inside}{value.name}" for value in body.input], ends))
+        return bodies
 
     def _add_shape(self, name: str, value: onnx.ValueInfoProto) -> None:
         tensor = value.type.tensor_type
@@ -219,12 +219,12 @@ def _infer_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx
     """Returns the model without its large weights, with the shapes of its values as far as ONNX
     infers them."""
     light = _inline_functions(without_weights(model, _BIG))
-    given = {tensor.name: tensor.shape for tensor in tensors}
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
     for value in light.graph.input:
-        if value.name in given and value.type.HasField("tensor_type"):
+        if value.name in shapes and value.type.HasField("tensor_type"):
             shape = value.type.tensor_type.shape
             del shape.dim[:]
-            for size in given[value.name]:
+            for size in shapes[value.name]:
                 shape.dim.add().dim_value = size
     for value in light.graph.output:
         if value.type.HasField("tensor_type"):

@@ -90,9 +90,9 @@ def draw_inputs(
         return Drawing(tensors, outcome)
     for rules in others:
         tried = _add_rules(prepared.inputs, rules)
-        found = trial.run(tried)
-        if found.runs:
-            return Drawing(tried, found)
+        result = trial.run(tried)
+        if result.runs:
+            return Drawing(tried, result)
     highest = (*_stated_bound(outcome.problem), *_HIGHEST)
     careful = _careful_rules(trial, prepared.inputs, own, known_inputs.given, highest)
     if careful is None:
@@ -134,8 +134,8 @@ def _livelier(
 
 def _stated_bound(problem: str) -> tuple[int, ...]:
     """Returns the largest index, if ONNX Runtime's error states which it accepts."""
-    found = _INDEX_RANGE.search(problem)
-    return () if found is None else (int(found[1]),)
+    match = _INDEX_RANGE.search(problem)
+    return () if match is None else (int(match[1]),)
 
 
 def _careful_rules(
@@ -268,9 +268,9 @@ def _is_in_files(given_rules: _Rules, tensor: Tensor) -> bool:
 
 def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
     for tensor in tensors:
-        given = tensor.rule.values if tensor.rule is not None else None
-        is_checked = isinstance(given, Files) and not tensor.form
-        for file in given.files if is_checked and isinstance(given, Files) else ():
+        values = tensor.rule.values if tensor.rule is not None else None
+        is_checked = isinstance(values, Files) and not tensor.form
+        for file in values.files if is_checked and isinstance(values, Files) else ():
             shape = np.load(file, mmap_mode="r", allow_pickle=False).shape
             if shape != tensor.shape:
                 raise ModelError(
@@ -282,13 +282,13 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
 def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
     """Returns the sizes that the model leaves open, by symbol or position."""
     shapes = {tensor.name: tensor.shape for tensor in tensors}
-    found = {
+    sizes = {
         value.symbol(axis) or f"{value.name}[{axis}]": shapes[value.name][axis]
         for value in graph_inputs(model.graph)
         for axis, size in enumerate(value.dimensions)
         if size is None and len(shapes.get(value.name, ())) > axis
     }
-    return ", ".join(f"{name} {size}" for name, size in found.items())
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
 
 
 def _refusal(

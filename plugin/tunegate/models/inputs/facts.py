@@ -46,12 +46,12 @@ def encoder_keys(*names: str) -> Callable[[Meeting, Dataflow], Fact | None]:
     def fact_rule(meeting: Meeting, _: Dataflow) -> Fact | None:
         step, position = meeting.use
         attributes = attributes_of(step.node)
-        known: list[Any] = next((attributes[name] for name in names if attributes.get(name)), [])
+        keys: list[Any] = next((attributes[name] for name in names if attributes.get(name)), [])
         what = step.op.rpartition(".")[2]
-        if position != 0 or not len(known):
+        if position != 0 or not len(keys):
             return None
         words = _WORDS if meeting.trace.is_text else 1
-        return categories(list(known), f"categories of {what}", words)
+        return categories(list(keys), f"categories of {what}", words)
 
     return fact_rule
 
@@ -165,8 +165,8 @@ def _gather_nd(meeting: Meeting, flow: Dataflow) -> Fact | None:
     sizes = shape[first : first + count]
     if component is not None:
         sizes = sizes[component : component + 1]
-    known = [size for size in sizes if size is not None]
-    return _indices(min(known) if known else None, _table_name(step.inputs[0], flow))
+    known_sizes = [size for size in sizes if size is not None]
+    return _indices(min(known_sizes) if known_sizes else None, _table_name(step.inputs[0], flow))
 
 
 def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -185,15 +185,15 @@ def _power(meeting: Meeting, flow: Dataflow) -> Fact | None:
 
 def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
     step, position = meeting.use
-    known = flow.constant(step.inputs[1 - position])
-    if known is None or np.size(known) == 0:
+    constant = flow.constant(step.inputs[1 - position])
+    if constant is None or np.size(constant) == 0:
         return None
-    values = np.unique(np.ravel(known))
+    values = np.unique(np.ravel(constant))
     if values.dtype.kind in "OSU":
         return categories(values.tolist(), "texts that the model compares with")
     if values.dtype.kind not in "iu":
         return None
-    if np.size(known) > 1:
+    if np.size(constant) > 1:
         low, high = int(values.min()), int(values.max())
         return Fact("values that the model compares with", low=low, high=high, is_hint=True)
     shape = flow.shape(meeting.trace.name)

@@ -146,10 +146,10 @@ class GivenValues:
             except ModelError as error:
                 problem = problem or f"{case}: {error}"
                 continue
-            told = misfit_of(value, tensor)
-            if not told:
+            misfit = misfit_of(value, tensor)
+            if not misfit:
                 return _first_value([*(_convert_value(each, tensor) for each in misfits), [value]])
-            problem = problem or f"{case} has {told}"
+            problem = problem or f"{case} has {misfit}"
             misfits.append(value)
         absent = "no such file" if Path(case).is_absolute() else f"{inputs.ABSENT}: commit it"
         raise ModelError(problem or f"{case}: {absent}")
@@ -160,13 +160,13 @@ class GivenValues:
         path = PurePosixPath(file.removeprefix("./"))
         if ".." in path.parts or not path.parts:
             raise ModelError(f"{file} {_OUTSIDE}")
-        found = []
+        contents = []
         for revision in dict.fromkeys(revisions):
             try:
-                found.append(self._repository.data(revision, str(path), MAX_ARRAY_BYTES))
+                contents.append(self._repository.data(revision, str(path), MAX_ARRAY_BYTES))
             except RevisionError:
                 continue
-        return found
+        return contents
 
     def _save(self, value: Any) -> Path:
         """Saves a value; equal values share one file."""
@@ -177,8 +177,8 @@ class GivenValues:
             is_text = array.dtype.kind == "O"
             digest.update(array.astype(str).tobytes() if is_text else array.tobytes())
         stem = self._into / digest.hexdigest()
-        kept = [*self._into.glob(f"{stem.name}.*")]
-        return (kept[0] if kept else save_value(value, stem)).absolute()
+        saved = [*self._into.glob(f"{stem.name}.*")]
+        return (saved[0] if saved else save_value(value, stem)).absolute()
 
 
 def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
@@ -207,14 +207,14 @@ def _convert_value(value: Any, tensor: Tensor) -> Any:
 
 def _convert(array: Any, tensor: Tensor) -> Any:
     """Returns the numbers in the input's type, None if they would change."""
-    wanted = dtype_named(tensor.dtype)
-    if kind_of(array.dtype) not in _NUMBERS or kind_of(wanted) not in _NUMBERS:
+    dtype = dtype_named(tensor.dtype)
+    if kind_of(array.dtype) not in _NUMBERS or kind_of(dtype) not in _NUMBERS:
         return None
     with np.errstate(all="ignore"):
-        found = array.astype(wanted)
-    is_rounded = kind_of(array.dtype) == kind_of(wanted) == "f"
-    is_same = is_rounded or bool((found == array).all())
-    return found if is_same and not array_misfit(found, tensor) else None
+        converted = array.astype(dtype)
+    is_rounded = kind_of(array.dtype) == kind_of(dtype) == "f"
+    is_same = is_rounded or bool((converted == array).all())
+    return converted if is_same and not array_misfit(converted, tensor) else None
 
 
 def _outside(file: Path) -> Sequence[bytes]:
@@ -313,16 +313,16 @@ def _input_names(tensors: Mapping[str, Tensor]) -> str:
 
 def misfit_of(value: Any, tensor: Tensor) -> str:
     """Returns why the first unfit tensor of a value does not fit, '' if all fit."""
-    told = (array_misfit(array, tensor) for array in arrays_of(value))
-    return next(filter(None, told), "")
+    misfits = (array_misfit(array, tensor) for array in arrays_of(value))
+    return next(filter(None, misfits), "")
 
 
 def array_misfit(array: Any, tensor: Tensor) -> str:
     """Returns why an array does not fit the input, '' if it fits."""
-    wanted = dtype_named(tensor.dtype)
-    is_text = wanted.kind == "O" and array.dtype.kind in "OU"
-    if not (array.dtype == wanted or is_text or stands_for(array.dtype, wanted)):
-        called = "texts" if wanted.kind == "O" else str(wanted)
+    expected = dtype_named(tensor.dtype)
+    is_text = expected.kind == "O" and array.dtype.kind in "OU"
+    if not (array.dtype == expected or is_text or stands_for(array.dtype, expected)):
+        called = "texts" if expected.kind == "O" else str(expected)
         return f"type {array.dtype} instead of {called}"
     is_any = bool(tensor.form) and tensor.shape == (OPEN,)
     fits = is_any or (

@@ -144,18 +144,18 @@ def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
         return _text_rule(facts) or usual
     must = [fact for fact in facts if fact.is_must]
     wishes = [fact for fact in facts if not (fact.is_must or (must and fact.is_hint))]
-    found = _Allowed()
+    range_so_far = _Allowed()
     for fact in (*must, *wishes):
-        found = found.narrowed(fact)
-    return found.part(usual)
+        range_so_far = range_so_far.narrowed(fact)
+    return range_so_far.part(usual)
 
 
 def _text_rule(facts: Sequence[Fact]) -> OneOf | None:
-    known = [fact for fact in facts if any(isinstance(value, str) for value in fact.values)]
-    if not known:
+    with_texts = [fact for fact in facts if any(isinstance(value, str) for value in fact.values)]
+    if not with_texts:
         return None
-    shared = [v for v in known[0].values if all(v in fact.values for fact in known)]
-    return OneOf(tuple(shared or known[0].values), words=known[0].words)
+    shared = [v for v in with_texts[0].values if all(v in fact.values for fact in with_texts)]
+    return OneOf(tuple(shared or with_texts[0].values), words=with_texts[0].words)
 
 
 class _Allowed:
@@ -169,8 +169,8 @@ class _Allowed:
     def narrowed(self, fact: Fact) -> _Allowed:
         """Returns what the fact leaves, or itself if that would be nothing."""
         low, high = _higher(self._low, fact.low), _lower(self._high, fact.high)
-        given = tuple(value for value in fact.values if isinstance(value, int))
-        values = _common_values(self._values, given)
+        integers = tuple(value for value in fact.values if isinstance(value, int))
+        values = _common_values(self._values, integers)
         inside = tuple(value for value in values if _is_between(value, low, high))
         is_empty = low is not None and high is not None and low > high
         return self if is_empty or (values and not inside) else _Allowed(low, high, inside)

@@ -86,8 +86,8 @@ def named_rule(
     if not 0 < math.prod(tensor.shape) <= _MAX_NUMBERS or kind == "O":
         return None
     name = words_of(tensor.name)
-    found = _size_rule(name, tensor, every, open_axes) if kind != "b" else None
-    return found or setting_rule(tensor)
+    rule = _size_rule(name, tensor, every, open_axes) if kind != "b" else None
+    return rule or setting_rule(tensor)
 
 
 def setting_rule(tensor: TensorLike) -> InputRule | None:
@@ -120,8 +120,8 @@ def length_axis(tensor: TensorLike, open_axes: OpenAxes) -> int | None:
 
 
 def _flag(name: str) -> InputRule | None:
-    found = ((value, why) for names, value, why in _FLAGS if _has(name, names))
-    return next((InputRule(Constant(value), why) for value, why in found), None)
+    flags = ((value, why) for names, value, why in _FLAGS if _has(name, names))
+    return next((InputRule(Constant(value), why) for value, why in flags), None)
 
 
 def _usual(name: str, *, is_whole: bool) -> InputRule | None:

@@ -48,12 +48,12 @@ def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
     count = math.prod(tensor.shape)
     if not 0 < count <= _MAX_NUMBERS or len(tensor.shape) > 1:
         return None
-    found = sorted(_sizes_met(tensor, flow), key=lambda pair: not pair[1].sure)
-    if not found:
+    uses = sorted(_sizes_met(tensor, flow), key=lambda pair: not pair[1].sure)
+    if not uses:
         return None
     is_whole = kind_of(dtype_named(tensor.dtype)) in "iu"
     numbers: dict[int, float] = {}
-    for trace, sizes in found:
+    for trace, sizes in uses:
         for place, number in zip(_places(trace, count), _own(trace, sizes), strict=False):
             value = _of_input(number, trace, is_whole=is_whole)
             if value is not None:
@@ -62,7 +62,7 @@ def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
         return None
     parts = tuple(Constant(numbers.get(place, 1)) for place in range(count))
     is_one = len(set(parts)) == 1
-    sizes = found[0][1]
+    sizes = uses[0][1]
     return SizeRule(InputRule(parts[0] if is_one else Columns(0, parts), sizes.why), sizes.sure)
 
 
@@ -98,9 +98,9 @@ def _of_input(number: Number, trace: Trace, *, is_whole: bool) -> float | None:
 def declared_shape(name: str, flow: Dataflow) -> Dimensions | None:
     """Returns the shape that the model declares for a value, or for what is as large."""
     for _ in range(4):
-        found = flow.declared(name)
-        if found is not None:
-            return found
+        declared = flow.declared(name)
+        if declared is not None:
+            return declared
         uses = flow.uses(name)
         if len(uses) != 1 or uses[0].step.op not in _KEEP_SHAPE:
             return None
@@ -135,9 +135,9 @@ def _data(use: Use, flow: Dataflow) -> Dimensions:
 def _axes(use: Use, flow: Dataflow, position: int, count: int, rank: int) -> Sequence[int]:
     """Returns the axes of an operand's numbers: stated, or the first ones."""
     stated = attributes_of(use.step.node).get("axes")
-    given = use.step.inputs[position] if len(use.step.inputs) > position else ""
-    if given:
-        stated = flow.constant(given)
+    name = use.step.inputs[position] if len(use.step.inputs) > position else ""
+    if name:
+        stated = flow.constant(name)
     if stated is None or not rank:
         return range(count)
     return [int(axis) % rank for axis in np.ravel(stated)]
@@ -194,8 +194,8 @@ def _resize_operand(use: Use, flow: Dataflow) -> Sizes | None:
     factors: list[Number] = [2 if axis > 1 else 1 for axis in axes]
     pairs = [(_at(data, axis), _at(target, axis)) for axis in axes]
     if is_scales:
-        found = [whole / one if whole and one else None for one, whole in pairs]
-        return _declared_or_guess(found, factors, "twice the sides")
+        factors_by_axis = [whole / one if whole and one else None for one, whole in pairs]
+        return _declared_or_guess(factors_by_axis, factors, "twice the sides")
     guess = [one and one * (by or 1) for (one, _), by in zip(pairs, factors, strict=True)]
     return _declared_or_guess([whole for _, whole in pairs], guess, "twice the sides")
 
@@ -267,10 +267,10 @@ def _parts(use: Use, flow: Dataflow) -> Sizes | None:
         return Sizes([max(1, whole // 2)], "half of the axis", sure=True)
     equal: list[Number] = [whole // count + (place < whole % count) for place in range(count)]
     dims = [declared_shape(name, flow) or () for name in step.outputs]
-    known: list[Number] = [_at(each, axis) for each in dims]
-    is_whole = None not in known and sum(each or 0 for each in known) == whole
+    sizes: list[Number] = [_at(each, axis) for each in dims]
+    is_whole = None not in sizes and sum(each or 0 for each in sizes) == whole
     return Sizes(
-        known if is_whole and len(known) == count else equal, "parts of an axis", sure=True
+        sizes if is_whole and len(sizes) == count else equal, "parts of an axis", sure=True
     )
 
 
@@ -353,11 +353,11 @@ def _window(use: Use, flow: Dataflow) -> Sizes | None:
 def _always(numbers: dict[int, float], why: str) -> Callable[[Use, Dataflow], Sizes | None]:
     """Returns a rule of operands that have the same number in every model."""
 
-    def told(use: Use, _: Dataflow) -> Sizes | None:
+    def sizes(use: Use, _: Dataflow) -> Sizes | None:
         number = numbers.get(use.position)
         return None if number is None else Sizes([number], why)
 
-    return told
+    return sizes
 
 
 _SIZE_RULES: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {

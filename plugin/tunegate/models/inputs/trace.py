@@ -66,12 +66,12 @@ def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
     """Yields every step that reads the input or a value only moved or rescaled from it, nearest
     first."""
     waiting = deque([Trace(tensor.name)])
-    seen: set[Trace] = set()
-    while waiting and len(seen) < _MAX_FOLLOWED:
+    traces: set[Trace] = set()
+    while waiting and len(traces) < _MAX_FOLLOWED:
         trace = waiting.popleft()
-        if trace in seen:
+        if trace in traces:
             continue
-        seen.add(trace)
+        traces.add(trace)
         for use in flow.uses(trace.name):
             meeting = Meeting(trace, use)
             yield meeting
@@ -136,14 +136,14 @@ def _select(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Selected | 
         return None
     rank, attributes = len(tensor.shape), attributes_of(step.node)
     if step.op == "Gather":
-        axis, wanted = attributes.get("axis", 0) % max(rank, 1), flow.constant(step.inputs[1])
+        axis, columns = attributes.get("axis", 0) % max(rank, 1), flow.constant(step.inputs[1])
     elif step.op == "ai.onnx.ml.ArrayFeatureExtractor":
-        axis, wanted = rank - 1, flow.constant(step.inputs[1])
+        axis, columns = rank - 1, flow.constant(step.inputs[1])
     elif step.op == "Slice":
-        axis, wanted = _slice(meeting, tensor, flow)
+        axis, columns = _slice(meeting, tensor, flow)
     else:
         return None
-    return None if wanted is None else _select_columns(trace, tensor, axis, np.ravel(wanted))
+    return None if columns is None else _select_columns(trace, tensor, axis, np.ravel(columns))
 
 
 def _select_columns(trace: Trace, tensor: TensorLike, axis: int, indexes: Any) -> Selected | None:
@@ -162,8 +162,8 @@ def _slice(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> tuple[int, A
     """Returns the axis and the indices of a slice of one axis."""
     step = meeting.use.step
     attributes = attributes_of(step.node)
-    given = [flow.constant(name) if name else None for name in step.inputs[1:]]
-    starts, ends, axes, steps = (*given, None, None, None, None)[:4]
+    operands = [flow.constant(name) if name else None for name in step.inputs[1:]]
+    starts, ends, axes, steps = (*operands, None, None, None, None)[:4]
     if len(step.inputs) == 1:
         starts, ends, axes = (attributes.get(key) for key in ("starts", "ends", "axes"))
     if starts is None or ends is None or len(starts) != 1:

@@ -45,7 +45,7 @@ class Trial:
 
     def run(self, tensors: Sequence[ArtifactTensor]) -> Outcome:
         """Runs the model on the inputs of two seeds, and on all given cases."""
-        found: list[Sequence[Any]] = []
+        outputs: list[Sequence[Any]] = []
         seconds = 0.0
         for feed in checked_feeds(tensors, SEEDS):
             left = min(_MAX_RUN_SECONDS, self._deadline - time.monotonic())
@@ -53,7 +53,7 @@ class Trial:
                 return Outcome(is_late=True, seconds=seconds)
             began, worked = time.monotonic(), time.process_time()
             try:
-                found.append(self._run_once(feed, left))
+                outputs.append(self._run_once(feed, left))
             except TimeoutError:
                 return Outcome(is_late=True, seconds=_seconds_used(began, worked))
             except Exception as error:  # its errors have no common base class
@@ -64,9 +64,9 @@ class Trial:
             seconds = min(seconds, took) if seconds else took
             if took > _SLOW_SECONDS:
                 break
-        differ = len(found) > 1 and any(map(_is_drawn, tensors))
-        shapes = tuple(getattr(each, "shape", ()) for each in found[0])
-        return Outcome(dull=_dull(found, differ=differ), seconds=seconds, shapes=shapes)
+        differ = len(outputs) > 1 and any(map(_is_drawn, tensors))
+        shapes = tuple(getattr(each, "shape", ()) for each in outputs[0])
+        return Outcome(dull=_dull(outputs, differ=differ), seconds=seconds, shapes=shapes)
 
     def refuses(self, tensors: Sequence[ArtifactTensor]) -> bool:
         """Returns whether ONNX Runtime rejects values drawn by these rules, or their bounds."""

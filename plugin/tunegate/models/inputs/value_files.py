@@ -75,11 +75,11 @@ def of_npy(content: bytes) -> Any:
 def _member(content: bytes, key: str) -> bytes:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         names = [each.filename for each in archive.infolist()]
-        wanted = f"{key}.npy" if f"{key}.npy" in names else names[0] if len(names) == 1 else ""
-        if not wanted:
-            known = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
-            raise ModelError(f"it has no array {key}; it has {known or 'none'}")
-        return unpack_file(archive, wanted, MAX_ARRAY_BYTES)
+        member = f"{key}.npy" if f"{key}.npy" in names else names[0] if len(names) == 1 else ""
+        if not member:
+            names_text = ", ".join(name.removesuffix(".npy")[:40] for name in names[:5])
+            raise ModelError(f"it has no array {key}; it has {names_text or 'none'}")
+        return unpack_file(archive, member, MAX_ARRAY_BYTES)
 
 
 def unpack_file(archive: zipfile.ZipFile, name: str, most: int) -> bytes:

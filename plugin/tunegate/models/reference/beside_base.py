@@ -31,10 +31,10 @@ def lines_beside_base(
         was, now = (onnx.load(file, load_external_data=False) for file in (base, head))
         if was == now:
             return ()
-        found = [*_other_outputs(was, now)]
-        if not found and _weights(was) == _weights(now) is not None:
-            found += _other_numbers(base, head, inputs, seed)
-        return tuple(each[:_MAX_SHOWN] for each in found)
+        lines = [*_other_outputs(was, now)]
+        if not lines and _weights(was) == _weights(now) is not None:
+            lines += _other_numbers(base, head, inputs, seed)
+        return tuple(each[:_MAX_SHOWN] for each in lines)
     return ()
 
 
@@ -55,13 +55,13 @@ def _other_outputs(was: onnx.ModelProto, now: onnx.ModelProto) -> Iterator[str]:
 
 def _weights(model: onnx.ModelProto) -> Counter[str] | None:
     """Returns the weights by content, None if they are in data files, which are not read here."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for tensor in tensors_in(model):
         if is_external(tensor):
             return None
         array = numpy_helper.to_array(tensor)
-        found[f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"] += 1
-    return found
+        counts[f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"] += 1
+    return counts
 
 
 def _other_numbers(

@@ -62,10 +62,10 @@ def compared(
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
     worst = _worst(artifact, got, expected, _usual)
-    told = _broken_promise(artifact, right.names, got) if worst.passed else ""
-    told = RANDOM if not worst.passed and is_random(reference, feeds[0]) else told
-    if told:
-        return msgspec.structs.replace(worst, passed=False, detail=told)
+    problem = _broken_promise(artifact, right.names, got) if worst.passed else ""
+    problem = RANDOM if not worst.passed and is_random(reference, feeds[0]) else problem
+    if problem:
+        return msgspec.structs.replace(worst, passed=False, detail=problem)
     precision = model_precision.precision_of(reference)
     if worst.passed or not worst.max_relative:
         return _add_own_noise(worst, right, reference, feeds, precision)
@@ -116,12 +116,12 @@ def _check_as_sets(
     of_variants: list[list[Missing]] = [[] for _ in feeds]
     for session in _variants(model, seeds=_MOVED_SEEDS):
         # Rows may be missing only where the reference's variants lose rows, too.
-        for feed, table, found in zip(feeds, tables, of_variants, strict=True):
+        for feed, table, missing_rows in zip(feeds, tables, of_variants, strict=True):
             with suppress(Exception):  # a variant that does not run says nothing
-                found.append(table.aligned(session.run(feed))[1])
+                missing_rows.append(table.aligned(session.run(feed))[1])
     is_rounding = all(
-        may_be_missing(missing, found)
-        for (_, missing), found in zip(aligned, of_variants, strict=True)
+        may_be_missing(missing, missing_rows)
+        for (_, missing), missing_rows in zip(aligned, of_variants, strict=True)
     )
     return check if is_rounding else None
 
@@ -156,15 +156,15 @@ def _add_own_noise(
     be."""
     if not right.is_written or not check.passed:
         return check
-    found = [0.0]
+    noise = [0.0]
     with suppress(Exception):  # its errors have no common base class
         session = ReferenceSession(reference)
         for feed, wanted in zip(feeds, right.expected, strict=True):
             for ours, theirs in zip(session.run(feed), wanted, strict=True):
                 off = _relative_error(ours, theirs)
                 is_more = off > 0 and off > precision.allowed(str(theirs.dtype), 1.0)
-                found.append(off if is_more else 0.0)
-    off = max(found)
+                noise.append(off if is_more else 0.0)
+    off = max(noise)
     return msgspec.structs.replace(check, as_written=True, reference_noise=off) if off else check
 
 
@@ -227,8 +227,8 @@ def _worse(
             wrong = wrong or differs(part.array, should_be.array, limit)
             where = f"output {tensor.name} {should_be.place}".rstrip()
             detail = detail or (f"{where} is {wrong}" if wrong else "")
-            found = _errors(part.array, should_be.array)
-            worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *found)
+            part_errors = _errors(part.array, should_be.array)
+            worst[tensor.name] = _worst_of(tensor.name, worst.get(tensor.name), *part_errors)
             most = max(most, limit)
     outputs = tuple(worst.values())
     return NumericCheck(
@@ -453,7 +453,7 @@ class RowPairs:
     def aligned(self, actual: Sequence[Any]) -> tuple[list[Any], Missing]:
         """Returns the outputs with rows in the reference's order, and which rows of each table have
         no equal there; those get the reference's values."""
-        found, missing = list(actual), dict[tuple[int, int], Any]()
+        in_order, missing = list(actual), dict[tuple[int, int], Any]()
         for shape, places in self._tables.items():
             theirs = [self._expected[place] for place in places]
             ours = [actual[place] for place in places]
@@ -469,8 +469,8 @@ class RowPairs:
                     rows = _rows(array, shape)[batch]
                     rows[is_paired] = _rows(own, shape)[batch][pairs[is_paired]]
             for place, array in zip(places, arrays, strict=True):
-                found[place] = array
-        return found, missing
+                in_order[place] = array
+        return in_order, missing
 
 
 def may_be_missing(missing: Missing, of_variants: Sequence[Missing]) -> bool:
@@ -530,5 +530,5 @@ def _pairs(
             with np.errstate(invalid="ignore"):
                 off = np.abs(right[:, column, None] - mine[None, :, column])
             are_equal &= off <= limit
-    found: np.ndarray = maximum_bipartite_matching(csr_array(are_equal), perm_type="column")
-    return found
+    columns: np.ndarray = maximum_bipartite_matching(csr_array(are_equal), perm_type="column")
+    return columns

@@ -66,7 +66,7 @@ def sampled_errors(
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
-    return watch.found()
+    return watch.errors()
 
 
 def _seeded_cases(seeds: Sequence[int], cases: int) -> Iterator[tuple[int, int]]:
@@ -128,26 +128,26 @@ class _Watch:
         self._moved.update(name for name, is_same in agrees.items() if not is_same)
         self._samples.append(_Sample(largest, frozenset(telling), agrees))
 
-    def found(self) -> SampledErrors:
+    def errors(self) -> SampledErrors:
         """Returns the errors of the inputs on which a varying output carries information."""
         varying = {name for (name, _), each in self._arrays.items() if each.varies}
         telling = [at for at, each in enumerate(self._samples) if each.telling & varying]
         counting = [self._samples[at] for at in telling]
-        told = {name for each in counting for name in each.telling & varying}
+        telling_outputs = {name for each in counting for name in each.telling & varying}
         moving = {name for (name, _), each in self._places.items() if each.moves}
         placed = [each.agreements(varying & moving) for each in counting]
         one_place = {name for each in counting for name in each.agrees} & (varying - moving)
         return SampledErrors(
             relative=tuple(each.relative for each in counting),
             agrees=tuple(all(each) for each in placed if each),
-            saturated=tuple(name for name in self._names if name not in told),
+            saturated=tuple(name for name in self._names if name not in telling_outputs),
             one_place=tuple(name for name in self._names if name in one_place),
             largest_of=_most(self._largest),
             disagrees=_most(self._moved),
             inputs=len(self._samples),
             telling=tuple(telling),
             mostly_saturated=tuple(
-                each for each in self._saturated_outputs() if each.output in told
+                each for each in self._saturated_outputs() if each.output in telling_outputs
             ),
         )
 
@@ -219,15 +219,15 @@ class TellingElements:
             self.varies = not np.array_equal(self._first, reference, equal_nan=is_float)
 
     def _bounds(self, finite: Any) -> list[Any]:
-        found = [0.0, 1.0]
+        bounds = [0.0, 1.0]
         if not finite.size:
-            return found
+            return bounds
         least, largest = finite.min(), finite.max()
-        found += [least] if least == self._least else []
-        found += [largest] if largest == self._largest else []
+        bounds += [least] if least == self._least else []
+        bounds += [largest] if largest == self._largest else []
         self._least = least if self._least is None else min(least, self._least)
         self._largest = largest if self._largest is None else max(largest, self._largest)
-        return found
+        return bounds
 
 
 def largest_places(reference: Any) -> Any | None:
@@ -359,5 +359,5 @@ def _arrays(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 def _plain(array: Any) -> Any:
     """Returns the array without objects, which only a pickle could hold."""
-    found = np.asarray(array)
-    return found.astype(str) if found.dtype.kind == "O" else found
+    plain = np.asarray(array)
+    return plain.astype(str) if plain.dtype.kind == "O" else plain

@@ -215,16 +215,16 @@ _TEMPLATE = re.compile(r"^\[with [^\]]*\] ")
 def _without_places(text: str) -> str:
     """Returns the message without files, lines and function signatures, which are long and push its
     end off."""
-    found = _PLACE.search(text)
-    while found is not None:
-        depth, end = 0, found.end()
-        for end in range(found.end(), len(text)):
+    match = _PLACE.search(text)
+    while match is not None:
+        depth, end = 0, match.end()
+        for end in range(match.end(), len(text)):
             depth += (text[end] == "(") - (text[end] == ")")
             if depth == 0 and text[end] == ")":
                 break
         else:
-            return text[: found.start()] + text[found.end() :]
+            return text[: match.start()] + text[match.end() :]
         rest = _TEMPLATE.sub("", text[end + 1 :].removeprefix(" const").lstrip(), count=1)
-        text = text[: found.start()] + rest
-        found = _PLACE.search(text)
+        text = text[: match.start()] + rest
+        match = _PLACE.search(text)
     return _SHORT_PLACE.sub("", text)

@@ -77,13 +77,13 @@ def _separate(graph: onnx.GraphProto) -> bool:
 
 
 def _int8_constants(graph: onnx.GraphProto) -> dict[str, TensorProto]:
-    found = {each.name: each for each in graph.initializer}
+    tensors = {each.name: each for each in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.domain in {"", "ai.onnx"}:
             for each in node.attribute:
                 if each.name == "value":
-                    found[node.output[0]] = each.t
-    return {name: each for name, each in found.items() if each.data_type == TensorProto.INT8}
+                    tensors[node.output[0]] = each.t
+    return {name: each for name, each in tensors.items() if each.data_type == TensorProto.INT8}
 
 
 def with_unsigned_operands(model: Path | bytes) -> bytes | None:
@@ -121,14 +121,14 @@ def with_unsigned_operands(model: Path | bytes) -> bytes | None:
 def _types(proto: onnx.ModelProto, graphs: list[onnx.GraphProto]) -> dict[str, int]:
     """Returns the known types of values."""
     inferred = onnx.shape_inference.infer_shapes(without_weights(proto, _MANY)).graph
-    found = {
+    types = {
         value.name: value.type.tensor_type.elem_type
         for graph in (*graphs, inferred)
         for value in (*graph.input, *graph.value_info, *graph.output)
     }
     for graph in graphs:
-        found |= {each.name: each.data_type for each in graph.initializer}
-    return found
+        types |= {each.name: each.data_type for each in graph.initializer}
+    return types
 
 
 def _make_unsigned(node: onnx.NodeProto, types: Mapping[str, int]) -> list[onnx.NodeProto] | None:

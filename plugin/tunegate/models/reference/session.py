@@ -47,13 +47,13 @@ class ReferenceSession:
         unsigned = b"" if level in _MAKING_UNSIGNED else with_unsigned_operands(model)
 
         def options() -> onnx_runtime.onnxruntime.SessionOptions:
-            found = onnx_runtime.exact_options()
-            found.graph_optimization_level = level
+            own_options = onnx_runtime.exact_options()
+            own_options.graph_optimization_level = level
             if unsigned and isinstance(model, Path):
-                found.add_session_config_entry(
+                own_options.add_session_config_entry(
                     onnx_runtime.DATA_FOLDER, str(model.absolute().parent)
                 )
-            return found
+            return own_options
 
         self.is_exact = unsigned is not None
         self.is_written = level == NO_OPTIMIZATION
@@ -105,15 +105,15 @@ def write_optimized(model: Path, to: Path, *, level: Any = _Level.ORT_ENABLE_BAS
 def _wrong_fusions(model: Path) -> list[str]:
     """Returns the fusions whose patterns occur in the model with another meaning: a mean that drops
     its axis belongs to no layer norm."""
-    found = [_DIVISION]
+    fusions = [_DIVISION]
     try:
         nodes = [*nodes_of(onnx.load(model, load_external_data=False))]
     except Exception:  # noqa: BLE001 -- protobuf's errors differ by version
-        return found
+        return fusions
     padded = {name for node in nodes if node.op_type == "Pad" for name in node.output}
     if any(node.op_type == "MaxPool" and node.input[0] in padded for node in nodes):
-        found.append(_PADDING)
+        fusions.append(_PADDING)
     means = (node for node in nodes if node.op_type == "ReduceMean")
     if any(each.name == "keepdims" and each.i == 0 for node in means for each in node.attribute):
-        found += _LAYER_NORM
-    return found
+        fusions += _LAYER_NORM
+    return fusions

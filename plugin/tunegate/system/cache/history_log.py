@@ -39,19 +39,19 @@ def write_history(
     if not entries or config.mode != "rw":
         return ""
     lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
-    told = f"the history of {config.url} was not written"
+    problem = f"the history of {config.url} was not written"
     try:
         name = history.history_name(config.zone, lines, milliseconds=milliseconds)
     except history.LinesTooLongError as error:
-        return f"{told} ({error})"
+        return f"{problem} ({error})"
     waiting = {name: lines, **_waiting(spool, config.zone)}
     with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
         history.append_history(spool, config.zone, lines, milliseconds=milliseconds)
     answers = _deliver(store, spool, waiting)
     if name not in answers:
-        return f"{told} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
+        return f"{problem} (no answer in {WRITE_SECONDS:g} s); {_LATER}"
     answer = answers[name]
-    return f"{told} ({answer}); {_LATER}" if isinstance(answer, Exception) else ""
+    return f"{problem} ({answer}); {_LATER}" if isinstance(answer, Exception) else ""
 
 
 def _waiting(spool: MaintainedStore, zone: str) -> Mapping[str, bytes]:
@@ -67,9 +67,9 @@ def _deliver(
 ) -> Mapping[str, Trouble | None]:
     """Sends waiting objects and forgets the delivered ones. Returns the store's trouble with each
     (None: delivered), as far as it answered in time."""
-    asked = {name: partial(store.write, name, body) for name, body in waiting.items()}
+    requests = {name: partial(store.write, name, body) for name, body in waiting.items()}
     deadline = time.monotonic() + WRITE_SECONDS
-    answers = dict(gather_with_deadline(asked, deadline=deadline, monotonic=time.monotonic))
+    answers = dict(gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic))
     for name, answer in answers.items():
         if not isinstance(answer, Exception):
             with suppress(StoreUnavailableError):
@@ -82,9 +82,9 @@ def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
     type, is rejected. Raises StoreUnavailableError."""
     bodies = history.recent_history(store, zone, most).values()
     lines = [line for body in bodies for line in body.splitlines()]
-    found = list(_entries(lines))
-    found.sort(key=lambda entry: (entry.at, entry.model, entry.target))
-    return ReadHistory(entries=tuple(found), refused=len(lines) - len(found))
+    entries = list(_entries(lines))
+    entries.sort(key=lambda entry: (entry.at, entry.model, entry.target))
+    return ReadHistory(entries=tuple(entries), refused=len(lines) - len(entries))
 
 
 def _entries(lines: Sequence[bytes]) -> Iterator[HistoryEntry]:

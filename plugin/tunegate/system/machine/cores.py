@@ -16,14 +16,14 @@ def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
     """Returns the cores of the affinity mask, each with its hardware threads: two threads of one
     core slow each other down. If the machine does not say, each processor is a core."""
-    found: dict[str, list[int]] = {}
+    threads_of_cores: dict[str, list[int]] = {}
     for thread in sorted(os.sched_getaffinity(0)):
         try:
             siblings = (devices / f"cpu{thread}/topology/thread_siblings_list").read_text()
         except OSError:
             siblings = str(thread)
-        found.setdefault(siblings.strip(), []).append(thread)
-    return tuple(tuple(threads) for threads in found.values())
+        threads_of_cores.setdefault(siblings.strip(), []).append(thread)
+    return tuple(tuple(threads) for threads in threads_of_cores.values())
 
 
 def default_threads() -> int:

@@ -51,7 +51,7 @@ class ThisMachine:
     def environment(self) -> Mapping[str, str]:
         """Returns facts about the machine for the report. They never decide anything."""
         load = os.getloadavg()
-        found = {
+        facts = {
             "cpu": _cpu_name(),
             "cores": str(os.cpu_count() or 1),
             "cores usable": str(usable_cores()),
@@ -62,11 +62,11 @@ class ThisMachine:
         }
         governor = _first_line(_GOVERNOR)
         if governor:
-            found["cpu governor"] = governor
+            facts["cpu governor"] = governor
         steal = _steal_ticks()
         if steal is not None:
-            found["steal ticks since boot"] = str(steal)
-        return found | (_gpu_environment() if self._kind == "cuda" else {})
+            facts["steal ticks since boot"] = str(steal)
+        return facts | (_gpu_environment() if self._kind == "cuda" else {})
 
 
 def _gpu_environment() -> dict[str, str]:

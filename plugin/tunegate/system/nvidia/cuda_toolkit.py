@@ -29,15 +29,15 @@ def cuda_variables(
     if root is None:
         return {}
     libraries = root / "include" / "cccl"
-    found = {
+    settings = {
         "CUDA_PATH": str(root),
         "TVM_CUDA_COMPILE_MODE": "nvrtc" if _bindings_major() == _major(root) else "nvcc",
     }
     if libraries.is_dir():
-        found["TVM_CUDA_NVRTC_EXTRA_OPTS"] = f"-I{libraries}"
-    if found["TVM_CUDA_COMPILE_MODE"] == "nvcc":
-        found["PATH"] = f"{root / 'bin'}{os.pathsep}{variables.get('PATH', '')}"
-    return found
+        settings["TVM_CUDA_NVRTC_EXTRA_OPTS"] = f"-I{libraries}"
+    if settings["TVM_CUDA_COMPILE_MODE"] == "nvcc":
+        settings["PATH"] = f"{root / 'bin'}{os.pathsep}{variables.get('PATH', '')}"
+    return settings
 
 
 def _roots(variables: Mapping[str, str], usual: Path, packages: Sequence[str]) -> Iterator[Path]:

@@ -65,8 +65,8 @@ def visible_gpus(variables: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
         if library is None:
             return ()
         count = answer_or_none(library, library.nvmlDeviceGetCount) or 0
-        found = [gpu for index in range(count) for gpu in _gpus(library, index)]
-    return _select_visible(found, variables.get(_VISIBLE))
+        gpus = [gpu for index in range(count) for gpu in _gpus(library, index)]
+    return _select_visible(gpus, variables.get(_VISIBLE))
 
 
 def fingerprint_of(gpu: Gpu) -> DeviceFingerprint:
@@ -132,11 +132,11 @@ def _select_visible(gpus: list[Gpu], visible: str | None) -> tuple[Gpu, ...]:
         return tuple(gpus)
     chosen: list[Gpu] = []
     for name in (part.strip() for part in visible.split(",")):
-        found = [gpu for gpu in gpus if _is_called(gpu, name)]
-        is_clear = len(found) == 1 or (found and name.isdigit())
-        if not is_clear or found[0] in chosen:
+        matches = [gpu for gpu in gpus if _is_called(gpu, name)]
+        is_clear = len(matches) == 1 or (matches and name.isdigit())
+        if not is_clear or matches[0] in chosen:
             break
-        chosen.append(found[0])
+        chosen.append(matches[0])
     return tuple(chosen)
 
 

@@ -67,20 +67,20 @@ class KernelClock:
 def kernel_clock() -> KernelClock | None:
     """Returns this process's clock, which runs until its end, or None without a driver, permission
     or library."""
-    found = _clock_or_reason()
-    return None if isinstance(found, str) else found
+    clock = _clock_or_reason()
+    return None if isinstance(clock, str) else clock
 
 
 def why_no_kernel_clock(variables: Mapping[str, str]) -> str:
     """Returns why this host does not give the times of kernels, '' if it does. Asks in a separate
     process with these variables: this one need not load a CUDA driver."""
-    asked = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
-    if asked is None:
+    process = interpreter.ask(__name__, variables=variables, limit_seconds=_PROBE_SECONDS)
+    if process is None:
         return f"no answer in {_PROBE_SECONDS} s"
-    if asked.returncode == 0:
+    if process.returncode == 0:
         return ""
-    said = asked.stdout.decode(errors="replace").strip()
-    return said or f"exit code {asked.returncode}"
+    output = process.stdout.decode(errors="replace").strip()
+    return output or f"exit code {process.returncode}"
 
 
 @cache
@@ -97,9 +97,9 @@ def _clock_or_reason() -> KernelClock | str:
 
 
 def main() -> None:
-    found = _clock_or_reason()
-    if isinstance(found, str):
-        sys.stdout.write(found)
+    clock = _clock_or_reason()
+    if isinstance(clock, str):
+        sys.stdout.write(clock)
         sys.exit(1)
 
 

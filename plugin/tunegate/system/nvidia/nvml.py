@@ -117,12 +117,12 @@ def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
     """Yields a meter of the mean over these devices; NVML averages a sixth of a second to a
     second."""
     with nvml() as library:
-        found = (
+        handles_or_none = (
             answer_or_none(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
             for uuid in uuids
             if library is not None
         )
-        handles = [each for each in found if each is not None]
+        handles = [each for each in handles_or_none if each is not None]
 
         def read() -> float | None:
             if library is None:

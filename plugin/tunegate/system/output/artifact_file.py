@@ -64,16 +64,16 @@ class ArtifactFile(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, directory: Path) -> ArtifactFile:
         """Reads the file. Raises ArtifactError."""
-        found = artifact_io.read(directory / ARTIFACT_FILE, cls)
-        inputs = tuple(_make_absolute(tensor, directory) for tensor in found.inputs)
-        return msgspec.structs.replace(found, inputs=inputs)
+        artifact = artifact_io.read(directory / ARTIFACT_FILE, cls)
+        inputs = tuple(_make_absolute(tensor, directory) for tensor in artifact.inputs)
+        return msgspec.structs.replace(artifact, inputs=inputs)
 
     def write(self, directory: Path) -> None:
         """Writes the last file of a build: it lists the others, and copies the files of given
         inputs into the directory. Raises OutputError."""
         inputs = tuple(_copy_files(tensor, at, directory) for at, tensor in enumerate(self.inputs))
-        found = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))
-        artifact_io.write(directory / ARTIFACT_FILE, found)
+        artifact = msgspec.structs.replace(self, inputs=inputs, files=files_in(directory))
+        artifact_io.write(directory / ARTIFACT_FILE, artifact)
 
 
 def _make_absolute(tensor: ArtifactTensor, directory: Path) -> ArtifactTensor:
@@ -100,8 +100,8 @@ def _copy_files(tensor: ArtifactTensor, at: int, directory: Path) -> ArtifactTen
         if copy.absolute() != Path(file).absolute():
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(file, copy)
-    found = msgspec.structs.replace(tensor.rule.values, files=tuple(copies))
-    return _replace_files(tensor, tensor.rule, found)
+    values = msgspec.structs.replace(tensor.rule.values, files=tuple(copies))
+    return _replace_files(tensor, tensor.rule, values)
 
 
 def _replace_files(tensor: ArtifactTensor, rule: InputRule, files: Files) -> ArtifactTensor:
@@ -164,9 +164,9 @@ def _read_verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
         raise ArtifactError(message)
     files = files_in(directory)
     for name in {artifact.file, *artifact.files}:
-        said, found = artifact.files.get(name), files.get(name)
-        if said is None or said != found:
-            what = "missing" if found is None else "not the file"
+        recorded, digest = artifact.files.get(name), files.get(name)
+        if recorded is None or recorded != digest:
+            what = "missing" if digest is None else "not the file"
             message = (
                 f"{directory / name}: {what} that "
                 f"{directory / ARTIFACT_FILE} names. Build it again."
@@ -178,10 +178,10 @@ def _read_verified(directory: Path) -> tuple[ArtifactFile, dict[str, str]]:
 def _content_key(artifact: ArtifactFile, files: dict[str, str]) -> str:
     """Returns a digest of the bytes of everything that decides what runs: the artifact's own
     description may be edited."""
-    said = msgspec.structs.replace(
+    content = msgspec.structs.replace(
         artifact, files=files, model="", key="", target={}, toolchain={}, tasks=[]
     )
-    return digest_of(said)
+    return digest_of(content)
 
 
 # An implementation of `ports.Shipping`: the directories of builds on disk.

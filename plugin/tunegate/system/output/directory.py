@@ -187,9 +187,9 @@ def refuse_tracked(path: Path) -> None:
     first = first_tracked(root, place)
     if first == "":
         return
-    told = "cannot say what it tracks in it" if first is None else f"tracks {first}"
+    problem = "cannot say what it tracks in it" if first is None else f"tracks {first}"
     message = (
-        f"{path}: git {told}, so it cannot hold results. "
+        f"{path}: git {problem}, so it cannot hold results. "
         f"Remove it from git, or choose another with --out."
     )
     raise OutputError(message)
@@ -207,16 +207,16 @@ def _is_handed_over(file: Path) -> bool:
 
 def _has_schema(file: Path) -> bool:
     try:
-        found = json.loads(read_regular(file))
+        document = json.loads(read_regular(file))
     except (OSError, ValueError):
         return False
-    return isinstance(found, dict) and ("schema" in found or "include" in found)
+    return isinstance(document, dict) and ("schema" in document or "include" in document)
 
 
 def _are_cells(directory: Path) -> bool:
     """Returns whether the directory holds only the cells of a study's shards."""
-    found = [Path(at, name) for at, _, names in os.walk(directory) for name in names]
-    return all(each.parent == directory / CELLS and _has_schema(each) for each in found)
+    files = [Path(at, name) for at, _, names in os.walk(directory) for name in names]
+    return all(each.parent == directory / CELLS and _has_schema(each) for each in files)
 
 
 def _refuse_odd_entries(path: Path) -> None:

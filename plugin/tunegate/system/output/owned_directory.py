@@ -70,10 +70,10 @@ def _links(directory: Path) -> Iterator[Path]:
 
 def _marker(directory: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(read_regular(directory / MARKER))
+        marker = json.loads(read_regular(directory / MARKER))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and found.get("tunegate") == _VERSION else None
+    return marker if isinstance(marker, dict) and marker.get("tunegate") == _VERSION else None
 
 
 def _identity(directory: Path) -> dict[str, Any]:
@@ -145,10 +145,10 @@ def _sign(file: int, command: str) -> None:
 
 def _holder(directory: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_regular(directory / LOCK))
+        holder = json.loads(read_regular(directory / LOCK))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return holder if isinstance(holder, dict) else {}
 
 
 def _describe_holder(holder: dict[str, Any]) -> str:

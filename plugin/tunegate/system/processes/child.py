@@ -209,8 +209,8 @@ class Child(Generic[_Reply]):
         with contextlib.suppress(OSError), self.log.open("rb") as written:
             written.seek(self._began_at)
             lines = written.read().decode(errors="replace").splitlines()
-            told = [line.partition(_THROWN)[2].strip() for line in lines if _THROWN in line]
-            return told[-1][:_MOST_WORDS] if told else ""
+            errors = [line.partition(_THROWN)[2].strip() for line in lines if _THROWN in line]
+            return errors[-1][:_MOST_WORDS] if errors else ""
         return ""
 
 

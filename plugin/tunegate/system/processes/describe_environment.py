@@ -16,17 +16,17 @@ def _normal(name: str) -> str:
 
 def _requirement_names(listed: list[str]) -> list[str]:
     """Returns the names of a package's requirements, without its extras."""
-    found = [_NAME.match(each) for each in listed if "extra ==" not in each]
-    return [_normal(match.group()) for match in found if match]
+    matches = [_NAME.match(each) for each in listed if "extra ==" not in each]
+    return [_normal(match.group()) for match in matches if match]
 
 
 def _describe_packages() -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = {}
+    packages: dict[str, dict[str, object]] = {}
     for each in metadata.distributions():
         if name := each.metadata["Name"]:
             needs = _requirement_names(each.requires or [])
-            found.setdefault(_normal(name), {"version": each.version, "needs": needs})
-    return found
+            packages.setdefault(_normal(name), {"version": each.version, "needs": needs})
+    return packages
 
 
 if __name__ == "__main__":

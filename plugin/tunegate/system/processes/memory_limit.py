@@ -108,15 +108,15 @@ def _own_groups(groups: Path, own: Path) -> list[Path]:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
         return []
-    found = []
+    own_groups = []
     for number, controllers, name in (line for line in lines if len(line) == 3):  # noqa: PLR2004
         if number != "0" and "memory" not in controllers.split(","):
             continue
         root = groups if number == "0" else groups / "memory"
         below = root / name.lstrip("/")
-        found += [each for each in (below, *below.parents) if each.is_relative_to(root)]
-        found.append(root)
-    return found
+        own_groups += [each for each in (below, *below.parents) if each.is_relative_to(root)]
+        own_groups.append(root)
+    return own_groups
 
 
 def _room(group: Path) -> int | None:

@@ -101,10 +101,10 @@ def _require_alike(directory: Path, described: _Description) -> None:
 
 
 def _add_requirements(roots: set[str], packages: Mapping[str, _Package]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = set(roots)
     while waiting:
         name = waiting.pop()
-        found.add(name)
-        waiting |= {each for each in packages[name].needs if each in packages} - found
-    return found
+        names.add(name)
+        waiting |= {each for each in packages[name].needs if each in packages} - names
+    return names

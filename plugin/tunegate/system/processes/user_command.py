@@ -41,11 +41,11 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     MeasurementError if it cannot be run, fails, prints without end, or does not end in time."""
     with _start(line, more, within) as process:
         try:
-            printed, said = _read_output(process, line, within)
+            printed, errors = _read_output(process, line, within)
         finally:
             _end(process)
     if process.returncode != 0:
-        last = said.strip().splitlines()[-1:] or ["it said nothing"]
+        last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         message = f"`{line}` exited with {process.returncode}: {last[0][:200]}"
         raise MeasurementError(message)
     return printed
@@ -104,8 +104,8 @@ def _read_output(
         process.wait(max(0.0, until - time.monotonic()))
     if process.returncode is None:
         raise MeasurementError(_endless(line, within))
-    printed, said = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
-    return printed, said
+    printed, errors = (texts[pipe.fileno()].decode(errors="replace") for pipe in pipes)
+    return printed, errors
 
 
 def _endless(line: str, within: Surroundings) -> str:

@@ -123,10 +123,10 @@ def paced_progress(file: Path) -> Iterator[Paced]:
 def read_paces(file: Path) -> Paces:
     """Returns the paces in a file, none if it cannot be read."""
     try:
-        found = msgspec.json.decode(read_regular(file), type=Paces)
+        paces_of_steps = msgspec.json.decode(read_regular(file), type=Paces)
     except (OSError, *NOT_JSON):
         return {}
-    return {name: tuple(map(_clamp, paces)) for name, paces in found.items() if paces}
+    return {name: tuple(map(_clamp, paces)) for name, paces in paces_of_steps.items() if paces}
 
 
 def _pace_step(step: ExpectedStep, paces: Paces) -> ExpectedStep:
@@ -222,8 +222,8 @@ class PlainLog:
         self._stream.flush()
 
     def _end(self) -> str:
-        told = time_left(self._left, self._clock())
-        return f"; {told}" if told else ""
+        left = time_left(self._left, self._clock())
+        return f"; {left}" if left else ""
 
     def _line(self, text: str) -> None:
         self._display_for = self._clock()

@@ -84,9 +84,9 @@ class TimeLeft:
             return left
         if self._is_certain:
             return max(0.0, self._end - now)
-        told = _seconds_left(self._end, self._told, now)
+        expected_seconds = _seconds_left(self._end, self._told, now)
         trust = self._trust(now)
-        return math.pow(told, trust) * math.pow(left, 1 - trust)
+        return math.pow(expected_seconds, trust) * math.pow(left, 1 - trust)
 
     def _trust(self, now: float) -> float:
         """Returns the weight of the part's own report against the expectation: half at its
@@ -170,8 +170,10 @@ def load_words(load: float, cores: int) -> str:
     """Returns that the plan assumes a quiet machine, if this one is far from it, else ''."""
     if load <= _MUCH_LOAD * cores:
         return ""
-    told = f"the load is {load:.1f} on {plural(cores, 'core')}"
-    return f"{told}: the plan's times are those of a quiet machine, here each step takes longer"
+    load_text = f"the load is {load:.1f} on {plural(cores, 'core')}"
+    return (
+        f"{load_text}: the plan's times are those of a quiet machine, here each step takes longer"
+    )
 
 
 def time_left(remaining: TimeLeft, now: float) -> str:

@@ -71,7 +71,7 @@ class _ContextText(NamedTuple):
 
 
 class _Refusal(NamedTuple):
-    """Why a context is out."""
+    """The reason why a context is out."""
 
     context: Context
     error: NotOfferedError
