@@ -60,12 +60,11 @@ gate:
   seconds: 1
   extend: false
   rare-launches: 0
-  margin-percent: 40
   tail-margin-percent: 1000
 cache: {url: cache}
 """
 _OPTIONS = (
-    *("--minutes", "0.5", "--seconds", "2000", "--patience", "5", "--more", "300", "300"),
+    *("--minutes", "0.5", "--seconds", "2000", "--patience", "5", "--more", "8", "30"),
     *("--steps", *_STEPS),
 )
 
@@ -80,7 +79,7 @@ def main() -> int:
     _make_python(python)
     parts = _packed(place / "parts")
     programs = _linked_programs(place / "bin")
-    save(chain_model(layers=4, width=32, rows=16), place / "m.onnx")
+    save(chain_model(layers=13, width=32, rows=16), place / "m.onnx")
     (place / "tunegate.yaml").write_text(_CONFIG)
     line = [
         *(*_without_network(), "bash", "benchmarks/gpu.sh", str(parts), "--", *_OPTIONS),
@@ -208,7 +207,9 @@ def _linked_programs(at: Path) -> Path:
 
 def _variables(place: Path, programs: Sequence[Path]) -> dict[str, str]:
     """Those of the stand-in's device, and no others: no home, no locale."""
-    given = environment.variables(place / "device", inherited={}, multiprocessors=1, capability=75)
+    given = environment.variables(
+        place / "device", inherited={}, multiprocessors=1, capability=75, pace=2000
+    )
     searched = given.pop("PYTHONPATH").split(os.pathsep)
     own = [each for each in searched if each.startswith(str(Path("tests").resolve()))]
     tools = Path(given["CUDA_PATH"]) / "bin"

@@ -30,6 +30,9 @@ _LOCAL_ARRAY = re.compile(
 )
 _VECTOR_ACCESS = re.compile(r"\*\((\w+[1-4])\s*\*\)\(")
 _BRACE = re.compile(r"[{}]")
+_STEP = re.compile(r"[-+*/%\[(]")
+_NEAR = 40
+_BEFORE_A_BLOCK = re.compile(r"(?:[){};]|\belse|\bdo)\s*$")
 _WORDS = {
     "double": 2.0,
     "int64_t": 2.0,
@@ -66,8 +69,9 @@ class _Function(NamedTuple):
     end: int
 
 
-def for_a_cpu(text: str, arch: int) -> CpuText:
-    """The text in C++, and the table of its kernels behind it. `arch` is a number such as 90."""
+def for_a_cpu(text: str, arch: int, *, counts_steps: bool = False) -> CpuText:
+    """The text in C++, and the table of its kernels behind it. `arch` is a number such as 90. Where
+    it counts, each block adds its operators to the steps of the launch as it is entered."""
     text = without_ptx(_COMMENT.sub(" ", text))
     device = {found[1]: _function(text, found) for found in _DEVICE_FUNCTION.finditer(text)}
     entries = [(found, _function(text, found)) for found in _KERNEL.finditer(text)]
@@ -93,6 +97,8 @@ def for_a_cpu(text: str, arch: int) -> CpuText:
     numbers = {found.start(): number for number, found in enumerate(variables)}
     source = _SHARED.sub(lambda found: _declared(found, numbers), text)
     source = _VECTOR_ACCESS.sub(r"*stand_in_vector<\1>(", source)
+    if counts_steps:
+        source = _counting(source)
     return CpuText(source + _table(kernels, len(variables), arch), tuple(kernels))
 
 
@@ -121,6 +127,29 @@ def _end(text: str, opening: int) -> int:
         if depth == 0:
             return brace.end()
     return len(text)
+
+
+def _counting(source: str) -> str:
+    """The kernels with a line in each of their blocks that counts the operators outside of the
+    blocks within it: so a loop counts as often as it runs."""
+    pieces, copied = list[str](), 0
+    for kernel in _KERNEL.finditer(source):
+        begin = at = kernel.end()
+        open_blocks, counted = [begin], {begin: 0}
+        for brace in _BRACE.finditer(source, begin, _end(source, begin - 1)):
+            counted[open_blocks[-1]] += len(_STEP.findall(source, at, brace.start()))
+            at = brace.end()
+            if brace[0] == "}":
+                open_blocks.pop()
+                continue
+            is_block = _BEFORE_A_BLOCK.search(source[brace.start() - _NEAR : brace.start()])
+            open_blocks.append(at if is_block else open_blocks[-1])  # else values of an array
+            counted.setdefault(open_blocks[-1], 0)
+        for place, steps in sorted(counted.items()):
+            declared = " StandInSteps own_steps;" if place == begin else ""
+            pieces += [source[copied:place], f"{declared} own_steps.count += {steps};"]
+            copied = place
+    return "".join([*pieces, source[copied:]])
 
 
 def _reached(function: _Function, device: Mapping[str, _Function]) -> list[_Function]:

@@ -69,6 +69,9 @@ extern "C" __global__ void unwritten_shared(float* a) {
   __syncthreads();
   a[threadIdx.x] = never[threadIdx.x];
 }
+extern "C" __global__ void repeat(float* a, int n) {
+  for (int i = 0; i < n; ++i) { a[threadIdx.x] = a[threadIdx.x] * 0.5f; }
+}
 extern "C" __global__ void many_registers(float* a) {
   float sums[200];
   for (int i = 0; i < 200; ++i) sums[i] = a[i];
@@ -87,7 +90,8 @@ SPOIL_CAPTURE = """
     seen = [error, m.launch("add", 1, 64, p, 64, 1, stream=s), c.end_capture(s)[0]]
 """
 FAIL = """
-    host = (ctypes.c_float * 1000)()
+    host, freed = (ctypes.c_float * 1000)(), c.allocate(4096)
+    c.runtime.cudaFree(freed)
     begun = {launch}
     free = c.runtime.cudaFree(c.Pointer())
     seen = [begun, c.synchronize(), c.allocation_error(4), m.unload()]
@@ -255,6 +259,7 @@ def test_more_registers_than_a_multiprocessor_has(cuda_stand_in: WhatCuda) -> No
         ('m.launch("add", 1, 2, c.allocate(4), 2, 1)', 700),
         ('m.launch("add", 1, 128, c.Pointer(ctypes.addressof(host)), 1, 1)', 700),
         ('m.launch("add", 1, 128, c.Pointer(), 1, 1)', 700),
+        ('m.launch("add", 1, 128, freed, 100, 1)', 700),
         ('m.launch("beyond_shared", 1, 64, c.allocate(256), 64)', 700),
         ('m.launch("beside_shared", 1, 1, c.allocate(256), 60)', 700),
         ('m.launch("misaligned", 1, 1, c.allocate(256))', 716),
@@ -269,16 +274,6 @@ def test_errors_of_a_kernel_come_with_a_later_call_and_stay(
     """The launch itself is begun. What comes after fails, and so does what would clean up."""
     program = FAIL.format(launch=launch)
     assert seen_by(cuda_stand_in(), program) == [0, error, error, error]
-
-
-def test_memory_that_was_freed_is_gone(cuda_stand_in: WhatCuda) -> None:
-    program = """
-    p = c.allocate(4096)
-    c.runtime.cudaFree(p)
-    m.launch("add", 1, 128, p, 100, 1)
-    seen = c.synchronize()
-    """
-    assert seen_by(cuda_stand_in(), program) == 700
 
 
 def test_what_nobody_has_written_is_no_number(cuda_stand_in: WhatCuda) -> None:
@@ -349,3 +344,24 @@ def test_visible_devices_are_chosen_as_the_driver_chooses(
     seen = count.value
     """
     assert seen_by({**variables, "CUDA_VISIBLE_DEVICES": visible}, program) == count
+
+
+def test_a_paced_device_takes_the_time_of_its_steps(cuda_stand_in: WhatCuda) -> None:
+    """By events and by the counter of whoever waits. A look at that takes 100 ns."""
+    program = """
+    import time
+    s, p = c.stream(), c.allocate(128)
+    def taken_by(turns):
+        events, found = [c.event(), c.event()], ctypes.c_float()
+        began = time.perf_counter_ns()
+        for each in events:
+            c.runtime.cudaEventRecord(each, s)
+            m.launch("repeat", 1, 32, p, turns, stream=s)
+        c.synchronize(s)
+        spent = time.perf_counter_ns() - began
+        c.runtime.cudaEventElapsedTime(ctypes.byref(found), *events)
+        return round(found.value * 1000), spent
+    seen = [taken_by(turns) for turns in (0, 100, 108)]
+    """
+    (none, _), (some, spent), (more, _) = seen_by(cuda_stand_in(pace=10**6), program)
+    assert (spent, more - none) == (2000 * some + 100, round(1.08 * (some - none)))

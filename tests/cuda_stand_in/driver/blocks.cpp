@@ -17,11 +17,13 @@
 #include "shared_memory.h"
 
 __thread stand_in::Index3 threadIdx, blockIdx, blockDim, gridDim;
+__thread uint64_t stand_in_steps;
 
 namespace stand_in {
 namespace {
 
 constexpr int BARRIERS = 16;
+constexpr uint64_t STEPS_OF_A_WAIT = 100;
 // What a thread of a block waits for: the number of a barrier, or one of these.
 constexpr int NOTHING = -1, ITS_END = -2, ITS_WARP = -3;
 
@@ -94,6 +96,7 @@ void Worker::run_thread() {
 
 void Worker::wait(int what, unsigned needed) {
   Thread& own = current();
+  stand_in_steps += STEPS_OF_A_WAIT;
   own.waits_for = what;
   own.needed = needed;
   stand_in_switch_stack(&own.stack, scheduler_);
@@ -201,8 +204,10 @@ void Pool::work() {
     ++busy_;
     hold.unlock();
     own.begin_launch(launch_);
+    stand_in_steps = 0;
     take_blocks(own, first);
     hold.lock();
+    fault_.steps += stand_in_steps;
     if (--busy_ == 0 && taken_ == wanted_) has_ended_.notify_all();
   }
 }
@@ -224,7 +229,7 @@ void Pool::take_blocks(Worker& own, uint64_t number) {
   is_stopping = true;
   std::lock_guard<std::mutex> hold(lock_);
   if (!fault_.error && own.catcher.error)
-    fault_ = {own.catcher.error, own.catcher.why, own.catcher.address, blockIdx, threadIdx};
+    fault_ = {own.catcher.error, own.catcher.why, own.catcher.address, blockIdx, threadIdx, 0};
 }
 
 Fault Pool::run(const Launch& launch) {

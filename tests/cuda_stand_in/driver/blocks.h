@@ -17,12 +17,14 @@ struct Launch {
   void** arguments;
 };
 
-// How a launch has failed; `error` is 0 where it has not.
+// How a launch has failed; `error` is 0 where it has not. `steps` are those of all its threads,
+// where the text counts them.
 struct Fault {
   int error = 0;
   std::string why;
   uintptr_t address = 0;
   Index3 block{}, thread{};
+  uint64_t steps = 0;
 };
 
 // Not to be called by two threads at once.

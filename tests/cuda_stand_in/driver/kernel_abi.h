@@ -30,6 +30,8 @@ extern __thread stand_in::Index3 threadIdx __attribute__((tls_model("initial-exe
 extern __thread stand_in::Index3 blockIdx __attribute__((tls_model("initial-exec")));
 extern __thread stand_in::Index3 blockDim __attribute__((tls_model("initial-exec")));
 extern __thread stand_in::Index3 gridDim __attribute__((tls_model("initial-exec")));
+// Of the blocks that this thread has run in the launch: what a paced device takes its time from.
+extern __thread uint64_t stand_in_steps __attribute__((tls_model("initial-exec")));
 
 extern "C" {
 void stand_in_wait_for_block(unsigned barrier, unsigned count);  // count 0: all that are alive

@@ -133,6 +133,7 @@ int run(int device, const Launch& launch) {
         describe_address(fault.address));
     return fault.error;
   }
+  spend(device, fault.steps);
   const size_t overrun = find_overrun(device);
   if (!overrun) return OK;
   say(shape + " wrote beside an allocation of " + std::to_string(overrun) + " bytes");
@@ -205,6 +206,7 @@ using namespace stand_in;
 extern "C" {
 
 int cuModuleLoadData(Handle* found, const void* image) {
+  show_clock();
   Locked locked;
   if (const int error = standing_error()) return error;
   if (const int error = reject_unsafe_call()) return error;

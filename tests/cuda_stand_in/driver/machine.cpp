@@ -109,6 +109,11 @@ unsigned cores() {
   return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
+long pace() {
+  static const long given = setting("PACE", 0);
+  return given;
+}
+
 std::string device_name() {
   const std::string name = text_setting("NAME");
   return name.empty() ? "NVIDIA stand-in" : name;

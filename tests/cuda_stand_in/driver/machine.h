@@ -24,6 +24,8 @@ unsigned cores();  // threads of the system that run blocks
 size_t device_memory();
 size_t shared_opt_in();  // of a block, where it is asked for
 std::string device_name();
+// Picoseconds that a step takes; 0 where a device is as fast as the CPU.
+long pace();
 int attribute(int which);  // 0 where it is not known
 
 // Counts a launch, of all processes together; false once the device is lost (LOST_AFTER).

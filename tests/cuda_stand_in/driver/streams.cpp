@@ -177,11 +177,12 @@ int record_event(Handle handle, Handle stream_handle) {
     return OK;
   }
   auto done = std::make_shared<uint64_t>(0);
-  const int error = submit(stream_handle, [event, done] {
+  const int device = stream->device;
+  const int error = submit(stream_handle, [event, done, device] {
     // It may have been destroyed, or recorded again, since.
     if (!state().events.count(event) || event->sequence != *done) return (int)OK;
     event->is_done = true;
-    clock_gettime(CLOCK_MONOTONIC, &event->when);
+    event->when_ns = now_ns(device);
     return (int)OK;
   });
   if (error) return error;
@@ -267,8 +268,7 @@ int elapsed_ms(float* milliseconds, Handle first, Handle second) {
   if (begin->captured_by || end->captured_by) return CAPTURED_EVENT;
   if (!begin->is_done || !end->is_done) return NOT_READY;
   constexpr float RESOLUTION_MS = 0.0005f;
-  const float elapsed = (end->when.tv_sec - begin->when.tv_sec) * 1e3f +
-                        (end->when.tv_nsec - begin->when.tv_nsec) / 1e6f;
+  const float elapsed = (end->when_ns - begin->when_ns) / 1e6f;
   *milliseconds = elapsed > RESOLUTION_MS ? elapsed : RESOLUTION_MS;
   return OK;
 }

@@ -40,7 +40,7 @@ struct Event {
   Stream* stream = nullptr;  // in which it was recorded last
   uint64_t sequence = 0;
   bool is_recorded = false, is_done = false;
-  timespec when{};
+  int64_t when_ns = 0;
   Capture* captured_by = nullptr;
 };
 
@@ -87,6 +87,13 @@ int use_device(int device);
 Stream* find_stream(Handle handle);  // null where there is none; that of the device for 0, 1 and 2
 int submit(Handle stream, Work work);           // queued, or captured
 int submit_and_wait(Handle stream, Work work);  // for copies that a caller sees the end of
+// The clock of a device, in nanoseconds: that of the CPU, or the time of its work if it is paced.
+int64_t now_ns(int device);
+void spend(int device, uint64_t steps);
+// Makes a paced device's clock the performance counter of the Python that calls this, so that
+// whoever waits for the device measures the same on every machine, however busy.
+void show_clock();
+
 void run_until(Stream* stream, uint64_t sequence);
 void run_stream(Stream* stream);
 void run_device(int device);

@@ -2,6 +2,12 @@
 #pragma once
 #include "language.h"
 
+// What a thread counts in a register, and leaves to its launch when it ends.
+struct StandInSteps {
+  uint64_t count = 0;
+  __attribute__((always_inline)) ~StandInSteps() { stand_in_steps += count; }
+};
+
 static inline void __syncthreads() { stand_in_wait_for_block(0, 0); }
 static inline void __barrier_sync(unsigned barrier) { stand_in_wait_for_block(barrier, 0); }
 static inline void __barrier_sync_count(unsigned barrier, unsigned count) {
