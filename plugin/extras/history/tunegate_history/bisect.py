@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +54,7 @@ from tunegate_history.bisection import (
     judge_commit,
     judge_ends,
     next_commit,
+    slower_layers,
     suspects,
     with_answer,
     worst_comparison,
@@ -197,12 +198,12 @@ class _Measuring:
 
     def compare(self, commit: str) -> _Measured:
         """Returns the comparison of the target that slowed down most. Raises ConfigError."""
-        self.count += 1
         try:
             with tempfile.TemporaryDirectory(prefix="tunegate-bisect-") as place:
                 report = self._report(commit, Path(place))
         except (ModelError, RevisionError, MeasurementError) as error:
             return _Measured(None, str(error))
+        self.count += bool(report.comparisons)
         worst = worst_comparison(report, self.margin_percent)
         if worst is not None and worst[0].stopped != "error":
             return _Measured(*worst)
@@ -272,69 +273,72 @@ def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]
     if finding != "real" or ends.change_percent is None:
         return begun
     measuring.narrow(ends.cell.target, ends.change_percent.center)
-    search, steps, slowest = _narrow(measuring, model, begin_search(tuple(commits)), ends)
+    search, steps, (fast, slow) = _narrow(measuring, model, begin_search(tuple(commits)), ends)
     return msgspec.structs.replace(
         begun,
         suspects=suspects(search),
         subjects=tuple(map(model.subject, suspects(search))),
-        layers=tuple(_slower_layers(slowest)),
+        layers=slower_layers(fast, slow),
         measurements=measuring.count,
         steps=steps,
     )
 
 
+class _Known(NamedTuple):
+    """The answer for a model's content, and its comparison with the fast end, if there is one."""
+
+    step: MeasuredCommit
+    comparison: Comparison | None
+
+
 def _narrow(
-    measuring: _Measuring, model: _BisectedModel, search: Search, slowest: Comparison
-) -> tuple[Search, tuple[MeasuredCommit, ...], Comparison]:
-    """Returns the finished search, its commits in order, and the comparison of the oldest slow
-    commit. Equal models are measured once."""
+    measuring: _Measuring, model: _BisectedModel, search: Search, ends: Comparison
+) -> tuple[Search, tuple[MeasuredCommit, ...], tuple[Comparison | None, Comparison]]:
+    """Returns the finished search, its commits in order, and the comparisons of the newest fast
+    commit and the oldest slow one. Equal models are measured once."""
     known = {
-        model.content(model.good): MeasuredCommit(commit=model.good, answer="fast"),
-        model.content(model.bad): MeasuredCommit(commit=model.bad, answer="slow"),
+        model.content(model.good): _Known(MeasuredCommit(commit=model.good, answer="fast"), None),
+        model.content(model.bad): _Known(MeasuredCommit(commit=model.bad, answer="slow"), ends),
     }
     steps, undecided = list[MeasuredCommit](), 0
+    fast, slow = None, ends
     while undecided < _MOST_UNDECIDED and (index := next_commit(search)) is not None:
-        commit = search.commits[index]
-        step, comparison = _judge(measuring, model, commit, known)
-        undecided += step.answer == "skipped" and comparison is not None
-        slowest = comparison if step.answer == "slow" and comparison else slowest
+        step, comparison = _judge(measuring, model, search.commits[index], known)
+        undecided += step.answer == "skipped" and step.is_measured
+        if step.answer == "slow":
+            slow = comparison or slow
+        elif step.answer == "fast":
+            fast = comparison
         steps.append(step)
         search = with_answer(search, index, step.answer)
-    return search, tuple(steps), slowest
+    return search, tuple(steps), (fast, slow)
 
 
 def _judge(
     measuring: _Measuring,
     model: _BisectedModel,
     commit: str,
-    measured: dict[tuple[str, ...], MeasuredCommit],
-) -> tuple[MeasuredCommit, Comparison | None]:
-    """Returns the answer for a commit, and its comparison if it was measured."""
+    known: dict[tuple[str, ...], _Known],
+) -> _Known:
+    """Returns the answer for a commit."""
     named = MeasuredCommit(commit=commit, subject=model.subject(commit), answer="skipped")
     try:
         content = model.content(commit)
     except (ModelError, RevisionError) as error:
-        return msgspec.structs.replace(named, reason=str(error)), None
-    if content in measured:
-        same = measured[content]
+        return _Known(msgspec.structs.replace(named, reason=str(error)), None)
+    if content in known:
+        same, comparison = known[content]
         told = f"the model of {same.commit[:_SHORT_ID]}"
-        return msgspec.structs.replace(named, answer=same.answer, reason=told), None
+        step = msgspec.structs.replace(named, answer=same.answer, reason=told)
+        return _Known(step, comparison)
     comparison, reason = measuring.compare(commit)
-    answer, why = (
-        judge_commit(comparison, measuring.whole_percent)
-        if comparison is not None
-        else ("skipped", reason)
-    )
-    change = comparison.change_percent if comparison else None
-    step = msgspec.structs.replace(
-        named, answer=answer, reason=why, is_measured=True, change_percent=change
-    )
-    measured[content] = step
-    return step, comparison
-
-
-def _slower_layers(comparison: Comparison) -> Iterator[str]:
-    """Yields the names of the layers that got slower, the slowest first."""
-    slower = [each for each in comparison.differences if each.difference_ms > 0]
-    for each in sorted(slower, key=lambda layer: -layer.difference_ms)[:_SHOWN]:
-        yield each.name
+    if comparison is None:
+        step = msgspec.structs.replace(named, reason=reason)
+    else:
+        answer, why = judge_commit(comparison, measuring.whole_percent)
+        change = comparison.change_percent
+        step = msgspec.structs.replace(
+            named, answer=answer, reason=why, is_measured=True, change_percent=change
+        )
+    known[content] = _Known(step, comparison)
+    return known[content]

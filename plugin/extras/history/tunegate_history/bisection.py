@@ -19,6 +19,7 @@ from tunegate.artifacts.measurements import Comparison, Interval
 from tunegate.artifacts.verdicts import Report
 from tunegate.wording import plural
 
+_SHOWN, _NOISE = 3, 10
 Answer = Literal["fast", "slow", "skipped"]
 EndsFinding = Literal["real", "noise", "not-median", "machine", "method"]
 """The nature of a reported slowdown: `real` if the models differ in time, `noise` if a repeat shows
@@ -168,10 +169,24 @@ def judge_commit(comparison: Comparison, whole_percent: float) -> tuple[Answer, 
     return "skipped", f"undecided ({comparison.stopped})"
 
 
+def slower_layers(fast: Comparison | None, slow: Comparison) -> tuple[str, ...]:
+    """Returns the layers that got slower from the newest fast commit to the oldest slow one, the
+    slowest first, without those that are noise beside it. Both are compared with the fast end;
+    without `fast`, that is the fast commit."""
+    was = {each.name: each.difference_ms for each in fast.differences} if fast is not None else {}
+    slower = {
+        each.name: each.difference_ms - was.get(each.name, 0.0)
+        for each in slow.differences
+        if each.difference_ms > max(0.0, was.get(each.name, 0.0))
+    }
+    noise_ms = max(slower.values(), default=0.0) / _NOISE
+    named = sorted(slower, key=lambda name: -slower[name])[:_SHOWN]
+    return tuple(name for name in named if slower[name] > noise_ms)
+
+
 # The result in lines for people.
 
 _SHORT_ID = 12
-_SHOWN = 3
 
 
 def bisection_lines(search: Bisection) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tests.support.measured_cells import CELL
 from tests.support.reports import make_report
 
 from tunegate.artifacts.builds import Cell
-from tunegate.artifacts.measurements import Comparison, Interval
+from tunegate.artifacts.measurements import Comparison, Interval, TaskDifference
 from tunegate_history.bisection import (
     Answer,
     EndsFinding,
@@ -21,6 +21,7 @@ from tunegate_history.bisection import (
     judge_commit,
     judge_ends,
     next_commit,
+    slower_layers,
     suspects,
     with_answer,
     worst_comparison,
@@ -126,6 +127,20 @@ def test_a_commit_with_about_half_of_the_slowdown_is_no_reason_to_measure_all(
 ) -> None:
     """Two commits made it slower, and between them none is clearly fast or slow."""
     assert judge_commit(compared(low, high, "undecided", "hopeless"), 12)[0] == answer
+
+
+def test_the_layers_of_a_commit_are_not_those_that_were_slow_before_it() -> None:
+    fast, slow = (with_layers(compared(8, 12), **ms) for ms in ({"a": 9.0}, {"a": 9.1, "b": 2.0}))
+    assert slower_layers(None, slow) == ("a", "b")
+    assert slower_layers(fast, slow) == ("b",)
+
+
+def with_layers(comparison: Comparison, **head_ms: float) -> Comparison:
+    layers = tuple(
+        TaskDifference(name=name, base_ms=1.0, head_ms=ms, source="library")
+        for name, ms in head_ms.items()
+    )
+    return msgspec.structs.replace(comparison, differences=layers)
 
 
 def test_half_of_a_slowdown_is_its_root() -> None:
