@@ -75,8 +75,9 @@ def _uv() -> Path:
 
 
 def _megabytes(environment: Path) -> float:
-    """Returns the size of all packages without the bytecode that Python makes of them."""
-    files = (each for each in (environment / "lib").rglob("*") if each.is_file())
+    """Returns the size of all packages and their programs, without the bytecode that Python makes
+    of them."""
+    files = (each for each in environment.rglob("*") if each.is_file() and not each.is_symlink())
     return sum(each.stat().st_size for each in files if each.suffix != ".pyc") / 1e6
 
 

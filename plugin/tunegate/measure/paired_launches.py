@@ -28,6 +28,7 @@ from tunegate.errors import MeasurementError
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Turns
 
 _TRIES = 2
+_LONGER = 1.5
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """The cost of a launch, with its share of the A/A controls."""
 _STALL_SHARE, _DOUBT_SHARE = 0.1, 0.25
@@ -289,7 +290,8 @@ def launch_layers(
     inference_ms: float,
 ) -> DifferingLayers:
     """Returns the launches of the layers that differ: until their margin is decided, or as many as
-    gate.seconds pay for. Raises MeasurementError."""
+    gate.seconds pay for. Where launches get longer than the first one, they end half of these
+    seconds later at most. Raises MeasurementError."""
     turns = turns_of(inference_ms)
 
     def launched(number: int) -> LayersLaunch:
@@ -316,8 +318,10 @@ def _is_settled(
     or at once if no layer differs."""
     if not launches[0].base_ms and not launches[0].head_ms:
         return True
-    if len(launches) not in analyses:
-        return False
+    spent = sum(launch.seconds for launch in launches)
+    is_over = len(launches) >= analyses[0] and spent > _LONGER * gate.seconds
+    if is_over or len(launches) not in analyses:
+        return is_over
     layers = DifferingLayers(launches=tuple(launches), analyses=analyses)
     change = layers_change(layers, gate.layers_margin_percent, cells=cells)
     is_decided = change is not None and change.decision != "undecided"
