@@ -128,6 +128,8 @@ def shown_by_evidence(
     must answer what this gate asks: a pass on each of its targets, at its sizes, by rules as
     strict."""
     if options.evidence is None:
+        if options.evidence_policy is not None:
+            raise ConfigError("--evidence-policy is for an evidence. Name it with --evidence.")
         return ""
     if options.evidence_policy is None:
         raise ConfigError("--evidence needs --evidence-policy, which says whose evidence counts.")

@@ -19,6 +19,7 @@ from tunegate.artifacts.artifact_io import digest_of
 from tunegate.artifacts.changes import SIDES, ChangeSet, ModelVersion, Side
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.verdicts import Verdict
+from tunegate.cli.handlers.reporting import write_line
 from tunegate.errors import ArtifactError
 from tunegate.system.clock import SystemClock
 from tunegate.system.git.repository import GitRepository
@@ -60,6 +61,8 @@ def run(options: AttestOptions) -> int:
     artifact_io.write_bytes(out / "statement.json", document)
     artifact_io.write_bytes(out / "predicate.json", msgspec.json.encode(statement.predicate))
     artifact_io.write_bytes(out / "subjects.sha256", checksums(statement).encode())
+    if options.settings.as_json:
+        write_line(document.decode())
     if options.cyclonedx:
         artifact_io.write_bytes(out / "evidence.cdx.json", bill_of_materials(statement))
     pem = os.environ.get(KEY_VARIABLE, "")

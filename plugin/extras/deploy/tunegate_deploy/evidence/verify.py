@@ -7,6 +7,9 @@ import hashlib
 import sys
 from pathlib import Path
 
+import msgspec
+
+from tunegate.cli.handlers.reporting import write_line
 from tunegate.errors import ModelError
 from tunegate.models.file_pair import data_digest
 from tunegate.regular_files import read_regular
@@ -33,7 +36,10 @@ def run(options: VerifyOptions) -> int:
     """Returns 0 where the evidence is signed, fresh, about this model and by the policy's rules.
     Raises EvidenceError with the one reason for which it is not."""
     policy = read_policy(options.policy)
-    for each in shown_by(options.evidence, policy, options.model, options.production):
+    cells = shown_by(options.evidence, policy, options.model, options.production)
+    if options.settings.as_json:
+        write_line(msgspec.json.encode(cells).decode())
+    for each in cells:
         line = f"{each.model} on {each.target}: {each.status}, {each.reason}"
         sys.stderr.write(f"{visible(line, _LONGEST)}\n")
     if options.production is None:

@@ -49,8 +49,9 @@ class Deployment:
         if done.returncode == INCONCLUSIVE:  # the machine stalled, and that may be the head's
             done = self.workspace.tunegate("run", "--base", "HEAD~1")
         assert done.returncode == 0, done.stderr
-        done = self.workspace.tunegate("attest", "--cyclonedx", TUNEGATE_EVIDENCE_KEY=PEM)
+        done = self.workspace.tunegate("attest", "--cyclonedx", "--json", TUNEGATE_EVIDENCE_KEY=PEM)
         assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["predicate"]["status"] == "pass"
         shutil.copy(self.workspace.root / ".tunegate" / "evidence.json", self.elsewhere)
 
     def verify(self, *line: str) -> subprocess.CompletedProcess[str]:
@@ -81,8 +82,9 @@ def test_a_model_that_passed_may_be_deployed_in_place_of_its_base(deployment: De
     assert done.returncode == 0, done.stderr
     assert "models/m.onnx on cpu: pass" in done.stderr
     assert "an older pass counts too" not in done.stderr
-    done = deployment.verify("--model", str(place / "new.onnx"))
+    done = deployment.verify("--model", str(place / "new.onnx"), "--json")
     assert (done.returncode, "an older pass counts too" in done.stderr) == (0, True)
+    assert [each["status"] for each in json.loads(done.stdout)] == ["pass"]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,9 @@ def test_the_deploy_gate_takes_it_in_place_of_a_measurement(deployment: Deployme
     assert "nothing was measured: signed evidence shows the pass" in done.stderr
     assert "the same model" not in done.stderr
     assert "what the evidence shows: cpu: " in done.stderr
-    refused = deployment.workspace.tunegate(*line)
-    assert (refused.returncode, "--evidence-policy" in refused.stderr) == (2, True)
+    for lone in ("--evidence", "--evidence-policy"):
+        refused = deployment.workspace.tunegate(*line[:-2], lone, str(place / "policy.yaml"))
+        assert (refused.returncode, "--evidence-policy" in refused.stderr) == (2, True)
 
 
 def test_files_of_another_run_are_not_signed(deployment: Deployment, tmp_path: Path) -> None:
