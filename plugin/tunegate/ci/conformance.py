@@ -35,8 +35,8 @@ def _methods(host: type[protocol.CiHost], tokens: Tokens) -> str:
         if name.startswith("_"):
             continue
         wanted = list(inspect.signature(method).parameters)
-        found = getattr(host, name, None)
-        if found is None or list(inspect.signature(found).parameters) != wanted:
+        attribute = getattr(host, name, None)
+        if attribute is None or list(inspect.signature(attribute).parameters) != wanted:
             return f"{name} does not take {', '.join(wanted)}"
     return ""
 

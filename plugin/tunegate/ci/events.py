@@ -57,27 +57,27 @@ class JobVariables:
 
     def commit(self, name: str) -> str:
         """Returns a full commit id. Raises ConfigError for anything else."""
-        found = self.text(name)
-        if not _COMMIT.fullmatch(found):
+        text = self.text(name)
+        if not _COMMIT.fullmatch(text):
             raise contradiction(f"{name} is not a commit")
-        return found
+        return text
 
     def commit_or_none(self, name: str) -> str | None:
         """Returns a full commit id, None for anything else or only the beginning of one."""
-        found = self.text(name)
-        return found if _COMMIT.fullmatch(found) else None
+        commit = self.text(name)
+        return commit if _COMMIT.fullmatch(commit) else None
 
     def number(self, name: str) -> int | None:
         """Returns a number from one on, None if the variable holds none."""
-        found = self.text(name)
-        return int(found) if _NUMBER.fullmatch(found) else None
+        text = self.text(name)
+        return int(text) if _NUMBER.fullmatch(text) else None
 
     def required_number(self, name: str) -> int:
         """Returns the number. Raises ConfigError if there is none."""
-        found = self.number(name)
-        if found is None:
+        number = self.number(name)
+        if number is None:
             raise contradiction(f"{name} is not a number")
-        return found
+        return number
 
     def branch(self, name: str) -> str:
         """Returns the name of a branch, without the prefix of a full reference."""

@@ -83,8 +83,8 @@ def _report_no_comment(
     level: protocol.Level = "notice",
     exit_code: int = PASS,
 ) -> int:
-    said = redact(f"no comment: {text}", secrets_of(environment))
-    annotation = protocol.Annotation(level=level, title="tunegate", text=said)
+    line = redact(f"no comment: {text}", secrets_of(environment))
+    annotation = protocol.Annotation(level=level, title="tunegate", text=line)
     report_to_host(
         host, protocol.JobReport(outputs={"verdict": ""}, annotations=[annotation]), None
     )

@@ -70,5 +70,5 @@ def log_annotations(annotations: Sequence[Annotation]) -> None:
 def log_line(annotation: Annotation) -> str:
     """Returns the annotation as one line of plain text: no colours, no sections, no second line."""
     place = f"{annotation.file}:{annotation.line}: " if annotation.file and annotation.line else ""
-    said = f"{annotation.title}: {annotation.level}: {place}{annotation.text}"[:_MAX_CHARACTERS]
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in said)
+    text = f"{annotation.title}: {annotation.level}: {place}{annotation.text}"[:_MAX_CHARACTERS]
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)

@@ -96,7 +96,7 @@ class RestApi:
     ) -> Any:  # noqa: ANN401 -- JSON
         """Returns the answer. Raises RestRefusedError, with the status and without the query.
         `is_repeatable` says that asking twice does no harm; by default the method decides."""
-        asked = f"{method} {path.partition('?')[0]}"
+        request = f"{method} {path.partition('?')[0]}"
         repeatable = method in _REPEATABLE if is_repeatable is None else is_repeatable
         answer = self._send(method, path, body)
         for repeat in range(_MAX_REPEATS):
@@ -105,7 +105,7 @@ class RestApi:
                 break
             time.sleep(wait)
             answer = self._send(method, path, body)
-        return self._parse_answer(answer, asked, is_repeatable=repeatable)
+        return self._parse_answer(answer, request, is_repeatable=repeatable)
 
     def _send(self, method: str, path: str, body: object) -> _Answer:
         request = urllib.request.Request(  # noqa: S310 -- the scheme has been checked
@@ -137,9 +137,9 @@ class RestApi:
     def _parse_answer(self, answer: _Answer, request: str, *, is_repeatable: bool) -> Any:  # noqa: ANN401 -- JSON
         is_lost = answer.is_alive() or is_server_error(answer.status) or answer.was_lost
         unsure = is_lost and not is_repeatable
-        said = self._refusal(answer, request)
-        if said:
-            raise RestRefusedError(said, answer.status, may_be_done=unsure)
+        refusal = self._refusal(answer, request)
+        if refusal:
+            raise RestRefusedError(refusal, answer.status, may_be_done=unsure)
         try:
             return json.loads(answer.body or b"null")
         except (ValueError, RecursionError):
@@ -238,10 +238,10 @@ def is_server_error(status: int) -> bool:
 def wait_seconds(headers: Mapping[str, str], backoff_seconds: float, now: float) -> float:
     """Returns the seconds that the answer demands, else `backoff_seconds`. `now` (seconds since
     1970) counts if the answer has no date. Header names are in lower case."""
-    asked = _retry_after(headers.get("retry-after", ""), _date(headers, now))
-    if asked is None and _is_used_up(headers):
-        asked = _reset(headers, _date(headers, now))
-    return backoff_seconds if asked is None else max(0.0, asked)
+    delay = _retry_after(headers.get("retry-after", ""), _date(headers, now))
+    if delay is None and _is_used_up(headers):
+        delay = _reset(headers, _date(headers, now))
+    return backoff_seconds if delay is None else max(0.0, delay)
 
 
 def _is_used_up(headers: Mapping[str, str]) -> bool:
@@ -255,8 +255,8 @@ def _retry_after(text: str, now: float) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], now: float) -> float | None:
-    found = (_number(headers.get(f"{prefix}reset", "")) for prefix in _PREFIXES)
-    reset = next((each for each in found if each is not None), None)
+    resets = (_number(headers.get(f"{prefix}reset", "")) for prefix in _PREFIXES)
+    reset = next((each for each in resets if each is not None), None)
     return None if reset is None else reset - now + 1  # it is cut to whole seconds
 
 

@@ -77,11 +77,11 @@ def report_stop(
     exit_code, text, about, others = ended
     place = job_results.place_of(about, Path())
     lines = tuple(_without_file(line, about, place) for line in (text, *others))
-    found = job_results.job_problem(lines, exit_code, environment, place)
+    problem = job_results.job_problem(lines, exit_code, environment, place)
     report = protocol.JobReport(
         outputs={"verdict": "error"},
-        annotations=[found.annotation()],
-        summary=found.markdown(),
+        annotations=[problem.annotation()],
+        summary=problem.markdown(),
         progress=progress,
     )
     job_results.report_to_host(host, report, out)
@@ -120,12 +120,12 @@ def _report_results(
     ended: Ended,
 ) -> int:
     request, event, begun = job
-    exit_code, said, *_ = ended
-    verdict = None if said else results.verdict
+    exit_code, problem, *_ = ended
+    verdict = None if problem else results.verdict
     progress = begun and job_results.conclude(begun, exit_code, verdict)
-    _report(host, request, results, None if said else progress)
+    _report(host, request, results, None if problem else progress)
     _comment(host, environment, request, event, results)
-    if said:
+    if problem:
         return report_stop(host, environment, request.out, ended, progress)
     return exit_code
 
@@ -319,17 +319,17 @@ def event_words(
 
 def _words_for_revisions(request: protocol.JobRequest, revisions: Revisions) -> list[str]:
     base = ["--no-base"] if revisions.base is None else [f"--base={revisions.base}"]
-    found = request.policy or revisions.policy
-    policy = [f"--policy={found}"] if found else []
+    commit = request.policy or revisions.policy
+    policy = [f"--policy={commit}"] if commit else []
     return [f"--head={revisions.head}", *base, *policy]
 
 
 def _words_for_requested(request: protocol.JobRequest) -> list[str]:
     """Returns the words for base and head; the command finds the release before, as its
     configuration has the tag pattern."""
-    asked = request.asked
-    chooses = asked.since_release and request.step in protocol.PLANNING
-    head = [f"--head={asked.head}"] if asked.head else []
+    job = request.asked
+    chooses = job.since_release and request.step in protocol.PLANNING
+    head = [f"--head={job.head}"] if job.head else []
     return ["--since-release", *head] if chooses else head
 
 
@@ -355,16 +355,16 @@ def job_revisions(request: protocol.JobRequest, event: protocol.JobEvent) -> Rev
     Raises RevisionError, and NoBaselineError or EnvironmentUnfitError if a required base cannot be
     had.
     """
-    repository, asked = GitRepository(request.repository), request.asked
-    if not asked.head:
+    repository, revisions = GitRepository(request.repository), request.asked
+    if not revisions.head:
         _require_checkout(repository, event)
     is_later = request.step not in protocol.PLANNING
-    if asked.since_release or (is_later and not _is_settled(asked, event.revisions)):
+    if revisions.since_release or (is_later and not _is_settled(revisions, event.revisions)):
         return None
-    if asked.no_base:
-        return repository.revisions_without_base(asked.head or None)
-    if asked.base or asked.head:
-        return repository.revisions(asked.base or None, asked.head or None)
+    if revisions.no_base:
+        return repository.revisions_without_base(revisions.head or None)
+    if revisions.base or revisions.head:
+        return repository.revisions(revisions.base or None, revisions.head or None)
     return _name_target(_find_revisions(repository, event.revisions), event)
 
 

@@ -82,9 +82,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         ]
         needy = [finding for finding in self.verdict.findings if finding.status in _LEVELS]
         moved = [
-            _moved_annotation(finding, said, repository)
+            _moved_annotation(finding, move, repository)
             for finding in self.verdict.findings
-            for said in error_moves(finding, str)
+            for move in error_moves(finding, str)
         ]
         return [*policy, *(_annotation(finding, repository) for finding in needy), *moved]
 
@@ -94,12 +94,12 @@ Stamps = Mapping[str, tuple[int, int]]
 
 
 def stamps(out: Path) -> Stamps:
-    found = {}
+    by_name = {}
     for name in _FILES:
         with suppress(OSError):
             status = (out / name).lstat()
-            found[name] = (status.st_ino, status.st_mtime_ns)
-    return found
+            by_name[name] = (status.st_ino, status.st_mtime_ns)
+    return by_name
 
 
 def read_results(out: Path, before: Stamps, exit_code: int) -> Results:

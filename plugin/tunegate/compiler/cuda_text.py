@@ -81,8 +81,8 @@ _MODE = "TVM_CUDA_COMPILE_MODE"
 def without_library_headers(text: str) -> str | None:
     """Returns the text with type names instead of the headers; None if it begins differently or
     needs more of the library."""
-    rest, found = _BEGINNING.subn("", text, count=1)
-    if not found or _OF_THE_LIBRARY.search(rest):
+    rest, replaced = _BEGINNING.subn("", text, count=1)
+    if not replaced or _OF_THE_LIBRARY.search(rest):
         return None
     return _NAMES + rest
 
@@ -117,8 +117,8 @@ def change_texts() -> None:
 
 def _compile(text: str) -> Any:
     brief = without_library_headers(text)
-    found = machine_code(brief) if brief is not None else None
-    return nvcc.tvm_callback_cuda_compile(text) if found is None else found
+    code = machine_code(brief) if brief is not None else None
+    return nvcc.tvm_callback_cuda_compile(text) if code is None else code
 
 
 def machine_code(text: str) -> bytearray | None:
@@ -144,8 +144,8 @@ def _options() -> Iterator[str]:
     version = nvcc.get_target_compute_version(target).replace(".", "")
     yield f"--gpu-architecture=sm_{version}"
     yield from _OPTIONS
-    told = nvcc._ptxas_option_flags()
-    yield from (f"--ptxas-options={each}" for each in told if each not in _ONLY_TELL)
+    flags = nvcc._ptxas_option_flags()
+    yield from (f"--ptxas-options={each}" for each in flags if each not in _ONLY_TELL)
     headers = Path(os.environ["CUDA_PATH"]) / "include"
     yield from (f"-I{each}" for each in (headers, headers / "cccl") if each.is_dir())
     yield from os.environ.get("TVM_CUDA_NVRTC_EXTRA_OPTS", "").split()

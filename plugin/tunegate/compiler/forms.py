@@ -102,11 +102,11 @@ def form_for(target: TargetConfig, settings: Settings) -> Form | None:
     form is not installed."""
     if target.artifact == RUNTIME_ARTIFACT and LAUNCH not in settings:
         return None
-    found = next((each for each in installed_forms() if each.makes(target, settings)), None)
-    if found is None:
+    form = next((each for each in installed_forms() if each.makes(target, settings)), None)
+    if form is None:
         kind = settings.get(LAUNCH, target.artifact)
         raise ConfigError(missing("artifact", kind) or f"artifact {kind} is not installed.")
-    return found
+    return form
 
 
 def loaded_form(directory: Path, artifact: ArtifactFile) -> LoadedForm | None:

@@ -70,8 +70,10 @@ def _put_empty_package_in_place() -> None:
 def _load(file: Path) -> bool:
     """Loads the kept intrinsics. Returns whether the file existed and was whole."""
     try:
-        kept = tvm.ir.load_json(file.read_text())
-        triples = list(zip(kept[::3], kept[1::3], kept[2::3], strict=True))
+        registrations = tvm.ir.load_json(file.read_text())
+        triples = list(
+            zip(registrations[::3], registrations[1::3], registrations[2::3], strict=True)
+        )
     except Exception:  # what TVM raises has no common base class
         return False
     for name, description, implementation in triples:
@@ -116,14 +118,14 @@ def _parse(name: str) -> None:
 def _record_registrations() -> Iterator[list[Any]]:
     """Yields a list that collects what is registered meanwhile: name, description and
     implementation of each intrinsic."""
-    seen: list[Any] = []
+    recorded: list[Any] = []
 
     def register(name: str, description: Any, implementation: Any) -> None:
-        seen.extend((name, description, implementation))
+        recorded.extend((name, description, implementation))
         _register(name, description, implementation)
 
     with _replace(TensorIntrin, "register", register):
-        yield seen
+        yield recorded
 
 
 def _digest(name: str) -> str:

@@ -98,11 +98,11 @@ def slower_in_model(
         is_enough = number >= _ROUNDS and seconds > _SECONDS
         if is_enough or _is_far_slower(*watched) or seconds > _MOST_SECONDS:
             break
-    found = set(kernels)
+    slower = set(kernels)
     for statistic in (statistics.median, min):
         ours, theirs = (each.microseconds(statistic) for each in watched)
-        found &= {n for n in theirs if ours.get(n, 0.0) > KERNEL_NOISE * theirs[n]}
-    return frozenset(found)
+        slower &= {n for n in theirs if ours.get(n, 0.0) > KERNEL_NOISE * theirs[n]}
+    return frozenset(slower)
 
 
 def is_faster_whole(
@@ -137,10 +137,10 @@ def _by_layer(
 ) -> dict[str, float]:
     """Returns the milliseconds by layer. Kernels of one layer are added up."""
     labels = {task["function"]: task["name"] for task in tasks}
-    found: dict[str, float] = defaultdict(float)
+    times: dict[str, float] = defaultdict(float)
     for name, each in microseconds.items():
-        found[labels.get(name, name)] += each / 1e3
-    return dict(found)
+        times[labels.get(name, name)] += each / 1e3
+    return dict(times)
 
 
 class WatchedKernels:

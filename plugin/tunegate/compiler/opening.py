@@ -154,9 +154,9 @@ class _Branching:
         """Returns the call of a new function that computes these values."""
         made, result = (relax.Var("branch", kind) for _ in range(2))
         body = _sequence([*bindings, relax.VarBinding(made, relax.Tuple(values))], made)
-        given = _variables(body)
-        function = relax.utils.copy_with_new_vars(relax.Function(given, body, kind))
-        call = relax.Call(self.builder.add_func(function, BRANCH), given)
+        variables = _variables(body)
+        function = relax.utils.copy_with_new_vars(relax.Function(variables, body, kind))
+        call = relax.Call(self.builder.add_func(function, BRANCH), variables)
         return _sequence([relax.VarBinding(result, call)], result)
 
     def _last_choices(self, bindings: Sequence[Any]) -> list[Any]:
@@ -188,17 +188,17 @@ class _Branching:
         other_targets: set[Any],
     ) -> list[Any]:
         """Returns the bindings that only this way of the choices reads."""
-        wanted, elsewhere = {v for each in way for v in _variables(each)}, set(other_targets)
-        found: list[Any] = []
+        needed, elsewhere = {v for each in way for v in _variables(each)}, set(other_targets)
+        only_here: list[Any] = []
         for binding in reversed(bindings):
             if binding.var in made:
                 continue
-            if binding.var in wanted and binding.var not in elsewhere:
-                found.append(binding)
-                wanted.update(_reads(binding))
+            if binding.var in needed and binding.var not in elsewhere:
+                only_here.append(binding)
+                needed.update(_reads(binding))
             else:
                 elsewhere.update(_reads(binding))
-        return found[::-1]
+        return only_here[::-1]
 
 
 def _sequence(bindings: Sequence[Any], result: Any) -> Any:
@@ -211,11 +211,11 @@ def _operands(choice: Any) -> Sequence[Any]:
 
 
 def _dependents(bindings: Sequence[Any], variables: Collection[Any]) -> set[Any]:
-    found: set[Any] = set(variables)
+    dependents: set[Any] = set(variables)
     for binding in bindings:
-        if not found.isdisjoint(_reads(binding)):
-            found.add(binding.var)
-    return found
+        if not dependents.isdisjoint(_reads(binding)):
+            dependents.add(binding.var)
+    return dependents
 
 
 def _reads(binding: Any) -> Collection[Any]:
@@ -242,10 +242,10 @@ class KnownSchedules(Generic[_Choice]):
     def choose_once(self, name: str, inputs: object, choose: Callable[[], _Choice]) -> _Choice:
         """Returns the choice for `inputs` (records and their source): the earlier one if the same
         was given last."""
-        known = self._chosen.get(name)
-        if known is None or known[0] != inputs:
-            known = self._chosen[name] = inputs, choose()
-        return known[1]
+        earlier = self._chosen.get(name)
+        if earlier is None or earlier[0] != inputs:
+            earlier = self._chosen[name] = inputs, choose()
+        return earlier[1]
 
     def remember_speed(self, name: str, schedule: Hashable, *, slower: bool) -> None:
         """Remembers how this schedule did in the model."""

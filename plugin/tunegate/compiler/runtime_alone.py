@@ -50,11 +50,11 @@ def _types_that_there_are() -> Iterator[None]:
         yield
         return
 
-    def known(key: str) -> object:
+    def find_type(key: str) -> object:
         is_loaded = _LOADS_THE_LIBRARIES in sys.modules
         return None if is_loaded and key not in _registered_types() else ask(key)
 
-    setattr(core, _ASKED, known)
+    setattr(core, _ASKED, find_type)
     try:
         yield
     finally:

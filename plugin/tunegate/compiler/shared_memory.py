@@ -61,15 +61,15 @@ _OPT_IN_ATTRIBUTE = 97
 def offered_bytes() -> int:
     """Returns what the driver says that a block of the first device may opt in to; 0 where it does
     not say."""
-    found = ctypes.c_int(0)
+    answer = ctypes.c_int(0)
     try:
         driver = ctypes.CDLL("libcuda.so.1")
         failed = driver.cuInit(0) or driver.cuDeviceGetAttribute(
-            ctypes.byref(found), _OPT_IN_ATTRIBUTE, 0
+            ctypes.byref(answer), _OPT_IN_ATTRIBUTE, 0
         )
     except (OSError, AttributeError):
         return 0
-    return 0 if failed else found.value
+    return 0 if failed else answer.value
 
 
 def works_with(count: int) -> bool:
@@ -79,22 +79,22 @@ def works_with(count: int) -> bool:
     y = te.compute((count,), lambda i: x[count - 1 - i] + 1.0, name="y")
     schedule = Schedule(te.create_prim_func([x, y]).with_attr("global_symbol", "main"))
     block = schedule.get_sblock("y")
-    kept = schedule.cache_read(block, 0, _DYNAMIC)
+    shared_block = schedule.cache_read(block, 0, _DYNAMIC)
     grid, _, thread = schedule.split(schedule.get_loops(block)[0], [1, None, _THREADS])
     schedule.bind(grid, "blockIdx.x")
     schedule.bind(thread, "threadIdx.x")
-    schedule.compute_at(kept, grid)
-    _, thread = schedule.split(schedule.get_loops(kept)[-1], [None, _THREADS])
+    schedule.compute_at(shared_block, grid)
+    _, thread = schedule.split(schedule.get_loops(shared_block)[-1], [None, _THREADS])
     schedule.bind(thread, "threadIdx.x")
     change_texts()
     device = tvm.cuda()
     architecture = "sm_" + str(device.compute_version).replace(".", "")
     target = tvm.target.Target({"kind": "cuda", "arch": architecture, "host": {"kind": "llvm"}})
     library = tvm.compile(schedule.mod, target=target)
-    given = np.arange(count, dtype="float32")
-    found = tvm.runtime.tensor(np.zeros_like(given), device)
-    library["main"](tvm.runtime.tensor(given, device), found)
-    return bool((found.numpy() == given[::-1] + 1).all())
+    numbers = np.arange(count, dtype="float32")
+    output = tvm.runtime.tensor(np.zeros_like(numbers), device)
+    library["main"](tvm.runtime.tensor(numbers, device), output)
+    return bool((output.numpy() == numbers[::-1] + 1).all())
 
 
 def main() -> int:

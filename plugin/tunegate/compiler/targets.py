@@ -50,11 +50,11 @@ def threads_of(target: Any) -> int:
 def _llvm(config: TargetConfig) -> dict[str, Any]:
     cpu = str(codegen.llvm_get_system_cpu()) if config.cpu == "native" else config.cpu
     if not codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()):
-        known = ", ".join(
+        names = ", ".join(
             sorted(str(c) for c in codegen.llvm_get_cpu_archlist(tvm.target.Target("llvm")))[:8]
         )
         message = (
-            f'target {config.name}: cpu "{config.cpu}" is not one LLVM knows (it knows {known}, '
+            f'target {config.name}: cpu "{config.cpu}" is not one LLVM knows (it knows {names}, '
             f'...). Write cpu: native, or the name that "llc -mcpu=help" lists.'
         )
         raise ConfigError(message)

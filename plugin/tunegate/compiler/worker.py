@@ -152,9 +152,9 @@ def _arguments(request: Measure, built: single_kernel.SingleKernel) -> list[Any]
     device = built.device
     *inputs, output = request.candidate.arguments
     # An earlier candidate's output must not stand in for this one's.
-    known = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
-    given = [*known, single_kernel.sample(output, device, derive_seed(request.seed, "output"))]
-    return built.arguments(given)
+    sampled = single_kernel.sample_inputs(tuple(inputs), device, request.seed)
+    operands = [*sampled, single_kernel.sample(output, device, derive_seed(request.seed, "output"))]
+    return built.arguments(operands)
 
 
 def _run(request: Measure, built: single_kernel.SingleKernel, arguments: list[Any]) -> Measured:

@@ -83,8 +83,8 @@ def _for_finding(
 
 
 def _has_timed_layers(finding: Finding, run: MeasurementRun | None) -> bool:
-    wanted = Cell(model=finding.model, target=finding.target)
-    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == wanted)
+    cell = Cell(model=finding.model, target=finding.target)
+    return any(each.task_ms for each in (run.cells if run else ()) if each.cell == cell)
 
 
 def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
@@ -165,8 +165,8 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
-    wanted = Cell(model=finding.model, target=finding.target)
-    return next((each for each in run.builds if each.cell == wanted), None) if run else None
+    cell = Cell(model=finding.model, target=finding.target)
+    return next((each for each in run.builds if each.cell == cell), None) if run else None
 
 
 def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
@@ -174,9 +174,9 @@ def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
         return
     unreachable = cache.misses.get("store-unavailable", 0)
     if unreachable:
-        said = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
+        text = f" was not reachable: {plural(unreachable, 'task')} counted as misses. "
         check = "Check cache.url and the runner's credentials."
-        yield NextStep(("The cache at ", Named(cache.location), said + check))
+        yield NextStep(("The cache at ", Named(cache.location), text + check))
     if cache.mode == "off":
         off = "The cache is off, so nothing is reused or shared: give --cache-mode rw, or set "
         yield NextStep((f"{off}cache.mode to rw, which counts once it is merged.",))
@@ -233,9 +233,9 @@ def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: 
 
 
 def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
-    wanted = _tasks_to_finish(plan)
+    keys = _tasks_to_finish(plan)
     return sum(
-        task.stopped == "budget" or (task.stopped == "not-started" and task.key in wanted)
+        task.stopped == "budget" or (task.stopped == "not-started" and task.key in keys)
         for task in tasks
     )
 

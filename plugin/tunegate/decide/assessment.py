@@ -65,9 +65,9 @@ def assess(
     if not _have_a_spread(decisive):
         return None
     analyses = len(rule.analyses)
-    found = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
+    interval = bounds([launch.effect for launch in decisive], analyses=analyses, cells=rule.cells)
     tests = inside(decisive, margin=rule.tail_margin, analyses=analyses, cells=rule.cells)
-    median = decide_median(found, len(decisive), rule)
+    median = decide_median(interval, len(decisive), rule)
     if median == "fail" and not _is_slower_in_cycles(decisive, rule):
         median = "undecided"
     second = starts[1] if len(starts) > 1 else None
@@ -77,7 +77,7 @@ def assess(
     )
     return Assessment(
         launches=tuple(decisive),
-        bounds=found,
+        bounds=interval,
         median=median,
         inside=tests,
         modes=modes,
@@ -155,12 +155,12 @@ def _seen_starts(
     if not usual:
         return None
     usual, disturbed, probes = (list(map(_sure, effects)) for effects in (usual, disturbed, probes))
-    found = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
-    limit = slow_modes.cut_off(rare or 1.0, found.usual, worst)
-    slow = [effect for effect in disturbed if abs(effect - found.usual) >= limit - found.usual]
+    starts = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
+    limit = slow_modes.cut_off(rare or 1.0, starts.usual, worst)
+    slow = [effect for effect in disturbed if abs(effect - starts.usual) >= limit - starts.usual]
     return msgspec.structs.replace(
-        found,
-        effects=(*found.effects, *slow),
+        starts,
+        effects=(*starts.effects, *slow),
         paired=(*usual, *slow),
         probed=tuple(probes),
         left_out=tuple(slow),
@@ -214,8 +214,8 @@ def _most_slow(
     unproven = [
         (share, seen) for seen in modes if rare for share in slow_modes.open_shares(rare, seen)
     ]
-    asked = unproven or [(usual, seen) for seen in modes]
-    return max(asked, key=lambda pair: slow_modes.slow_starts(*pair))
+    pairs = unproven or [(usual, seen) for seen in modes]
+    return max(pairs, key=lambda pair: slow_modes.slow_starts(*pair))
 
 
 def _have_a_spread(launches: Sequence[Launch]) -> bool:

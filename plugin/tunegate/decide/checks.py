@@ -25,11 +25,11 @@ class CheckResult(NamedTuple):
 
     def with_remarks(self, *remarks: str) -> CheckResult:
         """Returns this result with more clauses, empty ones left out."""
-        told = tuple(filter(None, remarks))
+        texts = tuple(filter(None, remarks))
         return CheckResult(
             self.status,
-            "; ".join((self.reason, *told)),
-            "; ".join(filter(None, (self.remarks, *told))),
+            "; ".join((self.reason, *texts)),
+            "; ".join(filter(None, (self.remarks, *texts))),
         )
 
 
@@ -126,18 +126,18 @@ def check_metric(
     measured: measurements.CellMeasurement | None, margin: float
 ) -> CheckResult | None:
     """Returns the check of the user's own metric, None without one. Larger is better."""
-    found = measured.metric if measured else None
-    if found is None:
+    metric = measured.metric if measured else None
+    if metric is None:
         return None
-    if found.problem or found.head is None:
-        return CheckResult("error", f"the metric is not known: {found.problem or 'no head'}")
-    if found.base is None:
-        return CheckResult("pass", f"metric {found.head:.6g}")
-    lost = found.base - found.head
-    said = f"metric {found.base:.6g} to {found.head:.6g} ({-lost:+.3g})"
+    if metric.problem or metric.head is None:
+        return CheckResult("error", f"the metric is not known: {metric.problem or 'no head'}")
+    if metric.base is None:
+        return CheckResult("pass", f"metric {metric.head:.6g}")
+    lost = metric.base - metric.head
+    text = f"metric {metric.base:.6g} to {metric.head:.6g} ({-lost:+.3g})"
     if lost > margin:
-        return CheckResult("fail", f"{said}, over its margin of {margin:g}")
-    return CheckResult("pass", said)
+        return CheckResult("fail", f"{text}, over its margin of {margin:g}")
+    return CheckResult("pass", text)
 
 
 def _check_growth(
@@ -204,8 +204,8 @@ def _alone(change: ModelChange, base: Build | None) -> CheckResult:
     if change.kind == "upgraded" and base is not None and not base.crashed:
         # A change that repairs a broken lock file must not be blocked by it.
         return CheckResult("new", f"nothing to compare with: {reason}")
-    told = f": {reason}" if reason else ""
-    return CheckResult("no-baseline", f"the base of this model cannot be measured{told}")
+    detail = f": {reason}" if reason else ""
+    return CheckResult("no-baseline", f"the base of this model cannot be measured{detail}")
 
 
 def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> CheckResult:
@@ -241,8 +241,8 @@ def _passed(
     margin = f"{gate.margin_percent:g}% margin"
     if low > gate.margin_percent:
         floor = f"the absolute floor of {gate.absolute_floor_us:.10g} µs"
-        told = f"over the {margin}, but under {floor}"
-        return CheckResult("pass", f"slower by {text}, {told}", told)
+        detail = f"over the {margin}, but under {floor}"
+        return CheckResult("pass", f"slower by {text}, {detail}", detail)
     within = CheckResult("pass", f"{text}, within the {margin}")
     return within.with_remarks(*assured(comparison))
 
@@ -288,23 +288,23 @@ _NAMES = {
 def assured(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns what a pass excludes: how slow the mean and the tail can be, and which slow
     launches."""
-    said = [
+    clauses = [
         _inside(comparison.inside),
         _stalls(comparison.inside),
         _launches(comparison.excluded),
         _inferences(comparison.excluded),
     ]
-    return tuple(filter(None, said))
+    return tuple(filter(None, clauses))
 
 
 def slower_inside(comparison: measurements.Comparison, gate: GateConfig) -> str:
     """Returns the tests inside a launch that failed, in words."""
     failed = [each for each in comparison.inside if each.decision == "fail"]
-    told, margin = f"slower in {_tests(failed)}", gate.tail_margin_percent
+    text, margin = f"slower in {_tests(failed)}", gate.tail_margin_percent
     if all(each.change_percent.low <= margin for each in failed):
-        return told  # by its stalls, which have no margin
+        return text  # by its stalls, which have no margin
     named = f"the {margin:g}% margin of the mean and the tail (gate.tail-margin-percent)"
-    return f"{told}, over {named}"
+    return f"{text}, over {named}"
 
 
 def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
@@ -334,15 +334,15 @@ def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
 
 def slow_starts_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on the slow starts that were seen, none without them."""
-    found = comparison.excluded
-    return (_slow(found),) if found is not None and found.slow else ()
+    excluded = comparison.excluded
+    return (_slow(excluded),) if excluded is not None and excluded.slow else ()
 
 
 def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on stalls that seem to come with the head, for a median that is
     undecided."""
-    found = next((each.stalls for each in comparison.inside if each.stalls), ())
-    seen = stalls.clearest(found)
+    sizes = next((each.stalls for each in comparison.inside if each.stalls), ())
+    seen = stalls.clearest(sizes)
     if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
         return ()
     return (_stalls_of_head(seen),)
@@ -355,25 +355,25 @@ def _stalls_of_head(stalls: measurements.Stalls) -> str:
 def _slow(excluded: measurements.Excluded) -> str:
     cut_off = f"{excluded.cut_off_percent:+.0f}%"
     were = "was" if excluded.slow == 1 else "were"
-    said = f"{excluded.slow} of {excluded.starts} starts of the head {were} over {cut_off}"
-    return f"{said}, {_case_words(excluded.slow_cases)}" if excluded.slow_cases else said
+    text = f"{excluded.slow} of {excluded.starts} starts of the head {were} over {cut_off}"
+    return f"{text}, {_case_words(excluded.slow_cases)}" if excluded.slow_cases else text
 
 
 def _case_words(numbers: Sequence[int]) -> str:
     *others, last = map(str, numbers)
-    told = f"cases {', '.join(others)} and {last}" if others else f"case {last}"
-    return f"all with {told} of inputs"
+    cases = f"cases {', '.join(others)} and {last}" if others else f"case {last}"
+    return f"all with {cases} of inputs"
 
 
 def _inside(tests: Sequence[measurements.Inside]) -> str:
     tests = [each for each in tests if each.what not in {"mean-of-all", "first-block"}]
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
-    said = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
+    clauses = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
-        said.append(f"{' and '.join(hidden)} {verb} not resolvable here")
-    return ", ".join(said)
+        clauses.append(f"{' and '.join(hidden)} {verb} not resolvable here")
+    return ", ".join(clauses)
 
 
 def _stalls(tests: Sequence[measurements.Inside]) -> str:
@@ -383,10 +383,10 @@ def _stalls(tests: Sequence[measurements.Inside]) -> str:
     if not seen or not seen[0].inferences:
         return ""
     smallest, largest = seen[0], seen[-1]
-    said = f"stalls of {smallest.times:g}x in fewer than one of {stalls.one_in(smallest):,}"
+    text = f"stalls of {smallest.times:g}x in fewer than one of {stalls.one_in(smallest):,}"
     if smallest.head > largest.head:
-        said = f"{said}, of {largest.times:g}x in fewer than one of {stalls.one_in(largest):,}"
-    return f"{said} inferences"
+        text = f"{text}, of {largest.times:g}x in fewer than one of {stalls.one_in(largest):,}"
+    return f"{text} inferences"
 
 
 def _bound(high_percent: float) -> str:

@@ -47,7 +47,7 @@ def compare(
 def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
     """Returns, for each cell with an interval, the number of parts that the error of a fail is
     split into."""
-    found = {each.cell: _assessed(each, gate, cells=1) for each in measured}
+    assessments = {each.cell: _assessed(each, gate, cells=1) for each in measured}
     analyses = {each.cell: len(each.analyses) for each in measured}
     p_values = {
         cell: p_value(
@@ -55,7 +55,7 @@ def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) 
             margin=math.log1p(gate.margin_percent / 100),
             analyses=analyses[cell],
         )
-        for cell, assessment in found.items()
+        for cell, assessment in assessments.items()
         if assessment is not None
     }
     return dict(zip(p_values, shares(list(p_values.values())), strict=True))

@@ -53,12 +53,12 @@ def bounds(
     """
     alone = share_alone(len(effects))
     errors = (fail_error / (analyses * cells), PASS_ERROR / analyses)
-    found = _bounds(effects, *(alone * error for error in errors))
+    unbatched = _bounds(effects, *(alone * error for error in errors))
     if alone == 1.0:
-        return found
+        return unbatched
     batched = _bounds(batch_means(effects), *((1 - alone) * error for error in errors))
     return msgspec.structs.replace(
-        found, low=max(found.low, batched.low), high=min(found.high, batched.high)
+        unbatched, low=max(unbatched.low, batched.low), high=min(unbatched.high, batched.high)
     )
 
 
@@ -146,13 +146,13 @@ def _tail_probability(effects: Sequence[float], margin: float) -> float:
 def shares(p_values: Sequence[float]) -> tuple[int, ...]:
     """Returns, for each cell, the number of parts that the error is split into: the `cells` of
     `bounds`."""
-    found = [0] * len(p_values)
+    errors = [0] * len(p_values)
     left = len(p_values)
     for cell in sorted(range(len(p_values)), key=lambda cell: p_values[cell]):
-        found[cell] = left
+        errors[cell] = left
         if p_values[cell] <= FAIL_ERROR / left:
             left -= 1
-    return tuple(found)
+    return tuple(errors)
 
 
 # The effect of a launch, from its block pairs.

@@ -84,9 +84,9 @@ def _estimate_part(
 def outside(estimates: Sequence[builds.ErrorEstimate]) -> str:
     """Returns why a build is outside its budget, '' if it is inside."""
     for each in estimates:
-        found = "" if each.limit is None else _outside(each, each.limit)
-        if found:
-            return found
+        problem = "" if each.limit is None else _outside(each, each.limit)
+        if problem:
+            return problem
     return ""
 
 

@@ -266,7 +266,7 @@ def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdi
     problem = next(_differences(first, second), None)
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
-    others = {Cell(model=found.model, target=found.target): found for found in second.findings}
+    others = {Cell(model=other.model, target=other.target): other for other in second.findings}
     findings = tuple(_confirmed(finding, others) for finding in first.findings)
     status = verdicts.worst([finding.status for finding in findings])
     if first.policy_fails or second.policy_fails:  # no machine decides that
@@ -286,13 +286,13 @@ def _confirmed(
     other = second_findings.get(Cell(model=finding.model, target=finding.target))
     seen = "nothing was measured there" if other is None else other.reason
     status: verdicts.Status = "inconclusive"
-    said = "not decided on the second machine"
+    result = "not decided on the second machine"
     if other is not None and other.status == "fail":
-        status, said = "fail", "confirmed on a second machine"
+        status, result = "fail", "confirmed on a second machine"
     elif other is not None and other.status == "pass":
-        status, said = "pass", "not confirmed on a second machine"
+        status, result = "pass", "not confirmed on a second machine"
     return msgspec.structs.replace(
-        finding, status=status, reason=f"{finding.reason}; {said}: {seen}"
+        finding, status=status, reason=f"{finding.reason}; {result}: {seen}"
     )
 
 

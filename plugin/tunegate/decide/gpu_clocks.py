@@ -99,11 +99,13 @@ def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
 def _explained(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
     """Returns the clock difference that comes with the side: ln(head / base) if nearly all pairs
     agree in direction, else 0."""
-    known = [found for found in _differences(base, head) if found is not None]
+    known = [difference for difference in _differences(base, head) if difference is not None]
     if not known:
         return 0.0
     middle = statistics.median(known)
-    alike = sum(abs(found) > _MOVED and (found > 0) == (middle > 0) for found in known)
+    alike = sum(
+        abs(difference) > _MOVED and (difference > 0) == (middle > 0) for difference in known
+    )
     return middle if alike >= _STEADY * len(known) else 0.0
 
 

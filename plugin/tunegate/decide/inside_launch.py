@@ -52,11 +52,11 @@ def inside(
     known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
     if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
         return ()
-    found = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
+    tails = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
     if any(launch.mean_effect is None for launch in known):
-        return tuple(found)
+        return tuple(tails)
     means = (_mean(known, margin, analyses, cells), _mean_of_all(known, margin, analyses, cells))
-    return (*means, *_first(known, margin, analyses, cells), *found)
+    return (*means, *_first(known, margin, analyses, cells), *tails)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -66,15 +66,15 @@ def mean_effects(launches: Sequence[Launch]) -> list[float]:
 
 def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
     effects = mean_effects(launches)
-    found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    mean_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
     base, head = _merged(launches)
     return Inside(
         what="mean",
         base_ms=base.mean_ms(),
         head_ms=head.mean_ms(),
-        change_percent=percent_interval(found),
-        is_resolved=found.high < margin,
-        decision=_decision(found, margin, may_hold_up=True),
+        change_percent=percent_interval(mean_bounds),
+        is_resolved=mean_bounds.high < margin,
+        decision=_decision(mean_bounds, margin, may_hold_up=True),
     )
 
 
@@ -83,18 +83,18 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     fails by it on any machine."""
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(h.mean_ms() / b.mean_ms()) for b, h in sides]
-    found = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
+    mean_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
     over = [math.log(base.mean_ms() / base.quantile_ms(0.5)) for base, _ in sides]
     is_resolved = _tells(over, margin, analyses)
     base, head = _merged(launches)
-    by_mean = _decision(found, margin, may_hold_up=is_resolved)
+    by_mean = _decision(mean_bounds, margin, may_hold_up=is_resolved)
     seen = total_stalls(launches)
-    by_stalls = _by_stalls(seen, found, margin, analyses * cells)
+    by_stalls = _by_stalls(seen, mean_bounds, margin, analyses * cells)
     return Inside(
         what="mean-of-all",
         base_ms=base.mean_ms(),
         head_ms=head.mean_ms(),
-        change_percent=percent_interval(found),
+        change_percent=percent_interval(mean_bounds),
         is_resolved=is_resolved,
         decision=min(by_mean, by_stalls, key=_WORST_FIRST.index),
         stalls=seen,
@@ -109,10 +109,10 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
         is_sure = chance_of(each) <= STALLS_FAIL_ERROR / (parts * len(sizes))
         if is_sure and (is_over or exceed_tolerated_share(each)):
             return "fail"
-    found = clearest(sizes)
-    if found is None:
+    size = clearest(sizes)
+    if size is None:
         return "pass"
-    chance, is_much = chance_of(found), exceed_tolerated_share(found)
+    chance, is_much = chance_of(size), exceed_tolerated_share(size)
     is_costly = mean.center > margin * _SUSPICIOUS
     if chance <= COSTLY_SUSPICION and is_costly:
         return "undecided"
@@ -128,16 +128,16 @@ def _first(
     if len(sides) < len(launches):
         return
     effects = [math.log(head / base) for base, head in sides]
-    found = bounds(effects, analyses=analyses, cells=cells, fail_error=FIRST_FAIL_ERROR)
+    block_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=FIRST_FAIL_ERROR)
     is_slower = bounds(effects, analyses=1, cells=1, fail_error=_FIRST_SUSPICION).low > margin
     base_ms, head_ms = (statistics.geometric_mean(times) for times in zip(*sides, strict=True))
     yield Inside(
         what="first-block",
         base_ms=base_ms,
         head_ms=head_ms,
-        change_percent=percent_interval(found),
-        is_resolved=found.high < margin,
-        decision="fail" if found.low > margin else "undecided" if is_slower else "pass",
+        change_percent=percent_interval(block_bounds),
+        is_resolved=block_bounds.high < margin,
+        decision="fail" if block_bounds.low > margin else "undecided" if is_slower else "pass",
     )
 
 
@@ -151,7 +151,7 @@ def _tail(
     what, share = tail
     sides = [(_times(x.base_times), _times(x.head_times)) for x in launches]
     effects = [math.log(h.quantile_ms(share) / b.quantile_ms(share)) for b, h in sides]
-    found = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)
+    tail_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=TAIL_FAIL_ERROR)
     is_resolved = _has_enough(sides, share) and _machine_tells(
         [base for base, _ in sides], share, margin, analyses
     )
@@ -160,9 +160,9 @@ def _tail(
         what=what,
         base_ms=base.quantile_ms(share),
         head_ms=head.quantile_ms(share),
-        change_percent=percent_interval(found),
+        change_percent=percent_interval(tail_bounds),
         is_resolved=is_resolved,
-        decision=_decision(found, margin, may_hold_up=is_resolved),
+        decision=_decision(tail_bounds, margin, may_hold_up=is_resolved),
     )
 
 

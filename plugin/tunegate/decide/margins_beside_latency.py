@@ -174,8 +174,10 @@ def check_layers(
         return None
     layers = comparison.layers
     if layers is None:
-        asked = measured.layers if measured else None
-        why = (asked and asked.problem) or "these launches are of commands, or older"
+        layers_measured = measured.layers if measured else None
+        why = (
+            layers_measured and layers_measured.problem
+        ) or "these launches are of commands, or older"
         return CheckResult("inconclusive", f"the layers that differ were not timed: {why}")
     if not layers.base_ms and not layers.head_ms:
         return CheckResult("pass", "no layer differs in more than its weights")
@@ -212,12 +214,12 @@ def _unless_covered(
 def _result(
     what: str, change: Interval, values: str, decision: str | None, margin_percent: float
 ) -> CheckResult:
-    found = f"{what} {change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%; {values})"
+    text = f"{what} {change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%; {values})"
     margin = f"{margin_percent:g}% margin"
     match decision:
         case "pass":
-            return CheckResult("pass", f"{found}, within its {margin}")
+            return CheckResult("pass", f"{text}, within its {margin}")
         case "fail":
-            return CheckResult("fail", f"{found}, over its {margin}")
+            return CheckResult("fail", f"{text}, over its {margin}")
         case _:
-            return CheckResult("inconclusive", f"{found} spans its {margin}")
+            return CheckResult("inconclusive", f"{text} spans its {margin}")

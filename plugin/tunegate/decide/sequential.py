@@ -80,18 +80,20 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
     if not is_last and len(effects) not in rule.analyses:
         return None
     effects = effects[: rule.analyses[-1]]
-    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-    if decide_median(found, len(effects), rule) != "undecided":
+    interval = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+    if decide_median(interval, len(effects), rule) != "undecided":
         return "decided"
     if is_last:
         return "budget"
-    error = found.spread / math.sqrt(len(effects))
-    projected = projected_launches(found, rule.margin, analyses=len(rule.analyses), nearer_by=error)
+    error = interval.spread / math.sqrt(len(effects))
+    projected = projected_launches(
+        interval, rule.margin, analyses=len(rule.analyses), nearer_by=error
+    )
     if is_hopeless(projected, rule.budget):
         return "hopeless"
     if len(effects) < rule.budget:
         return None
-    likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
+    likely = projected_launches(interval, rule.margin, analyses=len(rule.analyses))
     return None if likely is not None and likely <= rule.analyses[-1] else "budget"
 
 
@@ -122,9 +124,9 @@ def _stands(launch_effects: Sequence[float], rule: StoppingRule, slack: float) -
     effects = launch_effects[: last_analysis(len(launch_effects), rule.analyses)]
     if len(effects) < 2:  # noqa: PLR2004 -- a spread needs two
         return False
-    found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-    passes = found.high + slack < rule.margin and len(effects) >= rule.min_launches
-    return found.low - slack > rule.margin or passes
+    interval = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+    passes = interval.high + slack < rule.margin and len(effects) >= rule.min_launches
+    return interval.low - slack > rule.margin or passes
 
 
 def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
@@ -132,8 +134,8 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
     the budget if none is in sight."""
     likely: int | None = rule.analyses[0]
     if len(effects) > 1:
-        found = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
-        likely = projected_launches(found, rule.margin, analyses=len(rule.analyses))
+        interval = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
+        likely = projected_launches(interval, rule.margin, analyses=len(rule.analyses))
     last = rule.most(len(effects))
     if likely is None:
         return last

@@ -84,13 +84,13 @@ def slow_layers(
 ) -> tuple[SlowLayer, ...]:
     """Returns the layers worth a look in all failed cells, largest gain first."""
     is_alone = len(verdict.findings) == 1
-    found = [
+    layers = [
         layer
         for finding in verdict.findings
         if finding.status == "fail"
         for layer in _of_finding(finding, outcomes, plan, is_alone=is_alone)
     ]
-    return tuple(sorted(found, key=lambda layer: -layer.gives_ms))
+    return tuple(sorted(layers, key=lambda layer: -layer.gives_ms))
 
 
 def slowdown_steps(layers: Sequence[SlowLayer], more_budget: str) -> Iterator[NextStep]:
@@ -100,8 +100,8 @@ def slowdown_steps(layers: Sequence[SlowLayer], more_budget: str) -> Iterator[Ne
     for alike in _group_by_text(layers):
         layer, *others = alike
         action = more_budget if layer is first else "a larger budget helps here too"
-        said = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
-        yield NextStep(("Look at ", *_names(alike), *layer.where, said))
+        text = f": {_how_much(alike)}. {'Each' if others else 'It'} {_why(layer, action)}."
+        yield NextStep(("Look at ", *_names(alike), *layer.where, text))
 
 
 def _group_by_text(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
@@ -109,8 +109,8 @@ def _group_by_text(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
     alone."""
     groups: dict[object, list[SlowLayer]] = {}
     for layer in layers:
-        said = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
-        groups.setdefault(id(layer) if layer.wants_budget else said, []).append(layer)
+        key = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
+        groups.setdefault(id(layer) if layer.wants_budget else key, []).append(layer)
     yield from groups.values()
 
 
@@ -256,8 +256,8 @@ def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
     """Returns why this command does not tune the task at any budget."""
     if tuned is None or plan is None:
         return ""
-    found = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
-    return next((each.skipped for each in found if each.task.target == tuned.target), "")
+    tasks = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
+    return next((each.skipped for each in tasks if each.task.target == tuned.target), "")
 
 
 # Slowdowns that no tuning removes, and the tasks that only they use.

@@ -98,12 +98,12 @@ def open_shares(rare: float, starts: HeadStarts) -> list[float]:
 
 def excluded_share(starts: HeadStarts) -> float | None:
     """Returns the smallest share from which on every mode is excluded, None if there is none."""
-    found = None
+    largest = None
     for share in reversed(_shares(_FINEST, 5 * _STEPS)):
         if not is_excluded(share, starts):
             break
-        found = share
-    return found
+        largest = share
+    return largest
 
 
 def slow_starts(rare: float, starts: HeadStarts) -> int:
@@ -176,9 +176,9 @@ def slow_cases(starts: Iterable[Launch], cut: float) -> tuple[int, ...]:
     """Returns the cases whose starts all have an effect of `cut` or more, by medians or by means.
     None if a start of another case is slow too, or if no case is quick."""
     slow = {case: [_is_slow(each, cut) for each in launches] for case, launches in _by_case(starts)}
-    found = tuple(case for case, are_slow in slow.items() if all(are_slow))
-    others = [each for case, are_slow in slow.items() if case not in found for each in are_slow]
-    return found if others and not any(others) else ()
+    cases = tuple(case for case, are_slow in slow.items() if all(are_slow))
+    others = [each for case, are_slow in slow.items() if case not in cases for each in are_slow]
+    return cases if others and not any(others) else ()
 
 
 def _by_case(starts: Iterable[Launch]) -> list[tuple[int, list[Launch]]]:

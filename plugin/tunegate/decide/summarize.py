@@ -107,8 +107,8 @@ def build_notes(run: MeasurementRun | None) -> Iterator[str]:
 
 def _line(cell: Cell, side: str, note: str) -> str:
     """Returns the note behind its model, whose path an error of a build begins with, too."""
-    said = note.replace(f": {cell.model}: ", ": ")
-    return f"{cell.model} on {cell.target}{side}: {said}"
+    text = note.replace(f": {cell.model}: ", ": ")
+    return f"{cell.model} on {cell.target}{side}: {text}"
 
 
 def _notes(head: Build) -> Iterator[str]:
@@ -131,11 +131,11 @@ def _dropped_parts(head: Build) -> Iterator[str]:
     if head.without_graphs:
         yield f"built without CUDA graphs, with them: {head.without_graphs}"
     if head.dropped:
-        told = ", ".join(
+        layers = ", ".join(
             label if kernels == 1 else f"{label} ({kernels} kernels)"
             for label, kernels in Counter(head.dropped).items()
         )
-        yield f"built without their schedules, which made the model slower: {told}"
+        yield f"built without their schedules, which made the model slower: {layers}"
 
 
 def _fallback_notes(build: Build) -> Iterator[str]:

@@ -124,14 +124,14 @@ def apply_waiver(
     comparison with the waiver's ceiling as margin. The launches that it takes may leave a proven
     slowdown open at the usual margin."""
     policies = rules.policies
-    found = slowdowns(comparison)
-    if result.status not in {"fail", "inconclusive"} or not found:
+    slower = slowdowns(comparison)
+    if result.status not in {"fail", "inconclusive"} or not slower:
         return result
-    waived = _with_waiver(result, waiver_of(policies.waivers, cell), found, at_ceiling, rules)
+    waived = _with_waiver(result, waiver_of(policies.waivers, cell), slower, at_ceiling, rules)
     if result.status == "inconclusive":
         return waived if waived.status == "waived" else result
     result = waived
-    if result.status == "fail" and (pending := pending_cover(policies, cell, found)):
+    if result.status == "fail" and (pending := pending_cover(policies, cell, slower)):
         why = "a waiver of this change would cover it: merge the waiver first, then it counts"
         unread = "a waiver of a commit would cover it: the base needs gate.waiver-trailers: true"
         return result.with_remarks(unread if pending in policies.signed_waivers else why)
@@ -281,12 +281,12 @@ def _waivers(
     proven = {each.cell: slowdowns(each) for each in comparisons if each.decision == "fail"}
     for finding in verdict.findings:
         cell = Cell(model=finding.model, target=finding.target)
-        found = proven.get(cell, ())
-        is_bounded = bool(found) and all(each.change.high > 0 for each in found)
-        if finding.status == "fail" and is_bounded and not any(map(_is_too_wide, found)):
-            pending = pending_cover(policies, cell, found)
+        slower = proven.get(cell, ())
+        is_bounded = bool(slower) and all(each.change.high > 0 for each in slower)
+        if finding.status == "fail" and is_bounded and not any(map(_is_too_wide, slower)):
+            pending = pending_cover(policies, cell, slower)
             if pending is None or pending in policies.signed_waivers:
-                yield _offered(cell, found, filed.get(cell), policies.today)
+                yield _offered(cell, slower, filed.get(cell), policies.today)
 
 
 def _offered(
@@ -313,13 +313,13 @@ def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iter
         if each.decision != "fail" or where not in failed:
             continue
         more = raise_key("gate.seconds", "gate-seconds")
-        for found in filter(_is_too_wide, slowdowns(each)):
-            change = f"{found.change.low:+.0f} to {found.change.high:+.0f}%"
-            what = "" if found.what == MEDIAN else f" of {found.what}"
+        for slowdown in filter(_is_too_wide, slowdowns(each)):
+            change = f"{slowdown.change.low:+.0f} to {slowdown.change.high:+.0f}%"
+            what = "" if slowdown.what == MEDIAN else f" of {slowdown.what}"
             again = f"Measure again on a quieter runner, or {more}."
             names = (Named(where[0]), " on ", Named(where[1]))
-            said = f": {change}{what} is too wide for a ceiling. {again}"
-            yield NextStep(("No waiver is offered for ", *names, said))
+            text = f": {change}{what} is too wide for a ceiling. {again}"
+            yield NextStep(("No waiver is offered for ", *names, text))
 
 
 def _is_too_wide(slowdown: Slowdown) -> bool:

@@ -53,11 +53,11 @@ def handle_request(request: WriteArtifact) -> WriteReply:
     operators = prepared.custom_operators[:SHOWN_OPERATORS]
     if not isinstance(reply, Refused) or not operators or request.libraries:
         return reply
-    told = (
+    text = (
         f"{reply.reason} {', '.join(operators)} may be of a library: name it under "
         "custom-operators, which counts once merged."
     )
-    return Refused(told, memory=reply.memory)
+    return Refused(text, memory=reply.memory)
 
 
 def _write_or_refuse(
@@ -68,13 +68,13 @@ def _write_or_refuse(
         return _write_artifact(runtime, prepared, request)
     except NotOfferedError as error:
         precision = request.settings.get(PRECISION, FLOAT32)
-        told = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
-        return Refused(told, memory=lacked_memory(error))
+        text = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
+        return Refused(text, memory=lacked_memory(error))
     except ModelError as error:
         return Refused(str(error), memory=lacked_memory(error))
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
-        told = _cannot_run(runtime.title, request.path, error)
-        return Refused(told, memory=lacked_memory(error))
+        text = _cannot_run(runtime.title, request.path, error)
+        return Refused(text, memory=lacked_memory(error))
 
 
 def _cannot_run(title: str, path: str, error: Exception) -> str:
@@ -91,7 +91,7 @@ def _write_artifact(
     # Draw the inputs, save the model, and describe the artifact.
     drawing = draw_inputs(prepared, request.inputs, request.path)
     inputs = drawing.tensors
-    prepared, kept = _add_calibration(prepared, inputs, request)
+    prepared, other_cases = _add_calibration(prepared, inputs, request)
     file = runtime.save(prepared, directory, request.settings)
     artifact = ArtifactFile(
         runtime=runtime.name,
@@ -119,13 +119,13 @@ def _write_artifact(
         notes = (*notes, *_wrong_by_itself(runtime, prepared, artifact, request))
         notes = (*notes, *_dull(drawing, request))
     # Check its numbers, or sample its errors. `artifact.json` is written last.
-    found = _check_or_sample(runtime, prepared, artifact, request, kept)
-    if isinstance(found, DidNotRun):
+    checked = _check_or_sample(runtime, prepared, artifact, request, other_cases)
+    if isinstance(checked, DidNotRun):
         unchecked = "its numbers cannot be checked, ONNX Runtime"
-        who = unchecked if found.of_reference else runtime.title
-        told = f"{request.path}: {who} does not run it ({found.reason})."
-        return Refused(told, memory=found.memory)
-    check, sampled = found
+        who = unchecked if checked.of_reference else runtime.title
+        text = f"{request.path}: {who} does not run it ({checked.reason})."
+        return Refused(text, memory=checked.memory)
+    check, sampled = checked
     artifact.write(directory)
     size = sum((directory / name).stat().st_size for name in files)
     return WrittenBuild(
@@ -160,9 +160,9 @@ def _add_calibration(
     """Returns the model with its calibration inputs, and the inputs kept apart from them."""
     if not request.calibration:
         return prepared, inputs
-    given = request.inputs.given.keys()
-    learned, kept = calibration(inputs, given, request.calibration, request.path)
-    return dataclasses.replace(prepared, calibration=learned), kept
+    names = request.inputs.given.keys()
+    learned, other_cases = calibration(inputs, names, request.calibration, request.path)
+    return dataclasses.replace(prepared, calibration=learned), other_cases
 
 
 def _first_run(
@@ -177,13 +177,13 @@ def _first_run(
     feed = seeded_inputs(artifact.inputs, request.seeds[0])
     loaded.bound(feed)
     try:
-        found = loaded.run(feed)
+        values = loaded.run(feed)
     except Exception as error:
         # runtimes' errors have no common base class
         raise ModelError(_does_not_run(runtime.title, artifact, request, error)) from error
     outputs = tuple(
         ArtifactTensor(name, *kind(value))
-        for name, value in zip(prepared.outputs, found, strict=True)
+        for name, value in zip(prepared.outputs, values, strict=True)
     )
     return outputs, tuple(loaded.notes()) if has_notes(loaded) else ()
 

@@ -96,9 +96,9 @@ def differing_layers(
     at_base = _hosts(base, base.keys() - same.keys(), base_ran)
     at_head = _hosts(head, head.keys() - back.keys(), head_ran)
     other = at_base | {back[name] for name in at_head if name in back}
-    kept = {ours: theirs for ours, theirs in same.items() if ours not in other}
+    pairs = {ours: theirs for ours, theirs in same.items() if ours not in other}
     return Differing(
-        frozenset(base_ran) - kept.keys(), frozenset(head_ran) - frozenset(kept.values())
+        frozenset(base_ran) - pairs.keys(), frozenset(head_ran) - frozenset(pairs.values())
     )
 
 
@@ -131,15 +131,15 @@ def _nearest(
     names: Collection[str], along: Mapping[str, Sequence[str]], ran: Collection[str]
 ) -> set[str]:
     """Returns the first layers that ran, along these edges."""
-    seen, waiting, found = set(names), list(names), set[str]()
+    visited, waiting, nearest = set(names), list(names), set[str]()
     while waiting:
         for name in along.get(waiting.pop(), ()):
             if name in ran:
-                found.add(name)
-            elif name not in seen:
-                seen.add(name)
+                nearest.add(name)
+            elif name not in visited:
+                visited.add(name)
                 waiting.append(name)
-    return found
+    return nearest
 
 
 # What the layers of an artifact are.
@@ -215,11 +215,11 @@ def layers_of(directory: Path, artifact: ArtifactFile) -> Layers:
 
 def _layers_of_tasks(tasks: Sequence[BuiltTask]) -> Layers:
     """Returns the tasks by name."""
-    found: dict[str, list[Layer]] = defaultdict(list)
+    kinds_of: dict[str, list[Layer]] = defaultdict(list)
     for task in tasks:
         how = (task.key.workload, task.rid, task.weight, task.source == "tiles", task.algorithm)
-        found[task.name].append(Layer(repr(how)))
-    return {name: _together(layers) for name, layers in found.items()}
+        kinds_of[task.name].append(Layer(repr(how)))
+    return {name: _together(layers) for name, layers in kinds_of.items()}
 
 
 def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Layers:
@@ -258,11 +258,11 @@ def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> 
         for value in stated:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
-    for given in light.graph.input:
-        if given.name in sizes and given.type.HasField("tensor_type"):
-            given.type.tensor_type.shape.Clear()
-            for size in sizes[given.name]:
-                given.type.tensor_type.shape.dim.add(dim_value=size)
+    for model_input in light.graph.input:
+        if model_input.name in sizes and model_input.type.HasField("tensor_type"):
+            model_input.type.tensor_type.shape.Clear()
+            for size in sizes[model_input.name]:
+                model_input.type.tensor_type.shape.dim.add(dim_value=size)
     with suppress(Exception):  # such a model is reported where it is opened
         light = inline_local_functions(light) if light.functions else light
         light = onnx.shape_inference.infer_shapes(light, data_prop=True)
@@ -283,8 +283,8 @@ def _mark_calls(model: onnx.ModelProto) -> None:
 
 def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
     """Returns the values of a graph in words, by name."""
-    known = (*graph.input, *graph.value_info, *graph.output)
-    found = {value.name: _type_text(value.type) for value in known}
+    values = (*graph.input, *graph.value_info, *graph.output)
+    types = {value.name: _type_text(value.type) for value in values}
     constants = {
         node.output[0]: _tensor_text(each.t)
         for node in graph.node
@@ -294,7 +294,7 @@ def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
     }
     weights = {tensor.name: _tensor_text(tensor) for tensor in graph.initializer}
     sparse = {x.values.name: _sizes_text("sparse", x.dims) for x in graph.sparse_initializer}
-    return found | constants | weights | sparse
+    return types | constants | weights | sparse
 
 
 def _type_text(kind: onnx.TypeProto) -> str:
@@ -335,8 +335,8 @@ def _kind(node: onnx.NodeProto, values: _Values, around: str) -> str:
         copy.CopyFrom(node)
         forget_fitted_numbers(copy)
         node = copy
-    given = sorted(f"{each.name}: {_attribute_text(each)}" for each in node.attribute)
-    return _digest(around, operator_of(node), node.overload, reads, given, len(node.output))
+    attributes = sorted(f"{each.name}: {_attribute_text(each)}" for each in node.attribute)
+    return _digest(around, operator_of(node), node.overload, reads, attributes, len(node.output))
 
 
 def _attribute_text(attribute: AttributeProto) -> str:

@@ -189,11 +189,11 @@ def _told_in_turn(
 ) -> Sides[dict[str, float]]:
     """Returns the mean of each layer over two turns, of models that tell the time of all
     inferences of a turn together."""
-    told: Sides[list[Mapping[str, float]]] = Sides([], [])
+    times: Sides[list[Mapping[str, float]]] = Sides([], [])
     for side in _turns(request.first, 1):
         inferences = request.rounds * request.inferences
-        told.of(side).append(median_times(models.of(side), feeds.of(side), inferences))
-    return told.map(
+        times.of(side).append(median_times(models.of(side), feeds.of(side), inferences))
+    return times.map(
         lambda turns: {
             name: statistics.fmean(turn.get(name, 0.0) for turn in turns)
             for name in dict.fromkeys(name for turn in turns for name in turn)

@@ -52,10 +52,10 @@ class Installed(NamedTuple):
 
     def versions(self) -> dict[str, str]:
         """Returns the version of this product, and of each distribution that decides what runs."""
-        found = {"tunegate": __version__}
+        all_versions = {"tunegate": __version__}
         for runtime in self.runtimes:
-            found |= runtime.versions()
-        return found
+            all_versions |= runtime.versions()
+        return all_versions
 
 
 def installed_runtimes() -> Installed:
@@ -82,8 +82,8 @@ def runtime_named(name: RuntimeName) -> Runtime:
     plugin = installed_plugins.plugin_named(RUNTIME_GROUP, name)
     if plugin is None:
         refuse_missing("runtime", name)
-        known = ", ".join(installed_plugins.find_plugins(RUNTIME_GROUP))
-        raise ConfigError(f"runtime {name} is not installed. Installed: {known}.")
+        names = ", ".join(installed_plugins.find_plugins(RUNTIME_GROUP))
+        raise ConfigError(f"runtime {name} is not installed. Installed: {names}.")
     try:
         return _load(plugin)
     except installed_plugins.PluginError as error:
@@ -130,11 +130,11 @@ def _is_ours(plugin: installed_plugins.Plugin) -> bool:
 
 def _load(plugin: installed_plugins.Plugin) -> Runtime:
     """Returns the runtime. Raises PluginError if it is none."""
-    found = installed_plugins.load_plugin(plugin)
-    problem = _problem(plugin.name, found)
+    plugged_in = installed_plugins.load_plugin(plugin)
+    problem = _problem(plugin.name, plugged_in)
     if problem:
         raise installed_plugins.PluginError(f'{plugin.offered_by[0]}: "{plugin.value}" {problem}')
-    return cast("Runtime", found)
+    return cast("Runtime", plugged_in)
 
 
 def _problem(name: str, candidate: object) -> str:
@@ -174,7 +174,7 @@ def offer_runtimes(
     """Returns what all runtimes offer, or those in `only`. Raises ConfigError if one that is named
     here or by a target cannot run there."""
     problems: dict[str, None] = {}
-    found: dict[str, tuple[CandidateBuild, ...]] = {}
+    candidates_of: dict[str, tuple[CandidateBuild, ...]] = {}
     for target in targets:
         named = only or ((target.runtime,) if target.runtime != AUTO else ())
         remedy = "" if only else f" Write runtime: {AUTO}."
@@ -183,10 +183,10 @@ def offer_runtimes(
             try:
                 candidates += tuple(_candidates(runtime, target))
             except Exception as error:  # noqa: BLE001 -- it is not our code
-                said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-                problems[f"{runtime.name} is left out ({said})"] = None
-        found[target.name] = tuple(candidates)
-    return Offered(found, tuple(problems))
+                problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+                problems[f"{runtime.name} is left out ({problem})"] = None
+        candidates_of[target.name] = tuple(candidates)
+    return Offered(candidates_of, tuple(problems))
 
 
 def _required_candidates(

@@ -22,14 +22,14 @@ def require_installed(
     """Checks all targets and runtimes, or those named. Raises ConfigError with the command that
     installs what one needs for this step, and EnvironmentUnfitError if this machine cannot do
     it."""
-    wanted = [target for target in config.targets if not targets or target.name in targets]
+    chosen = [target for target in config.targets if not targets or target.name in targets]
     installed = installed_runtimes()
-    found = offer_runtimes(wanted, installed, only=runtimes).candidates
-    for target in wanted:
-        if not found[target.name]:
+    offers = offer_runtimes(chosen, installed, only=runtimes).candidates
+    for target in chosen:
+        if not offers[target.name]:
             raise ConfigError(f"target {target.name}: no runtime that is installed runs there.")
     for runtime in filter(tunes, installed.runtimes):
-        _require_tuning(runtime, [t for t in wanted if _has(found[t.name], runtime)], step, found)
+        _require_tuning(runtime, [t for t in chosen if _has(offers[t.name], runtime)], step, offers)
     if config.executor != LOCAL and step in {"tune", "run"}:
         _require_workers(config.executor)
 
@@ -72,9 +72,9 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
         if missing:
             yield HealthCheck(runtime.name, ok=False, detail=missing)
             continue
-        told = _versions(runtime)
-        if not (told.is_absent and tunes(runtime)):  # its own checks name what is missing
-            yield told
+        versions = _versions(runtime)
+        if not (versions.is_absent and tunes(runtime)):  # its own checks name what is missing
+            yield versions
         if tunes(runtime):
             yield from runtime.checks()
     for problem in installed.problems:

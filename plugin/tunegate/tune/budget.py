@@ -167,12 +167,14 @@ TimedTask = tuple[TuningTask, float]
 
 def model_ms(tasks: Iterable[TimedTask]) -> dict[str, float]:
     """Returns the estimate of every model at head."""
-    found: dict[str, float] = {}
+    ms_of_models: dict[str, float] = {}
     for task, milliseconds in tasks:
         for use in task.uses:
             if use.side == "head":
-                found[use.model] = found.get(use.model, 0.0) + use.weight * milliseconds
-    return found
+                ms_of_models[use.model] = (
+                    ms_of_models.get(use.model, 0.0) + use.weight * milliseconds
+                )
+    return ms_of_models
 
 
 def is_reached(estimates: Mapping[str, float], targets_ms: Mapping[str, float]) -> bool:

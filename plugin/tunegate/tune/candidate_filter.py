@@ -43,17 +43,17 @@ def picks(
         return
     ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
     best_of_its_kind = {alike[index]: index for index in reversed(ranked)}
-    kept = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:count]
-    rejected = sorted(set(ranked) - set(kept))
+    promising = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:count]
+    rejected = sorted(set(ranked) - set(promising))
     rng.shuffle(rejected)
-    if kept:
-        yield Pick(kept.pop(0), "predicted")
-    while kept or rejected:
-        is_audit = bool(rejected) and (not kept or rng.random() < AUDIT_SHARE)
+    if promising:
+        yield Pick(promising.pop(0), "predicted")
+    while promising or rejected:
+        is_audit = bool(rejected) and (not promising or rng.random() < AUDIT_SHARE)
         if is_audit:
             yield Pick(rejected.pop(), "audit")
         else:
-            yield Pick(kept.pop(0), "predicted")
+            yield Pick(promising.pop(0), "predicted")
 
 
 def rank_correlation(first: Sequence[float], other: Sequence[float]) -> float:

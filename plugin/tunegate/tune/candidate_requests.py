@@ -92,9 +92,9 @@ class CandidateMeasurements:
         if batch.at_once == 1:
             self._parallelism.note_alone(workload, batch.results)
         elif batch.held_back:
-            found = corrected_batch(batch.held_back, batch.alone or {})
-            self._batches.settle(batch, found.results, now)
-            self._parallelism.note_beside(workload, found)
+            corrected = corrected_batch(batch.held_back, batch.alone or {})
+            self._batches.settle(batch, corrected.results, now)
+            self._parallelism.note_beside(workload, corrected)
         self._batches.close(batch)
         return batch
 

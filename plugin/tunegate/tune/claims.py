@@ -36,10 +36,10 @@ def claims_beside(trusted: Lookup, own: ExactHit | TransferHit | None) -> Claims
     if isinstance(own, TransferHit):
         has_nothing = isinstance(trusted, Miss)
         return Claims(own.records, is_searched=False) if has_nothing else None
-    known = trusted.records if isinstance(trusted, ExactHit) else ()
-    schedules = {_schedule(record) for record in known}
+    records = trusted.records if isinstance(trusted, ExactHit) else ()
+    schedules = {_schedule(record) for record in records}
     new = [r for r in own.records if r.template and _schedule(r) not in schedules]
-    worth = tuple(record for record in new if _promises_more(record, known))[:MAX_CLAIMS]
+    worth = tuple(record for record in new if _promises_more(record, records))[:MAX_CLAIMS]
     return Claims(worth, is_searched=not is_unfinished(own)) if worth else None
 
 

@@ -63,7 +63,7 @@ def card_of(arch: str, processors: int = 0) -> Card:
     """Returns the card for a target's `arch`, such as sm_90, with its own number of `processors`
     where that is known. An unknown capability is taken for the nearest older one."""
     digits = "".join(letter for letter in arch if letter.isdigit())
-    older = [known for known in _CARDS if known <= int(digits or 0)]
+    older = [capability for capability in _CARDS if capability <= int(digits or 0)]
     card = _CARDS[max(older, default=min(_CARDS))]
     return msgspec.structs.replace(card, processors=processors) if processors else card
 

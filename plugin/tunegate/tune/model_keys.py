@@ -25,12 +25,12 @@ def model_keys(
             where = ((use.model, task.target), use.side)
             parts.setdefault(where, []).append((task.key.workload, use.weight))
             targets[where] = task.key.target
-    found: dict[ModelOnTarget, dict[Side, WorkloadKey]] = {}
+    keys: dict[ModelOnTarget, dict[Side, WorkloadKey]] = {}
     for (model, side), used in parts.items():
         text = msgspec.json.encode(["model", version, sorted(used)])
         key = WorkloadKey(hashlib.sha256(text).hexdigest(), targets[model, side])
-        found.setdefault(model, {})[side] = key
-    return found
+        keys.setdefault(model, {})[side] = key
+    return keys
 
 
 # The schedules that a model is built with, as far as they are known: the election depends on them.
@@ -53,18 +53,18 @@ def known_schedules(
         for task in each.tasks
         if (own := tuple(record for record in task.records if record.key == task.key))
     }
-    found: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
+    schedules: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}
     for resolved in tasks:
         task = resolved.task
-        known = getattr(resolved.lookup, "records", ())
-        records = measured.get(task.key) or [each for each in known if each.key == task.key]
+        cached = getattr(resolved.lookup, "records", ())
+        records = measured.get(task.key) or [each for each in cached if each.key == task.key]
         if not records:
             continue
         for use in task.uses:
             where = ((use.model, task.target), use.side)
             used = (task.key.workload, use.weight, _digest(records[0]))
-            found.setdefault(where, []).append(used)
-    return {where: sorted(used) for where, used in found.items()}
+            schedules.setdefault(where, []).append(used)
+    return {where: sorted(used) for where, used in schedules.items()}
 
 
 def _digest(record: TuningRecord) -> str:

@@ -48,8 +48,8 @@ _IN_FLIGHT_PER_WORKER = 1.5
 def policy_for(workers: int, tasks: int) -> SearchPolicy:
     """Returns a policy whose batches keep all workers busy with few tasks: a task gets its next
     batch once the last is back."""
-    wanted = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
-    batch = max(DEFAULT_POLICY.batch, wanted)
+    in_flight = -(-int(_IN_FLIGHT_PER_WORKER * workers) // max(1, tasks))
+    batch = max(DEFAULT_POLICY.batch, in_flight)
     return msgspec.structs.replace(DEFAULT_POLICY, batch=batch, first_batch=batch)
 
 

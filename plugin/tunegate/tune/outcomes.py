@@ -90,7 +90,7 @@ def tally(
             stopped="finished",
         )
     by_shard = {outcome.shard: outcome for outcome in outcomes}
-    found = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
+    counts = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
     parts = partition_of(plan.resolution.tasks, outcomes)
@@ -99,9 +99,9 @@ def tally(
     known = {x.task.key for x in plan.resolution.tasks if isinstance(x.lookup, ExactHit)}
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
-        exact=found["exact"],
-        transfer=found["transfer"],
-        miss=found["miss"],
+        exact=counts["exact"],
+        transfer=counts["transfer"],
+        miss=counts["miss"],
         trials=sum(task.trials for task in told),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
@@ -169,8 +169,8 @@ def _kind(lookup: Lookup) -> str:
 
 
 def _total_usd(prices: Sequence[float | None], *, is_priced: bool) -> float | None:
-    known = [price for price in prices if price is not None]
-    return sum(known) if known or is_priced else None
+    amounts = [price for price in prices if price is not None]
+    return sum(amounts) if amounts or is_priced else None
 
 
 def _join_stop_reasons(reasons: set[str]) -> str:
@@ -184,10 +184,10 @@ def known_after(
     resolved: Iterable[ResolvedTask], outcomes: Sequence[TuningOutcome]
 ) -> frozenset[WorkloadKey]:
     """Returns the tasks that the next run has an answer for."""
-    known = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
-    known -= {o.key for outcome in outcomes for o in outcome.tasks if o.older == "not-asked"}
+    keys = {task.task.key for task in resolved if isinstance(task.lookup, ExactHit)}
+    keys -= {o.key for outcome in outcomes for o in outcome.tasks if o.older == "not-asked"}
     finished = {o.key for outcome in outcomes for o in outcome.tasks if answers_next_run(o)}
-    return frozenset(known | finished)
+    return frozenset(keys | finished)
 
 
 def warmed_models(
@@ -195,7 +195,7 @@ def warmed_models(
 ) -> tuple[WarmedModel, ...]:
     """Returns every model on every target, in order."""
     parts = partition_of(resolved, outcomes)
-    known = parts.before | parts.now | parts.measured
+    known_tasks = parts.before | parts.now | parts.measured
     tasks: dict[tuple[ModelPath, str], list[ResolvedTask]] = {}
     for each in resolved:
         for model in dict.fromkeys(use.model for use in each.task.uses):
@@ -204,12 +204,12 @@ def warmed_models(
         WarmedModel(
             model=model,
             target=target,
-            tasks=len(found),
-            known_before=_count(found, parts.before),
-            known=_count(found, known),
-            measured=_count(found, parts.measured),
+            tasks=len(of_model),
+            known_before=_count(of_model, parts.before),
+            known=_count(of_model, known_tasks),
+            measured=_count(of_model, parts.measured),
         )
-        for (model, target), found in sorted(tasks.items())
+        for (model, target), of_model in sorted(tasks.items())
     )
 
 
@@ -301,7 +301,7 @@ def partition_of(
     for each in resolved:
         identity = (each.task.key, each.task.target)
         parts[next(_part(each, tasks.get(identity)))].add(identity)
-    return TaskPartition(**{name: frozenset(found) for name, found in parts.items()})
+    return TaskPartition(**{name: frozenset(keys) for name, keys in parts.items()})
 
 
 def _part(resolved: ResolvedTask, outcome: TaskOutcome | None) -> Iterator[str]:

@@ -211,9 +211,9 @@ def pick_results_to_check(shares: Sequence[float], rng: random.Random) -> tuple[
     if len(shares) < MIN_TO_CHECK:
         return ()
     odd = outliers(shares)
-    wanted = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
+    count = max(len(odd), math.ceil(SAMPLE_SHARE * len(shares)))
     others = [place for place in range(len(shares)) if place not in odd]
-    return tuple(sorted([*odd, *rng.sample(others, wanted - len(odd))]))
+    return tuple(sorted([*odd, *rng.sample(others, count - len(odd))]))
 
 
 def error(together_ms: Mapping[int, float], alone_ms: Mapping[int, float]) -> float | None:

@@ -74,8 +74,8 @@ def _nearest(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[i
             growth = max(0.0, math.log2(factor / inner[-1]))
             cost = abs(math.log2(factor / inner[-1])) + INNERMOST_GROWTH_PENALTY * growth
             best[extent // factor] = (cost, (factor,))
-    for wanted in reversed(inner[:-1]):
-        best = _with_one_more(best, wanted)
+    for factor_of_source in reversed(inner[:-1]):
+        best = _with_one_more(best, factor_of_source)
     remaining, (_, factors) = min(best.items(), key=lambda item: (item[1], item[0]))
     return (remaining, *factors)
 

@@ -57,19 +57,21 @@ def challenges(
 ) -> tuple[Challenge, ...]:
     """Returns, for every task, the best few schedules that the zone lacks. That the default
     schedule won is an answer too, where the zone has none."""
-    found = []
+    listed = []
     for task in tasks:
-        known = _schedules(cached.get(task.key))
-        have = {_identity(record) for record in known}
+        schedules = _schedules(cached.get(task.key))
+        have = {_identity(record) for record in schedules}
         theirs = _records(imported.get(task.key))
         new = [r for r in theirs if r.template and _identity(r) not in have][:BEST_OF_EACH]
         if theirs and not theirs[0].template and not _records(cached.get(task.key)):
             new.insert(0, theirs[0])
         if new:
-            found.append(
-                Challenge(task=task, challengers=tuple(new), incumbent=known[0] if known else None)
+            listed.append(
+                Challenge(
+                    task=task, challengers=tuple(new), incumbent=schedules[0] if schedules else None
+                )
             )
-    return tuple(found)
+    return tuple(listed)
 
 
 def revalidation_shard(

@@ -47,15 +47,15 @@ class SampleSpace:
 
     def pool(self, good: Sequence[ScheduleSample], size: int) -> list[ScheduleSample]:
         """Returns at most `size` different samples, none of `good`. A small space gives fewer."""
-        found: dict[ScheduleSample, None] = {}
-        known = set(good)
+        samples: dict[ScheduleSample, None] = {}
+        good_samples = set(good)
         for _ in range(2 * size):
             sample = self._sample(good)
-            if sample not in known:
-                found[sample] = None
-            if len(found) == size:
+            if sample not in good_samples:
+                samples[sample] = None
+            if len(samples) == size:
                 break
-        return list(found)
+        return list(samples)
 
     def _sample(self, good: Sequence[ScheduleSample]) -> ScheduleSample:
         luck = self._rng.random()
@@ -143,14 +143,14 @@ class SampleSpace:
 @lru_cache(maxsize=4096)
 def primes(number: int) -> tuple[int, ...]:
     """Returns the prime factors, each as often as it divides."""
-    found = []
+    factors = []
     divisor = 2
     while divisor * divisor <= number:
         while number % divisor == 0:
-            found.append(divisor)
+            factors.append(divisor)
             number //= divisor
         divisor += 1
-    return (*found, number) if number > 1 else tuple(found)
+    return (*factors, number) if number > 1 else tuple(factors)
 
 
 @lru_cache(maxsize=4096)

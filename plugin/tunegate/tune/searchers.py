@@ -198,8 +198,8 @@ class SearchChild:
 
     def requested_count(self, workload: str) -> int:
         """Returns the number of candidates of this task requested and not proposed yet."""
-        asked = self._asked
-        return asked.count if asked is not None and asked.workload == workload else 0
+        request = self._asked
+        return request.count if request is not None and request.workload == workload else 0
 
     def fileno(self) -> int:
         return self._child.fileno()
@@ -273,12 +273,12 @@ class SearchChild:
             raise EnvironmentUnfitError(self._end_of_log(how))
         self._is_open, self._child = False, self._start()
         self._introduced.clear()
-        asked, self._asked = self._asked, None
-        if asked is None:
+        request, self._asked = self._asked, None
+        if request is None:
             return []
-        is_given_up = is_hanging or asked.workload in self._suspects
-        self._suspects.add(asked.workload)
-        return [Proposed(asked.workload, (), exhausted=is_given_up)]
+        is_given_up = is_hanging or request.workload in self._suspects
+        self._suspects.add(request.workload)
+        return [Proposed(request.workload, (), exhausted=is_given_up)]
 
     def _end_of_log(self, how: str) -> str:
         """Returns the message for a child that does not start, with the last line of its log."""

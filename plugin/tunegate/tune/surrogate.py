@@ -78,13 +78,13 @@ class Surrogate:
         features = np.array(self._rows, dtype=np.float32)
         tried = []
         for expect in self._expectations(float(np.mean(labels))):
-            known = _LabelledRows(features, labels, expect(self._rows))
-            tried.append((_evidence(known), known, expect))
-        self.evidence, known, expect = max(tried, key=lambda one: one[0])
+            labelled = _LabelledRows(features, labels, expect(self._rows))
+            tried.append((_evidence(labelled), labelled, expect))
+        self.evidence, labelled, expect = max(tried, key=lambda one: one[0])
         if self.evidence < MIN_CORRELATION:
             prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
-        correct = _correction(known)
+        correct = _correction(labelled)
         return lambda rows: correct(np.array(rows, dtype=np.float32), expect(rows))
 
     def _is_credible(self, prior: Expectation, labels: np.ndarray) -> bool:
@@ -162,13 +162,13 @@ class SamplePools:
     ) -> tuple[list[ScheduleSample], bool]:
         """Returns a pool without seen samples, and whether the space is exhausted."""
         pool = self._samples.pool(good, POOL)
-        found = dict.fromkeys(self._worth_compiling(pool, measured))
+        worthwhile = dict.fromkeys(self._worth_compiling(pool, measured))
         for _ in range(_MORE_DRAWS if self._kind == "cuda" else 0):
-            if len(pool) < POOL or len(found) >= POOL:
+            if len(pool) < POOL or len(worthwhile) >= POOL:
                 break
             pool = self._samples.pool(good, POOL)
-            found |= dict.fromkeys(self._worth_compiling(pool, measured))
-        return list(found), len(pool) < POOL
+            worthwhile |= dict.fromkeys(self._worth_compiling(pool, measured))
+        return list(worthwhile), len(pool) < POOL
 
     def breed(
         self,
@@ -197,5 +197,5 @@ class SamplePools:
     ) -> dict[ScheduleSample, float]:
         if not samples:
             return {}
-        found = score([self._features.of(sample) for sample in samples])
-        return dict(zip(samples, map(float, found), strict=True))
+        scores = score([self._features.of(sample) for sample in samples])
+        return dict(zip(samples, map(float, scores), strict=True))

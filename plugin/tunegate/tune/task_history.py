@@ -145,8 +145,8 @@ class TaskHistory:
             )
         )
         self.exhausted = self.exhausted or self._is_claim_checked() or self._has_enough()
-        kept = {DEFAULT, *list(self._rank_candidates())[:MAX_FINALISTS]}
-        self._candidates = {s: c for s, c in self._candidates.items() if s in kept}
+        finalists = {DEFAULT, *list(self._rank_candidates())[:MAX_FINALISTS]}
+        self._candidates = {s: c for s, c in self._candidates.items() if s in finalists}
 
     def room(self, in_flight: int) -> int | None:
         """Returns the number of candidates that it may still get, None without a limit. After its
@@ -458,23 +458,23 @@ class PriorResults:
         """Returns the schedules to try before any search, without those that have lost to the
         default schedule with this toolchain."""
         claimed = self.claims.records if self.claims is not None else ()
-        known: list[tuple[Origin, TuningRecord]] = []
+        candidates: list[tuple[Origin, TuningRecord]] = []
         lost = self._slower_than_default()
         match self._lookup:
             case ExactHit(records=records) if self._has_only_older:
-                asked = [each for each in records if each.template and each not in lost]
-                known = [("exact", record) for record in asked[:1]]
+                unbeaten = [each for each in records if each.template and each not in lost]
+                candidates = [("exact", record) for record in unbeaten[:1]]
             case ExactHit(records=records):
                 best = records[:1] if self._is_settled else records
-                known = [("exact", record) for record in best]
+                candidates = [("exact", record) for record in best]
             case TransferHit(records=records) if not self._is_settled:
-                known = [("transfer", record) for record in records]
+                candidates = [("transfer", record) for record in records]
             case _:
                 pass
-        known += [("own-zone" if self._is_own(r) else "transfer", r) for r in claimed]
+        candidates += [("own-zone" if self._is_own(r) else "transfer", r) for r in claimed]
         return tuple(
             (origin, schedule_of(record))
-            for origin, record in known
+            for origin, record in candidates
             if record.template and record not in lost
         )
 
@@ -500,10 +500,10 @@ class PriorResults:
         """Returns the outcome of a task for which nothing runs: the answer of trusted zones."""
         lookup = self._lookup
         records = lookup.records if isinstance(lookup, (ExactHit, TransferHit)) else ()
-        known = isinstance(lookup, ExactHit) and bool(records) and not self._has_only_older
-        best_ms = records[0].median_ms if known else None
+        is_known = isinstance(lookup, ExactHit) and bool(records) and not self._has_only_older
+        best_ms = records[0].median_ms if is_known else None
         unmeasured: Origin = "older" if self._has_only_older else "transfer"
-        source: Origin = "exact" if known else unmeasured if records else "default"
+        source: Origin = "exact" if is_known else unmeasured if records else "default"
         return TaskOutcome(
             key=self._task.key,
             target=self._task.target,
@@ -514,7 +514,7 @@ class PriorResults:
             before_ms=best_ms,
             best_ms=best_ms,
             seconds=0.0,
-            stopped="exact" if known else self._skipped or "not-started",
+            stopped="exact" if is_known else self._skipped or "not-started",
             older="not-asked" if self._has_only_older and self._skipped != "behind" else "",
         )
 

@@ -86,10 +86,10 @@ class _Run:
         spending = self.spending()
         estimate_ms = self._estimate_ms()
         self.curve = extend_curve(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
-        told = f"{self._name(outcome)}: {_describe_progress(outcome)}"
+        text = f"{self._name(outcome)}: {_describe_progress(outcome)}"
         whole = f"all tasks of {self._side} {milliseconds(estimate_ms)}"
         self._progress.update(
-            f"{told}; {whole}; {_describe_spending(spending)}", spending.seconds_left
+            f"{text}; {whole}; {_describe_spending(spending)}", spending.seconds_left
         )
 
     def spending(self) -> Spending:
@@ -243,17 +243,17 @@ def _nearest_limit(spending: Spending) -> Limit:
 def _untouched_outcome(planned: PlannedTask) -> TaskOutcome:
     """Returns the outcome of a task that the tuner did not touch."""
     task, lookup = planned.resolved.task, planned.resolved.lookup
-    known = lookup.records if isinstance(lookup, ExactHit) else ()
-    best_ms = min((record.median_ms for record in known if record.status == "ok"), default=None)
+    records = lookup.records if isinstance(lookup, ExactHit) else ()
+    best_ms = min((record.median_ms for record in records if record.status == "ok"), default=None)
     return TaskOutcome(
         key=task.key,
         target=task.target,
         name=task.uses[0].name if task.uses else task.operator,
-        source="exact" if known else "default",
-        records=known,
+        source="exact" if records else "default",
+        records=records,
         trials=0,
         before_ms=best_ms,
         best_ms=best_ms,
         seconds=0.0,
-        stopped="exact" if known else "not-started",
+        stopped="exact" if records else "not-started",
     )

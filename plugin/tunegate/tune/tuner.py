@@ -109,8 +109,8 @@ class EngineTuner:
         began = self._clock.monotonic()
         trials: dict[WorkloadKey, int] = {}
         tasks = tuple(each.planned for each in outdated)
-        asked = msgspec.structs.replace(shard, tasks=tasks)
-        with self._run(asked, models, publish) as run:
+        reelected = msgspec.structs.replace(shard, tasks=tasks)
+        with self._run(reelected, models, publish) as run:
             for outcome in run.reelections():
                 trials[outcome.key] = outcome.trials
                 yield outcome

@@ -88,8 +88,8 @@ class TuningRun:
         from outside, wait for the next run."""
         self._confirms_at_once = True
         self._use_confirming_pool()
-        asked = heaviest_first(self._histories, self._spending.trials_left(0))
-        yield from self._measure_defaults(asked)
+        histories = heaviest_first(self._histories, self._spending.trials_left(0))
+        yield from self._measure_defaults(histories)
         self._search.close()
         yield from (history.outcome(history.stopped("finished")) for history in self._histories)
 
@@ -405,8 +405,8 @@ class Throughput:
         of_worker = self._worker_seconds()
         if not of_worker:
             return now
-        wanted = math.ceil(self._workers * self._search_seconds / self._found / of_worker)
-        return max(now, min(wanted, int(_MOST_SHARE * self._cores)))
+        needed = math.ceil(self._workers * self._search_seconds / self._found / of_worker)
+        return max(now, min(needed, int(_MOST_SHARE * self._cores)))
 
     def look_ahead(self) -> int:
         """Returns the number of waiting candidates below which more are searched for: as many as

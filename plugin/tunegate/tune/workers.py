@@ -133,13 +133,13 @@ class WorkerPool:
 
     def keep_one_each(self) -> None:
         """Ends all but one worker for each device, busy ones first. Their requests are given up."""
-        kept: set[Claim] = set()
+        claims: set[Claim] = set()
         for worker in sorted(self._served, key=lambda worker: worker in self._busy):
             device = self._places[worker].device
-            if device in kept:
+            if device in claims:
                 self._busy.pop(worker, None)
                 self._dismiss(worker)
-            kept.add(device)
+            claims.add(device)
 
     def close(self) -> None:
         for worker in tuple(self._served):

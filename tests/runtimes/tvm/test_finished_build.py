@@ -259,7 +259,7 @@ def test_a_model_whose_tasks_are_known_is_not_opened(tmp_path: Path) -> None:
         assert compiler._requests._count == 0
         found = make_build("k", tasks=(make_task("dense", 1.0),))
         built = BuildJob(model=jobs[0], records={}, sources={}, directory=tmp_path)
-        lost = compiler._taken.held(built, found)
+        lost = compiler._taken.require_same_tasks(built, found)
         assert "its kernels are not those of an earlier run" in (lost.error or "")
 
 
@@ -281,13 +281,13 @@ def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) ->
     )
     found = make_build("k", tasks=(make_task("conv", 1.0),))
     lists = TakenLists()
-    assert lists.held(built, found) is found
+    assert lists.require_same_tasks(built, found) is found
     lists.add(built.model, ModelError("not listed"), "the other side")
-    assert lists.held(built, found) is found
+    assert lists.require_same_tasks(built, found) is found
     lists.add(built.model, [make_tuning_task("conv")], "the other side")
     lists.add(built.model, [make_tuning_task("other")], "the other side")
     whole = msgspec.structs.replace(found, how=HowBuilt())
-    lost = lists.held(built, whole)
+    lost = lists.require_same_tasks(built, whole)
     assert lost.crashed
     assert "its kernels are not those of the other side" in (lost.error or "")
 

@@ -142,15 +142,15 @@ class Comments:
             batch = self._api.ask("GET", f"{self._comments}?per_page={_PAGE}&page={page}")
             try:
                 marked = (each for each in batch if self._has_marker(each))
-                found = next(
+                number = next(
                     (int(each["id"]) for each in marked if is_wanted(each.get("user"))), None
                 )
             except (TypeError, ValueError, KeyError, AttributeError):
                 raise protocol.HostRefusedError(
                     "GitHub answered with no list of comments"
                 ) from None
-            if found is not None or len(batch) < _PAGE:
-                return found
+            if number is not None or len(batch) < _PAGE:
+                return number
         return None
 
     def write(self, text: str) -> None:

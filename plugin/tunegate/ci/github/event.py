@@ -42,8 +42,8 @@ def github_event(
 ) -> JobEvent:
     """Returns the event, from GITHUB_* variables and the content of GITHUB_EVENT_PATH. Raises
     ConfigError for a refused event; a job that gives both base and head needs no event."""
-    found = _event(environment, payload, requested)
-    return msgspec.structs.replace(found, job=_job(environment), matrix=_matrix(environment))
+    event = _event(environment, payload, requested)
+    return msgspec.structs.replace(event, job=_job(environment), matrix=_matrix(environment))
 
 
 def _event(environment: _Environment, payload: _Payload, requested: AskedRevisions) -> JobEvent:
@@ -194,22 +194,22 @@ def _sha(environment: _Environment) -> str:
 
 
 def _commit(payload: _Payload, *path: str) -> str:
-    found = _text(payload, *path)
-    if not _COMMIT.fullmatch(found):
+    commit = _text(payload, *path)
+    if not _COMMIT.fullmatch(commit):
         raise _contradiction(f"{'.'.join(path)} is not a commit")
-    return found
+    return commit
 
 
 def _text(payload: _Payload, *path: str) -> str:
-    found = _value_at(payload, *path)
-    return found if isinstance(found, str) else ""
+    value = _value_at(payload, *path)
+    return value if isinstance(value, str) else ""
 
 
 def _value_at(payload: _Payload, *path: str) -> object:
-    found: object = payload
+    value: object = payload
     for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _contradiction(problem: str) -> ConfigError:
@@ -355,18 +355,18 @@ def _pull_of_fork(api: RestApi, repository: str, run: _Payload, source: str, tip
     """Returns the number of the open pull request whose head still is this commit of the fork.
     Until it is merged, only the fork knows a commit's pull requests."""
     owner = quote(f"{source.partition('/')[0]}:{run.get('head_branch')}", safe="")
-    asked = (
+    paths = (
         f"/repos/{repository}/pulls?state=open&head={owner}&per_page=100",
         f"/repos/{source}/commits/{tip}/pulls?per_page=100",
     )
-    numbers = (_numbers(api.ask("GET", path), repository, source, tip) for path in asked)
-    found = next(filter(None, numbers), set())
-    if not found:
+    numbers = (_numbers(api.ask("GET", path), repository, source, tip) for path in paths)
+    in_common = next(filter(None, numbers), set())
+    if not in_common:
         raise NothingToReportError(f"no open pull request has {tip[:12]} as its head any more")
-    if len(found) > 1:
-        shown = ", ".join(f"#{number}" for number in sorted(found))
+    if len(in_common) > 1:
+        shown = ", ".join(f"#{number}" for number in sorted(in_common))
         raise NothingToReportError(f"the run may be of any of {shown}")
-    return found.pop()
+    return in_common.pop()
 
 
 def _numbers(answer: object, repository: str, source: str, tip: str) -> set[int]:
@@ -404,5 +404,5 @@ def _links(environment: Mapping[str, str], repository: str, run: _Payload) -> Li
 def _full_name(payload: _Payload, name: str) -> str:
     """Returns the full name of a repository in the payload."""
     inside = payload.get(name)
-    found = inside.get("full_name") if isinstance(inside, Mapping) else None
-    return found if isinstance(found, str) else ""
+    full_name = inside.get("full_name") if isinstance(inside, Mapping) else None
+    return full_name if isinstance(full_name, str) else ""

@@ -42,9 +42,9 @@ def _event(job: events.JobVariables, requested: AskedRevisions) -> JobEvent:
 
 def _merge_request(job: events.JobVariables, head: str, number: int) -> JobEvent:
     zone = None if _is_fork(job) else events.zone_of_pull_request(_project(job), number)
-    found = events.of_pull_request(number, head, _target(job), zone)
+    event = events.of_pull_request(number, head, _target(job), zone)
     target = job.branch("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
-    return msgspec.structs.replace(found, checked_out=head, target=target)
+    return msgspec.structs.replace(event, checked_out=head, target=target)
 
 
 def _target(job: events.JobVariables) -> str:

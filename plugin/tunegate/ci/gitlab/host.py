@@ -114,9 +114,9 @@ class Notes:
             batch = self._api.ask("GET", self._path + ordered)
             if not isinstance(batch, list):
                 raise protocol.HostRefusedError("GitLab answered with no list of notes")
-            found = next((each for each in batch if self._is_ours(each)), None)
-            if found is not None:
-                return _id_of(found)
+            note = next((each for each in batch if self._is_ours(each)), None)
+            if note is not None:
+                return _id_of(note)
             if len(batch) < _PAGE:
                 return None
         return None
@@ -135,10 +135,10 @@ class Notes:
 
 
 def _id_of(answer: Any) -> int:  # noqa: ANN401 -- JSON
-    found = answer.get("id") if isinstance(answer, dict) else None
-    if type(found) is not int:
+    number = answer.get("id") if isinstance(answer, dict) else None
+    if type(number) is not int:
         raise protocol.HostRefusedError("GitLab answered without an id")
-    return found
+    return number
 
 
 # A report as the text of a note, with GitLab's own syntax disabled. A line that begins with a slash

@@ -55,10 +55,10 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     started = time.monotonic()
     inputs = drawn_inputs(opened.prepared, request.inputs, request.model.path)
     choices = [_choose_schedule(f, request, opened, target) for f in opened.functions]
-    known = known_slower(request, opened, target, choices)
+    slower = known_slower(request, opened, target, choices)
     if request.how is not None:
         choices = schedule_choice.as_before(choices, request.how, target.key)
-    left = schedule_choice.without_schedules(choices, known)
+    left = schedule_choice.without_schedules(choices, slower)
     built = link_model(request, opened, target, left, inputs)
     lower = {each.function for each in built.functions if each.source == "tiles"}
     tried, linking = (
@@ -77,7 +77,7 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
             shutil.rmtree(request.directory)
             shutil.move(other.directory, request.directory)
             left, built = without, made
-    dropped |= known
+    dropped |= slower
     labels = sorted(c.function.label for c in choices if c.function.name in dropped)
     seconds = time.monotonic() - started
     return ModelBuild(msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), left)

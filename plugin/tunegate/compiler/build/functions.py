@@ -50,17 +50,17 @@ def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list
     """Returns the functions that `main` calls, in call order, without choices. `layers` comes from
     `layer_names`; a function without weights is named after its nodes."""
     calls = list(_calls(module["main"]))
-    found: dict[str, list[str]] = {}
+    layers_of: dict[str, list[str]] = {}
     for name, constants in calls:
         layer = next((layers[d] for d in constants if d in layers), "") if layers else ""
-        found.setdefault(name, []).append(layer)
+        layers_of.setdefault(name, []).append(layer)
     nodes = kernel_nodes(module)
-    for name, names in found.items():
+    for name, names in layers_of.items():
         if not any(names) and name in nodes:
             names[0] = _span(_operator(name), nodes[name])
     return [
         _function(name, module[name], names)
-        for name, names in found.items()
+        for name, names in layers_of.items()
         if not is_choice(module[name])
     ]
 
@@ -202,7 +202,7 @@ def nodes_of_calls(legalized: Any, grouped: Any) -> list[list[int]]:
         for source in _sources(binding)
     }
     return [
-        [int(found[1]) for name in names if (found := _OF_NODE.fullmatch(name))]
+        [int(match[1]) for name in names if (match := _OF_NODE.fullmatch(name))]
         for names in (
             _inside(grouped, binding, readers) for binding in _bound_calls(grouped["main"])
         )
@@ -213,11 +213,11 @@ def with_kernel_nodes(module: Any, nodes: Sequence[Sequence[str]]) -> Any:
     """Returns the module with one function per kernel, which carries the `nodes` of each of its
     calls; the module unchanged if its calls are others."""
     kernels = [binding.value.args[0].name_hint for binding in _bound_calls(module["main"])]
-    found: dict[str, Sequence[str]] = {}
+    names_of: dict[str, Sequence[str]] = {}
     if len(kernels) == len(nodes):
         for kernel, names in zip(kernels, nodes, strict=True):
-            found.setdefault(kernel, names)
-    return module.with_attr(_ATTRIBUTE, json.dumps(found))
+            names_of.setdefault(kernel, names)
+    return module.with_attr(_ATTRIBUTE, json.dumps(names_of))
 
 
 def kernel_nodes(module: Any) -> dict[str, Sequence[str]]:
@@ -225,8 +225,8 @@ def kernel_nodes(module: Any) -> dict[str, Sequence[str]]:
     whose nodes are unknown. A kernel that is called twice has the nodes of its first call."""
     if module.attrs is None or _ATTRIBUTE not in module.attrs:
         return {}
-    found: dict[str, list[str]] = json.loads(str(module.attrs[_ATTRIBUTE]))
-    return {kernel: names for kernel, names in found.items() if names}
+    names_of: dict[str, list[str]] = json.loads(str(module.attrs[_ATTRIBUTE]))
+    return {kernel: names for kernel, names in names_of.items() if names}
 
 
 def _inside(module: Any, binding: Any, readers: Mapping[tuple[str, str], str]) -> Sequence[str]:
@@ -236,8 +236,8 @@ def _inside(module: Any, binding: Any, readers: Mapping[tuple[str, str], str]) -
         return [binding.var.name]
     *others, last = _bound_calls(module[callee])
     kernel = last.value.args[0].name_hint
-    given = next((readers[kernel, x] for x in _sources(last) if (kernel, x) in readers), "")
-    return [*(each.var.name for each in others), given]
+    reader = next((readers[kernel, x] for x in _sources(last) if (kernel, x) in readers), "")
+    return [*(each.var.name for each in others), reader]
 
 
 def _sources(binding: Any) -> Iterator[str]:

@@ -70,13 +70,13 @@ def mended_build(
     if clock.is_over(2 * built.seconds):
         return clock.late()
     device = kernel_device(target.target)
-    found = kernel_errors(
+    kernels = kernel_errors(
         directory / LIBRARY,
         _kernels(scheduled.values(), target),
         (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
         device,
     )
-    return _rebuilt(request, last.choices, found, (opened, target, inputs, clock))
+    return _rebuilt(request, last.choices, kernels, (opened, target, inputs, clock))
 
 
 class _Clock(NamedTuple):
@@ -184,13 +184,13 @@ def kernel_errors(
     machine = watched_machine(library, device, beside.instrument)
     for arguments in feeds:
         machine["main"](*arguments)
-    return sorted(beside.found.values(), key=lambda error: (-error.relative, error.name))
+    return sorted(beside.errors.values(), key=lambda error: (-error.relative, error.name))
 
 
 class _Beside:
     def __init__(self, kernels: Mapping[str, SingleKernel], device: Any) -> None:
         self._kernels, self._device = kernels, device
-        self.found: dict[str, KernelError] = {}
+        self.errors: dict[str, KernelError] = {}
 
     def instrument(
         self, _: object, name: str, before: bool, __: object, *arguments: Any
@@ -202,9 +202,9 @@ class _Beside:
         return VMInstrumentReturnKind.NO_OP
 
     def _enter(self, name: str, absolute: float, relative: float) -> None:
-        known = self.found.get(name, KernelError(name, 0.0, 0.0))
-        self.found[name] = KernelError(
-            name, max(known.absolute, absolute), max(known.relative, relative)
+        before = self.errors.get(name, KernelError(name, 0.0, 0.0))
+        self.errors[name] = KernelError(
+            name, max(before.absolute, absolute), max(before.relative, relative)
         )
 
 
@@ -212,10 +212,10 @@ def _call_errors(
     kernel: SingleKernel, arguments: Sequence[Any], device: Any
 ) -> tuple[float, float]:
     *_, expected = arguments
-    given = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(expected.numpy()), device)]
-    kernel.function[MAIN](*kernel.arguments(given))
+    operands = [*arguments[:-1], tvm.runtime.tensor(np.zeros_like(expected.numpy()), device)]
+    kernel.function[MAIN](*kernel.arguments(operands))
     device.sync()
-    return errors(given[-1].numpy().astype("float64"), expected.numpy().astype("float64"))
+    return errors(operands[-1].numpy().astype("float64"), expected.numpy().astype("float64"))
 
 
 # Compares a compiled model with the reference. Runs in a child.
@@ -244,10 +244,10 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
         if isinstance(sampled, DidNotRun):
             return Failed(sampled.reason, model=True, memory=sampled.memory)
         return Checked(sampled=sampled)
-    found = compared(run, reference, artifact, request.seeds)
-    if isinstance(found, DidNotRun):
-        return Failed(found.reason, model=True, memory=found.memory, reference=found.of_reference)
-    return Checked(found)
+    check = compared(run, reference, artifact, request.seeds)
+    if isinstance(check, DidNotRun):
+        return Failed(check.reason, model=True, memory=check.memory, reference=check.of_reference)
+    return Checked(check)
 
 
 def _run_of(directory: Path, artifact: ArtifactFile) -> Run:

@@ -25,11 +25,11 @@ class SingleKernel(NamedTuple):
     def arguments(self, operands: Sequence[Any]) -> list[Any]:
         """Returns the arguments of `main` from those of the workload, with constants packed as in a
         build."""
-        found = {
+        tensors = {
             "argument": operands,
             "packed": self._pack([operands[n] for n in self.kernel.packs]),
         }
-        return [found[source.kind][source.place] for source in self.kernel.sources]
+        return [tensors[source.kind][source.place] for source in self.kernel.sources]
 
     def _pack(self, constants: Sequence[Any]) -> list[Any]:
         kernel, device = self.kernel, self.device

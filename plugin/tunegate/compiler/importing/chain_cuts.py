@@ -79,13 +79,13 @@ def _past_the_bounds(module: Any) -> Iterator[Any]:
         call = binding.value
         if not isinstance(call, Call) or not call.op.same_as(_CALL_TIR):
             continue
-        variable, given = call.args[0], call.args[1]
+        variable, argument = call.args[0], call.args[1]
         kernel = module[variable]
         if int((kernel.attrs or {}).get(PATTERN, OPAQUE)) > INJECTIVE:
             continue
         if variable not in kernels:
             kernels[variable] = sizes_of_parameters(kernel)
-        values = given.fields if isinstance(given, relax.Tuple) else [given]
+        values = argument.fields if isinstance(argument, relax.Tuple) else [argument]
         before = [sizes.get(each, _Size()) for each in values]
         pairs = list(zip(kernels[variable], before, strict=False))  # and its outputs
         size = _Size(

@@ -129,11 +129,11 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
     if axis == data.rank - 1 or any(node.output[1:]):
         return None
     new = Replacement(node)
-    given = [
+    operands = [
         new.reshaped(name, [size] if place else [rows, size])
         for place, name in enumerate(name for name in node.input if name)
     ]
-    row = new.add(node.op_type, given, **{**attributes_of(node), "axis": 1})
+    row = new.add(node.op_type, operands, **{**attributes_of(node), "axis": 1})
     new.reshaped(row, data.shape, to=node.output[0])
     return new.nodes
 

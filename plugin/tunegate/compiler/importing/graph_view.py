@@ -107,10 +107,10 @@ def operand(node: onnx.NodeProto, place: int) -> str:
 
 def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
     """Returns the value of an attribute, text as `str`, or the default if the node has none."""
-    found = next((each for each in node.attribute if each.name == name), None)
-    if found is None:
+    match = next((each for each in node.attribute if each.name == name), None)
+    if match is None:
         return default
-    value = onnx.helper.get_attribute_value(found)
+    value = onnx.helper.get_attribute_value(match)
     return [_text(one) for one in value] if isinstance(value, list) else _text(value)
 
 
@@ -143,25 +143,25 @@ def _types_backwards(
 ) -> dict[str, TensorType]:
     """Infers the input types of element-wise operators from their declared output."""
     elements = {value.name: value.type.tensor_type.elem_type for value in values}
-    found: dict[str, TensorType] = {}
+    inferred: dict[str, TensorType] = {}
     for node in reversed(graph.node):
         if operator_of(node) not in _OF_SINGLE_NUMBERS or node.input[0] in types:
             continue
-        after = types.get(node.output[0]) or found.get(node.output[0])
+        after = types.get(node.output[0]) or inferred.get(node.output[0])
         if after is not None and elements.get(node.input[0]):
-            found[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
-    return found
+            inferred[node.input[0]] = TensorType(after.shape, elements[node.input[0]])
+    return inferred
 
 
 def _constant_of(node: onnx.NodeProto) -> dict[str, onnx.TensorProto]:
     if operator_of(node) != "Constant":
         return {}
-    (found,) = node.attribute
-    value = onnx.helper.get_attribute_value(found)
+    (value_attribute,) = node.attribute
+    value = onnx.helper.get_attribute_value(value_attribute)
     if isinstance(value, onnx.TensorProto):
         return {node.output[0]: value}
-    kind = {"value_int": np.int64, "value_ints": np.int64}.get(found.name, np.float32)
-    if found.name in {"value_string", "value_strings", "sparse_value"}:
+    kind = {"value_int": np.int64, "value_ints": np.int64}.get(value_attribute.name, np.float32)
+    if value_attribute.name in {"value_string", "value_strings", "sparse_value"}:
         return {}
     return {node.output[0]: numpy_helper.from_array(np.asarray(value, kind))}
 

@@ -49,10 +49,10 @@ def lstm_step(new: graph_view.Replacement, projection: str, before: State, gates
     peepholes = gates.peepholes or ("", "", "")
     let_in = gate(new, _add_peephole(new, into, before.cell, peepholes[0]))
     if gates.is_coupled:
-        kept = new.add("Sub", [new.constant(1.0, np.float32), let_in])
+        share = new.add("Sub", [new.constant(1.0, np.float32), let_in])
     else:
-        kept = gate(new, _add_peephole(new, forget, before.cell, peepholes[2]))
-    old = new.add("Mul", [kept, before.cell])
+        share = gate(new, _add_peephole(new, forget, before.cell, peepholes[2]))
+    old = new.add("Mul", [share, before.cell])
     cell = new.add("Add", [old, new.add("Mul", [let_in, candidate(new, proposed)])])
     let_out = gate(new, _add_peephole(new, out, cell, peepholes[1]))
     return State(new.add("Mul", [let_out, outward(new, cell)]), cell)
@@ -62,19 +62,19 @@ def gru_step(new: graph_view.Replacement, projection: str, before: State, gates:
     """Returns the next GRU state. Gates in order: update, reset, hidden."""
     gate, candidate = gates.activations
     size = gates.hidden
-    given = _gates(new, projection, size, 3)
+    from_input = _gates(new, projection, size, 3)
     if gates.recurrent_bias:  # the reset gate scales what the product gives, bias included
         own = _gates(new, new.add("MatMul", [before.hidden, gates.recurrent]), size, 3)
-        reset = gate(new, new.add("Add", [given[1], own[1]]))
+        reset = gate(new, new.add("Add", [from_input[1], own[1]]))
         scaled = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
     else:
         first = new.sliced(gates.recurrent, 1, 0, 2 * size)
         own = _gates(new, new.add("MatMul", [before.hidden, first]), size, 2)
-        reset = gate(new, new.add("Add", [given[1], own[1]]))
+        reset = gate(new, new.add("Add", [from_input[1], own[1]]))
         last = new.sliced(gates.recurrent, 1, 2 * size, 3 * size)
         scaled = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
-    update = gate(new, new.add("Add", [given[0], own[0]]))
-    proposed = candidate(new, new.add("Add", [given[2], scaled]))
+    update = gate(new, new.add("Add", [from_input[0], own[0]]))
+    proposed = candidate(new, new.add("Add", [from_input[2], scaled]))
     rest = new.add("Sub", [new.constant(1.0, np.float32), update])
     old = new.add("Mul", [update, before.hidden])
     return State(new.add("Add", [new.add("Mul", [rest, proposed]), old]))
@@ -214,8 +214,8 @@ class _Unrolling:
         state = self._first_state(number)
         outputs = [""] * self._extents.steps
         for step in self._order(number):
-            given = self._row(projection, step)
-            made = self._kind.step(self.new, given, state, gates)
+            row = self._row(projection, step)
+            made = self._kind.step(self.new, row, state, gates)
             outputs[step], state = self._mask_step(made, state, step)
         return _Direction(outputs, self._last_state(state))
 
@@ -332,8 +332,8 @@ class _Unrolling:
         """Returns a mask per step of the sequences that are not over yet, `[batch, 1]`; empty if
         all are as long as the input."""
         lengths, size = self._input(_LENGTHS), self._extents
-        known = view.constant(lengths) if lengths else None
-        if not lengths or (known is not None and bool((known == size.steps).all())):
+        constant = view.constant(lengths) if lengths else None
+        if not lengths or (constant is not None and bool((constant == size.steps).all())):
             return []
         column = self.new.reshaped(lengths, [size.batch, 1])
         return [
@@ -359,11 +359,11 @@ class _Unrolling:
         new, mask = self.new, self._masks[step]
         zero = new.constant(0.0, np.float32)
         output = new.add("Where", [mask, state.hidden, zero])
-        kept = [
+        values = [
             new.add("Where", [mask, after, old]) if after else ""
             for after, old in zip(state, before, strict=True)
         ]
-        return output, State(*kept)
+        return output, State(*values)
 
 
 # The activations of LSTM, GRU and RNN, written as operators.
@@ -393,8 +393,8 @@ def activations_of(
         return None
     alphas = iter(cast("Sequence[float]", graph_view.attribute(node, "activation_alpha", [])))
     betas = iter(cast("Sequence[float]", graph_view.attribute(node, "activation_beta", [])))
-    found = [_activation(name.lower(), alphas, betas) for name in names]
-    return None if None in found else cast("list[Activation]", found)
+    activations = [_activation(name.lower(), alphas, betas) for name in names]
+    return None if None in activations else cast("list[Activation]", activations)
 
 
 def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
@@ -416,9 +416,9 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
     if name not in _DEFAULTS:
         return None
     operator, defaults = _DEFAULTS[name]
-    given = {"alpha": alphas, "beta": betas}
+    by_name = {"alpha": alphas, "beta": betas}
     arguments: dict[str, Any] = {
-        key: next(given[key], default) for key, default in defaults.items()
+        key: next(by_name[key], default) for key, default in defaults.items()
     }
     return lambda new, value: new.add(operator, [value], **arguments)
 
@@ -473,8 +473,8 @@ def looped(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
 def _trips(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
     """Returns the steps of a Scan or Loop, 0 if unknown."""
     if node.op_type == "Loop":
-        known = view.constant(graph_view.operand(node, 0))
-        return 0 if known is None else max(0, int(known.flat[0]))
+        trips = view.constant(graph_view.operand(node, 0))
+        return 0 if trips is None else max(0, int(trips.flat[0]))
     kind = view.type_of(node.input[-graph_view.attribute(node, "num_scan_inputs")])
     return 0 if kind is None else kind.shape[graph_view.attribute(node, "scan_input_axes", [0])[0]]
 
@@ -485,11 +485,11 @@ def _goes_on(body: onnx.GraphProto) -> bool:
     made = {output: each for each in body.node for output in each.output}
     while name in made and made[name].op_type == "Identity":
         name = made[name].input[0]
-    given = next((each for each in body.initializer if each.name == name), None)
+    initializer = next((each for each in body.initializer if each.name == name), None)
     if name in made and made[name].op_type == "Constant":
-        given = graph_view.attribute(made[name], "value")
+        initializer = graph_view.attribute(made[name], "value")
     return name == body.input[1].name or (
-        given is not None and bool(onnx.numpy_helper.to_array(given).all())
+        initializer is not None and bool(onnx.numpy_helper.to_array(initializer).all())
     )
 
 

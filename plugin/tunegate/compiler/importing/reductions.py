@@ -36,15 +36,15 @@ def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     if 0 in data.shape:
         return _reduce_empty(node, result)
     axes = graph_view.operand(node, 1)
-    given = view.type_of(axes) if axes else None
-    is_empty = not axes or (given is not None and 0 in given.shape)
+    axes_type = view.type_of(axes) if axes else None
+    is_empty = not axes or (axes_type is not None and 0 in axes_type.shape)
     if is_empty and graph_view.attribute(node, "noop_with_empty_axes", 0):
         return _of_single_numbers(node)
     if graph_view.attribute(node, "axes") == []:
         return [_without_axes(node)]
-    if given is None or view.constant(axes) is not None:
+    if axes_type is None or view.constant(axes) is not None:
         return None
-    (count,) = given.shape
+    (count,) = axes_type.shape
     sets = _possible(data, result, count, is_kept=bool(graph_view.attribute(node, "keepdims", 1)))
     return _chosen_by_axes(node, axes, data.rank, sets) if sets else None
 
@@ -107,8 +107,8 @@ def _possible(
 ) -> list[tuple[int, ...]]:
     """Returns the sets of axes whose reduction gives the result's extents."""
     every = tuple(range(data.rank))
-    wanted = [every] if not count else list(combinations(every, count))
-    return [axes for axes in wanted if _reduced_shape(data.shape, axes, is_kept) == result.shape]
+    choices = [every] if not count else list(combinations(every, count))
+    return [axes for axes in choices if _reduced_shape(data.shape, axes, is_kept) == result.shape]
 
 
 def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
@@ -157,8 +157,8 @@ def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     new = graph_view.Replacement(node)
     options = attributes_of(node)
     whole = new.cast(node.input[0], onnx.TensorProto.INT32)
-    found = new.add(node.op_type, [whole, *node.input[1:]], **options)
-    new.cast(found, onnx.TensorProto.BOOL, to=node.output[0])
+    as_integers = new.add(node.op_type, [whole, *node.input[1:]], **options)
+    new.cast(as_integers, onnx.TensorProto.BOOL, to=node.output[0])
     return new.nodes
 
 
@@ -252,10 +252,10 @@ def rewrite_dropout_mask(
     """Rewrites Dropout in inference with its (boolean) mask as an output. Raises
     UnsupportedModelError in training, or where that is an input: TVM would keep everything."""
     data, training = view.type_of(node.input[0]), graph_view.operand(node, _TRAINING)
-    known = view.constant(training) if training else np.zeros(1)
-    if known is None:
+    flag = view.constant(training) if training else np.zeros(1)
+    if flag is None:
         raise UnsupportedModelError("whether it is training is an input")
-    if known.any():
+    if flag.any():
         raise UnsupportedModelError("it is training, and drops at random")
     if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
         return None

@@ -47,7 +47,7 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     axes = attribute(node, "axes", list(range(data.rank)))
     work = _Resizing(node, len(axes), data.dtype if is_picked else np.dtype(np.float32))
     scales = work.scales([data.shape[axis] for axis in axes], [result.shape[a] for a in axes])
-    given = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
+    constant_scales = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
     is_stretched = attribute(node, "keep_aspect_ratio_policy", "stretch") == "stretch"
     value = node.input[0]
     if data.dtype != work.dtype:
@@ -55,7 +55,9 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     for place, axis in enumerate(axes):
         sizes = data.shape[axis], result.shape[axis]
         is_whole = (
-            given[place] == 1 if given is not None else operand(node, _SIZES) and is_stretched
+            constant_scales[place] == 1
+            if constant_scales is not None
+            else operand(node, _SIZES) and is_stretched
         )
         if sizes[0] == sizes[1] and is_whole:  # as batch and channels are
             continue
@@ -74,8 +76,8 @@ def _has_no_elements(name: str, view: GraphView) -> bool:
 
 
 def _is_known(node: onnx.NodeProto, view: GraphView) -> bool:
-    given = [name for name in node.input[_ROI:] if name]
-    return all(view.constant(name) is not None for name in given)
+    names = [name for name in node.input[_ROI:] if name]
+    return all(view.constant(name) is not None for name in names)
 
 
 _WAYS = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
@@ -207,8 +209,8 @@ class _Resizing:
                 new.add("Abs", [new.add("Sub", [axis.places, at])]), is_near=tap in {0, 1}
             )
             if is_outside_excluded:
-                kept = new.cast(new.add("Equal", [at, inside]), onnx.TensorProto.FLOAT)
-                weight = new.add("Mul", [weight, kept])
+                is_inside = new.cast(new.add("Equal", [at, inside]), onnx.TensorProto.FLOAT)
+                weight = new.add("Mul", [weight, is_inside])
             column = new.constant(np.arange(axis.before).reshape(-1, 1), np.float32)
             is_there = new.cast(new.add("Equal", [column, inside]), onnx.TensorProto.FLOAT)
             parts.append(new.add("Mul", [is_there, weight]))

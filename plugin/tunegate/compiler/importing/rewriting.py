@@ -170,9 +170,9 @@ def _add_rescaling(
 
 def _zero_of_b(new: graph_view.Replacement, operands: _Operands, view: graph_view.GraphView) -> str:
     """Returns the zero point, as one number if all columns or channels share it."""
-    known = view.constant(operands.names[_B_ZERO])
-    if known is not None and bool((known == known.flat[0]).all()):
-        return new.constant(known.flat[0], known.dtype)
+    zero = view.constant(operands.names[_B_ZERO])
+    if zero is not None and bool((zero == zero.flat[0]).all()):
+        return new.constant(zero.flat[0], zero.dtype)
     return operands.flat(new, _B_ZERO)
 
 
@@ -180,10 +180,10 @@ def _operands(node: onnx.NodeProto, view: graph_view.GraphView) -> _Operands | N
     """Returns the operands; None unless all are known, the factors are bytes, and the scales and
     zero points of whole tensors are single numbers."""
     types = [view.type_of(name) for name in node.input[:_BIAS]]
-    known = [kind for kind in types if kind is not None]
-    if len(known) != _BIAS or not _are_bytes(known):
+    kinds = [kind for kind in types if kind is not None]
+    if len(kinds) != _BIAS or not _are_bytes(kinds):
         return None
-    operands = _Operands(node.input, known)
+    operands = _Operands(node.input, kinds)
     places = (_A_SCALE, _A_ZERO, _SCALE, _ZERO)
     return operands if all(operands.size(place) == 1 for place in places) else None
 

@@ -99,9 +99,11 @@ class _Spread:
 
     def __init__(self, new: graph_view.Replacement, rank: int, axes: str, count: int) -> None:
         self._new, self._rank, self._count = new, rank, count
-        given = new.cast(axes or new.constant(range(count), np.int64), onnx.TensorProto.INT64)
+        axis_numbers = new.cast(
+            axes or new.constant(range(count), np.int64), onnx.TensorProto.INT64
+        )
         ranked = new.constant(rank, np.int64)
-        place = new.add("Mod", [new.add("Add", [given, ranked]), ranked])
+        place = new.add("Mod", [new.add("Add", [axis_numbers, ranked]), ranked])
         every = new.constant(np.arange(rank).reshape(rank, 1), np.int64)
         self._is_axis = new.add("Equal", [new.reshaped(place, [1, count]), every])
 
@@ -121,9 +123,9 @@ def _window(
 ) -> _Window | None:
     """Returns the extents before and after; None if all operands are constant, or an extent is
     unknown."""
-    given = [name for name in (graph_view.operand(node, place) for place in operands) if name]
+    names = [name for name in (graph_view.operand(node, place) for place in operands) if name]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    if data is None or result is None or all(view.constant(n) is not None for n in given):
+    if data is None or result is None or all(view.constant(n) is not None for n in names):
         return None
     return _Window(data, result)
 
@@ -179,15 +181,15 @@ def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mi
 def transposed(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites ConvTranspose with `output_shape`, which TVM ignores, as one with equivalent pads.
     Raises UnsupportedModelError if no pads give that shape."""
-    wanted = graph_view.attribute(node, "output_shape")
-    if wanted is None:
+    output_shape = graph_view.attribute(node, "output_shape")
+    if output_shape is None:
         return None
     x, weights = view.type_of(node.input[0]), view.type_of(node.input[1])
     if x is None or weights is None:
         raise UnsupportedModelError("ConvTranspose with output_shape and open extents")
     begins, ends, rests = [], [], []
     is_upper = graph_view.attribute(node, "auto_pad", "NOTSET") == "SAME_UPPER"
-    for axis, total in enumerate(_totals(node, x.shape[2:], weights.shape[2:], wanted)):
+    for axis, total in enumerate(_totals(node, x.shape[2:], weights.shape[2:], output_shape)):
         half = max(total, 0) // 2
         begins.append(half if is_upper else max(total, 0) - half)
         ends.append(max(total, 0) - begins[-1])
@@ -203,10 +205,10 @@ def image_of_columns(
     """Rewrites Col2Im: a transposed convolution whose kernel puts each row of the columns in its
     place of the block."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    given = view.constant(graph_view.operand(node, 2))
-    if data is None or result is None or given is None or data.dtype.kind != "f":
+    block_shape = view.constant(graph_view.operand(node, 2))
+    if data is None or result is None or block_shape is None or data.dtype.kind != "f":
         return None
-    block, image = [int(each) for each in given], result.shape[2:]
+    block, image = [int(each) for each in block_shape], result.shape[2:]
     pads = graph_view.attribute(node, "pads", [0] * 2 * len(block))
     counts, rests = [], []
     for axis, extent in enumerate(image):
@@ -268,8 +270,8 @@ def with_declared_shape(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
     """Rewrites Reshape, Squeeze and Unsqueeze."""
-    result, given = view.type_of(node.output[0]), view.constant(graph_view.operand(node, 1))
-    is_scalar = given is not None and given.ndim == 0  # ONNX Runtime takes one axis so
+    result, axes = view.type_of(node.output[0]), view.constant(graph_view.operand(node, 1))
+    is_scalar = axes is not None and axes.ndim == 0  # ONNX Runtime takes one axis so
     if result is None or (_is_known(node, 1, view) and not is_scalar):
         return None
     new = graph_view.Replacement(node)
@@ -300,10 +302,10 @@ def constant_of_shape(
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 0, view):
         return None
-    given = graph_view.attribute(node, "value")
+    tensor = graph_view.attribute(node, "value")
     value = np.zeros(1, np.float32)
-    if isinstance(given, onnx.TensorProto):
-        value = onnx.numpy_helper.to_array(given)
+    if isinstance(tensor, onnx.TensorProto):
+        value = onnx.numpy_helper.to_array(tensor)
     new = graph_view.Replacement(node)
     shape = new.constant(result.shape, np.int64)
     new.add("Expand", [new.constant(value), shape], to=node.output[0])

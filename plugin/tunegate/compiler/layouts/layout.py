@@ -65,8 +65,8 @@ def _has_convolution(module: Any) -> bool:
 
 
 def _wanted_layouts(call: Any) -> dict[str, list[str]]:
-    wanted = (_CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
-    return {call.op.name: wanted} if wanted else {}
+    of_operator = (_CHANNELS_LAST | _AS_IMPORTED).get(call.op.name)
+    return {call.op.name: of_operator} if of_operator else {}
 
 
 # Transposed convolutions whose windows do not overlap, as decoders use them to double an image.
@@ -149,11 +149,11 @@ def _replace_main(module: Any, main: Any) -> Any:
 
 
 def _transposes(module: Any) -> int:
-    found: list[Any] = []
+    transposes: list[Any] = []
     relax.analysis.post_order_visit(
-        module["main"], lambda node: found.append(node) if _is_transpose(node) else None
+        module["main"], lambda node: transposes.append(node) if _is_transpose(node) else None
     )
-    return len(found)
+    return len(transposes)
 
 
 def _is_transpose(node: Any) -> bool:
@@ -191,13 +191,13 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
     def _behind(self, call: Any) -> Any:
         """Returns `call` with its transposes behind it, if all operands are transposed alike."""
         transposes = [self._transposed(argument) for argument in call.args]
-        axes = {_axes(found) for found in transposes if found is not None}
+        axes = {_axes(transpose) for transpose in transposes if transpose is not None}
         if len(axes) != 1:
             return call
         order = axes.pop()
         plain = [
-            _turned_back(argument, order) if found is None else found.args[0]
-            for found, argument in zip(transposes, call.args, strict=True)
+            _turned_back(argument, order) if transpose is None else transpose.args[0]
+            for transpose, argument in zip(transposes, call.args, strict=True)
         ]
         if any(argument is None for argument in plain):
             return call

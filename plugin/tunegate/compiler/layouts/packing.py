@@ -58,15 +58,15 @@ def moves_of(prepack: Any) -> tuple[Move, ...] | None:
     if not isinstance(prepack.body, SBlockRealize):
         return None
     buffers, body = list(prepack.params), prepack.body.block.body
-    found: dict[int, Move] = {}
+    moves: dict[int, Move] = {}
     for nest in getattr(body, "seq", [body]):
         placed = _buffer_and_move(nest, buffers)
         if placed is None:
             return None
         output, move = placed
-        found[output] = move
-    outputs = range(len(buffers) - len(found), len(buffers))
-    return tuple(found[output] for output in outputs) if set(found) == set(outputs) else None
+        moves[output] = move
+    outputs = range(len(buffers) - len(moves), len(buffers))
+    return tuple(moves[output] for output in outputs) if set(moves) == set(outputs) else None
 
 
 def _buffer_and_move(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | None:
@@ -100,16 +100,16 @@ def _digits(
     indices: Iterable[Any], axes: Sequence[Any], loops: Sequence[int]
 ) -> tuple[Digit | None, ...] | None:
     """Returns the digits of the indices, None if they do not give every loop exactly once."""
-    found: list[Digit | None] = []
+    digits: list[Digit | None] = []
     for index in indices:
         if isinstance(index, IntImm) and int(index) == 0:
-            found.append(None)
+            digits.append(None)
             continue
         digit = _digit(index, axes, loops)
         if digit is None:
             return None
-        found.append(digit if digit.extent > 1 else None)
-    return tuple(found) if _covers([digit for digit in found if digit], loops) else None
+        digits.append(digit if digit.extent > 1 else None)
+    return tuple(digits) if _covers([digit for digit in digits if digit], loops) else None
 
 
 def _digit(index: Any, axes: Sequence[Any], loops: Sequence[int]) -> Digit | None:
@@ -280,10 +280,10 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
         if weights is None or weights.dtype != np.float32 or not _is_static(call):
             return visited
         extents = [int(extent) for extent in call.ty.shape]
-        wanted = _whole(extents, self._has)
-        if wanted == extents[-1] or weights.shape[-1] != extents[-1]:
+        columns = _whole(extents, self._has)
+        if columns == extents[-1] or weights.shape[-1] != extents[-1]:
             return visited
-        wide = relax.Call(visited.op, [visited.args[0], _pad(weights, wanted)], visited.attrs)
+        wide = relax.Call(visited.op, [visited.args[0], _pad(weights, columns)], visited.attrs)
         return self._cut(wide, call)
 
     def _behind(self, visited: Any, call: Any) -> Any:

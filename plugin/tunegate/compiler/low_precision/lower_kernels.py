@@ -77,8 +77,8 @@ def _numbers_for(
 def _unknown_to(cpu: str, numbers: tile_numbers.TileNumbers) -> str:
     if not cpu:
         return ""
-    known = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
-    missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, known))
+    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    missing = sorted(f for f in numbers.features if not codegen.target_has_features(f, target))
     return f"the target's cpu {cpu} has no {', '.join(missing)}" if missing else ""
 
 
@@ -101,15 +101,15 @@ def tile_kernels(
         )
     else:
         lower, tiles, multiply = _by_tiles(target, precision)
-    found = {
+    kernels = {
         choice.function.name: kernel
         for choice in choices
         if (kernel := lower(choice, calls.get(choice.function.name, ()))) is not None
     }
-    if not found:
+    if not kernels:
         message = "no product of the model is faster in it"
         raise NotOfferedError(message)
-    return TileKernels(found, target.target, tiles, multiply)
+    return TileKernels(kernels, target.target, tiles, multiply)
 
 
 def _by_tiles(
@@ -214,8 +214,8 @@ def _on_tensor_cores(
 def _for_activations(numbers: tile_numbers.TileNumbers) -> tile_numbers.TileNumbers | None:
     """Returns the precision for products of two activations, None if the kernels may not use its
     instruction."""
-    found = tile_numbers.BFLOAT16 if numbers.is_tiled else tile_numbers.BFLOAT16_VECTORS
-    return found if found.features <= numbers.features else None
+    bfloat16 = tile_numbers.BFLOAT16 if numbers.is_tiled else tile_numbers.BFLOAT16_VECTORS
+    return bfloat16 if bfloat16.features <= numbers.features else None
 
 
 def _known_ms(choice: ScheduleChoice) -> float | None:
@@ -242,15 +242,15 @@ def _is_constant(calls: Collection[Sequence[Any]], place: int) -> bool:
 
 def _calls(main: Any) -> dict[str, list[Sequence[Any]]]:
     """Returns the arguments of all calls, by kernel name."""
-    found: dict[str, list[Sequence[Any]]] = {}
+    calls: dict[str, list[Sequence[Any]]] = {}
     for block in main.body.blocks:
         for binding in block.bindings:
             call = binding.value
             if isinstance(call, relax.Call) and getattr(call.op, "name", "") == "relax.call_tir":
                 arguments = call.args[1]
                 fields = arguments.fields if isinstance(arguments, relax.Tuple) else [arguments]
-                found.setdefault(call.args[0].name_hint, []).append(list(fields))
-    return found
+                calls.setdefault(call.args[0].name_hint, []).append(list(fields))
+    return calls
 
 
 @mutator

@@ -212,11 +212,11 @@ class Product(NamedTuple):
 
 
 def _unravel(place: Any, extents: Sequence[int]) -> list[Any]:
-    found = []
+    indices = []
     for extent in reversed(extents):
-        found.append(place % extent)
+        indices.append(place % extent)
         place = place // extent
-    return found[::-1]
+    return indices[::-1]
 
 
 def product_of(function: Any) -> Product | None:
@@ -237,12 +237,12 @@ def product_of(function: Any) -> Product | None:
     if weights is None or stages is None:
         return None
     is_packed = weights in constants
-    found = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
-    if found is None or not any(found[1].same_as(each) for each in parameters):
+    reading = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
+    if reading is None or not any(reading[1].same_as(each) for each in parameters):
         return None
-    shape, source, row_extents = found
-    sums, given = blocks[at].body.buffer, None if is_packed else right.source
-    return Product(shape, row_extents, source, weights, sums, stages, given)
+    shape, source, row_extents = reading
+    sums, right_buffer = blocks[at].body.buffer, None if is_packed else right.source
+    return Product(shape, row_extents, source, weights, sums, stages, right_buffer)
 
 
 def blocks_of(function: Any) -> Iterator[Any]:
@@ -281,15 +281,15 @@ def factors_of(block: Any) -> tuple[Any, Any] | None:
 def stages_of(sums: Any, blocks: Sequence[Any]) -> tuple[Stage, ...] | None:
     """Returns the stages after the sums; None unless each is element-wise on their shape."""
     extents = _extents(loops_of(sums)[0])
-    found: list[Stage] = []
+    stages: list[Stage] = []
     for block in blocks:
         over, summed = loops_of(block)
         variables = [v.var for v in over]
         own = [*map(_is_same, block.body.indices, variables)]
         if summed or _extents(over) != extents or not all(own) or len(own) != len(extents):
             return None
-        found.append(Stage(block.body.buffer, tuple(variables), block.body.value))
-    return tuple(found)
+        stages.append(Stage(block.body.buffer, tuple(variables), block.body.value))
+    return tuple(stages)
 
 
 def _is_same(first: Any, other: Any) -> bool:
@@ -320,8 +320,8 @@ def _activations(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
     if before or len(summed) != 1 or len(variables) <= 2:  # noqa: PLR2004
         return None
     depth, columns = summed[0].var, variables[-1]
-    wanted = [*variables[:-1], depth], [*variables[:-2], depth, columns]
-    if not all(map(_reads, (left, right), wanted)):
+    indices = [*variables[:-1], depth], [*variables[:-2], depth, columns]
+    if not all(map(_reads, (left, right), indices)):
         return None
     *images, height, width = _extents(over)
     extents = Extents(height, 1)
@@ -340,8 +340,8 @@ def _matrices(block: Any, before: Sequence[Any], left: Any, right: Any) -> _Foun
     if before or len(summed) != 1 or len(right.indices) != 2:  # noqa: PLR2004
         return None
     depth = summed[0].var
-    wanted = [*variables[:-1], depth], [depth, variables[-1]]
-    if not all(map(_reads, (left, right), wanted)):
+    indices = [*variables[:-1], depth], [depth, variables[-1]]
+    if not all(map(_reads, (left, right), indices)):
         return None
     *rows, columns = _extents(over)
     extents = Extents(math.prod(rows), 1)
@@ -391,10 +391,10 @@ def _convolution(block: Any, before: Sequence[Any], left: Any, right: Any) -> _F
 
 def _linear(index: Any, variables: Sequence[Any]) -> tuple[int, int] | None:
     """Returns the factors of the two variables if the index is their weighted sum, else None."""
-    found = list(sym.detect_linear_equation(index, list(variables)))
-    if len(found) != 3 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
+    coefficients = list(sym.detect_linear_equation(index, list(variables)))
+    if len(coefficients) != 3 or not all(isinstance(each, IntImm) for each in coefficients):  # noqa: PLR2004
         return None
-    first, second, rest = map(int, found)
+    first, second, rest = map(int, coefficients)
     return (first, second) if rest == 0 and first > 0 and second > 0 else None
 
 
@@ -442,10 +442,10 @@ def _parts(value: Any) -> tuple[Any | None, Any | None]:
 
 def _offset(index: Any, variable: Any) -> int | None:
     """Returns the constant offset of the index from its variable, None if it has none."""
-    found = list(sym.detect_linear_equation(index, [variable]))
-    if len(found) != 2 or not all(isinstance(each, IntImm) for each in found):  # noqa: PLR2004
+    coefficients = list(sym.detect_linear_equation(index, [variable]))
+    if len(coefficients) != 2 or not all(isinstance(each, IntImm) for each in coefficients):  # noqa: PLR2004
         return None
-    factor, distance = map(int, found)
+    factor, distance = map(int, coefficients)
     return -distance if factor == 1 and distance <= 0 else None
 
 
@@ -472,12 +472,12 @@ def _is_as(condition: Any, block: Any, at: Sequence[int], expected: bool) -> boo
     UnsupportedModelError."""
     variables = [each.var for each in block.iter_vars]
     values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]
-    asked = rewritten(condition, dict(zip(variables, values, strict=True)), _load)
-    found = sym.Analyzer().simplify(asked)
-    if not isinstance(found, IntImm):
+    value = rewritten(condition, dict(zip(variables, values, strict=True)), _load)
+    simplified = sym.Analyzer().simplify(value)
+    if not isinstance(simplified, IntImm):
         message = "a border depends on more than the place"
         raise UnsupportedModelError(message)
-    return bool(found) == expected
+    return bool(simplified) == expected
 
 
 def _load(buffer: Any, indices: list[Any]) -> Any:

@@ -96,13 +96,13 @@ class Axes(NamedTuple):
 
     def digits(self, place: Any) -> dict[Any, Any]:
         """Returns the value of each variable at a place of the dimension."""
-        found: dict[Any, Any] = {}
+        digit_of: dict[Any, Any] = {}
         for number, (variable, extent) in enumerate(zip(self.variables, self.extents, strict=True)):
             inside = math.prod(self.extents[number + 1 :])
             digit = tirx.floordiv(place, inside) if inside > 1 else place
             digit = tirx.floormod(digit, extent) if number else digit
-            found[variable] = tirx.Cast(variable.ty.dtype, digit)
-        return found
+            digit_of[variable] = tirx.Cast(variable.ty.dtype, digit)
+        return digit_of
 
 
 class Operand(NamedTuple):
@@ -166,7 +166,7 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     # The innermost axis of the result belongs to the columns: neighbours are written together.
     if over[-1] in groups[True, False]:
         operands.reverse()
-    found = MatrixProduct(
+    matrices = MatrixProduct(
         rows=operands[0],
         columns=operands[1],
         depth=_axes(summed),
@@ -179,7 +179,7 @@ def matrix_product(function: Any) -> MatrixProduct | None:
             for block in blocks[:at]
         },
     )
-    return found if _number_of(found.result, parameters) is not None else None
+    return matrices if _number_of(matrices.result, parameters) is not None else None
 
 
 def _writes_its_own_place(block: Any) -> bool:
@@ -196,9 +196,9 @@ def _axes(variables: Sequence[Any]) -> Axes:
 
 
 def _variables(expression: Any) -> Iterator[Any]:
-    found: list[Any] = []
-    structural_walk(expression, [(Var, found.append)])
-    yield from found
+    variables: list[Any] = []
+    structural_walk(expression, [(Var, variables.append)])
+    yield from variables
 
 
 def _number_of(buffer: Any, buffers: Sequence[Any]) -> int | None:
@@ -259,20 +259,20 @@ TILES: Final = {
 """For each precision."""
 
 
-def best_tiles(found: MatrixProduct, card: Card, precision: str) -> Tiles:
+def best_tiles(matrices: MatrixProduct, card: Card, precision: str) -> Tiles:
     """Returns the tiles of the least estimate."""
-    return min(TILES[precision], key=lambda tiles: _own_cycles(found, tiles, card))
+    return min(TILES[precision], key=lambda tiles: _own_cycles(matrices, tiles, card))
 
 
-def is_faster(found: MatrixProduct, tiles: Tiles, card: Card, float32_ms: float | None) -> bool:
+def is_faster(matrices: MatrixProduct, tiles: Tiles, card: Card, float32_ms: float | None) -> bool:
     """Returns whether tensor cores are clearly faster than float32, which took `float32_ms` (None:
     not measured)."""
-    if min(found.rows.outer.size, found.columns.outer.size) < _FRAGMENT:
+    if min(matrices.rows.outer.size, matrices.columns.outer.size) < _FRAGMENT:
         return False  # most of a tile would be zeros
-    known = min(_cycles(found, each, card, _singles(card)) for each in _TILES)
+    cycles = min(_cycles(matrices, each, card, _singles(card)) for each in _TILES)
     if float32_ms is not None:
-        known = float32_ms * _CYCLES_PER_MS
-    return _own_cycles(found, tiles, card) < _CLEARLY * known
+        cycles = float32_ms * _CYCLES_PER_MS
+    return _own_cycles(matrices, tiles, card) < _CLEARLY * cycles
 
 
 # The estimate is that of `gpu_analysis`, with its latencies: in each step the busiest unit, or what
@@ -306,22 +306,22 @@ class _Units(NamedTuple):
     bytes: int
 
 
-def _own_cycles(found: MatrixProduct, tiles: Tiles, card: Card) -> float:
+def _own_cycles(matrices: MatrixProduct, tiles: Tiles, card: Card) -> float:
     """Returns the estimate on tensor cores; they multiply half as many numbers of twice the
     size."""
     size = tiles.factors.bytes
     rate = card.tensor_lanes * _REACHED * 2 / size
     units = _Units(rate, _PRODUCT_CYCLES / tiles.factors.depth, size)
-    return _cycles(found, tiles, card, units)
+    return _cycles(matrices, tiles, card, units)
 
 
 def _singles(card: Card) -> _Units:
     return _Units(card.lanes, _TERM_CYCLES, 4)
 
 
-def _cycles(found: MatrixProduct, tiles: Tiles, card: Card, units: _Units) -> float:
-    blocks = math.prod(_grid(found, tiles))
-    steps = -(-found.depth.size // tiles.depth)
+def _cycles(matrices: MatrixProduct, tiles: Tiles, card: Card, units: _Units) -> float:
+    blocks = math.prod(_grid(matrices, tiles))
+    steps = -(-matrices.depth.size // tiles.depth)
     threads = min(card.threads, _REGISTERS)
     by_memory = card.shared_bytes // tiles.shared_bytes
     resident = max(1, min(card.blocks, threads // tiles.threads, by_memory))
@@ -338,12 +338,12 @@ def _cycles(found: MatrixProduct, tiles: Tiles, card: Card, units: _Units) -> fl
     return _LAUNCH_CYCLES + rounds * steps * max(min(each, resident) * busy, waiting)
 
 
-def _grid(found: MatrixProduct, tiles: Tiles) -> tuple[int, int, int]:
+def _grid(matrices: MatrixProduct, tiles: Tiles) -> tuple[int, int, int]:
     """Returns the blocks of a launch: along the columns, the rows and the images."""
     return (
-        -(-found.columns.outer.size // tiles.columns),
-        -(-found.rows.outer.size // tiles.rows),
-        found.images.size,
+        -(-matrices.columns.outer.size // tiles.columns),
+        -(-matrices.rows.outer.size // tiles.rows),
+        matrices.images.size,
     )
 
 
@@ -373,21 +373,21 @@ class PackedWeights(NamedTuple):
         return np.ascontiguousarray(whole.T) if self.is_turned else whole
 
 
-def packed_weights(found: MatrixProduct, operand: Operand, tiles: Tiles) -> PackedWeights | None:
+def packed_weights(matrices: MatrixProduct, operand: Operand, tiles: Tiles) -> PackedWeights | None:
     """Returns how to pack a constant operand, None if its indices are not plain axes."""
-    variables = [*operand.outer.variables, *found.depth.variables]
+    variables = [*operand.outer.variables, *matrices.depth.variables]
     indices = [*operand.load.indices]
     order = [next((n for n, each in enumerate(indices) if each.same_as(v)), -1) for v in variables]
     if sorted(order) != [*range(len(indices))]:
         return None
     shape = [int(extent) for extent in operand.load.source.shape]
-    extents = (*operand.outer.extents, *found.depth.extents)
+    extents = (*operand.outer.extents, *matrices.depth.extents)
     if tuple(shape[n] for n in order) != extents:
         return None
-    high = tiles.rows if operand is found.rows else tiles.columns
-    sizes = operand.outer.size, found.depth.size
+    high = tiles.rows if operand is matrices.rows else tiles.columns
+    sizes = operand.outer.size, matrices.depth.size
     whole = _whole(sizes[0], high), _whole(sizes[1], tiles.depth)
-    return PackedWeights(tuple(order), whole, sizes, operand is found.columns, tiles.factors)
+    return PackedWeights(tuple(order), whole, sizes, operand is matrices.columns, tiles.factors)
 
 
 def _whole(number: int, of: int) -> int:
@@ -425,8 +425,8 @@ def tensor_core_kernel(function: Any, plan: Plan) -> Any:
         for number, buffer in enumerate(function.params):
             is_packed = number == plan.place
             kind = plan.tiles.factors.kind
-            given = T.buffer(plan.packed.stored, kind) if plan.packed and is_packed else buffer
-            argument = T.arg(f"p{number}", given)
+            parameter = T.buffer(plan.packed.stored, kind) if plan.packed and is_packed else buffer
+            argument = T.arg(f"p{number}", parameter)
             weights = argument if is_packed else weights
         with ExitStack() as launch:
             extents = {"blockIdx.x": columns, "blockIdx.y": rows, "blockIdx.z": images}
@@ -457,10 +457,10 @@ class _Kernel:
 
     def _element(self, buffer: Any, indices: list[Any]) -> Any:
         """Returns a number of a buffer; that of a producer is computed in its place."""
-        known = self.plan.product.producers.get(buffer)
-        if known is None:
+        producer = self.plan.product.producers.get(buffer)
+        if producer is None:
             return buffer[tuple(indices)]
-        variables, value = known
+        variables, value = producer
         return rewritten(value, dict(zip(variables, indices, strict=True)), self._element)
 
     def emit(self) -> None:
@@ -511,7 +511,7 @@ class _Kernel:
         first = self._warp * (_FRAGMENT * line)
         # Of another scope: else TVM reuses an operand's memory, and fails because of its type.
         size = math.prod(self.plan.tiles.warps) * _FRAGMENT * line
-        kept = T.alloc_buffer((size,), _FLOAT, scope=_DYNAMIC)
+        line_buffer = T.alloc_buffer((size,), _FLOAT, scope=_DYNAMIC)
         values = T.alloc_buffer((len(product.stages) + 1,), _FLOAT, scope="local")
         edges = zip((product.rows, product.columns), self._first, self._own, strict=True)
         (high_limit, *high_at), (wide_limit, *wide_at) = (
@@ -519,7 +519,7 @@ class _Kernel:
         )
         for row in range(self._high):
             for column in range(self._wide):
-                at = kept.access_ptr("w", offset=first + column * _FRAGMENT)
+                at = line_buffer.access_ptr("w", offset=first + column * _FRAGMENT)
                 number = row * self._wide + column
                 shape = self.plan.tiles.factors.shape
                 where = self._sums.data, *shape, number, at, line, "row_major"
@@ -529,7 +529,7 @@ class _Kernel:
                 flat = number * _WARP + self._lane
                 high, across = tirx.floordiv(flat, wide), tirx.floormod(flat, wide)
                 places = sum(high_at) + row * _FRAGMENT + high, sum(wide_at) + across
-                total = kept[first + high * line + across]
+                total = line_buffer[first + high * line + across]
                 inside = tirx.all(places[0] < high_limit, places[1] < wide_limit)
                 with T.If(inside), T.Then():
                     self._finish(places, total, values)
@@ -542,16 +542,16 @@ class _Kernel:
         digits = {**self._images, **of_rows, **of_columns.digits(places[1])}
         indices = [digits[variable] for variable in product.order]
         T.buffer_store(values, total, [0])
-        known = {product.sums: values[0]}
+        values_of = {product.sums: values[0]}
 
         def loaded(buffer: Any, at: list[Any]) -> Any:
-            return known[buffer] if buffer in known else self._element(buffer, at)
+            return values_of[buffer] if buffer in values_of else self._element(buffer, at)
 
         for number, stage in enumerate(product.stages, start=1):
             variables = dict(zip(stage.variables, indices, strict=True))
             # A named value would be inlined at each use.
             T.buffer_store(values, rewritten(stage.value, variables, loaded), [number])
-            known[stage.buffer] = values[number]
+            values_of[stage.buffer] = values[number]
         T.buffer_store(product.result, values[len(product.stages)], indices)
 
 

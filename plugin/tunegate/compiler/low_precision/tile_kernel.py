@@ -65,8 +65,8 @@ class _Kernel:
             T.func_attr({"tirx.noalias": True, IS_SCHEDULED: True})
             for place, buffer in enumerate(function.params):
                 packed = place == self._product.weights and self._product.right is None
-                given = self._packed_buffer() if packed else buffer
-                argument = T.arg(f"p{place}", given)
+                parameter = self._packed_buffer() if packed else buffer
+                argument = T.arg(f"p{place}", parameter)
                 if packed:
                     self._weights = argument
             self._body()
@@ -109,8 +109,8 @@ class _Kernel:
         outer = groups * columns if is_divided else groups
         with loop(outer, self._threads) as part:
             self._products.begin()
-            kept = COLUMNS * len(self._product.stages)
-            self._sum_buffer = whole_buffer(self._high * self._line + kept, _FLOAT)
+            stage_size = COLUMNS * len(self._product.stages)
+            self._sum_buffer = whole_buffer(self._high * self._line + stage_size, _FLOAT)
             group = part // columns if is_divided else part
             if is_divided:
                 self._column(group, part % columns, at_once)
@@ -199,15 +199,17 @@ class _Kernel:
         with T.vectorized(long(count)) as lane:
             at = column * self._line + (tile * COLUMNS + lane)
             total = self._sum(row, tile, lane)
-            known = {self._product.sums: self._operands.value(total, at)}
+            values_of = {self._product.sums: self._operands.value(total, at)}
             for number, stage in enumerate(self._product.stages[:-1]):
                 # A named value would be inlined at each use.
                 place = self._high * self._line + (number * COLUMNS + lane)
-                value = self._value(stage, [*places, at], known)
+                value = self._value(stage, [*places, at], values_of)
                 T.buffer_store(self._sum_buffer, value, [place])
-                known[stage.buffer] = self._sum_buffer[place]
+                values_of[stage.buffer] = self._sum_buffer[place]
             last = self._product.stages[-1:]
-            value = self._value(last[0], [*places, at], known) if last else known.popitem()[1]
+            value = (
+                self._value(last[0], [*places, at], values_of) if last else values_of.popitem()[1]
+            )
             T.buffer_store(self._product.result, value, [*places, at])
 
     def _places(self, image: Any, row: Any) -> list[Any]:

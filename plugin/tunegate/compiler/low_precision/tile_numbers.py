@@ -118,10 +118,10 @@ def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT
     of depth, words of depth, columns, the numbers of a word. Tiles are filled with 0. Returns (n,)
     uint16 of bfloat16 bits, or (words,) int32, where the column sums and the bits of the column
     scales lie behind the int8 weights."""
-    given = weights.reshape(len(rows.taps), rows.tap_numbers, rows.shape.out_channels)
+    in_taps = weights.reshape(len(rows.taps), rows.tap_numbers, rows.shape.out_channels)
     if not numbers.is_whole:
-        return _tile(bfloat16_bits(given), rows, numbers)
-    scales, whole = quantized_columns(given)
+        return _tile(bfloat16_bits(in_taps), rows, numbers)
+    scales, whole = quantized_columns(in_taps)
     columns = whole_columns(rows)
     behind = np.zeros((2, columns), "int32")
     behind[0, : scales.size] = whole.sum(axis=(0, 1), dtype="int32")

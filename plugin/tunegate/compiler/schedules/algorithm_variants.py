@@ -72,23 +72,23 @@ class _Convolution(NamedTuple):
 
 def _im2col(schedule: Any) -> Any | None:
     """Returns the schedule as a matrix product, None if there is nothing to unfold."""
-    found = _convolution(schedule)
-    if found is None or not _is_worth_unfolding(schedule, found):
+    convolution = _convolution(schedule)
+    if convolution is None or not _is_worth_unfolding(schedule, convolution):
         return None
     # What the function writes keeps its layout, so something must follow the product.
-    followers = _followers(schedule, found.block) or [
-        schedule.cache_write(found.block, 0, "global")
+    followers = _followers(schedule, convolution.block) or [
+        schedule.cache_write(convolution.block, 0, "global")
     ]
-    if any(_extents(schedule, block) != found.extents[:4] for block in followers):
+    if any(_extents(schedule, block) != convolution.extents[:4] for block in followers):
         return None
-    unfolded = schedule.reindex(found.block, ("read", 0))
-    kept = [place for place in range(7) if place != found.channels]
-    if _extents(schedule, unfolded) != tuple(found.extents[place] for place in kept):
+    unfolded = schedule.reindex(convolution.block, ("read", 0))
+    places = [place for place in range(7) if place != convolution.channels]
+    if _extents(schedule, unfolded) != tuple(convolution.extents[place] for place in places):
         return None  # a grouped convolution: what it reads depends on the channel it writes
     _inline_padding(schedule, unfolded)
-    _flatten(schedule, found, unfolded, kept)
+    _flatten(schedule, convolution, unfolded, places)
     for block in followers:
-        _flatten_output(schedule, found, block)
+        _flatten_output(schedule, convolution, block)
     return schedule.mod
 
 
@@ -128,10 +128,10 @@ def _is_worth_unfolding(schedule: Any, convolution: _Convolution) -> bool:
 
 
 def _followers(schedule: Any, block: Any) -> list[Any]:
-    found = []
+    followers = []
     for consumer in schedule.get_consumers(block):
-        found += [consumer, *_followers(schedule, consumer)]
-    return found
+        followers += [consumer, *_followers(schedule, consumer)]
+    return followers
 
 
 def _inline_padding(schedule: Any, unfolded: Any) -> None:
@@ -206,8 +206,8 @@ def variants_of(module: Any, kind: str) -> tuple[AlgorithmVariant, ...]:
     """Returns the variants, the direct one first, or only the requested one. `kind` is the
     target's: on a GPU the tensor cores' own space has products already."""
     every = _every_variant(module, kind)
-    asked = asked_algorithm(module[_MAIN])
-    alone = [each._replace(is_seldom_best=False) for each in every if each.name == asked]
+    algorithm = asked_algorithm(module[_MAIN])
+    alone = [each._replace(is_seldom_best=False) for each in every if each.name == algorithm]
     return tuple(alone) or every
 
 

@@ -60,13 +60,13 @@ class ChannelVectors(NamedTuple):
     @property
     def pieces(self) -> list[Piece]:
         """The power-of-two parts of a vector: LLVM has bad code for other sizes."""
-        found: list[Piece] = []
+        powers_of_two: list[Piece] = []
         first = 0
         while first < self.lanes:
             rest = min(REGISTER, self.lanes - first)
-            found.append(Piece(first, 1 << (rest.bit_length() - 1)))
-            first += found[-1].lanes
-        return found
+            powers_of_two.append(Piece(first, 1 << (rest.bit_length() - 1)))
+            first += powers_of_two[-1].lanes
+        return powers_of_two
 
     def span(self, groups: Groups) -> int:
         """Returns the number of input channels that a vector of whole groups reads."""
@@ -144,17 +144,17 @@ class Convolution(NamedTuple):
 
 def grouped_convolution(main: Any) -> Convolution | None:
     """Returns the function's only grouped convolution, None if it has none or something else."""
-    found = [each for each in convolutions(main) if each.groups.number > 1]
-    return found[0] if len(found) == 1 else None
+    grouped = [each for each in convolutions(main) if each.groups.number > 1]
+    return grouped[0] if len(grouped) == 1 else None
 
 
 def window_of_three(main: Any) -> Convolution | None:
     """Returns the function's only convolution if it has one group, a window of 3x3 neighbours and
     steps of one; None for any other."""
-    found = convolutions(main)
-    if len(found) != 1 or found[0].groups.number != 1:
+    all_convolutions = convolutions(main)
+    if len(all_convolutions) != 1 or all_convolutions[0].groups.number != 1:
         return None
-    (only,) = found
+    (only,) = all_convolutions
     (batch, y, x, _), (height, width, _) = only.image, only.window
     is_same = Analyzer().can_prove_equal
     is_it = only.weight_extents[:2] == (3, 3) and all(
@@ -189,7 +189,7 @@ def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> Convolution |
         return None
     pixel, weights = product
     variables = tuple(v.var for v in block.iter_vars)
-    found = Convolution(
+    convolution = Convolution(
         nests=nests,
         place=place,
         groups=_groups(pixel.source, weights.source),
@@ -202,8 +202,8 @@ def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> Convolution |
         weight_extents=_extents(weights.source),
         output=block.body.buffer,
     )
-    is_it = _is_convolution(found, pixel.indices[3], weights.indices, block.body.indices)
-    return found if is_it else None
+    is_it = _is_convolution(convolution, pixel.indices[3], weights.indices, block.body.indices)
+    return convolution if is_it else None
 
 
 def _product(store: Any) -> tuple[Any, Any] | None:
@@ -299,19 +299,19 @@ class GroupVectors(NamedTuple):
 def group_vectors(function: Any) -> GroupVectors | None:
     """Returns the function in steps of vectors; None if it has no float32 grouped convolution with
     channels last, or its vectors would be nearly empty."""
-    found = grouped_convolution(function)
-    vectors = None if found is None else channel_vectors(found.groups)
-    if found is None or vectors is None:
+    convolution = grouped_convolution(function)
+    vectors = None if convolution is None else channel_vectors(convolution.groups)
+    if convolution is None or vectors is None:
         return None
-    function = _Steps(function, found, vectors).function()
-    return GroupVectors(function, *vectors, vectors.is_shuffled(found.groups))
+    function = _Steps(function, convolution, vectors).function()
+    return GroupVectors(function, *vectors, vectors.is_shuffled(convolution.groups))
 
 
 def vector_block(schedule: Any) -> Any:
     """Returns the only block of vector steps."""
     blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
-    (found,) = (block for block in blocks if _VECTORS in schedule.get(block).annotations)
-    return found
+    (with_vectors,) = (block for block in blocks if _VECTORS in schedule.get(block).annotations)
+    return with_vectors
 
 
 def keep_vectors(schedule: Any) -> None:
@@ -323,15 +323,15 @@ class _Steps:
     """Rewrites the function with the convolution in steps of these vectors."""
 
     def __init__(self, main: Any, convolution: Convolution, vectors: ChannelVectors) -> None:
-        self._main, self._found, self._vectors = main, convolution, vectors
+        self._main, self._original, self._vectors = main, convolution, vectors
         self._vector = Var("v_vector", convolution.loop_type)
         self._constant = place_of_constant(main, convolution.weights)
         self._packed = None if self._constant is None else self._packed_buffer()
 
     def function(self) -> Any:
-        found, root = self._found, self._main.body.block
-        nests = list(found.nests)
-        nests[found.place] = self._convolution()
+        convolution, root = self._original, self._main.body.block
+        nests = list(convolution.nests)
+        nests[convolution.place] = self._convolution()
         buffers = list(root.alloc_buffers)
         main = self._main
         if self._packed is not None:
@@ -344,36 +344,36 @@ class _Steps:
         return main.with_body(SBlockRealize([], True, whole))
 
     def _packed_buffer(self) -> Any:
-        *window, channels_out = self._found.weight_extents
+        *window, channels_out = self._original.weight_extents
         lanes = self._vectors.lanes
         shape = [channels_out // lanes, *window, lanes]
         return tirx.decl_buffer([self._number(n) for n in shape], "float32", "packed")
 
     def _packing(self) -> Any:
-        found, lanes = self._found, self._number(self._vectors.lanes)
-        axes = [Var(f"v_{n}", found.loop_type) for n in range(4)]
+        convolution, lanes = self._original, self._number(self._vectors.lanes)
+        axes = [Var(f"v_{n}", convolution.loop_type) for n in range(4)]
         *window, last = axes
         written = [tirx.floordiv(last, lanes), *window, tirx.floormod(last, lanes)]
         block = SBlock(
             [
                 self._axis(a, n, IterVar.DataPar)
-                for a, n in zip(axes, found.weight_extents, strict=True)
+                for a, n in zip(axes, convolution.weight_extents, strict=True)
             ],
-            [self._region(found.weights, axes)],
+            [self._region(convolution.weights, axes)],
             [self._region(self._packed, written)],
             "packing",
-            BufferStore(self._packed, BufferLoad(found.weights, axes), written),
+            BufferStore(self._packed, BufferLoad(convolution.weights, axes), written),
             annotations=PACKING,
         )
-        return self._nest(block, found.weight_extents)
+        return self._nest(block, convolution.weight_extents)
 
     def _convolution(self) -> Any:
-        found, lanes = self._found, self._vectors.lanes
-        height, width, channels_in, channels_out = found.weight_extents
+        convolution, lanes = self._original, self._vectors.lanes
+        height, width, channels_in, channels_out = convolution.weight_extents
         is_spanning = self._vectors.groups > 0
-        spatial = [*found.image[:3], self._vector]
-        reduced = found.window[:2] if is_spanning else found.window
-        extents = [*found.extents[:3], channels_out // lanes, height, width]
+        spatial = [*convolution.image[:3], self._vector]
+        reduced = convolution.window[:2] if is_spanning else convolution.window
+        extents = [*convolution.extents[:3], channels_out // lanes, height, width]
         extents += [] if is_spanning else [channels_in]
         kinds = [IterVar.DataPar] * 4 + [IterVar.CommReduce] * len(reduced)
         added, read = self._spanning() if is_spanning else self._inside()
@@ -381,7 +381,7 @@ class _Steps:
         block = SBlock(
             [self._axis(*each) for each in zip([*spatial, *reduced], extents, kinds, strict=True)],
             [read, self._weights_region(channels)],
-            [self._region(found.output, self._output_indices(0), last=lanes)],
+            [self._region(convolution.output, self._output_indices(0), last=lanes)],
             "vectors",
             self._store(lambda piece: added(self._sum(piece), piece)),
             self._store(lambda piece: _vector_of(tirx.const(0.0, "float32"), piece.lanes)),
@@ -390,55 +390,55 @@ class _Steps:
         return self._nest(block, extents)
 
     def _store(self, value: Callable[[Piece], Any]) -> Any:
-        output = self._found.output
+        output = self._original.output
         stores = [
             output.vstore(self._output_indices(p.first), value(p)) for p in self._vectors.pieces
         ]
         return tirx.SeqStmt(stores) if len(stores) > 1 else stores[0]
 
     def _sum(self, piece: Piece) -> Any:
-        return self._found.output.vload(self._output_indices(piece.first), _type(piece.lanes))
+        return self._original.output.vload(self._output_indices(piece.first), _type(piece.lanes))
 
     def _output_indices(self, first: int) -> list[Any]:
         start = self._vector * self._number(self._vectors.lanes)
-        return [*self._found.image[:3], start + self._number(first) if first else start]
+        return [*self._original.image[:3], start + self._number(first) if first else start]
 
     def _inside(self) -> tuple[Callable[[Any, Piece], Any], Any]:
         """Returns the step for vectors inside a group: one number of the image times a vector of
         weights."""
-        found, channel = self._found, self._found.window[2]
-        in_group = found.groups.channels_out // self._vectors.lanes
+        convolution, channel = self._original, self._original.window[2]
+        in_group = convolution.groups.channels_out // self._vectors.lanes
         group = tirx.floordiv(self._vector, self._number(in_group))
-        pixel = [*found.pixel, group * self._number(found.groups.channels_in) + channel]
+        pixel = [*convolution.pixel, group * self._number(convolution.groups.channels_in) + channel]
 
         def add_products(sum_: Any, piece: Piece) -> Any:
-            number = _vector_of(BufferLoad(found.image_buffer, pixel), piece.lanes)
+            number = _vector_of(BufferLoad(convolution.image_buffer, pixel), piece.lanes)
             return sum_ + number * self._weights(channel, piece)
 
-        return add_products, self._region(found.image_buffer, pixel)
+        return add_products, self._region(convolution.image_buffer, pixel)
 
     def _spanning(self) -> tuple[Callable[[Any, Piece], Any], Any]:
         """Returns the step for vectors that span groups: for each input channel, a shuffled vector
         with the number of each group."""
-        found, vectors = self._found, self._vectors
-        span = vectors.span(found.groups)
+        convolution, vectors = self._original, self._vectors
+        span = vectors.span(convolution.groups)
 
         def add_products(sum_: Any, piece: Piece) -> Any:
-            for channel in range(found.groups.channels_in):
-                order = vectors.order(found.groups, channel)[piece.first :][: piece.lanes]
+            for channel in range(convolution.groups.channels_in):
+                order = vectors.order(convolution.groups, channel)[piece.first :][: piece.lanes]
                 numbers = self._shuffle(order, span)
                 sum_ = sum_ + numbers * self._weights(self._number(channel), piece)
             return sum_
 
-        return add_products, self._region(found.image_buffer, self._pixel(span, 0), last=span)
+        return add_products, self._region(convolution.image_buffer, self._pixel(span, 0), last=span)
 
     def _pixel(self, span: int, first: int) -> list[Any]:
         start = self._vector * self._number(span)
-        return [*self._found.pixel, start + self._number(first) if first else start]
+        return [*self._original.pixel, start + self._number(first) if first else start]
 
     def _shuffle(self, order: list[int], span: int) -> Any:
         """Returns the numbers at these positions of the channels read."""
-        image, lanes = self._found.image_buffer, len(order)
+        image, lanes = self._original.image_buffer, len(order)
         if order == list(range(order[0], order[0] + lanes)):
             return image.vload(self._pixel(span, order[0]), _type(lanes))
         # A shuffle combines two vectors of one length.
@@ -452,16 +452,16 @@ class _Steps:
         return Shuffle(repeated, [tirx.const(place - first * part, "int32") for place in order])
 
     def _weights(self, channel: Any, piece: Piece) -> Any:
-        y, x = self._found.window[:2]
+        y, x = self._original.window[:2]
         first, type_ = self._number(piece.first), _type(piece.lanes)
         if self._packed is not None:
             return self._packed.vload([self._vector, y, x, channel, first], type_)
-        return self._found.weights.vload(
+        return self._original.weights.vload(
             [y, x, channel, self._output_indices(piece.first)[-1]], type_
         )
 
     def _weights_region(self, channels: int) -> Any:
-        y, x, channel = self._found.window
+        y, x, channel = self._original.window
         inside = (
             (self._number(0), channels) if channels > 1 or self._vectors.groups else (channel, 1)
         )
@@ -469,7 +469,7 @@ class _Steps:
         if self._packed is not None:
             buffer, ranges = self._packed, [(self._vector, 1), *window, (self._number(0), lanes)]
         else:
-            buffer, ranges = self._found.weights, [*window, (self._output_indices(0)[-1], lanes)]
+            buffer, ranges = self._original.weights, [*window, (self._output_indices(0)[-1], lanes)]
         return BufferRegion(buffer, [self._range(start, size) for start, size in ranges])
 
     def _region(self, buffer: Any, indices: Sequence[Any], last: int = 1) -> Any:
@@ -484,10 +484,10 @@ class _Steps:
         return IterVar(tvm.ir.Range(self._number(0), self._number(extent)), variable, kind)
 
     def _number(self, value: int) -> Any:
-        return tirx.const(value, self._found.loop_type)
+        return tirx.const(value, self._original.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        return loops_around(block, extents, self._found.loop_type)
+        return loops_around(block, extents, self._original.loop_type)
 
 
 def _type(lanes: int) -> str:

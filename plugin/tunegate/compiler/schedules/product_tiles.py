@@ -251,12 +251,12 @@ def _second(body: Any, last: Any) -> int | None:
     having = [n for n, each in enumerate(reads) if _uses(each, last)]
     if len(having) != 1 or not last.same_as(write.region[-1].min):
         return None
-    (found,) = having
-    return found if sum(last.same_as(each.min) for each in reads[found].region) == 1 else None
+    (place,) = having
+    return place if sum(last.same_as(each.min) for each in reads[place].region) == 1 else None
 
 
 def _uses(region: Any, variable: Any) -> bool:
-    found: list[Any] = []
+    variables: list[Any] = []
     for each in region.region:
-        structural_walk(each.min, [(type(variable), found.append)])
-    return any(variable.same_as(each) for each in found)
+        structural_walk(each.min, [(type(variable), variables.append)])
+    return any(variable.same_as(each) for each in variables)

@@ -53,9 +53,9 @@ def chosen_schedule(
 ) -> ScheduleChoice:
     """Returns the best of the function's own records. With others' records (`source`) the prior
     chooses among them and its own first pick; its word counts more than the nearest neighbour's."""
-    found = records.get(function.workload.digest, ())
-    picked = _pick_by_prior(function, found, target.target) if source in PICKED else None
-    return picked or ScheduleChoice(function, *best_that_replays(function, found, target.target))
+    recorded = records.get(function.workload.digest, ())
+    picked = _pick_by_prior(function, recorded, target.target) if source in PICKED else None
+    return picked or ScheduleChoice(function, *best_that_replays(function, recorded, target.target))
 
 
 def without_schedules(
@@ -73,10 +73,10 @@ def as_before(
 ) -> list[ScheduleChoice]:
     """Returns the choices an earlier build on this target made: its schedules where they are the
     same here, else the default."""
-    kept = set(how.kept)
+    marks = set(how.kept)
     return [
         choice
-        if choice.schedule is not None and _mark(choice, choice.schedule, target) in kept
+        if choice.schedule is not None and _mark(choice, choice.schedule, target) in marks
         else ScheduleChoice(choice.function, None, None)
         for choice in choices
     ]
@@ -115,12 +115,12 @@ def best_that_replays(
     if not usable:
         return None, None
     space = DesignSpace(function.workload, target)
-    for record, wanted in _best_first(usable, space, function.workload.digest, target):
+    for record, candidate in _best_first(usable, space, function.workload.digest, target):
         if not record.template:
             return None, record  # the default schedule was measured, and nothing was faster
-        schedule = space.replay(wanted)
+        schedule = space.replay(candidate)
         if schedule is not None:
-            used = msgspec.structs.replace(record, decisions=wanted.decisions)
+            used = msgspec.structs.replace(record, decisions=candidate.decisions)
             return _scheduled_main(schedule), used
     return None, None
 
@@ -280,12 +280,12 @@ def transferred_schedules(
     returns the likeliest `most` of the results. Without `expect` the order of `foreign` (nearest
     first) decides."""
     refits = [space.refit(schedule) for schedule in foreign]
-    known = [n for n, refit in enumerate(refits) if refit is not None]
+    places = [n for n, refit in enumerate(refits) if refit is not None]
     order = likeliest([refit for refit in refits if refit is not None], expect)
     adapted: dict[Schedule, Any] = {}
-    misfits = len(foreign) - len(known)
+    misfits = len(foreign) - len(places)
     for place in order[:most]:
-        number = known[place]
+        number = places[place]
         fitting = _replay_variants(space, [foreign[number], refits[number]])
         misfits += not fitting
         adapted |= fitting
@@ -297,13 +297,13 @@ def transferred_schedules(
 def _replay_variants(
     space: DesignSpace, variants: Sequence[Schedule | None]
 ) -> dict[Schedule, Any]:
-    found = {}
+    schedules = {}
     for variant in dict.fromkeys(variants):  # one that fits as it is has one adaptation
         replayed = None if variant is None else space.replay(variant)
         described = None if replayed is None else space.describe(replayed.trace)
         if described is not None:
-            found[described] = replayed
-    return found
+            schedules[described] = replayed
+    return schedules
 
 
 def expectation(features: SampleFeatures, prior: Expectation | None) -> Expect | None:

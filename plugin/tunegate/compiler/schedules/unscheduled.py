@@ -104,8 +104,8 @@ def share_out(schedule: Any, block: Any, threads: int, *, lanes: int = 1) -> boo
 def _steps(schedule: Any, block: Any) -> int:
     """Returns the iterations of all loops around a block, 0 if unknown."""
     extents = [schedule.get(loop).extent for loop in schedule.get_loops(block)]
-    known = [int(extent) for extent in extents if isinstance(extent, IntImm)]
-    return math.prod(known) if len(known) == len(extents) else 0
+    sizes = [int(extent) for extent in extents if isinstance(extent, IntImm)]
+    return math.prod(sizes) if len(sizes) == len(extents) else 0
 
 
 def _shared_out(schedule: Any, block: Any, shares: int) -> bool:
@@ -122,15 +122,15 @@ def _shared_out(schedule: Any, block: Any, shares: int) -> bool:
 
 def _perfectly_nested(schedule: Any, loops: list[Any]) -> list[Any]:
     """Returns the outermost loops that contain nothing but the next one."""
-    found = []
+    nested = []
     for loop in loops:
         node = schedule.get(loop)
         if int(node.kind) != ForKind.SERIAL:
             break
-        found.append(loop)
+        nested.append(loop)
         if not isinstance(node.body, For):
             break
-    return found
+    return nested
 
 
 def _is_parallel(schedule: Any, block: Any, count: int) -> bool:

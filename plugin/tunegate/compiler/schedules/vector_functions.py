@@ -79,9 +79,9 @@ def _register(name: str, rule: Callable[[Any], Any]) -> None:
     of_tvm = tvm.ir.Op.get(operator).get_attr("llvm.FLowerIntrinsic")
 
     def lowered(call: Any) -> Any:
-        found = rule(call)
-        if found is not None:
-            return found
+        replacement = rule(call)
+        if replacement is not None:
+            return replacement
         return of_tvm(call) if of_tvm is not None else call
 
     tirx.register_intrin_lowering(operator, target="llvm", f=lowered, level=_LEVEL)

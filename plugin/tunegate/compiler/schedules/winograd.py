@@ -44,11 +44,11 @@ def _tiled_if_faster(function: Any, target: Any) -> Any | None:
     if asked_algorithm(function):
         return None
     try:
-        found = grouped_convolutions.window_of_three(function)
-        if found is None or place_of_constant(function, found.weights) is None:
+        convolution = grouped_convolutions.window_of_three(function)
+        if convolution is None or place_of_constant(function, convolution.weights) is None:
             return None
-        tiling = best_tiling(_layer(found), vector_registers(target), threads_of(target))
-        return None if tiling is None else tiled(function, found, tiling, target)
+        tiling = best_tiling(_layer(convolution), vector_registers(target), threads_of(target))
+        return None if tiling is None else tiled(function, convolution, tiling, target)
     except Exception:
         _logger.info("a convolution stays direct", exc_info=True)
         return None
@@ -165,9 +165,9 @@ class Layer(NamedTuple):
     channels_in: int
 
 
-def _layer(found: Convolution) -> Layer:
-    batch, height, width, channels_out = found.extents
-    return Layer(batch, height, width, channels_out, found.weight_extents[2])
+def _layer(convolution: Convolution) -> Layer:
+    batch, height, width, channels_out = convolution.extents
+    return Layer(batch, height, width, channels_out, convolution.weight_extents[2])
 
 
 class Tiling(NamedTuple):
@@ -265,7 +265,7 @@ class _Tiles:
     block; the last register tile of a block may have places beyond its tiles."""
 
     def __init__(self, main: Any, convolution: Convolution, tiling: Tiling) -> None:
-        self._main, self._found, self._tiling = main, convolution, tiling
+        self._main, self._original, self._tiling = main, convolution, tiling
         self._transform, self._layer = tiling.transform, _layer(convolution)
         self._places, self._rows = _places(self._layer, tiling)
         self._across = self._places // tiling.rows
@@ -284,10 +284,10 @@ class _Tiles:
         )
 
     def function(self) -> Any:
-        found, root = self._found, self._main.body.block
+        convolution, root = self._original, self._main.body.block
         image, copies = self._whole_image()
-        nests = [self._weights_transform(), *found.nests]
-        nests[found.place + 1 : found.place + 2] = [
+        nests = [self._weights_transform(), *convolution.nests]
+        nests[convolution.place + 1 : convolution.place + 2] = [
             *copies,
             self._image_transform(image),
             self._products(),
@@ -296,14 +296,14 @@ class _Tiles:
         ]
         made = (self._weights, self._inputs, self._sums, self._outputs)
         buffers = [*root.alloc_buffers, *made, *([image] if copies else [])]
-        constant = place_of_constant(self._main, found.weights)
+        constant = place_of_constant(self._main, convolution.weights)
         rest = [n for n in self._main.attrs[_CONSTANTS] if int(n) != constant]
         body = tirx.SeqStmt(nests)
         whole = SBlock([], root.reads, root.writes, root.name_hint, body, None, buffers)
         return self._main.with_attr(_CONSTANTS, rest).with_body(SBlockRealize([], True, whole))
 
     def _weights_transform(self) -> Any:
-        found, transform = self._found, self._transform
+        convolution, transform = self._original, self._transform
         extents = (self._layer.channels_in, self._layer.channels_out)
         channel_in, channel_out = axes = self._variables(2)
         lanes, window = self._number(self._tiling.lanes), range(_WINDOW)
@@ -314,7 +314,7 @@ class _Tiles:
         )
 
         def weight(y: int, x: int) -> Any:
-            return BufferLoad(found.weights, [self._number(y), self._number(x), *axes])
+            return BufferLoad(convolution.weights, [self._number(y), self._number(x), *axes])
 
         columns = [
             [_weighted(factors, [weight(y, x) for y in window]) for x in window]
@@ -323,7 +323,7 @@ class _Tiles:
         values = [_weighted(each, column) for column in columns for each in transform.weights]
         block = SBlock(
             self._axes(axes, extents),
-            [self._region(found.weights, [(0, _WINDOW), (0, _WINDOW), *axes])],
+            [self._region(convolution.weights, [(0, _WINDOW), (0, _WINDOW), *axes])],
             [self._region(self._weights, [first, (0, transform.points**2), *last])],
             "winograd_weights",
             tirx.SeqStmt(
@@ -338,7 +338,7 @@ class _Tiles:
 
     def _whole_image(self) -> tuple[Any, list[Any]]:
         """Returns an image that has all numbers that tiles read, and the loops that make it."""
-        image, outputs = self._found.image_buffer, self._transform.outputs
+        image, outputs = self._original.image_buffer, self._transform.outputs
         batch, height, width, channels = (int(n) for n in image.shape)
         needed = (
             batch,
@@ -475,7 +475,7 @@ class _Tiles:
 
     def _untiled(self) -> Any:
         """Writes what the convolution wrote."""
-        found, outputs = self._found, self._number(self._transform.outputs)
+        convolution, outputs = self._original, self._number(self._transform.outputs)
         batch, y, x, channel = axes = self._variables(4)
         rows, across = self._number(self._tiling.rows), self._number(self._across)
         row_in_block = tirx.floormod(tirx.floordiv(y, outputs), rows)
@@ -487,13 +487,13 @@ class _Tiles:
             channel,
         ]
         block = SBlock(
-            self._axes(axes, found.extents),
+            self._axes(axes, convolution.extents),
             [self._region(self._outputs, read)],
-            [self._region(found.output, axes)],
+            [self._region(convolution.output, axes)],
             _UNTILED,
-            BufferStore(found.output, BufferLoad(self._outputs, read), axes),
+            BufferStore(convolution.output, BufferLoad(self._outputs, read), axes),
         )
-        return self._nest(block, found.extents)
+        return self._nest(block, convolution.extents)
 
     def _all(self, every: Any, side: int) -> tuple[Any, int]:
         """Returns the range of all numbers of a tile. It begins at a variable, `every`, that is
@@ -501,7 +501,7 @@ class _Tiles:
         return every * self._number(side**2), side**2
 
     def _variables(self, count: int) -> list[Any]:
-        return [Var(f"v_{n}", self._found.loop_type) for n in range(count)]
+        return [Var(f"v_{n}", self._original.loop_type) for n in range(count)]
 
     def _axes(
         self, variables: Sequence[Any], extents: Sequence[int], reduced: int = 0
@@ -525,10 +525,10 @@ class _Tiles:
         return tirx.decl_buffer([self._number(n) for n in shape], "float32", name)
 
     def _number(self, value: int) -> Any:
-        return tirx.const(value, self._found.loop_type)
+        return tirx.const(value, self._original.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        return grouped_convolutions.loops_around(block, extents, self._found.loop_type)
+        return grouped_convolutions.loops_around(block, extents, self._original.loop_type)
 
 
 def _weighted(factors: Sequence[float], numbers: Sequence[Any]) -> Any:

@@ -82,11 +82,11 @@ class TaskSearch:
             candidates.append(self._default())
         misfits = self._queue(seeds, all_of_them=not count)
         seeded = self._take_seeds(self._seats(count) if count else None)
-        wanted = max(0, count - len(seeded))
-        searched = list(self._search(wanted)) if wanted else []
-        instead = self._take_seeds(wanted - len(searched))
+        missing = max(0, count - len(seeded))
+        searched = list(self._search(missing)) if missing else []
+        instead = self._take_seeds(missing - len(searched))
         candidates += [*seeded, *searched, *instead]
-        self._empty = self._empty + 1 if wanted and not (searched or instead) else 0
+        self._empty = self._empty + 1 if missing and not (searched or instead) else 0
         exhausted = self._empty == _EMPTY_BATCHES or (self._empty > 0 and self._is_small)
         return Proposed(self._workload.digest, tuple(candidates), exhausted, misfits)
 
@@ -96,10 +96,10 @@ class TaskSearch:
         own = [(origin, schedule) for origin, schedule in seeds if origin != "transfer"]
         replayed = [(origin, self.space.replay(schedule)) for origin, schedule in own]
         self._seeds.extend((origin, each) for origin, each in replayed if each is not None)
-        found = [schedule for origin, schedule in seeds if origin == "transfer"]
-        most = len(found) if all_of_them else schedule_choice.MAX_TRANSFERRED
+        transferred = [schedule for origin, schedule in seeds if origin == "transfer"]
+        most = len(transferred) if all_of_them else schedule_choice.MAX_TRANSFERRED
         fitting, misfits = schedule_choice.transferred_schedules(
-            found, self.space, self._expect(), most
+            transferred, self.space, self._expect(), most
         )
         self._seeds.extend(("transfer", each) for each in fitting)
         return misfits + sum(each is None for _, each in replayed)
@@ -119,12 +119,12 @@ class TaskSearch:
         )
 
     def _take_seeds(self, most: int | None) -> list[Candidate]:
-        found: list[Candidate] = []
-        while self._seeds and (most is None or len(found) < most):
+        candidates: list[Candidate] = []
+        while self._seeds and (most is None or len(candidates) < most):
             candidate = self._new_candidate(*self._seeds.popleft())
             if candidate is not None:
-                found.append(candidate)
-        return found
+                candidates.append(candidate)
+        return candidates
 
     def avoid(self, schedules: Sequence[Schedule]) -> None:
         """Excludes these schedules from future proposals."""
@@ -158,10 +158,10 @@ class TaskSearch:
         return self._candidate("default", DEFAULT, module)
 
     def _search(self, count: int) -> Iterator[Candidate]:
-        found = 0
+        count_so_far = 0
         samples, order = self._pick_samples(count)
         for attempt, pick in enumerate(order):
-            if found == count or attempt == _ATTEMPTS * count:
+            if count_so_far == count or attempt == _ATTEMPTS * count:
                 return
             schedule = Schedule(*samples[pick.sample])
             replayed = self.space.replay(schedule)
@@ -171,18 +171,18 @@ class TaskSearch:
                 continue
             candidate = self._new_candidate("search", replayed, pick.reason)
             if candidate is not None:
-                found += 1
+                count_so_far += 1
                 yield candidate
 
     def _pick_samples(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
         """Returns the samples, and the order in which to try them."""
         good = [_sample(schedule) for schedule in self._best()]
-        seen = {_sample(schedule) for schedule in self._seen}
-        samples, self._is_small = self._pools.draw_pool(good, seen)
+        proposed = {_sample(schedule) for schedule in self._seen}
+        samples, self._is_small = self._pools.draw_pool(good, proposed)
         score = self._surrogate.score() if self._filters and samples else None
         scores = None
         if score is not None:
-            bred = self._pools.breed(score, samples, good, seen)
+            bred = self._pools.breed(score, samples, good, proposed)
             samples, scores = list(bred), list(bred.values())
         kinds = [self._features.kind(sample) for sample in samples]
         return samples, picks(scores, kinds, count, self._rng)

@@ -150,15 +150,15 @@ class DesignSpace:
 
     def sample(self, count: int, rng: random.Random) -> list[Any]:
         """Returns at most `count` random schedules that pass the postprocessors."""
-        found = []
+        schedules = []
         for _ in range(2 * count):
             template = rng.choice(list(self.templates.values()))
             schedule = self._apply(template, (), seed=rng.randrange(1, 2**31 - 1))
             if schedule is not None:
-                found.append(schedule)
-            if len(found) == count:
+                schedules.append(schedule)
+            if len(schedules) == count:
                 break
-        return found
+        return schedules
 
     def _apply(
         self, template: Template, decisions: Sequence[Decision], seed: int = 1
@@ -306,11 +306,11 @@ def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) 
     effect are left out: those of `pure` kinds with unused results, as TVM's `Trace.simplified`
     drops them."""
     sketch = list(_sketch(instructions))
-    kept = _effective(sketch, pure)
+    places = _effective(sketch, pure)
     variables: dict[str, str] = {}
     blocks: dict[str, int] = {}
     lines = []
-    for place in kept:
+    for place in places:
         kind, inputs, attributes, outputs = sketch[place]
         for name in outputs:
             variables[name] = f"@{len(variables)}"
@@ -319,7 +319,7 @@ def trace_signature(instructions: Sequence[Instruction], pure: Collection[str]) 
         if attributes == _PARALLELISM:
             inputs = inputs[:1]
         lines.append([kind, _rename(inputs, variables), _rename(attributes, {}), len(outputs)])
-    return TraceSignature(json.dumps(lines, separators=(",", ":")), tuple(kept))
+    return TraceSignature(json.dumps(lines, separators=(",", ":")), tuple(places))
 
 
 def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
@@ -331,14 +331,14 @@ def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
 
 def _effective(sketch: Sequence[Instruction], pure: Collection[str]) -> list[int]:
     used: set[str] = set()
-    kept = []
+    places = []
     for place in range(len(sketch) - 1, -1, -1):
         kind, inputs, _, outputs = sketch[place]
         if kind in pure and used.isdisjoint(outputs):
             continue
         used.update(_names(inputs))
-        kept.append(place)
-    return kept[::-1]
+        places.append(place)
+    return places[::-1]
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -375,10 +375,10 @@ def _kernel(template: Template, card: Card, shared: int) -> GpuKernel | None:
     name = _tiled_block(template.instructions)
     realized: list[Any] = []
     structural_walk(template.variant.module["main"].body, [(SBlockRealize, realized.append)])
-    found = [each for each in realized if each.block.name_hint == name]
-    if len(found) != 1:
+    kernels = [each for each in realized if each.block.name_hint == name]
+    if len(kernels) != 1:
         return None
-    block = found[0].block
+    block = kernels[0].block
     loads: list[Any] = []
     structural_walk(block.body, [(TensorLoad, loads.append)])
     operands = []

@@ -76,16 +76,16 @@ class ProfiledSession:
     def inferences_ms(self) -> list[dict[str, float]]:
         """Ends profiling, and returns the milliseconds of each node in each inference."""
         with self._folder:
-            told = Path(self._session.end_profiling()).read_bytes()
-            events = msgspec.json.decode(told, type=list[_Event])
+            profile = Path(self._session.end_profiling()).read_bytes()
+            events = msgspec.json.decode(profile, type=list[_Event])
             graph = self._graph
             run = onnx.load(graph) if graph is not None and graph.exists() else onnx.ModelProto()
         layers = _Layers(self._proto, run)
-        found: dict[str, list[int]] = defaultdict(list)
+        times_of: dict[str, list[int]] = defaultdict(list)
         kernels = [each for each in events if each.cat == "Node" and each.name.endswith(_KERNEL)]
         for event, microseconds in _own_times(kernels):
-            found[layers.layer_of_event(event)].append(microseconds)
-        sums = {name: _sums_ms(times, self._inferences) for name, times in found.items()}
+            times_of[layers.layer_of_event(event)].append(microseconds)
+        sums = {name: _sums_ms(times, self._inferences) for name, times in times_of.items()}
         return [{name: each[at] for name, each in sums.items()} for at in range(self._inferences)]
 
 
@@ -139,9 +139,9 @@ class _Layers:
         """Returns an event's layer. An inserted node gets the name of its layer, or a description
         if that is unknown."""
         name = event.name.removesuffix(_KERNEL)
-        known = self._user_name(name, event.args.op_name) or self._inserted.layer_of(name)
-        if known:
-            return known
+        layer = self._user_name(name, event.args.op_name) or self._inserted.layer_of(name)
+        if layer:
+            return layer
         if _INSERTED.fullmatch(event.args.op_name):
             return _OF_THE_RUNTIME
         return _ADDED.sub("", name) or f"{event.args.op_name}_{event.args.node_index}"

@@ -37,10 +37,12 @@ class CudaModel:
         return self._bound_to(feed).bound(feed)
 
     def notes(self) -> Sequence[str]:
-        told = told_of_placement(placed_nodes(self._session), CUDA)
+        placement = told_of_placement(placed_nodes(self._session), CUDA)
         without = f"without CUDA graphs, with them: {self._without_graphs}"
         faster = why_a_library_wins(self._artifact.settings.get(PRECISION, ""), visible_gpus())
-        return [each for each in (told, without if self._without_graphs else "", faster) if each]
+        return [
+            each for each in (placement, without if self._without_graphs else "", faster) if each
+        ]
 
     def operators_ms(self, feed: Mapping[str, Any], inferences: int) -> Mapping[str, float]:
         """Returns the milliseconds of each operator. Each kernel is waited for, so the times are

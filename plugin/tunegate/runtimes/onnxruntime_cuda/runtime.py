@@ -78,7 +78,7 @@ class OnnxRuntimeCuda:
         """Returns the versions, including the libraries that choose its kernels."""
         if missing_provider():
             return {}
-        return {name: found for name in PACKAGES if (found := installed_version(name))}
+        return {name: version for name in PACKAGES if (version := installed_version(name))}
 
     def save(self, model: PreparedModel, directory: Path, settings: Mapping[str, str]) -> str:
         """Writes the model, with fixed shapes if possible: a CUDA graph needs them."""

@@ -33,8 +33,8 @@ def names_in(file: Path, read: Any) -> frozenset[str]:
     """Returns the names of the user's model; `read` opens a file of OpenVINO's own format."""
     if file.suffix == ".onnx":
         return onnx_names(onnx.load(file, load_external_data=False))
-    told = read(file).get_rt_info([LAYERS]).astype(str)
-    return frozenset(msgspec.json.decode(told, type=list[str]))
+    text = read(file).get_rt_info([LAYERS]).astype(str)
+    return frozenset(msgspec.json.decode(text, type=list[str]))
 
 
 def names_of_layers(
@@ -62,6 +62,6 @@ def _nearest_name(
         at = name
         for _ in range(_MAX_STEPS):
             at = getattr(layers[at], direction) if at in layers else ""
-            if found := names.get(at):
-                return found
+            if own_name := names.get(at):
+                return own_name
     return ""

@@ -36,14 +36,14 @@ class OpenVinoModel:
         return lambda: request.infer(share_outputs=True)
 
     def watched(self, feed: Mapping[str, Any]) -> WatchedRequest:
-        told = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
-        profiled = compile_model(self._file, self._artifact.inputs, told)
+        settings = settings_of(self._artifact.settings, self._artifact.threads, is_profiled=True)
+        profiled = compile_model(self._file, self._artifact.inputs, settings)
         return WatchedRequest(profiled, bound_request(profiled, feed), self._file)
 
     @cached_property
     def _compiled_model(self) -> Any:
-        told = settings_of(self._artifact.settings, self._artifact.threads)
-        return compile_model(self._file, self._artifact.inputs, told)
+        settings = settings_of(self._artifact.settings, self._artifact.threads)
+        return compile_model(self._file, self._artifact.inputs, settings)
 
 
 def bound_request(model: Any, feed: Mapping[str, Any]) -> Any:
@@ -93,24 +93,24 @@ def compile_model(
         core = openvino.Core()
         graph = core.read_model(model)
         graph.reshape({each.name: list(each.shape) for each in inputs})
-        found = core.compile_model(graph, _DEVICE, dict(settings))
+        compiled = core.compile_model(graph, _DEVICE, dict(settings))
     except RuntimeError as error:
         raise UnsupportedModelError(f"OpenVINO {refusal_of(error)}") from error
-    used = found.get_property(_HINT).to_string()
+    used = compiled.get_property(_HINT).to_string()
     if used != settings[_HINT]:
         raise UnsupportedModelError(
             f"OpenVINO computes in {used} in place of {settings[_HINT]} here"
         )
-    return found
+    return compiled
 
 
 def refusal_of(error: Exception) -> str:
     """Returns the error's statement about the model, in one line."""
     text = str(error).strip()
-    for pattern, said in _TELLING:
-        found = pattern.search(text)
-        if found:
-            return said.format(found[1].strip())[:_MAX_CHARACTERS]
+    for pattern, text_form in _TELLING:
+        match = pattern.search(text)
+        if match:
+            return text_form.format(match[1].strip())[:_MAX_CHARACTERS]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"cannot take the model: {lines[-1] if lines else type(error).__name__}"[
         :_MAX_CHARACTERS

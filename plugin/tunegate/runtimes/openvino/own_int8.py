@@ -50,10 +50,10 @@ def save_own(model: PreparedModel, directory: Path) -> str:
 
 def multiplies_activations(graph: Any) -> bool:
     """Returns whether a matrix product has no constant operand, or belongs to an attention."""
-    found = graph.get_ops()
-    if any(each.get_type_name() == _ATTENTION for each in found):
+    operators = graph.get_ops()
+    if any(each.get_type_name() == _ATTENTION for each in operators):
         return True
-    products = (each for each in found if each.get_type_name() == "MatMul")
+    products = (each for each in operators if each.get_type_name() == "MatMul")
     return any(not any(map(_is_constant, each.input_values())) for each in products)
 
 

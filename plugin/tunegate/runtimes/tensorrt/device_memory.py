@@ -67,8 +67,8 @@ class Stream:
 
 def _checked_result(result: tuple[Any, ...]) -> Any:
     """Returns the result of a CUDA call. Raises EnvironmentUnfitError if it failed."""
-    code, *found = result
+    code, *values = result
     if code != runtime.cudaError_t.cudaSuccess:
-        _, said = runtime.cudaGetErrorString(code)
-        raise EnvironmentUnfitError(f"CUDA says: {said.decode(errors='replace')}")
-    return found[0] if found else None
+        _, text = runtime.cudaGetErrorString(code)
+        raise EnvironmentUnfitError(f"CUDA says: {text.decode(errors='replace')}")
+    return values[0] if values else None

@@ -181,8 +181,8 @@ def engine_layers_ms(opened: Any, inferences: int) -> dict[str, float]:
         opened.begin()
         opened.stream.wait()
     inspector = opened.engine.create_engine_inspector()
-    told = inspector.get_engine_information(tensorrt.LayerInformationFormat.JSON)
-    named = names_of_engine_layers(told)
+    information = inspector.get_engine_information(tensorrt.LayerInformationFormat.JSON)
+    named = names_of_engine_layers(information)
     total: dict[str, float] = defaultdict(float)
     for layer, each in times.milliseconds.items():
         total[named.get(layer, layer)] += statistics.median(each[1:] or each)

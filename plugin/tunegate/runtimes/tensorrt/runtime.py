@@ -117,7 +117,7 @@ def engine_refusal(errors: Sequence[str]) -> str:
     lines = [line.strip() for text in errors for line in text.splitlines() if line.strip()]
     if not lines:
         return "gives no reason"
-    no_driver = next((found[0] for line in lines if (found := _NO_DRIVER.search(line))), "")
+    no_driver = next((match[0] for line in lines if (match := _NO_DRIVER.search(line))), "")
     if no_driver:
         return f"does not start: {no_driver}"[:_MAX_CHARACTERS]
     first = _PREFIX.sub("", lines[0])
@@ -139,7 +139,7 @@ def names_of_engine_layers(description: str) -> dict[str, str]:
         each for each in msgspec.json.decode(description).get("Layers", []) if _is_known(each)
     ]
     named = {each["Name"]: _first_node(each) for each in layers}
-    return {name: found or _fallback_name(name, named) for name, found in named.items()}
+    return {name: node or _fallback_name(name, named) for name, node in named.items()}
 
 
 def _is_known(layer: Any) -> bool:
@@ -148,8 +148,8 @@ def _is_known(layer: Any) -> bool:
 
 
 def _first_node(layer: dict[str, Any]) -> str:
-    found = _ONNX_LAYER.search(str(layer.get("Metadata", "")))
-    return found[1].strip() if found else ""
+    match = _ONNX_LAYER.search(str(layer.get("Metadata", "")))
+    return match[1].strip() if match else ""
 
 
 def _fallback_name(name: str, names: dict[str, str]) -> str:

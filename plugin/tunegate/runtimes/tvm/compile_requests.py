@@ -100,7 +100,7 @@ def model_file(job: ModelJob) -> ModelFile:
 
 
 def _records(job: BuildJob) -> dict[str, tuple[TuningRecord, ...]]:
-    return {key.workload: tuple(found) for key, found in job.records.items()}
+    return {key.workload: tuple(records) for key, records in job.records.items()}
 
 
 # Further requests to a child that built a model: to check it, and to mend it if it is wrong.
@@ -195,11 +195,11 @@ class CompileChildren(Generic[_Reply]):
         """Returns a function that gives the child with this model open, or a new one."""
 
         def begin() -> Child[_Reply]:
-            kept = self._kept.pop(opened_key(job), None)
-            if kept is not None:
+            child = self._kept.pop(opened_key(job), None)
+            if child is not None:
                 self._kept_bytes -= job.file.stat().st_size
-            if kept is not None and kept.is_running:
-                return kept
+            if child is not None and child.is_running:
+                return child
             variables = child_variables(job.target)
             return Child(
                 self._module, self._replies, variables=variables, memory=memory, log=self._log
@@ -270,14 +270,14 @@ def with_same_kernels(
     """Returns, for each later job, the index of the first job with the same kernels, as base and
     head have that differ only in weights."""
     first: dict[object, int] = {}
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}
     versions = Counter(job.path for job in jobs.values())
     for place, job in jobs.items():
         digest = kernels(job) if versions[job.path] > 1 else ""
         if digest:
             at = first.setdefault((digest, opened_key(job)[1:]), place)
-            found |= {place: at} if at != place else {}
-    return found
+            places |= {place: at} if at != place else {}
+    return places
 
 
 def ask_each_once(
@@ -313,12 +313,13 @@ class TakenLists:
             return
         self._lists[opened_key(job)] = whose, frozenset(task.key for task in tasks)
 
-    def held(self, job: BuildJob, build: Build) -> Build:
+    def require_same_tasks(self, job: BuildJob, build: Build) -> Build:
+        """Returns the build, or why it is refused: its tasks are not those that were taken."""
         taken = self._lists.get(opened_key(job.model))
         if taken is None or build.error is not None:
             return build
-        whose, known = taken
-        others = [task.name for task in build.tasks if task.key not in known]
+        whose, keys = taken
+        others = [task.name for task in build.tasks if task.key not in keys]
         if not others:
             return build
         reason = f"{job.model.path}: its kernels are not those of {whose} ({others[0]})."

@@ -58,11 +58,11 @@ class MetaScheduleCompiler:
     ) -> Sequence[Sequence[TuningTask] | ModelError]:
         for n, listed in known_tasks.items():
             self._taken.add(jobs[n], listed, "an earlier run")
-        asked = {n: job for n, job in enumerate(jobs) if n not in known_tasks}
-        talks, taken = compile_requests.ask_each_once(asked, self._kernels, self._list_tasks)
+        open_jobs = {n: job for n, job in enumerate(jobs) if n not in known_tasks}
+        talks, taken = compile_requests.ask_each_once(open_jobs, self._kernels, self._list_tasks)
         answers = {
             **known_tasks,
-            **{n: self._read_tasks(job, talks[n]) for n, job in asked.items()},
+            **{n: self._read_tasks(job, talks[n]) for n, job in open_jobs.items()},
         }
         for n in taken:
             self._taken.add(jobs[n], answers[n], "the other side")
@@ -81,12 +81,12 @@ class MetaScheduleCompiler:
     def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Builds each model with default schedules, and remembers which fail. Returns the
         reasons."""
-        wanted = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
-        tried = [self._requests.untuned(job) for job in wanted]
+        open_jobs = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
+        tried = [self._requests.untuned(job) for job in open_jobs]
         builds = self._build_all([(job, False) for job in tried])
         built = {
             compile_requests.opened_key(job): build
-            for job, build in zip(wanted, builds, strict=True)
+            for job, build in zip(open_jobs, builds, strict=True)
         }
         self._refused |= finished_build.refused_builds(built)
         return [
@@ -97,16 +97,16 @@ class MetaScheduleCompiler:
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds each job. Models that are known to be rejected, or to kill their process, are not
         tried again."""
-        known = [
+        finished = [
             self._refused.get(compile_requests.opened_key(job.model)) or self._dead.of(job)
             for job in jobs
         ]
-        wanted = [job for job, build in zip(jobs, known, strict=True) if build is None]
-        builds = self._build_with_graphs(wanted)
-        for job, build in zip(wanted, builds, strict=True):
+        open_jobs = [job for job, build in zip(jobs, finished, strict=True) if build is None]
+        builds = self._build_with_graphs(open_jobs)
+        for job, build in zip(open_jobs, builds, strict=True):
             self._dead.add(job, build)
         built = iter(builds)
-        return [build or next(built) for build in known]
+        return [build or next(built) for build in finished]
 
     def _build_with_graphs(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
         """Builds with CUDA graphs the jobs that want them, and again without if that fails."""
@@ -130,7 +130,7 @@ class MetaScheduleCompiler:
         stay = [job.is_followed for job, _ in jobs]
         self._children.converse([job.model for job, _ in jobs], talks, shares, stay)
         builds = [self._finish(job, talk) for (job, _), talk in zip(jobs, talks, strict=True)]
-        given, has_graphs = [job for job, _ in jobs], any(graphs for _, graphs in jobs)
+        all_jobs, has_graphs = [job for job, _ in jobs], any(graphs for _, graphs in jobs)
 
         def again(those: Sequence[BuildJob]) -> list[Build]:
             graphs = (has_graphs and compile_requests.has_graphs(job) for job in those)
@@ -142,7 +142,7 @@ class MetaScheduleCompiler:
             if talk.died is not None and deaths < _MOST_DEATHS
         }
         return finished_build.in_other_layout(
-            given, finished_build.made_again(given, builds, again, blamed), self._build_plain
+            all_jobs, finished_build.made_again(all_jobs, builds, again, blamed), self._build_plain
         )
 
     def _build_plain(self, jobs: Sequence[BuildJob]) -> list[Build]:
@@ -181,7 +181,7 @@ class MetaScheduleCompiler:
             crashed = finished_build.has_died(talk.died or talk.replies[0])
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
-        build = self._taken.held(job, finished_build.finished(job, reply, later))
+        build = self._taken.require_same_tasks(job, finished_build.finished(job, reply, later))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build

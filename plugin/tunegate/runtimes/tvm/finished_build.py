@@ -43,8 +43,8 @@ def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed
     check, error = _check_or_error(job.model.path, checked)
     error = f"{error} {reason[0].upper()}{reason[1:]}." if error and reason else error
     sampled = checked.sampled if isinstance(checked, Checked) else None
-    found = _build(job, reply, check=check, error=error, crashed=crashed)
-    return msgspec.structs.replace(found, sampled=sampled)
+    build = _build(job, reply, check=check, error=error, crashed=crashed)
+    return msgspec.structs.replace(build, sampled=sampled)
 
 
 def _build(
@@ -100,11 +100,11 @@ def _check_or_error(path: str, checked: _Reply) -> tuple[NumericCheck | None, st
     match checked:
         case Checked(check=check):
             wrong = check.detail if check is not None else ""
-            said = f"{path}: the compiled model computes other numbers: {wrong}."
-            return check, said if wrong else None
+            problem = f"{path}: the compiled model computes other numbers: {wrong}."
+            return check, problem if wrong else None
         case Failed(reason=reason, reference=True):
-            said = "its numbers cannot be checked, ONNX Runtime does not run the model"
-            return None, f"{path}: {said} ({reason})."
+            problem = "its numbers cannot be checked, ONNX Runtime does not run the model"
+            return None, f"{path}: {problem} ({reason})."
         case Failed(reason=reason):
             return None, f"{path}: the compiled model does not run ({reason})."
         case _:

@@ -32,9 +32,9 @@ def compiler_checks() -> Iterator[HealthCheck]:
         usable = int(gpu_variables().get(SHARED_MEMORY, USUAL_SHARED_MEMORY))
         detail = f"{usable // 1024} KB for a block of a kernel"
         yield HealthCheck("shared memory", ok=True, detail=detail)
-    found = linker()
+    program = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
-    yield HealthCheck("linker", ok=found is not None, detail=found or missing)
+    yield HealthCheck("linker", ok=program is not None, detail=program or missing)
     for form in installed_forms():
         yield from form.checks()
 
@@ -76,15 +76,15 @@ def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -
 
 def linker() -> str | None:
     """Returns the program that TVM links builds with, None without one."""
-    return next((found for name in LINKERS if (found := shutil.which(name))), None)
+    return next((path for name in LINKERS if (path := shutil.which(name))), None)
 
 
 def wrong_version(distribution: str) -> str:
     """Returns which version is installed instead of the working one, '' if that is."""
-    wanted, found = PINNED[distribution], installed_version(distribution)
-    if not found:
-        return f"{distribution} {wanted} is not installed"
-    return "" if found == wanted else f"{distribution} is {found}, and only {wanted} works"
+    pinned, installed = PINNED[distribution], installed_version(distribution)
+    if not installed:
+        return f"{distribution} {pinned} is not installed"
+    return "" if installed == pinned else f"{distribution} is {installed}, and only {pinned} works"
 
 
 def _missing(targets: Sequence[TargetConfig], step: Step, other: str) -> Iterator[str]:

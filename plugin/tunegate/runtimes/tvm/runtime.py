@@ -60,10 +60,10 @@ class Tvm:
         return ""
 
     def variants(self, target: TargetConfig) -> Mapping[str, Mapping[str, str]]:
-        found: dict[str, Mapping[str, str]] = {"": {}, **_LOWER[target.kind]}
+        settings: dict[str, Mapping[str, str]] = {"": {}, **_LOWER[target.kind]}
         for form in installed_forms():
-            found |= form.variants(target)
-        return found
+            settings |= form.variants(target)
+        return settings
 
     def versions(self) -> Mapping[str, str]:
         from tunegate.runtimes.tvm.health import PINNED  # noqa: PLC0415

@@ -50,14 +50,14 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
             file = git.root / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        asked = "".join(f"{path}\0" for path in paths).encode()
-        told = git.output("check-attr", "-z", "--stdin", *_ASKED, standard_input=asked) or b""
-    words = told.decode("utf-8", "surrogateescape").split("\0")
+        lines = "".join(f"{path}\0" for path in paths).encode()
+        output = git.output("check-attr", "-z", "--stdin", *_ASKED, standard_input=lines) or b""
+    words = output.decode("utf-8", "surrogateescape").split("\0")
     values: dict[str, dict[str, str]] = {}
     for path, name, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         values.setdefault(path, {})[name] = value
-    found = {path: _conversion(each) for path, each in values.items()}
-    return {path: attribute for path, attribute in found.items() if attribute}
+    by_path = {path: _conversion(each) for path, each in values.items()}
+    return {path: attribute for path, attribute in by_path.items() if attribute}
 
 
 def is_safe(path: str) -> bool:
@@ -107,21 +107,21 @@ class Trees:
         if listed is None or root is None:
             raise RevisionError(f"{revision}: its files cannot be listed. Fetch the whole commit.")
         lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
-        found = [(meta.split(), path) for meta, _, path in lines]
+        entries = [(meta.split(), path) for meta, _, path in lines]
         trees = {root: b"the root"}
-        trees |= {each.decode(): path for (_, kind, each), path in found if kind == b"tree"}
+        trees |= {each.decode(): path for (_, kind, each), path in entries if kind == b"tree"}
         unseen = [each for each in trees if each not in self._sound]
-        asked = "".join(f"{each}\n" for each in unseen).encode()
-        told = self._git.output("cat-file", "--batch", standard_input=asked) or b""
+        lines_in = "".join(f"{each}\n" for each in unseen).encode()
+        output = self._git.output("cat-file", "--batch", standard_input=lines_in) or b""
         position = 0
         for each in unseen:
-            header = told[position : told.find(b"\n", position)]
+            header = output[position : output.find(b"\n", position)]
             words = header.split()
             if words[:2] != [each.encode(), b"tree"]:
                 raise RevisionError(f"{revision}: its tree {each} cannot be read. Fetch it.")
             start = position + len(header) + 1
             position = start + int(words[2]) + 1
-            what = _broken(told[start : position - 1], len(each) // 2)
+            what = _broken(output[start : position - 1], len(each) // 2)
             if what:
                 return f"{trees[each].decode('utf-8', 'backslashreplace')} has {what}"
             self._sound.add(each)
@@ -169,8 +169,8 @@ def trailers_between(
             return ()
     shown = f"%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)"
     listed = git.text("log", "-z", f"--format={shown}", f"{base}..{head}") or ""
-    found = []
+    trailers = []
     for entry in listed.split("\0"):
         commit, *values = entry.split("\x01")
-        found += [Trailer(commit, value.strip()) for value in values if value.strip()]
-    return tuple(found)
+        trailers += [Trailer(commit, value.strip()) for value in values if value.strip()]
+    return tuple(trailers)

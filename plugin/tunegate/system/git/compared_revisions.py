@@ -46,10 +46,10 @@ class GitHistory:
         """Returns the name of the default branch on the remote, or before the first commit that of
         the unborn branch; '' if none is known here."""
         try:
-            found = named_revision.known_default_branch(self._git)
+            branch = named_revision.known_default_branch(self._git)
         except errors.EnvironmentUnfitError:
             return ""
-        return named_revision.short(found or self._unborn() or "").removeprefix("origin/")
+        return named_revision.short(branch or self._unborn() or "").removeprefix("origin/")
 
     def _unborn(self) -> str | None:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
@@ -94,8 +94,8 @@ class GitHistory:
         None if it is not here, or was written before 1970."""
         if not fetch.is_commit_id(commit):
             return None
-        told = self._git.text("show", "-s", "--format=%at", commit) or ""
-        return int(told) if told.isascii() and told.isdigit() else None
+        seconds = self._git.text("show", "-s", "--format=%at", commit) or ""
+        return int(seconds) if seconds.isascii() and seconds.isdigit() else None
 
     def is_beside_default(self, commit: str) -> bool:
         """Returns whether a commit here is on no default branch, as far as this clone knows."""
@@ -134,7 +134,7 @@ class GitHistory:
         """Returns the head against the release before it. Tags are fetched each time, as a kept
         clone has old ones, and so is the history that a CI checkout lacks. Raises RevisionError."""
         commit = self.resolve_commit(head or "HEAD", "--head")
-        told = fetch.fetch_tags(self._git, pattern)
+        remote_tags = fetch.fetch_tags(self._git, pattern)
         release = release_before(self._git, commit, pattern)
         if release is None:
             message = (
@@ -142,7 +142,7 @@ class GitHistory:
                 f"release, or say in gate.release-tags what release tags are called."
             )
             raise errors.RevisionError(message)
-        doubt = _doubt_of(release, fetch.tags_here(self._git, pattern), told)
+        doubt = _doubt_of(release, fetch.tags_here(self._git, pattern), remote_tags)
         return Revisions(
             base=release.commit,
             head=commit,
@@ -188,19 +188,19 @@ class GitHistory:
         branch = named_revision.known_default_branch(self._git)
         if branch is None:
             return None
-        found = self._merge_base(branch, self.resolve_commit(head or "HEAD", "--head"))
-        return None if found is None else found.commit
+        shared = self._merge_base(branch, self.resolve_commit(head or "HEAD", "--head"))
+        return None if shared is None else shared.commit
 
     # ---------------------------------------------------------------------------
 
     def _against_named(self, name: str, branch: str, head: str) -> Revisions:
         """Returns the head against the branch of a name; the reason names the branch if it is
         another."""
-        found = self._against(branch, head)
+        revisions = self._against(branch, head)
         if named_revision.short(branch) == named_revision.short(name).removeprefix("heads/"):
-            return found
+            return revisions
         why = f"--base {name} is {named_revision.short(branch)} here, which the head left last"
-        return msgspec.structs.replace(found, reason=f"{why}: {found.reason}")
+        return msgspec.structs.replace(revisions, reason=f"{why}: {revisions.reason}")
 
     def _against(self, branch: str, head: str) -> Revisions:
         """Returns the head against the branch, or on it against the parent."""
@@ -210,16 +210,16 @@ class GitHistory:
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
         """Returns the head against the branch, None if the head is on the branch itself."""
         tip = self._git.text("rev-parse", "--verify", "-q", f"{branch}^{{commit}}") or ""
-        found = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
-        if found is None:
+        shared = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
+        if shared is None:
             raise self._no_merge_base(
                 f"{why}no merge base with {named_revision.short(branch)} was found"
             )
-        if found.commit == head:
+        if shared.commit == head:
             return None
-        policy = tip if tip != found.commit else ""
-        reason = f"{why}merge base with {named_revision.short(branch)}{found.doubt}"
-        return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
+        policy = tip if tip != shared.commit else ""
+        reason = f"{why}merge base with {named_revision.short(branch)}{shared.doubt}"
+        return Revisions(base=shared.commit, head=head, reason=reason, policy=policy)
 
     def _nearest(self, branches: Sequence[str], head: str) -> str:
         """Returns the branch that the head left last: a local one may be older than the remote's,
@@ -296,14 +296,14 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
         "--format=%(refname:lstrip=2) %(objectname) %(*objectname)",
         f"refs/tags/{pattern}",
     )
-    found = []
+    releases = []
     for line in (listed or "").splitlines():
         tag, *commits = line.split()
         is_named = _is_candidate(pattern) or not _is_candidate(tag)
         if commits[-1] != head and is_named:
-            found.append(Release(tag, commits[-1]))
-    highest = max((_numbers(each.tag) for each in found), default=())
-    equal = [each for each in found if _numbers(each.tag) == highest]
+            releases.append(Release(tag, commits[-1]))
+    highest = max((_numbers(each.tag) for each in releases), default=())
+    equal = [each for each in releases if _numbers(each.tag) == highest]
     return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
 
 
@@ -315,7 +315,7 @@ def _doubt_of(
         return ", by the tags that are here: the remote did not answer"
     if release.tag not in remote_tags:
         return ", a tag that the remote does not have"
-    moved = sorted(tag for tag, found in remote_tags.items() if here.get(tag, found) != found)
+    moved = sorted(tag for tag, commit in remote_tags.items() if here.get(tag, commit) != commit)
     return f", by the tags that are here: the remote has moved {moved[0]}" if moved else ""
 
 
@@ -330,10 +330,10 @@ def _version_key(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
 def _numbers(tag: str) -> tuple[int, ...]:
     """Returns the numbers of the version, up to a pre-release mark. `v1.0` is `v1.0.0`."""
     candidate = _CANDIDATE.search(tag)
-    found = _integers(tag[: candidate.start()] if candidate else tag)
-    while found and found[-1] == 0:
-        found = found[:-1]
-    return found
+    numbers = _integers(tag[: candidate.start()] if candidate else tag)
+    while numbers and numbers[-1] == 0:
+        numbers = numbers[:-1]
+    return numbers
 
 
 def _integers(text: str) -> tuple[int, ...]:
@@ -361,8 +361,8 @@ _NAME = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)*", re.ASCII)
 def name_of_remote(address: str) -> str:
     """Returns the path, as in `owner/name`, never the host part, which may hold a secret. '' for a
     directory, and for what is no name."""
-    found = _URL.fullmatch(address) or _SHORT.fullmatch(address)
-    if found is None or address.startswith("file:"):
+    match = _URL.fullmatch(address) or _SHORT.fullmatch(address)
+    if match is None or address.startswith("file:"):
         return ""
-    path = found["path"].strip("/").removesuffix(".git")
+    path = match["path"].strip("/").removesuffix(".git")
     return path if _NAME.fullmatch(path) else ""

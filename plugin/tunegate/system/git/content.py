@@ -200,13 +200,13 @@ class _Checked:
         if most is not None and self._size_bytes != most:
             compared = "more" if self._size_bytes > most else f"{self._size_bytes}"
             return f"{compared} bytes, where the pointer says {most}"
-        found = {self._digest.hexdigest()}
+        digests = {self._digest.hexdigest()}
         if self._pointer.digest_kind == "md5-text":
-            found.add(self._of_text.hexdigest())
-        if wanted in found:
+            digests.add(self._of_text.hexdigest())
+        if wanted in digests:
             return ""
-        told = f"{self._digest.name} {min(found)[:12]}, not {wanted[:12]}"
-        return f"other bytes than the pointer says ({told})"
+        digests_text = f"{self._digest.name} {min(digests)[:12]}, not {wanted[:12]}"
+        return f"other bytes than the pointer says ({digests_text})"
 
 
 def _is_pointer(into: BinaryIO) -> bool:

@@ -94,13 +94,13 @@ def stage_outputs(
         each for lock in sorted(filter(is_lock, known)) for each in _in_lock(lock, known, read)
     )
     tracked = sorted(filter(is_dvc_file, known))
-    for who, found in itertools.chain(
+    for who, outputs_or_problem in itertools.chain(
         in_locks, *(_in_dvc_file(path, read(path)) for path in tracked)
     ):
-        if isinstance(found, str):
-            unread[who] = found
+        if isinstance(outputs_or_problem, str):
+            unread[who] = outputs_or_problem
         else:
-            _add(found, outputs)
+            _add(outputs_or_problem, outputs)
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     unlisted: dict[str, str] = {}
@@ -113,11 +113,11 @@ def stage_outputs(
     return StageOutputs(files=files, directories=unlisted, unread=unread)
 
 
-_Kept = dict[str, StageOutput]
+_Outputs = dict[str, StageOutput]
 """Outputs by their path."""
 
 
-def _add(outputs: _Kept, others: _Kept) -> None:
+def _add(outputs: _Outputs, others: _Outputs) -> None:
     """Adds outputs. DVC refuses a path that two stages or files keep; what is named twice with two
     digests stands for neither."""
     for path, output in outputs.items():
@@ -131,7 +131,7 @@ def _add(outputs: _Kept, others: _Kept) -> None:
 
 def _in_lock(
     lock: str, paths: Collection[str], read: Callable[[str], bytes | None]
-) -> Iterator[tuple[str, _Kept | str]]:
+) -> Iterator[tuple[str, _Outputs | str]]:
     """Yields what each stage of a lock file keeps, or why that is not read, under its name. DVC
     takes of it what the pipeline declares; the rest, of stages that were removed, stays there."""
     pipeline = posixpath.join(posixpath.dirname(lock), _PIPELINE)
@@ -161,12 +161,12 @@ def _in_lock(
             if place is None or "${" in place:
                 yield f"{lock}: {name}", f"the place of its output {path} is not known here"
             else:
-                found = _kept(place, out)
+                kept_files = _outputs_of(place, out)
                 why = f"its output {path} has no md5"
-                yield f"{lock}: {name}", why if found is None else found
+                yield f"{lock}: {name}", why if kept_files is None else kept_files
 
 
-def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Kept | str]]:
+def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Outputs | str]]:
     """Yields what a DVC file keeps beside the file that it is named after, or why that is not read,
     under its path."""
     own = tracked.removesuffix(_DVC)
@@ -186,21 +186,21 @@ def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Ke
         is_directory = is_directory or _FILES in out
         if place is None or (place == own and not is_directory):
             continue
-        found = _kept(place, out)
-        if found is not None:
-            yield f"{tracked}: {place}", found
+        kept_files = _outputs_of(place, out)
+        if kept_files is not None:
+            yield f"{tracked}: {place}", kept_files
         elif is_directory or place.casefold().endswith(_MODEL):
             what = "a directory" if is_directory else "a model"
             yield f"{tracked}: {place}", f"{what} without md5"
 
 
-def _kept(place: str, out: Mapping[str, Any]) -> _Kept | None:
+def _outputs_of(place: str, out: Mapping[str, Any]) -> _Outputs | None:
     """Returns an output by its path: a file, a directory by the digest of its listing, or the files
     of one whose listing is in the output itself, as for remotes that keep versions. None for
     another hash than md5."""
     if _FILES not in out:
-        found = _output(place, out)
-        return None if found is None else {place: found}
+        output = _output(place, out)
+        return None if output is None else {place: output}
     directory = StageOutput(path=place, digest="", size_bytes=None, digest_kind="md5")
     try:
         return _files_below(directory, msgspec.convert(out[_FILES], list[_Entry]))
@@ -208,7 +208,7 @@ def _kept(place: str, out: Mapping[str, Any]) -> _Kept | None:
         return None
 
 
-def _files_in(directory: StageOutput, listing: bytes | None) -> _Kept | None:
+def _files_in(directory: StageOutput, listing: bytes | None) -> _Outputs | None:
     """The files of a directory. None for a listing that is missing, or is not what the digest says,
     or names a file elsewhere."""
     if listing is None:
@@ -222,18 +222,18 @@ def _files_in(directory: StageOutput, listing: bytes | None) -> _Kept | None:
         return None
 
 
-def _files_below(directory: StageOutput, entries: Iterable[_Entry]) -> _Kept | None:
-    found: _Kept = {}
+def _files_below(directory: StageOutput, entries: Iterable[_Entry]) -> _Outputs | None:
+    files: _Outputs = {}
     for entry in entries:
         path = posixpath.normpath(posixpath.join(directory.path, entry.relpath))
         if not path.startswith(f"{directory.path}/") or not _MD5_OF_FILE.fullmatch(entry.md5):
             return None
-        if path in found and found[path].digest != entry.md5:
+        if path in files and files[path].digest != entry.md5:
             return None
-        found[path] = msgspec.structs.replace(
+        files[path] = msgspec.structs.replace(
             directory, path=path, digest=entry.md5, size_bytes=None
         )
-    return found
+    return files
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -252,8 +252,8 @@ def _parsed(content: bytes | None) -> Any:
 def _stages(parsed: object) -> dict[str, dict[str, Any]]:
     """The stages; before DVC 2.0 they were the whole lock file."""
     stages = parsed.get("stages", parsed) if isinstance(parsed, dict) else None
-    found = stages.items() if isinstance(stages, dict) else ()
-    return {str(name): stage for name, stage in found if isinstance(stage, dict)}
+    pairs = stages.items() if isinstance(stages, dict) else ()
+    return {str(name): stage for name, stage in pairs if isinstance(stage, dict)}
 
 
 def _outputs(stage: object) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -292,8 +292,8 @@ def _may_become(declared: str, path: str) -> bool:
     *middle, last = others
     place = len(first) if path.startswith(first) else -1
     for piece in middle:
-        found = path.find(piece, place) if place >= 0 else -1
-        place = found + len(piece) if found >= 0 else -1
+        match_at = path.find(piece, place) if place >= 0 else -1
+        place = match_at + len(piece) if match_at >= 0 else -1
     return 0 <= place <= len(path) - len(last) and path.endswith(last)
 
 

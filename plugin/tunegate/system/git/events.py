@@ -97,9 +97,9 @@ class GitEvents(GitHistory):
             raise EnvironmentUnfitError(f"{before[:12]} could not be fetched. {REMEDY}")
         branch = self._branch_now(default_branch)
         why = "new branch: " if is_new else f"{before[:12]} is gone (forced push): "
-        found = self._against_branch(branch, head, why)
-        if found is not None:
-            return found
+        revisions = self._against_branch(branch, head, why)
+        if revisions is not None:
+            return revisions
         if is_new:
             return self._against_parent(head, f"{why}the head is on {short(branch)}")
         message = f"{why}nothing says how far back the push reached. Name a base to compare with."
@@ -137,12 +137,12 @@ class GitEvents(GitHistory):
         return self.resolve_commit(ref, "--base")
 
     def _from_merge_base(self, tip: str, head: str) -> Revisions:
-        found = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
-        if found is None:
+        shared = self._merge_base(tip, head) if fetch.ensure_here(self._git, tip) else None
+        if shared is None:
             raise self._no_merge_base(f"no merge base with {tip[:12]} could be found")
-        policy = tip if tip != found.commit else ""
-        reason = f"merge base of the pull request{found.doubt}"
-        return Revisions(base=found.commit, head=head, reason=reason, policy=policy)
+        policy = tip if tip != shared.commit else ""
+        reason = f"merge base of the pull request{shared.doubt}"
+        return Revisions(base=shared.commit, head=head, reason=reason, policy=policy)
 
 
 def _fetch_error(branch: str) -> EnvironmentUnfitError:

@@ -77,8 +77,8 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
     fetch = (*_FETCH, more, "origin")
     if git.text(*fetch, *heads) is not None:
         return True
-    asked = [git.text(*fetch, *head) for head in (*((each,) for each in heads), ())]
-    return any(answer is not None for answer in asked)
+    answers = [git.text(*fetch, *head) for head in (*((each,) for each in heads), ())]
+    return any(answer is not None for answer in answers)
 
 
 def fetch_branch(git: GitProcess, name: str) -> str | None:
@@ -94,8 +94,8 @@ def fetch_branch(git: GitProcess, name: str) -> str | None:
 def has_branch(git: GitProcess, name: str) -> bool | None:
     """Returns whether the remote has a branch of this name now, None if it does not say."""
     line = ("ls-remote", "origin", f"refs/heads/{name}")
-    said = git.text(*line, limit_seconds=ASK_SECONDS)
-    return None if said is None else bool(said)
+    output = git.text(*line, limit_seconds=ASK_SECONDS)
+    return None if output is None else bool(output)
 
 
 def fetch_tag(git: GitProcess, name: str) -> None:
@@ -113,20 +113,20 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     if git.text("config", "--get", "remote.origin.url") is None:
         return tags_here(git, pattern)
     ask = ("ls-remote", "--refs", "origin", f"refs/tags/{pattern}")
-    said = git.text(*ask, limit_seconds=ASK_SECONDS)
-    if said is None:
+    output = git.text(*ask, limit_seconds=ASK_SECONDS)
+    if output is None:
         return None
     whole = ("--unshallow",) if is_shallow(git) else ()
     git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
-    lines = (line.split() for line in said.splitlines())
-    return {name.removeprefix("refs/tags/"): found for found, name in lines}
+    lines = (line.split() for line in output.splitlines())
+    return {name.removeprefix("refs/tags/"): commit for commit, name in lines}
 
 
 def tags_here(git: GitProcess, pattern: str) -> Mapping[str, str]:
     """Returns the matching tags with their objects."""
     shown = "--format=%(objectname) %(refname:lstrip=2)"
     lines = (git.text("for-each-ref", shown, f"refs/tags/{pattern}") or "").splitlines()
-    return {name: found for found, name in map(str.split, lines)}
+    return {name: commit for commit, name in map(str.split, lines)}
 
 
 # The commit at which two histories parted, even if a clone has only their ends.

@@ -39,8 +39,8 @@ def installed_commit() -> InstalledCommit | None:
     except PackageNotFoundError:
         return None
     stamp = (resources.files("tunegate") / "released.txt").read_text(encoding="utf-8")
-    found = _from_stamp(stamp, ours) or _from_origin(ours)
-    return found if found and found.source else None
+    commit = _from_stamp(stamp, ours) or _from_origin(ours)
+    return commit if commit and commit.source else None
 
 
 def repository_of(source: str) -> str:
@@ -63,10 +63,10 @@ def public_source(distribution: Distribution) -> str:
 
 
 def _from_stamp(stamp: str, distribution: Distribution) -> InstalledCommit | None:
-    found = _STAMP.fullmatch(stamp)
-    if not found:
+    match = _STAMP.fullmatch(stamp)
+    if not match:
         return None
-    return InstalledCommit(source=public_source(distribution), commit=found[2], release=found[1])
+    return InstalledCommit(source=public_source(distribution), commit=match[2], release=match[1])
 
 
 def _from_origin(distribution: Distribution) -> InstalledCommit | None:

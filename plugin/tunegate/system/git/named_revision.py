@@ -22,19 +22,19 @@ _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 def named_commit(git: GitProcess, name: str, option: str) -> str:
     """Returns the commit. What is missing is fetched: a full id, a branch or tag of the remote, and
     the history that `HEAD~1` needs. Raises RevisionError."""
-    found = _here(git, name)
-    if found is None:
+    commit = _here(git, name)
+    if commit is None:
         _fetch(git, name)
-        found = _here(git, name) or _ancestor(git, name)
-    if found is None and name == "HEAD":
+        commit = _here(git, name) or _ancestor(git, name)
+    if commit is None and name == "HEAD":
         raise RevisionError(_no_head(git))
-    if found is None:
+    if commit is None:
         raise RevisionError(
             f'{option}: "{name}" is not a revision of {git.root}. Name a commit, branch or '
             f"tag that is here, or fetch it.{_advice(name)}"
         )
     _refuse_ambiguous(git, name, option)
-    return found
+    return commit
 
 
 def _no_head(git: GitProcess) -> str:
@@ -53,9 +53,9 @@ def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
     if name.startswith(_BRANCHES) and fetch.is_ref(git, name):
         return (name,)
     plain = dict.fromkeys((*(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name)))
-    found = tuple(ref for ref in plain if fetch.is_ref(git, ref))
-    if found:
-        return found
+    refs_here = tuple(ref for ref in plain if fetch.is_ref(git, ref))
+    if refs_here:
+        return refs_here
     full = git.text("rev-parse", "--symbolic-full-name", "--verify", "-q", _END, name) or ""
     return (full,) if full.startswith(_BRANCHES) else ()
 
@@ -78,11 +78,11 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
 
 def _here(git: GitProcess, name: str) -> str | None:
     """Returns the commit, also of a branch that only the remote has."""
-    asked = (name, _remote_ref(name))
+    names = (name, _remote_ref(name))
     ask = ("rev-parse", "--verify", "-q", _END)
     if fetch.is_commit_id(name) and git.text(*ask, name) != name:
         return None  # git takes an id of another length for a name
-    return next(filter(None, (git.text(*ask, f"{each}^{{commit}}") for each in asked)), None)
+    return next(filter(None, (git.text(*ask, f"{each}^{{commit}}") for each in names)), None)
 
 
 def _fetch(git: GitProcess, name: str) -> None:
@@ -139,8 +139,8 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
 def _refuse_others(git: GitProcess, name: str, option: str, kind: str, refs: Sequence[str]) -> None:
     """Raises RevisionError if these references of one name are of different commits."""
     ask = ("rev-parse", "--verify", "-q")
-    found = {git.text(*ask, f"{ref}^{{commit}}") for ref in refs} - {None}
-    if len(found) > 1:
+    commits = {git.text(*ask, f"{ref}^{{commit}}") for ref in refs} - {None}
+    if len(commits) > 1:
         message = f'{option}: "{name}" is {kind}, of different commits. Name {" or ".join(refs)}.'
         raise RevisionError(message)
 
@@ -176,9 +176,9 @@ _USUAL = ("main", "master")
 def default_branch(git: GitProcess) -> str:
     """Returns the full name of the default branch here: a tag or a local branch may share the short
     one. Raises RevisionError if it is unknown, EnvironmentUnfitError if it cannot be fetched."""
-    found = known_default_branch(git)
-    if found is not None:
-        return found
+    branch = known_default_branch(git)
+    if branch is not None:
+        return branch
     if _has_remote(git):
         raise EnvironmentUnfitError(
             "the default branch could not be fetched. Name it with --base, or fetch it before."
@@ -196,21 +196,21 @@ def known_default_branch(git: GitProcess) -> str | None:
 
     Raises EnvironmentUnfitError if the remote does not answer and two branches are possible.
     """
-    told = _recorded_default(git)
+    recorded = _recorded_default(git)
     if not _has_remote(git):
-        return told or _local_default(git) or _only_branch(git)
-    said = _ask_remote(git)
-    if said is None:
+        return recorded or _local_default(git) or _only_branch(git)
+    remote = _ask_remote(git)
+    if remote is None:
         return (
-            _recorded_unless_ambiguous(git, told)
-            if told
+            _recorded_unless_ambiguous(git, recorded)
+            if recorded
             else _usual_branch(git) or _local_default(git)
         )
-    if said.default:
-        here = f"{_REMOTE}{said.default}"
-        return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, said.default)
-    if told and short(told).removeprefix("origin/") in said.branches:
-        return told
+    if remote.default:
+        here = f"{_REMOTE}{remote.default}"
+        return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, remote.default)
+    if recorded and short(recorded).removeprefix("origin/") in remote.branches:
+        return recorded
     return _usual_branch(git) or _local_default(git)
 
 
@@ -246,8 +246,8 @@ def short(ref: str) -> str:
 
 
 def _recorded_default(git: GitProcess) -> str | None:
-    told = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
-    return told if told and fetch.is_ref(git, told) else None
+    ref = git.text("symbolic-ref", "-q", f"{_REMOTE}HEAD")
+    return ref if ref and fetch.is_ref(git, ref) else None
 
 
 def _usual_refs() -> tuple[str, ...]:
@@ -268,14 +268,14 @@ class _RemoteAnswer(NamedTuple):
 
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     """Returns the remote's answer, None if it cannot be asked."""
-    told = short(_recorded_default(git) or "").removeprefix("origin/")
-    asked = ("HEAD", *([f"refs/heads/{told}"] if told else []))
-    line = ("ls-remote", "--symref", "origin", *asked)
-    said = git.text(*line, limit_seconds=fetch.ASK_SECONDS)
-    if said is None:
+    recorded = short(_recorded_default(git) or "").removeprefix("origin/")
+    refs = ("HEAD", *([f"refs/heads/{recorded}"] if recorded else []))
+    line = ("ls-remote", "--symref", "origin", *refs)
+    output = git.text(*line, limit_seconds=fetch.ASK_SECONDS)
+    if output is None:
         return None
-    named = re.match(r"ref: refs/heads/(\S+)\tHEAD", said)
-    branches = re.findall(r"^[0-9a-f]+\trefs/heads/(\S+)$", said, re.MULTILINE)
+    named = re.match(r"ref: refs/heads/(\S+)\tHEAD", output)
+    branches = re.findall(r"^[0-9a-f]+\trefs/heads/(\S+)$", output, re.MULTILINE)
     return _RemoteAnswer(named[1] if named else "", tuple(branches))
 
 

@@ -91,15 +91,15 @@ class GitProcess:
     def _checked_git_dir(self, path: Path) -> Path:
         """Returns the git directory. Git finds it from the working tree, so that it checks its
         owner."""
-        said = BytesIO()
-        code, errors = _run_git(self.root, ("rev-parse", "--absolute-git-dir"), said)
+        output = BytesIO()
+        code, errors = _run_git(self.root, ("rev-parse", "--absolute-git-dir"), output)
         if b"safe.directory" in errors:
             message = (
                 f"{self.root}: belongs to another user, so git does not read it. "
                 f"Run: git config --global --add safe.directory {self.root}"
             )
             raise RevisionError(message)
-        git_dir = Path(os.fsdecode(said.getvalue()).removesuffix("\n"))
+        git_dir = Path(os.fsdecode(output.getvalue()).removesuffix("\n"))
         fault = _fault(errors) if code else ""
         if fault and not fault.startswith("not a git repository"):
             raise RevisionError(f"{self.root}: git cannot read it ({fault}).")
@@ -132,10 +132,10 @@ class GitProcess:
 
 def git_version() -> tuple[int, ...]:
     """Returns the numbers of git's version, such as 2, 39, 5, and none without git."""
-    said = BytesIO()
+    output = BytesIO()
     with contextlib.suppress(EnvironmentUnfitError):
-        _run_git(Path("/"), ("version",), said)
-    words = said.getvalue().decode(errors="replace").split()
+        _run_git(Path("/"), ("version",), output)
+    words = output.getvalue().decode(errors="replace").split()
     return tuple(int(part) for part in (*words, "", "")[2].split(".") if part.isdigit())
 
 
@@ -150,10 +150,10 @@ def _working_tree(path: Path) -> Path:
     """Returns the checkout's root, found by ourselves. Git, run inside, takes a directory shaped
     like a bare repository for one, and the settings committed in it for its own."""
     place = path.resolve()
-    found = working_tree(place) if place.is_dir() else None
-    if found is None:
+    tree = working_tree(place) if place.is_dir() else None
+    if tree is None:
         raise _no_repository(path)
-    return found
+    return tree
 
 
 def _is_content(git_dir: Path, root: Path) -> bool:

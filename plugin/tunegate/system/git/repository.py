@@ -103,8 +103,8 @@ class GitRepository(GitEvents):
         """Returns the revision's submodule above this path, '' without one. Raises
         RevisionError."""
         above = [str(each) for each in PurePosixPath(path).parents][:-1]
-        found = (self.entry(revision, each) for each in above)
-        return next((each.path for each in found if each and each.kind == "submodule"), "")
+        entries = (self.entry(revision, each) for each in above)
+        return next((each.path for each in entries if each and each.kind == "submodule"), "")
 
     def directories(self, revision: str) -> Mapping[str, str]:
         """Returns git's id of each directory, by path: equal ids mean equal contents. The root is
@@ -159,9 +159,9 @@ class GitRepository(GitEvents):
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
         """Returns the bytes of each of these blobs that is available."""
-        asked = "".join(f"{blob}\n" for blob in blobs).encode()
-        told = self._git.output("cat-file", "--batch-check", standard_input=asked) or b""
-        answers = [line.split() for line in told.decode().splitlines()]
+        lines = "".join(f"{blob}\n" for blob in blobs).encode()
+        output = self._git.output("cat-file", "--batch-check", standard_input=lines) or b""
+        answers = [line.split() for line in output.decode().splitlines()]
         return {answer[0]: int(answer[2]) for answer in answers if answer[1] == "blob"}
 
     def content(self, version: ModelVersion) -> bytes:
@@ -170,8 +170,10 @@ class GitRepository(GitEvents):
         if version.size_bytes > MAX_MODEL_BYTES:
             raise ModelError(f"{version.path}: {too_large(version.size_bytes)}.")
         if _TIMES_IN_MEMORY * version.size_bytes > available_bytes():
-            said = f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
-            raise ModelError(f"{version.path}: {said}. Use a larger machine.")
+            problem = (
+                f"has {version.size_bytes / 1e9:.1f} GB: there is not the memory to look into it"
+            )
+            raise ModelError(f"{version.path}: {problem}. Use a larger machine.")
         content = BytesIO()
         self._copy(version, content)
         return content.getvalue()
@@ -196,14 +198,14 @@ class GitRepository(GitEvents):
         thousands."""
         sizes = self.sizes(blobs) if blobs else {}
         few = [blob for blob, size_bytes in sizes.items() if size_bytes <= MAX_DVC_BYTES]
-        asked = "".join(f"{blob}\n" for blob in few).encode()
-        told = BytesIO(self._git.output("cat-file", "--batch", standard_input=asked) or b"")
-        found: dict[str, bytes] = {}
+        lines = "".join(f"{blob}\n" for blob in few).encode()
+        output = BytesIO(self._git.output("cat-file", "--batch", standard_input=lines) or b"")
+        contents: dict[str, bytes] = {}
         for blob in few:
-            told.readline()
-            found[blob] = told.read(sizes[blob])
-            told.readline()
-        return found
+            output.readline()
+            contents[blob] = output.read(sizes[blob])
+            output.readline()
+        return contents
 
     def _copy(self, version: ModelVersion, into: BinaryIO) -> None:
         kept = (
@@ -243,10 +245,10 @@ class GitRepository(GitEvents):
             if target in written.values():  # in other words, such as ./w.bin
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            found = self._data_file(version, name)
+            data_file = self._data_file(version, name)
             with target.open("x+b") as file:
-                self._copy(found, file)
-            written[found.path] = target
+                self._copy(data_file, file)
+            written[data_file.path] = target
         self._refuse_converted(version.revision, written)
         return model
 
@@ -276,15 +278,15 @@ class GitRepository(GitEvents):
         stage's `cache: false` means that."""
         in_git = self.entry(version.revision, path)
         if output is not None and in_git is not None and in_git.kind == "file":
-            found = _beside(version, path, "git")
+            version_in_git = _beside(version, path, "git")
             with tempfile.TemporaryFile() as content:  # a data file may be tens of GB
-                self._copy(found, content)
+                self._copy(version_in_git, content)
                 content.seek(0)
                 digest = hashlib.file_digest(
                     content, partial(hashlib.md5, usedforsecurity=False)
                 ).hexdigest()
             if digest == output.digest:
-                return found
+                return version_in_git
         return _beside(version, path, "both")
 
     def _data_file(self, version: ModelVersion, name: str) -> ModelVersion:
