@@ -96,6 +96,9 @@ CALLS = """agraph (float[4] x) => (float[4] y) { y = own.Two (x) }
 <opset_import: ["" : 17], domain: "own">
 Two (i) => (o) { o = Tanh (i) }"""
 OLDER = CALLS.replace("17", "13")
+SOFTMAX = '<ir_version: 9, opset_import: ["" : 13]> ' + (
+    "agraph (float[2,4,8] x) => (float[2,4,8] y) { y = Softmax <axis = 1> (x) }"
+)
 TWICE = """agraph (float[4] x, bool c) => (float[4] y) {
     h = If (c) <
         then_branch = t () => (float[4] a) { [same] a = Tanh (x) },
@@ -113,6 +116,7 @@ TWICE = """agraph (float[4] x, bool c) => (float[4] y) {
         pytest.param(ROWS, "0.1", "10", {"scaled", "y", "z"}, id="numbers that decide a size"),
         pytest.param(CALLS, "Tanh", "Sin", {"y"}, id="a function"),
         pytest.param(OLDER, "Tanh", "Sin", {"y"}, id="a function of another version"),
+        pytest.param(SOFTMAX, "13", "12", {"y"}, id="a meaning of before version 13"),
         pytest.param(TWICE, "y =", "[same] y =", {"same"}, id="one name for several layers"),
     ],
 )
@@ -132,7 +136,7 @@ def test_small_numbers_in_a_data_file_count(tmp_path: Path) -> None:
 
 def model(graph: str) -> onnx.ModelProto:
     imports = '<ir_version: 9, opset_import: ["" : 17, "own" : 1]>'
-    return parser.parse_model(f"{imports} {graph}")
+    return parser.parse_model(graph if graph.startswith("<") else f"{imports} {graph}")
 
 
 def parsed(graph: str) -> Layers:

@@ -53,6 +53,8 @@ training."""
 _OF_INTEGERS = tuple(f"{each} " for each in _INTEGERS)
 _OF_SIZES_ALONE = {"Shape", "Size"}
 """Operators whose result does not depend on the numbers that they read."""
+_ALONG_AXIS, _AXIS = {"Hardmax", "LogSoftmax", "Softmax"}, 13
+"""These operators are along an axis since that version."""
 _SIZED_BY_NUMBERS = {
     "Compress",
     "If",
@@ -266,19 +268,23 @@ def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> 
     with suppress(Exception):  # such a model is reported where it is opened
         light = inline_local_functions(light) if light.functions else light
         light = onnx.shape_inference.infer_shapes(light, data_prop=True)
-    _mark_calls(light)
+    _mark_operators(light)
     return light
 
 
-def _mark_calls(model: onnx.ModelProto) -> None:
-    """Tells calls of functions apart by what these are, where one of another version stayed."""
+def _mark_operators(model: onnx.ModelProto) -> None:
+    """Tells apart operators of one name: calls of functions by what these are, where one of another
+    version stayed, and those of before version 13 that make a matrix of what they read."""
     digest = hashlib.sha256()
     for function in model.functions:
         digest.update(function.SerializeToString(deterministic=True))
     called = {(function.domain, function.name) for function in model.functions}
-    for node in nodes_of(model) if called else ():
+    is_old = any(x.domain in STANDARD_DOMAINS and x.version < _AXIS for x in model.opset_import)
+    for node in nodes_of(model):
         if (node.domain, node.op_type) in called:
             node.overload = digest.hexdigest()
+        elif is_old and node.op_type in _ALONG_AXIS and node.domain in STANDARD_DOMAINS:
+            node.overload = "of a matrix"
 
 
 def _values_of(graph: onnx.GraphProto) -> dict[str, str]:
