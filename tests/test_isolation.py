@@ -72,6 +72,15 @@ def test_every_name_of_a_file_can_be_written(tmp_path: Path) -> None:
     assert python(show, tmp_path, LC_ALL="C", PYTHONUTF8="0").stdout == "utf-8\n"
 
 
+def test_a_child_that_fails_is_no_success_where_sigchld_came_ignored(tmp_path: Path) -> None:
+    program = (
+        "import signal, subprocess\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "from tunegate.cli.entry import run_guarded\n"
+        "print(run_guarded(lambda: subprocess.run(['false']).returncode, print))\n"
+    )
+    assert python(program, tmp_path).stdout == "1\n"
+
+
 def test_what_is_elsewhere_stays(checkout: Path, tmp_path: Path) -> None:
     found = searched(SHOW, checkout, PYTHONPATH=str(tmp_path / "libraries"))
     assert found[0] == str(tmp_path / "libraries")

@@ -52,7 +52,9 @@ def run_child(program: Iterable[object], environment: Mapping[str, str], doing: 
 
 def cancel_on_signals() -> None:
     """Makes SIGINT and SIGTERM, which cancel a job, end what is running, as Ctrl-C does. A program
-    that replaces this one begins with the system's handling."""
+    that replaces this one begins with the system's handling. Where SIGCHLD came ignored, every
+    child would look like a success."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _cancel)
 

@@ -36,6 +36,7 @@ def run_guarded(program: Callable[[], int], say: Callable[[str], None]) -> int:
     exception is reported in one line, with an exit code that is never 1."""
     try:
         problem = _isolation_problem() or _machine_problem()
+        _learn_how_children_end()
         if not problem:
             return program()
         code = _UNFIT
@@ -80,6 +81,14 @@ def _machine_problem() -> str:
     from tunegate.cli.supported_machine import this_machine, why_unsupported
 
     return why_unsupported(this_machine())
+
+
+def _learn_how_children_end() -> None:
+    """Takes back that SIGCHLD is ignored, as whoever starts this process may have it. The kernel
+    then forgets how children end, and Python takes each for a success."""
+    import signal
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
