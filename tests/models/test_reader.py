@@ -117,7 +117,10 @@ def test_a_model_whose_blob_is_out_of_reach_is_listed_and_says_why(
     reader = GitModelReader(repository)
     version, problem = reader.opened(reader.models(before)["m.onnx"])
     assert version.graph_digest is None
-    assert problem == f"m.onnx: not in {before[:12]}, or its content cannot be fetched."
+    assert problem == (
+        "m.onnx: its content is not in this clone, and cannot be fetched. "
+        f"This says why: git cat-file -s {before[:12]}:m.onnx"
+    )
 
 
 # data files ----------------------------------------------------------------------

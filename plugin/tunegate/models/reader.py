@@ -120,12 +120,15 @@ class GitModelReader:
     def _stored_version(
         self, revision: str, entry: TreeEntry, size_bytes: int | None
     ) -> ModelVersion:
-        """Returns the version of a stored file. A blob that cannot be fetched has no known size:
-        opening it reports that."""
+        """Returns the version of a stored file. Opening it reports a blob that cannot be read, or
+        a name that no path can have."""
         if entry.kind == "link":
             return _link_version(revision, entry)
         is_small = size_bytes is not None and size_bytes <= MAX_POINTER_BYTES
-        pointer = lfs_pointer(self._repository.read(revision, entry.path)) if is_small else None
+        pointer = None
+        if is_small:
+            with suppress(RevisionError):
+                pointer = lfs_pointer(self._repository.read(revision, entry.path))
         return ModelVersion(
             revision=revision,
             path=entry.path,

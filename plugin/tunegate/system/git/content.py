@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from tunegate.artifacts.changes import ModelVersion
-from tunegate.errors import ModelError, RevisionError
+from tunegate.errors import ModelError, UnreadModelError
 from tunegate.regular_files import opened_inside, read_regular
 from tunegate.system.git.dvc import StageOutput, cached_places
 from tunegate.system.git.process import GitProcess, Writer
@@ -32,7 +32,7 @@ def copy_content(
 ) -> None:
     """Copies the content into an empty file, piece by piece; `stage` is what a DVC pipeline says
     about it. Raises ModelError naming the pointer that is not hydrated and the command to run, or
-    bytes that do not match the pointer; RevisionError for a missing file."""
+    bytes that do not match the pointer, or that git does not have."""
     path = version.path
     if version.storage == "link":
         message = f"{path}: a symbolic link, which is not followed. Commit the file itself."
@@ -61,8 +61,13 @@ def copy_content(
 
 
 def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> None:
-    if not git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
-        raise RevisionError(missing(revision, path))
+    if git.copy("cat-file", "blob", f"{revision}:{path}", into=into):
+        return
+    if _ESCAPED.search(path):
+        raise UnreadModelError(missing(revision, path))
+    asked = shlex.quote(f"{revision[:12]}:{path}")
+    message = f"{path}: its content is not in this clone, and cannot be fetched."
+    raise UnreadModelError(f"{message} This says why: git cat-file -s {asked}")
 
 
 def missing(revision: str, path: str) -> str:
