@@ -75,6 +75,7 @@ HEAVY_DOORS = (
     "tomllib",
     # Standard library, ours before it can be trusted to be there.
     "fcntl",
+    "signal",
     "tunegate.cli",
     "tunegate.isolation",
     "tunegate_action.entry",
