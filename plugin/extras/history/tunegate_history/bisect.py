@@ -26,6 +26,7 @@ from tunegate.cli.handlers.compare_models import (
     pair_files,
 )
 from tunegate.cli.handlers.reporting import write_json
+from tunegate.cli.parse import suggestion
 from tunegate.config import Config
 from tunegate.errors import (
     INCONCLUSIVE,
@@ -114,12 +115,15 @@ class _BisectedModel:
     def choose(self, config: Config, path: ModelPath) -> None:
         """Takes the model of this path at the slow end, or else the only configured model that
         changed. Raises ConfigError if that is not exactly one."""
-        self.path = path or self._only_change(config)
+        self.path = path.removeprefix("./") or self._only_change(config)
         if self.path not in self._pairs.before:
             where = "the slow" if self.path in self._after else "the fast"
             is_there = self.path in self._after or self.path in self._before
             told = f"only {where} end has it" if is_there else "neither end has it"
-            raise ConfigError(f"{self.path}: {told}. Name a model of both ends with --model.")
+            meant = suggestion(self.path, self._pairs.before)
+            raise ConfigError(
+                f"{self.path}: {told}. Name a model of both ends with --model.{meant}"
+            )
 
     def at(self, commit: str) -> ModelVersion:
         """Returns the model at a commit. Raises ModelError if it is not there."""

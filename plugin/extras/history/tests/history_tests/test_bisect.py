@@ -54,7 +54,7 @@ def test_the_commit_is_found_by_few_measurements(workspace: Workspace) -> None:
 
 
 def test_one_model_at_both_ends_is_nothing_to_find_and_not_measured(workspace: Workspace) -> None:
-    line = ("bisect", "HEAD~1..HEAD", "--model", "models/encoder.onnx", "--json")
+    line = ("bisect", "HEAD~1..HEAD", "--model", "./models/encoder.onnx", "--json")
     done = workspace.tunegate(*line)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -90,7 +90,7 @@ def test_a_range_without_a_slowdown_has_nothing_to_find(workspace: Workspace) ->
     [
         (["v1"], "is not a range"),
         (["HEAD..v1"], "no ancestor"),
-        (["v1..HEAD", "--model", "models/encoder.onnx/"], "neither end has it"),
+        (["v1..HEAD", "--model", "encoder.onnx"], "Did you mean models/encoder.onnx?"),
         (["v1..HEAD", "--model", "models/m.onnx"], "only the fast end has it"),
         (["v1..HEAD", "--model", "models/other.onnx"], "neither end has it"),
         (["v1..HEAD", "--target", "gpu"], "the configuration has cpu"),
