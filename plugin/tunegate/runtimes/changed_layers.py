@@ -8,7 +8,7 @@ changes none. Other weights do not count either.
 
 import hashlib
 import math
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -155,13 +155,14 @@ class _Origin(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of a graph by name: in words, and where they come from."""
+    """The values of a graph by name, those around it behind its own: in words, and where they come
+    from."""
 
-    words: Mapping[str, str]
-    origins: dict[str, _Origin]
+    words: ChainMap[str, str]
+    origins: ChainMap[str, _Origin]
 
     def inside(self, body: onnx.GraphProto) -> "_Values":
-        return _Values({**self.words, **_values_of(body)}, dict(self.origins))
+        return _Values(self.words.new_child(_values_of(body)), self.origins.new_child())
 
     def read_by(self, node: onnx.NodeProto) -> list[str]:
         """Returns what a node reads. What words do not say of a value, its origin decides."""
@@ -185,6 +186,10 @@ class _Values(NamedTuple):
         size = kind if is_standard else numbers
         for at, name in enumerate(node.output):
             self.origins[name] = _Origin(f"{size} {at}", f"{numbers} {at}")
+
+
+def _outermost(graph: onnx.GraphProto) -> _Values:
+    return _Values(ChainMap(_values_of(graph)), ChainMap())
 
 
 def _digest(*what: object) -> str:
@@ -230,7 +235,7 @@ def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Lay
     light = _with_shapes(model, sizes)
     found: dict[str, list[Layer]] = defaultdict(list)
     names: dict[str, str] = {}
-    waiting = [(light.graph, "", _Values(_values_of(light.graph), {}))]
+    waiting = [(light.graph, "", _outermost(light.graph))]
     while waiting:
         graph, around, values = waiting.pop()
         for node in graph.node:
@@ -362,7 +367,7 @@ def _attribute_text(attribute: AttributeProto) -> str:
 
 def _graph_text(graph: onnx.GraphProto) -> str:
     """Returns the nodes of a body in order."""
-    values, kinds = _Values(_values_of(graph), {}), list[str]()
+    values, kinds = _outermost(graph), list[str]()
     for node in graph.node:
         kinds.append(_kind(node, values, ""))
         values.add(node, kinds[-1])
