@@ -14,6 +14,7 @@ from tests.cuda_stand_in.fixtures import cuda_stand_in, cuda_stand_in_libraries
 from tests.support import durations
 from tests.support.golden import Golden
 from tests.support.servers.moto_server import BUCKET, CREDENTIALS, moto_server
+from tests.support.simulated.simulated_gpus import simulate
 from tests.support.skips import pytest_runtest_makereport, pytest_terminal_summary
 
 from tunegate_cache.stores.s3 import S3Store
@@ -23,6 +24,7 @@ __all__ = [
     "cuda_stand_in_libraries",
     "pytest_runtest_makereport",
     "pytest_terminal_summary",
+    "simulate",
 ]
 
 _prefixes = itertools.count()

@@ -167,8 +167,8 @@ def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
                 "TUNEGATE_PYTHON": given,
                 "GITHUB_ACTION_PATH": str(ROOT),
             },
+            code=4,
         )
-        assert done.returncode == 4
         assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
         assert "SyntaxError" not in done.stderr
 

@@ -44,8 +44,13 @@ class GitLabJob:
         }
 
     def run(
-        self, variables: dict[str, str], *words: str, api: str = "http://127.0.0.1:9"
+        self,
+        variables: dict[str, str],
+        *words: str,
+        api: str = "http://127.0.0.1:9",
+        code: int | None = None,
     ) -> subprocess.CompletedProcess[str]:
+        """Fails the test where the run ends with another exit code than `code`."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.job.directory),
@@ -62,5 +67,8 @@ class GitLabJob:
         }
         line = (sys.executable, "-P", "-m", "tunegate", *(words or ("run",)))
         return run_program(
-            [*line, "--ci", "auto", "--comment", "always"], cwd=self.root, env=environment
+            [*line, "--ci", "auto", "--comment", "always"],
+            cwd=self.root,
+            env=environment,
+            code=code,
         )

@@ -61,14 +61,15 @@ class PullRequest:
         assert old in text
         config.write_text(text.replace(old, new))
 
-    def judge(self, *arguments: str, **variables: str) -> Judged:
+    def judge(self, *arguments: str, code: int | str | None = None, **variables: str) -> Judged:
         """Commits what is there, and gates it against `main`; once more where this machine was
-        disturbed, as the report then advises."""
+        disturbed, as the report then advises. Fails the test at another exit code than `code`."""
         self.workspace.commit()
         line = ("run", "--base", "main", *arguments)
         done = self.workspace.tunegate(*line, **variables)
         if done.returncode == UNFIT:
             done = self.workspace.tunegate(*line, **variables)
+        assert code in (None, done.returncode), f"exit code {done.returncode}: {done.stderr}"
         return Judged(self.root, done)
 
 

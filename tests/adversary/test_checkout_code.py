@@ -123,8 +123,7 @@ def test_an_innocent_folder_may_have_the_name_of_a_library(tmp_path: Path) -> No
         (workspace.root / name / "__init__.py").write_text(f"'''Our {name} models.'''\n")
     save(chain_model(layers=2, width=16), workspace.root / "onnx" / "m.onnx")
     workspace.commit()
-    done = workspace.tunegate("plan", "--base", "HEAD~1")
-    assert done.returncode == 0, done.stderr
+    workspace.tunegate("plan", "--base", "HEAD~1", code=0)
 
 
 def asked(planted: Planted, *line: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -138,31 +137,28 @@ def asked(planted: Planted, *line: str, **variables: str) -> subprocess.Complete
 # Attacks by a cache that comes with the checkout.
 
 
-def test_records_that_a_pull_request_commits_are_no_cache(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_records_that_a_pull_request_commits_are_no_cache(pull_request: PullRequest) -> None:
     pull_request.write("cache/ms1/z/main/claims", "the fastest of all")
     pull_request.workspace.git("add", "-f", "cache")
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge()
-    assert judged.exit_code == 2
+    judged = pull_request.judge(code=2)
     assert "cache.url: cache: git tracks files in it" in judged.err
 
 
-def test_a_link_in_the_place_of_the_cache_is_not_followed(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_link_in_the_place_of_the_cache_is_not_followed(
+    pull_request: PullRequest, tmp_path: Path
+) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (pull_request.root / "cache").symlink_to(precious)
     pull_request.workspace.git("add", "-f", "cache")
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge()
-    assert judged.exit_code == 2
+    judged = pull_request.judge(code=2)
     assert "cache is a symbolic link of the checkout" in judged.err
     assert list(precious.iterdir()) == []
 
 
-def test_a_name_with_a_line_end_is_no_command_of_the_ci(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_name_with_a_line_end_is_no_command_of_the_ci(pull_request: PullRequest) -> None:
     pull_request.write("models/a\n::error::told.onnx", "no model")
     pull_request.workspace.commit()
     said = pull_request.workspace.tunegate("detect", "--base", "main")

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -152,8 +151,9 @@ LOOSENED = """\
 
 
 @pytest.mark.e2e
-def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(
+    pull_request: PullRequest,
+) -> None:
     pull_request.make_twice_as_slow()
     pull_request.edit_config("gate:\n", f"gate:\n{LOOSENED}")
     expires = datetime.datetime.now(tz=datetime.UTC).date() + datetime.timedelta(days=30)
@@ -162,8 +162,7 @@ def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(tmp_pat
     pull_request.workspace.commit()
     trailer = f"Faster\n\nTunegate-Waiver: {{{WAIVER}}}"
     pull_request.workspace.git("commit", "-q", "--allow-empty", "-m", trailer)
-    judged = pull_request.judge()
-    assert judged.exit_code == 1, judged.err
+    judged = pull_request.judge(code=1)
     assert judged.verdict["margin_percent"] == 3
     (finding,) = judged.verdict["findings"]
     assert "over the 3% margin" in finding["reason"]
@@ -179,17 +178,15 @@ def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(tmp_pat
 
 @pytest.mark.e2e
 def test_a_model_that_is_renamed_out_of_its_glob_is_compared_with_what_it_was(
-    tmp_path: Path,
+    pull_request: PullRequest,
 ) -> None:
     """The suffix in capitals, another directory, another graph, and a glob that is moved away."""
-    pull_request = PullRequest(tmp_path)
     other = pull_request.root / "nets" / "other.onnx"
     save(matmul_model(), other)
     save(chain_model(layers=SLOW_LAYERS, width=WIDTH), pull_request.root / "attic" / "M2.ONNX")
     (pull_request.root / MODEL).unlink()
     pull_request.edit_config("models/*.onnx", "nets/*.onnx")
-    judged = pull_request.judge()
-    assert judged.exit_code == 1, judged.err
+    judged = pull_request.judge(code=1)
     assert judged.status("attic/M2.ONNX") == "fail"
     assert judged.status("nets/other.onnx") == "new"
     (change,) = [each for each in judged.changes["models"] if each["path"] == "attic/M2.ONNX"]
@@ -199,8 +196,7 @@ def test_a_model_that_is_renamed_out_of_its_glob_is_compared_with_what_it_was(
 
 
 @pytest.mark.e2e
-def test_a_deleted_configuration_leaves_the_base_s_in_force(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_deleted_configuration_leaves_the_base_s_in_force(pull_request: PullRequest) -> None:
     pull_request.make_twice_as_slow()
     (pull_request.root / "tunegate.yaml").unlink()
     found = detected(pull_request)
@@ -209,21 +205,18 @@ def test_a_deleted_configuration_leaves_the_base_s_in_force(tmp_path: Path) -> N
 
 
 @pytest.mark.e2e
-def test_a_broken_or_linked_configuration_is_an_error(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_broken_or_linked_configuration_is_an_error(pull_request: PullRequest) -> None:
     pull_request.write("tunegate.yaml", "models: [\n")
     assert pull_request.judge().exit_code == 2
     pull_request.write("mine.yaml", GATED.replace("pairs: 4", "pairs: 5"))
     (pull_request.root / "tunegate.yaml").unlink()
     (pull_request.root / "tunegate.yaml").symlink_to("mine.yaml")
-    judged = pull_request.judge()
-    assert judged.exit_code == 2
+    judged = pull_request.judge(code=2)
     assert "tunegate.yaml is a symbolic link" in judged.err
 
 
 @pytest.mark.e2e
-def test_a_merge_queue_judges_by_its_base(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_merge_queue_judges_by_its_base(pull_request: PullRequest) -> None:
     pull_request.make_twice_as_slow()
     pull_request.edit_config("models/*.onnx", "models/none/*.onnx")
     save(matmul_model(), pull_request.root / "models" / "none" / "n.onnx")
@@ -234,8 +227,7 @@ def test_a_merge_queue_judges_by_its_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(pull_request: PullRequest) -> None:
     (pull_request.root / MODEL).unlink()
     (pull_request.root / MODEL).symlink_to("../weights.bin")
     judged = pull_request.judge()
@@ -247,30 +239,28 @@ def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(tmp_path: Path) -
     commit = "1" * 40
     git("update-index", "--add", "--cacheinfo", f"160000,{commit},{MODEL}")
     git("commit", "-q", "-m", "submodule")
-    done = pull_request.workspace.tunegate("run", "--base", "main")
-    assert done.returncode == 2, done.stderr
+    done = pull_request.workspace.tunegate("run", "--base", "main", code=2)
     assert f"{MODEL} is a submodule in the head" in done.stderr
 
 
 @pytest.mark.e2e
-def test_a_deleted_model_is_told_and_fails_where_the_base_wants_that(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_deleted_model_is_told_and_fails_where_the_base_wants_that(
+    pull_request: PullRequest,
+) -> None:
     pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")
     save(matmul_model(), pull_request.root / "models" / "stays.onnx")
     pull_request.commit_base()
     pull_request.workspace.git("branch", "-f", "main", "HEAD")
     (pull_request.root / MODEL).unlink()
-    judged = pull_request.judge()
-    assert judged.exit_code == 1, judged.err
+    judged = pull_request.judge(code=1)
     assert "policy-change, loosened" in judged.report
     pull_request.edit_config("policy-changes: fail", "policy-changes: report")
     assert pull_request.judge().exit_code == 1
 
 
 @pytest.mark.e2e
-def test_a_gate_in_a_job_of_its_own_asks_the_base(tmp_path: Path) -> None:
+def test_a_gate_in_a_job_of_its_own_asks_the_base(pull_request: PullRequest) -> None:
     """Its plan says nothing of the rules, and its checkout is the attacker's."""
-    pull_request = PullRequest(tmp_path)
     pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")
     pull_request.commit_base()
     pull_request.workspace.git("branch", "-f", "main", "HEAD")
@@ -281,17 +271,14 @@ def test_a_gate_in_a_job_of_its_own_asks_the_base(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-def test_a_model_file_that_no_rule_covers_is_named(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_model_file_that_no_rule_covers_is_named(pull_request: PullRequest) -> None:
     save(matmul_model(), pull_request.root / "elsewhere" / "n.ONNX")
-    judged = pull_request.judge()
-    assert judged.exit_code == 0, judged.err
+    judged = pull_request.judge(code=0)
     assert "No rule of this configuration covers 1 model file: `elsewhere/n.ONNX`" in judged.report
 
 
 def detected(pull_request: PullRequest, *arguments: str) -> dict[str, Any]:
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("detect", "--base", "main", "--json", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = pull_request.workspace.tunegate("detect", "--base", "main", "--json", *arguments, code=0)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -208,8 +208,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pull_request = PullRequest(tmp_path_factory.mktemp("made"))
     pull_request.make_twice_as_slow()
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("plan", "--base", "main")
-    assert done.returncode == 0, done.stderr
+    pull_request.workspace.tunegate("plan", "--base", "main", code=0)
     return pull_request.root
 
 
@@ -225,8 +224,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def refusal(workspace: Workspace) -> str:
-    done = workspace.tunegate("gate")
-    assert done.returncode == 2, done.stderr
+    done = workspace.tunegate("gate", code=2)
     assert not (workspace.root / ".tunegate" / "verdict.json").exists()
     return done.stderr
 
@@ -235,8 +233,7 @@ def test_a_plan_of_the_commit_before_is_not_gated(planned: Workspace) -> None:
     planned.write("README.md", "another commit")
     planned.commit()
     assert "plan.json: made for head" in refusal(planned)
-    done = planned.tunegate("tune")
-    assert done.returncode == 2, done.stderr
+    done = planned.tunegate("tune", code=2)
     assert "plan.json: made for head" in done.stderr
 
 
@@ -279,7 +276,6 @@ def test_an_artifact_whose_library_was_exchanged_is_not_loaded(tmp_path: Path) -
         file = "model.onnx"
         ArtifactFile(runtime="onnxruntime", file=file, inputs=(), outputs=(), threads=1).write(at)
     save(chain_model(layers=1, width=16), workspace.root / "new" / "model.onnx")
-    done = workspace.tunegate("compare", "production", "new")
-    assert done.returncode == 2, done.stderr
+    done = workspace.tunegate("compare", "production", "new", code=2)
     assert "model.onnx: not the file that" in done.stderr
     assert not (workspace.root / ".tunegate").exists()

@@ -47,48 +47,45 @@ COMMANDS = (("run", "--base", "main"), ("gate",), ("compare", "--commands", "ech
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_committed_link_leads_nowhere(
-    command: tuple[str, ...], tmp_path: Path, precious: Path
+    command: tuple[str, ...], pull_request: PullRequest, precious: Path
 ) -> None:
-    pull_request = PullRequest(tmp_path)
     pull_request.write(".gitignore", "cache/\n")
     (pull_request.root / ".tunegate").symlink_to(precious)
     pull_request.workspace.commit()
     before = content(precious)
-    done = pull_request.workspace.tunegate(*command)
-    assert done.returncode == 2, done.stderr
+    done = pull_request.workspace.tunegate(*command, code=2)
     assert ".tunegate is a link, and none is followed" in done.stderr
     assert clean_up(pull_request).returncode == 0
     assert content(precious) == before
 
 
 @pytest.mark.parametrize("name", ["work", "report.md"])
-def test_a_committed_link_inside_leads_nowhere(name: str, tmp_path: Path, precious: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_committed_link_inside_leads_nowhere(
+    name: str, pull_request: PullRequest, precious: Path
+) -> None:
     pull_request.write(".gitignore", "cache/\n")
     (pull_request.root / ".tunegate").mkdir()
     (pull_request.root / ".tunegate" / name).symlink_to(precious / name)
     before = content(precious)
-    judged = pull_request.judge()
-    assert judged.exit_code == 2, judged.err
+    judged = pull_request.judge(code=2)
     assert f"git tracks .tunegate/{name}" in judged.err
     assert clean_up(pull_request).returncode == 0
     assert content(precious) == before
 
 
-def test_a_linked_parent_leads_nowhere(tmp_path: Path, precious: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_linked_parent_leads_nowhere(
+    pull_request: PullRequest, tmp_path: Path, precious: Path
+) -> None:
     (pull_request.root / "results").symlink_to(tmp_path)
     before = content(precious)
-    judged = pull_request.judge("--out", "results/precious")
-    assert judged.exit_code == 2, judged.err
+    judged = pull_request.judge("--out", "results/precious", code=2)
     assert "results is a link" in judged.err
     done = clean_up(pull_request, "results/precious")
     assert (done.returncode, "::warning" in done.stdout) == (0, True)
     assert content(precious) == before
 
 
-def test_committed_results_are_not_ours(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_committed_results_are_not_ours(pull_request: PullRequest) -> None:
     pull_request.write(".gitignore", "cache/\n")
     forged = {MARKER: {"tunegate": 1}, "plan.json": {"schema": 1}, "outcome-0.json": {"schema": 1}}
     for name, body in forged.items():
@@ -96,22 +93,22 @@ def test_committed_results_are_not_ours(tmp_path: Path) -> None:
     pull_request.write(f".tunegate/{WORK}/kept.bin", "kept")
     pull_request.make_twice_as_slow()
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("gate")
-    assert done.returncode == 2, done.stderr
+    done = pull_request.workspace.tunegate("gate", code=2)
     assert "git tracks .tunegate/" in done.stderr
     assert clean_up(pull_request).returncode == 0
     assert (pull_request.root / ".tunegate" / "work" / "kept.bin").exists()
 
 
-def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_committed_report_is_not_told_to_github(
+    pull_request: PullRequest, tmp_path: Path, precious: Path
+) -> None:
     pull_request.write(".gitignore", "cache/\n")
     (pull_request.root / ".tunegate").mkdir()
     (pull_request.root / ".tunegate" / "report.md").symlink_to(precious / "report.md")
     pull_request.write(".tunegate/verdict.json", '{"schema": 1, "status": "pass"}')
     pull_request.workspace.commit()
     summary, output = tmp_path / "summary.md", tmp_path / "output.txt"
-    done = run_program(
+    run_program(
         [sys.executable, "-P", "-m", "tunegate_action"],
         cwd=pull_request.root,
         env={
@@ -121,15 +118,14 @@ def test_a_committed_report_is_not_told_to_github(tmp_path: Path, precious: Path
             "TUNEGATE_BASE": "main",
             "TUNEGATE_HEAD": "HEAD",
         },
+        code=2,
     )
-    assert done.returncode == 2, done.stderr
     assert "precious" not in (summary.read_text() if summary.exists() else "")
     assert "error\n" in output.read_text()
     assert "pass\n" not in output.read_text()
 
 
-def test_two_runs_never_share_a_directory(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_two_runs_never_share_a_directory(pull_request: PullRequest) -> None:
     waiting = ("compare", "--commands", "sleep 600", "sleep 600")
     with pull_request.workspace.start(*waiting) as first:
         lock = pull_request.root / ".tunegate" / ".lock"
@@ -139,17 +135,14 @@ def test_two_runs_never_share_a_directory(tmp_path: Path) -> None:
         first.kill()
     assert judged.exit_code == 4, judged.err
     assert f"process {first.pid} (tunegate compare, since" in judged.err
-    after = pull_request.workspace.tunegate("detect", "--base", "main")
-    assert after.returncode == 0, after.stderr
+    pull_request.workspace.tunegate("detect", "--base", "main", code=0)
 
 
-def test_a_bad_argument_leaves_no_verdict_of_the_last_run(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_bad_argument_leaves_no_verdict_of_the_last_run(pull_request: PullRequest) -> None:
     assert pull_request.judge().exit_code == 0
     results = pull_request.root / ".tunegate"
     before = content(results)
-    done = pull_request.workspace.tunegate("compare", "nope.onnx", "x.onnx")
-    assert done.returncode == 2
+    pull_request.workspace.tunegate("compare", "nope.onnx", "x.onnx", code=2)
     after = content(results)
     assert {"verdict.json", "report.html", "report.md"} <= before.keys() - after.keys()
     kept = {name: text for name, text in after.items() if name != ".lock"}

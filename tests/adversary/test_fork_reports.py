@@ -147,8 +147,7 @@ SLOWER = ("--commands", "echo 1", "echo 2")
 
 
 def refusal(workspace: Workspace, first: str, second: str) -> str:
-    done = workspace.tunegate("confirm", f"{first}/verdict.json", f"{second}/verdict.json")
-    assert done.returncode == 2, done.stderr
+    done = workspace.tunegate("confirm", f"{first}/verdict.json", f"{second}/verdict.json", code=2)
     assert not (workspace.root / ".tunegate").exists()
     return done.stderr
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from tests.adversary.pull_request import MODEL, SLOW_LAYERS, USUAL_LAYERS, WIDTH, PullRequest
 from tests.models.inputs.test_given_values import Given
 from tests.support.git_repository import Checkout
 from tests.support.models.detected_changes import after, content, kinds, project_of
-from tests.support.small_onnx import chain_model, matmul_model, save
+from tests.support.small_onnx import chain_model, matmul_model, model_of, save
 from tunegate.config import Config, ModelConfig, ProfileConfig, ValuesConfig
 from tunegate.errors import ConfigError
 from tunegate.models.inputs import given_values
@@ -62,22 +62,13 @@ def fast_on_known_numbers() -> onnx.ModelProto:
         "known": np.full((1, 1), FED, np.float32),
     }
     shape = [ROWS, WIDTH]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": shape}, {"y": shape}, constants)
 
 
 @pytest.mark.e2e
-def test_a_model_that_is_fast_on_known_numbers_fails(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_model_that_is_fast_on_known_numbers_fails(pull_request: PullRequest) -> None:
     save(fast_on_known_numbers(), pull_request.root / MODEL)
-    judged = pull_request.judge()
-    assert judged.exit_code == 1, judged.err
+    judged = pull_request.judge(code=1)
     assert judged.status() == "fail"
     assert int(judged.verdict["seed"]) > 2**32
     assert judged.verdict["seed"] in judged.report

@@ -80,8 +80,7 @@ class Shop:
         self.workspace.git("add", "--all")
         self.workspace.git("commit", "-q", "--amend", "-m", "one layer")
         for command in ("plan", "tune"):
-            done = self.workspace.tunegate(command)
-            assert done.returncode == 0, done.stderr
+            self.workspace.tunegate(command, code=0)
         self.task = next(t for t in self.planned() if "conv" in t.task.operator).task
         found = self.opened("main").lookup([(self.task.key, self.task.shape)])[self.task.key]
         assert isinstance(found, ExactHit)
@@ -127,8 +126,7 @@ class Shop:
     def tuned(self) -> TaskOutcome:
         """Plans and tunes: what became of the layer that only the base has."""
         assert self.tunegate("plan", "--trials", "1") == 0
-        done = self.workspace.tunegate("tune", "--zone", ZONE)
-        assert done.returncode == 0, done.stderr
+        self.workspace.tunegate("tune", "--zone", ZONE, code=0)
         outcome = artifact_io.read(self.root / ".tunegate" / "outcome-0.json", TuningOutcome)
         return next(task for task in outcome.tasks if task.key == self.task.key)
 

@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 import psutil
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from tests.adversary.pull_request import GATED, MODEL, PullRequest
 from tests.support.programs import run_program
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import conv_model, model_of, save
 from tests.support.workspace import CONFIG, NOT_COMPILED, Workspace
 
 pytestmark = pytest.mark.e2e
@@ -34,24 +34,15 @@ def bomb() -> onnx.ModelProto:
         helper.make_node("ReduceSum", ["big"], ["sum"], keepdims=0),
         helper.make_node("Add", ["x", "sum"], ["y"]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])],
-        [numpy_helper.from_array(np.array([count], np.int64), "shape")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": [4]}, {"y": [4]}, {"shape": np.array([count], np.int64)})
 
 
 def test_a_model_that_needs_more_memory_than_there_is_is_an_error_of_its_own(
-    tmp_path: Path,
+    pull_request: PullRequest,
 ) -> None:
-    pull_request = PullRequest(tmp_path)
     pull_request.write("models/readme", "")
     save(bomb(), pull_request.root / "models/bomb.onnx")
-    judged = pull_request.judge()
-    assert judged.exit_code == 2
+    judged = pull_request.judge(code=2)
     assert judged.status("models/bomb.onnx") == "error"
     assert "it needs more than the" in judged.err + judged.out
 
@@ -60,8 +51,7 @@ def test_a_compiler_is_refused_more_memory_than_there_is(tmp_path: Path) -> None
     pull_request = PullRequest(tmp_path, COMPILED)
     save(bomb(), pull_request.root / "models/bomb.onnx")
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("plan", "--base", "main")
-    assert done.returncode == 0
+    done = pull_request.workspace.tunegate("plan", "--base", "main", code=0)
     assert "models/bomb.onnx is not tuned: it needs more than the" in done.stderr
 
 
@@ -77,15 +67,13 @@ def test_a_compiler_that_is_stopped_costs_its_model_and_seconds(tmp_path: Path) 
     assert f"{MODEL} (head) is not tuned: the compiler was stopped by a signal for 10 s" in err
 
 
-def test_a_model_of_millions_of_parts_is_one_line(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_model_of_millions_of_parts_is_one_line(pull_request: PullRequest) -> None:
     nodes = b"\x0a\x00" * 3_100_000  # empty, and a hundred bytes each once they are parsed
     length = len(nodes)
     prefix = bytes([0x3A, *(length >> 7 * n & 0x7F | 0x80 for n in range(3)), length >> 21])
     (pull_request.root / MODEL).write_bytes(prefix + nodes)
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("detect", "--base", "main")
-    assert done.returncode == 0
+    done = pull_request.workspace.tunegate("detect", "--base", "main", code=0)
     assert (
         "takes more than 256 MiB of memory to be read: it has very many small parts" in done.stdout
     )
@@ -174,8 +162,8 @@ def test_a_damaged_installation_is_one_line_and_no_regression(
         [sys.executable, "-P", "-m", "tunegate", "detect", "--out", str(tmp_path / "out")],
         cwd=workspace.root,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "sources"), "TMPDIR": str(tmp_path)},
+        code=code,
     )
-    assert done.returncode == code, done.stderr
     assert done.stderr.startswith("tunegate: error: ")
     assert done.stderr.count("\n") == 1
 
@@ -184,8 +172,7 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     leaves = f'cd "{gone}" && rmdir "{gone}" && exec "{sys.executable}" -P -m tunegate detect'
-    done = run_program(["bash", "-c", leaves], cwd=tmp_path)
-    assert done.returncode == 4
+    done = run_program(["bash", "-c", leaves], cwd=tmp_path, code=4)
     assert done.stderr.splitlines()[-1].startswith("tunegate: error: ")
 
 
@@ -246,8 +233,7 @@ def missing_compiler_beforehand(directory: Path, name: str, program: str) -> str
 def test_a_run_that_compiles_says_what_to_install(tmp_path: Path, program: str, said: str) -> None:
     first = missing_compiler_beforehand(tmp_path, "sitecustomize.py", program)
     workspace = Workspace(tmp_path / "w", AUTO)
-    done = workspace.tunegate("run", PYTHONPATH=first)
-    assert done.returncode == 2, done.stderr
+    done = workspace.tunegate("run", PYTHONPATH=first, code=2)
     assert said in done.stderr
     assert "python -m pip install 'tunegate[tvm]'" in done.stderr
     assert not (workspace.root / ".tunegate" / "verdict.json").exists()
@@ -257,16 +243,14 @@ def test_a_run_that_does_not_compile_needs_no_compiler(tmp_path: Path) -> None:
     first = missing_compiler_beforehand(
         tmp_path, "sitecustomize.py", "import sys; sys.modules['tvm'] = None"
     )
-    done = Workspace(tmp_path / "w", NOT_COMPILED).tunegate("plan", PYTHONPATH=first)
-    assert done.returncode == 0, done.stderr
+    Workspace(tmp_path / "w", NOT_COMPILED).tunegate("plan", PYTHONPATH=first, code=0)
 
 
 def test_a_compiler_that_dies_of_everything_is_the_machines_fault_not_the_models(
     tmp_path: Path,
 ) -> None:
     first = missing_compiler_beforehand(tmp_path, "tvm/__init__.py", "import os; os._exit(1)")
-    done = Workspace(tmp_path / "w", AUTO).tunegate("plan", PYTHONPATH=first)
-    assert done.returncode == 4, done.stderr
+    done = Workspace(tmp_path / "w", AUTO).tunegate("plan", PYTHONPATH=first, code=4)
     assert "the compiler does not work on this machine" in done.stderr
 
 
@@ -275,6 +259,5 @@ def test_without_a_linker_nothing_is_compiled(tmp_path: Path) -> None:
     programs.mkdir()
     for name in ("git", "bash", "sh"):
         (programs / name).symlink_to(str(shutil.which(name)))
-    done = Workspace(tmp_path / "w", AUTO).tunegate("run", PATH=str(programs))
-    assert done.returncode == 4, done.stderr
+    done = Workspace(tmp_path / "w", AUTO).tunegate("run", PATH=str(programs), code=4)
     assert "to link with" in done.stderr

@@ -13,19 +13,15 @@ from tests.support.workspace import Workspace
 pytestmark = pytest.mark.e2e
 
 
-def test_a_model_that_is_twice_as_slow_fails(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_a_model_that_is_twice_as_slow_fails(pull_request: PullRequest) -> None:
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge()
-    assert judged.exit_code == 1, judged.err
+    judged = pull_request.judge(code=1)
     assert judged.status() == "fail"
 
 
-def test_the_same_model_passes(tmp_path: Path) -> None:
-    pull_request = PullRequest(tmp_path)
+def test_the_same_model_passes(pull_request: PullRequest) -> None:
     pull_request.write("README.md", "words")
-    judged = pull_request.judge()
-    assert judged.exit_code == 0, judged.err
+    pull_request.judge(code=0)
 
 
 # Commands that are slow only sometimes: in some of their starts, or in some of their inferences.

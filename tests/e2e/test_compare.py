@@ -22,8 +22,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_a_file_against_itself_passes_without_measuring(workspace: Workspace) -> None:
-    done = workspace.tunegate("compare", "models/m.onnx", "models/m.onnx", "--json")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("compare", "models/m.onnx", "models/m.onnx", "--json", code=0)
     verdict = json.loads(done.stdout)
     assert (verdict["status"], verdict["findings"]) == ("pass", [])
 
@@ -31,8 +30,7 @@ def test_a_file_against_itself_passes_without_measuring(workspace: Workspace) ->
 def test_a_name_with_brackets_keeps_its_shapes(workspace: Workspace) -> None:
     odd = workspace.root / "m[v2].onnx"
     odd.write_bytes((workspace.root / "models" / "m.onnx").read_bytes())
-    done = workspace.tunegate("compare", str(odd), str(odd), "--shape", "no_such_input=1")
-    assert done.returncode == 2
+    done = workspace.tunegate("compare", str(odd), str(odd), "--shape", "no_such_input=1", code=2)
     assert "no such input" in done.stderr
 
 
@@ -52,8 +50,7 @@ def test_what_earlier_runs_have_built_is_compared_without_building_it_again(
     assert workspace.tunegate("run").returncode == 0
     (built,) = (workspace.root / ".tunegate" / "builds").glob("*/cpu/head")
     kept = shutil.copytree(built, workspace.root / "production")
-    done = workspace.tunegate("compare", "production", str(kept), "--json")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("compare", "production", str(kept), "--json", code=0)
     assert json.loads(done.stdout)["findings"][0]["reason"] == "identical build, not measured"
     save(conv_model(channels=16, out=32, size=42), workspace.root / "wide.onnx")
     line = ("compare", "production", "wide.onnx", "--json", "--out")
@@ -73,8 +70,7 @@ def test_a_metric_of_the_users_own_that_gets_worse_is_red(workspace: Workspace) 
     workspace.write("score.py", "import sys; print(0.7 if '/base' in sys.argv[1] else 0.6)\n")
     command = f"{sys.executable} score.py"
     line = ["compare", "models/m.onnx", "retrained.onnx", "--json", "--metric-command", command]
-    done = workspace.tunegate(*line)
-    assert done.returncode == 1, done.stderr
+    done = workspace.tunegate(*line, code=1)
     assert "metric 0.7 to 0.6" in json.loads(done.stdout)["findings"][0]["reason"]
 
 
@@ -120,5 +116,4 @@ def test_one_model_under_both_runtimes(workspace: Workspace) -> None:
 def test_two_commands_that_print_latencies(workspace: Workspace, head_ms: int, code: int) -> None:
     program = "import random; [print({} * random.gauss(1, 0.001)) for _ in range(9)]"
     lines = [f'{sys.executable} -c "{program.format(ms)}"' for ms in (10, head_ms)]
-    done = workspace.tunegate("compare", "--commands", *lines)
-    assert done.returncode == code, done.stderr
+    workspace.tunegate("compare", "--commands", *lines, code=code)

@@ -8,15 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.measured_cells import make_job
 from tests.support.small_onnx import conv_model, save
+from tests.support.tuning_tasks import make_planned, make_shard
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
+from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.tasks import RecordOrigin, TuningTask
 from tunegate.compiler.versions import toolchain
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.ports import ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.system.cache.shared_cache import SharedCache
@@ -25,7 +27,6 @@ from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
     Lookup,
-    Miss,
     Provenance,
     TuningRecord,
     WorkloadKey,
@@ -67,15 +68,7 @@ class Shop:
             programs=PROGRAMS,
             scratch=directory / "tuner",
         )
-        task = PlannedTask(resolved=ResolvedTask(self.task, Miss("absent")), trials=6, gain_ms=1.0)
-        shard = Shard(
-            index=0,
-            target="cpu",
-            labels=(),
-            tasks=(task,),
-            budget=Budget(seconds=None, trials=6),
-            predicted_seconds=1.0,
-        )
+        shard = make_shard(make_planned(self.task, trials=6), budget=Budget(seconds=None, trials=6))
         found: list[TuningRecord] = []
 
         def publish(records: Sequence[TuningRecord]) -> bool:
@@ -101,12 +94,8 @@ class Shop:
 
     def build(self, found: Mapping[WorkloadKey, Lookup], directory: Path) -> Build:
         records = {k: hit.records for k, hit in found.items() if isinstance(hit, ExactHit)}
-        job = BuildJob(
-            model=self.job,
-            records=records,
-            sources=dict.fromkeys(records, "exact"),
-            directory=directory,
-        )
+        sources = dict.fromkeys(records, "exact")
+        job = make_job(self.job, directory, records=records, sources=sources)
         (build,) = self.compiler.build([job])
         assert build.error is None
         return build

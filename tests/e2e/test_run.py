@@ -71,8 +71,7 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     tmp_path: Path,
 ) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
-    first = workspace.tunegate("run")
-    assert first.returncode == 0, first.stderr
+    workspace.tunegate("run", code=0)
     assert verdict(workspace)["status"] == "new"
     retrain(workspace)
     second = workspace.tunegate("run", "--base", "HEAD~1", "--json")
@@ -85,8 +84,7 @@ def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_noth
     assert found["tuning"]["exact"] == found["tuning"]["tasks"] > 0
     workspace.write("tunegate.yaml", "# words\n" + CONFIG.format(url="cache", trials=2))
     workspace.commit()
-    third = workspace.tunegate("run", "--base", "HEAD~1")
-    assert third.returncode == 0
+    workspace.tunegate("run", "--base", "HEAD~1", code=0)
     assert verdict(workspace)["findings"] == []
     used = json.loads(workspace.tunegate("cache", "stats", "--json").stdout)["used"]
     assert (used["runs"], used["cost"]["hits"]) == (2, found["tuning"]["exact"])
@@ -100,8 +98,7 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
     workspace.write("models/m.onnx", "conflict markers")
     workspace.commit()
     retrain(workspace)
-    done = workspace.tunegate("plan", "--base", "HEAD~1")
-    assert done.returncode == 0, done.stderr
+    workspace.tunegate("plan", "--base", "HEAD~1", code=0)
     plan = json.loads((workspace.root / ".tunegate" / "plan.json").read_text())
     (change,) = plan["changes"]["models"]
     assert change["ancestor"]["commits"] == 1
@@ -128,14 +125,19 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     plan = Path(shutil.copy(workspace.root / ".tunegate" / "plan.json", tmp_path / "plan.json"))
     (runner / ".tunegate").mkdir()
     shutil.copy(plan, runner / ".tunegate")
-    done = workspace.tunegate(
-        "tune", "--shard", "1", "--repository", str(runner), "--out", str(runner / ".tunegate")
+    workspace.tunegate(
+        "tune",
+        "--shard",
+        "1",
+        "--repository",
+        str(runner),
+        "--out",
+        str(runner / ".tunegate"),
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     for name in ("outcome-1.json", "outcome-1-again.json"):
         shutil.copy(runner / ".tunegate" / "outcome-1.json", workspace.root / ".tunegate" / name)
-    gate = workspace.tunegate("gate")
-    assert gate.returncode == 0, gate.stderr
+    gate = workspace.tunegate("gate", code=0)
     assert "shard 0 on cpu left no outcome-0.json: its 1 task was not tuned" in gate.stderr
     found = verdict(workspace)
     assert [each["status"] for each in found["findings"]] == ["new", "new"]
@@ -147,8 +149,7 @@ def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
 def test_a_bucket_that_is_not_there_costs_lines_in_the_report_only(tmp_path: Path) -> None:
     config = CONFIG.format(url="s3://b/p\n  endpoint-url: http://127.0.0.1:9", trials=2)
     workspace = Workspace(tmp_path / "w", config)
-    done = workspace.tunegate("run", **CREDENTIALS)
-    assert done.returncode == 0, done.stderr
+    workspace.tunegate("run", **CREDENTIALS, code=0)
     assert "s3://b" in (workspace.root / ".tunegate" / "report.md").read_text()
 
 
@@ -182,8 +183,7 @@ def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) ->
         workload for workload, answer in answers(workspace).items() if answer == "transfer"
     )
     assert "measured only quickly" in workspace.tunegate("cache", "why-miss", begun).stdout
-    done = workspace.tunegate("tune", "--json")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("tune", "--json", code=0)
     assert set(before) < set(segments(workspace))
     sources = {task["source"] for task in json.loads(done.stdout)["tasks"]}
     assert sources <= {"transfer", "search", "default"}
@@ -290,11 +290,9 @@ def test_warm_takes_the_models_that_a_glob_names(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", COMPILED.replace("trials: 2", "trials: 0"))
     save(matmul_model(rows=32, inner=64, columns=64), workspace.root / "models" / "n.onnx")
     workspace.commit()
-    unknown = workspace.tunegate("warm", "--model", "models/other*")
-    assert unknown.returncode == 2
+    unknown = workspace.tunegate("warm", "--model", "models/other*", code=2)
     assert "matches no configured model" in unknown.stderr
-    unwritten = workspace.tunegate("warm", "--cache-mode", "ro")
-    assert unwritten.returncode == 2
+    unwritten = workspace.tunegate("warm", "--cache-mode", "ro", code=2)
     assert "keeps nothing of what warm learns" in unwritten.stderr
     config = workspace.root / "tunegate.yaml"
     config.write_text(config.read_text() + "# more\n")
@@ -310,8 +308,7 @@ def test_what_warm_elects_a_change_of_weights_builds_alone(tmp_path: Path) -> No
     assert workspace.tunegate("warm").returncode == 0
     save(conv_model(channels=16, out=32, size=14, seed=9), workspace.root / "models" / "m.onnx")
     workspace.commit()
-    done = workspace.tunegate("run", "--base", "HEAD~1")
-    assert done.returncode == 0, done.stderr
+    workspace.tunegate("run", "--base", "HEAD~1", code=0)
     found = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())
     (built,) = found["builds"]
     for side in ("base", "head"):
@@ -351,8 +348,7 @@ def _given(repository: Workspace, values: str) -> None:
 def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Workspace) -> None:
     np.save(repository.root / "edges.npy", np.full(9, 6))
     _given(repository, "{file: edges.npy}")
-    done = repository.tunegate("run")
-    assert done.returncode == 0, done.stderr
+    repository.tunegate("run", code=0)
     out = repository.root / ".tunegate"
     (finding,) = json.loads((out / "verdict.json").read_text())["findings"]
     ids, edges = finding["inputs"]
@@ -368,8 +364,6 @@ def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Worksp
     ("values", "said"),
     [
         ("{file: edges.npy}", "edges.npy: no such file in this revision: commit it"),
-        ("{file: ../edges.npy}", "../edges.npy lies outside of the repository"),
-        ("{low: 1.5, high: 2}", "1.5 to 2 are not integers, and the input is int64"),
         ("{low: 0, high: 7}", "ONNX Runtime does not run on the values that are given for edges"),
     ],
 )
@@ -377,8 +371,7 @@ def test_values_that_cannot_be_are_one_line_and_exit_2(
     repository: Workspace, values: str, said: str
 ) -> None:
     _given(repository, values)
-    done = repository.tunegate("run")
-    assert done.returncode == 2, done.stderr
+    done = repository.tunegate("run", code=2)
     report = repository.root / ".tunegate" / "report.md"
     shown = done.stderr + (report.read_text() if report.exists() else "")
     assert said in " ".join(shown.split())
@@ -408,8 +401,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=later))
     workspace.commit()
     workspace.commit()  # which changes nothing, and would pass alone
-    done = workspace.tunegate("run", "--since-release", "--json")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("run", "--since-release", "--json", code=0)
     verdict = json.loads(done.stdout)
     assert verdict["status"] == "waived"
     assert (verdict["margin_percent"], verdict["revisions"]["release"]) == (5, "v1")
@@ -417,8 +409,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     assert "waived up to" in " ".join(done.stderr.split())
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
     workspace.commit()
-    refused = workspace.tunegate("run", "--base", "HEAD~3")
-    assert refused.returncode == 2
+    refused = workspace.tunegate("run", "--base", "HEAD~3", code=2)
     assert "over 90 days ahead" in refused.stderr
 
 
@@ -449,8 +440,7 @@ def test_a_slower_version_fails_beside_the_one_before_it_and_that_may_go_later(
 
     first.unlink()
     workspace.commit()
-    done = workspace.tunegate("run", "--json")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("run", "--json", code=0)
     assert "is not compared" not in done.stderr
     together = workspace.tunegate("detect", "--base", "HEAD~2")
     assert told in " ".join((together.stdout + together.stderr).split())

@@ -25,8 +25,7 @@ NO_COMPILER = "raise ImportError('there is no compiler on this machine')\n"
 
 def test_the_faster_runtime_ships_and_the_report_says_by_how_much(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.replace("trials: 2", "trials: 0") + FIRST_ANALYSIS)
-    done = workspace.tunegate("run", "--json")
-    assert done.returncode == 0, done.stderr
+    workspace.tunegate("run", "--json", code=0)
     (built,) = json.loads((workspace.root / ".tunegate" / "measurements.json").read_text())[
         "builds"
     ]
@@ -72,8 +71,7 @@ def test_what_the_compiler_lacks_ships_with_onnx_runtime(tmp_path: Path) -> None
     workspace = Workspace(tmp_path / "w", CONFIG + FIRST_ANALYSIS)
     save(one_node_model("Det"), workspace.root / "models" / "det.onnx")
     workspace.commit()
-    done = workspace.tunegate("run", "--base", "HEAD~1")
-    assert done.returncode == 0, done.stderr
+    done = workspace.tunegate("run", "--base", "HEAD~1", code=0)
     assert 'ships with ONNX Runtime (TVM: operator Det (node "odd")' in done.stderr
 
 
@@ -84,8 +82,9 @@ def test_a_team_without_a_compiler_uses_the_gate_alone(tmp_path: Path) -> None:
     (tmp_path / "no" / "tvm" / "__init__.py").write_text(NO_COMPILER)
     save(conv_model(channels=16, out=32, size=42), workspace.root / "models" / "m.onnx")
     workspace.commit()
-    done = workspace.tunegate("run", "--base", "HEAD~1", "--json", PYTHONPATH=str(tmp_path / "no"))
-    assert done.returncode == 1, done.stderr
+    done = workspace.tunegate(
+        "run", "--base", "HEAD~1", "--json", PYTHONPATH=str(tmp_path / "no"), code=1
+    )
     (finding,) = json.loads(done.stdout)["findings"]
     assert finding["change_percent"]["low"] > 3
     assert finding["differences"][0]["source"] == "library"

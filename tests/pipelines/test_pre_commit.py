@@ -67,8 +67,7 @@ def run(here: Checkout, cache: Path, *line: str) -> subprocess.CompletedProcess[
 
 def test_the_manifest_is_valid() -> None:
     command = [PRE_COMMIT, "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")]
-    done = run_program(command)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_program(command, code=0)
 
 
 def test_a_push_says_which_models_it_brings_and_leaves_nothing(

@@ -38,8 +38,7 @@ class PluginEnvironment:
 
 
 def _call(*line: str) -> None:
-    done = run_program(line, cwd="/", env={**os.environ})
-    assert done.returncode == 0, done.stderr
+    run_program(line, cwd="/", env={**os.environ}, code=0)
 
 
 def page_of(title: str, example: Path, blocks: int) -> str:

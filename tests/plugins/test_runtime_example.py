@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from tests.plugins.plugin_environment import PLUGINS, PluginEnvironment, page_of
-from tests.support.small_onnx import save
+from tests.support.small_onnx import model_of, save
 from tests.support.workspace import CONFIG, FIRST_ANALYSIS, NOT_COMPILED, Workspace
 
 EXAMPLE = PLUGINS / "runtime_example"
@@ -33,13 +33,8 @@ def dense(layers: int, width: int = 8) -> onnx.ModelProto:
     ]
     last = f"x{layers}" if layers else "x"
     nodes.append(helper.make_node("Relu", [last], ["y"], name="positive"))
-    weight = numpy_helper.from_array(np.eye(width, dtype=np.float32) / 2, "w")
-    values = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, width])
-        for name in ("x", "y")
-    ]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [weight] if layers else [])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    weights = {"w": np.eye(width, dtype=np.float32) / 2} if layers else {}
+    return model_of(nodes, {"x": [1, width]}, {"y": [1, width]}, weights)
 
 
 def test_the_fastest_of_three_runtimes_ships_and_is_reported(

@@ -11,6 +11,7 @@ import pytest
 from tests.security.malformed_corpus import CORPUS, GOOD, SMUGGLED
 from tests.security.malformed_objects import BODIES, NAMES, ODD_LINES, squeezed
 from tests.support.programs import run_program
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format import names, segment
 from tunegate_cache.format import record_codec as wire
@@ -18,8 +19,7 @@ from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import Decision, ExactHit, Miss, TuningRecord
 from tunegate_cache.format.segment import CorruptSegmentError
-from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.uploads import WriteAhead
+from tunegate_cache.protocol.tuning_cache import TuningCache
 from tunegate_cache.stores.memory import MemoryStore
 
 SLOWEST_SECONDS = 0.5
@@ -35,14 +35,7 @@ def cache_with(body: bytes, tmp_path: Path, digest: str = "") -> TuningCache:
     named = digest or segment.segment_digest(body)
     name = names.segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=named)
     store.write(name.name, body)
-    return TuningCache(
-        store,
-        zones=Zones("main", ("main",)),
-        mode="ro",
-        write_ahead=WriteAhead(tmp_path / "wal"),
-        monotonic=time.monotonic,
-        milliseconds=lambda: 0,
-    )
+    return cache_over(store, tmp_path, mode="ro", milliseconds=lambda: 0)
 
 
 @pytest.mark.parametrize("name", CORPUS)
@@ -151,8 +144,8 @@ def test_twenty_thousand_mutants_are_taken_or_refused_and_none_does_harm() -> No
     done = run_program(
         [sys.executable, "-m", "benchmarks.cache.fuzz_cache", "--cases", "20000", "--seed", "1"],
         cwd=ROOT,
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     rows = re.findall(r"^\| (\w+) \| [\d,]+ \| ([\d,]+) \| ([\d,]+) \|", done.stdout, re.MULTILINE)
     assert [kind for kind, _, _ in rows] == [
         "line",

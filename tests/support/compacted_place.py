@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import ExactHit, TuningRecord
@@ -13,8 +14,7 @@ from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction, Compactor
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.trust import Trust
-from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.uploads import WriteAhead
+from tunegate_cache.protocol.tuning_cache import TuningCache
 from tunegate_cache.stores.memory import MemoryStore
 
 MAIN = group_of("main", TARGET)
@@ -34,11 +34,9 @@ class Place:
         self.seconds = 1_000_000
 
     def cache(self, signer: Signer | None = None) -> TuningCache:
-        return TuningCache(
+        return cache_over(
             self.store,
-            zones=Zones("main", ("main",)),
-            mode="rw",
-            write_ahead=WriteAhead(self._root / "wal"),
+            self._root,
             monotonic=lambda: 0.0,
             milliseconds=lambda: next(_now),
             trust=Trust(keys=self._keys, signer=signer or self._signer, seen=self.seen),

@@ -1,11 +1,15 @@
 """Real git repositories for tests: a fixed author, fixed dates,
 nothing of the machine's settings."""
 
+from __future__ import annotations
+
+import itertools
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+_numbers = itertools.count()
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "A Tester",
     "GIT_AUTHOR_EMAIL": "tester@example.org",
@@ -57,6 +61,21 @@ class Checkout:
         self._seconds += 1
         self.git("merge", "-q", "--no-ff", "-m", f"merge {branch}", branch)
         return self.git("rev-parse", "HEAD")
+
+    def clone(self, *arguments: str) -> Checkout:
+        """Returns a clone that lies beside this repository."""
+        return clone(self, self._place_beside(), *arguments)
+
+    def job(self, revision: str) -> Checkout:
+        """Returns what actions/checkout makes of the revision, beside this repository."""
+        return actions_checkout(self, self._place_beside(), commit_of(self, revision))
+
+    def take_away(self) -> None:
+        """Makes this repository one that no clone of it reaches."""
+        self.path.rename(self._place_beside())
+
+    def _place_beside(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-{next(_numbers)}")
 
     def has_object(self, name: str) -> bool:
         """Whether the object is on this disk; asking never fetches it."""

@@ -10,7 +10,8 @@ from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.measurements import CellMeasurement, Launch, MeasurementRun
 from tunegate.artifacts.tasks import ScheduleSource
-from tunegate.ports import Clock, Progress
+from tunegate.config import TargetConfig
+from tunegate.ports import BuildJob, Clock, ModelJob, Progress
 from tunegate.tools import RunContext
 from tunegate_cache.format.records import DeviceFingerprint
 
@@ -39,6 +40,16 @@ def make_build(
         runtime="tvm",
         title="TVM",
     )
+
+
+def make_model(file: Path = Path("m.onnx"), **fields: object) -> ModelJob:
+    usual = {"path": "m.onnx", "shapes": {}, "target": TargetConfig(name="cpu", threads=1)}
+    return ModelJob(file=file, **(usual | fields))  # type: ignore[arg-type]  # a builder
+
+
+def make_job(model: ModelJob, directory: Path, **fields: object) -> BuildJob:
+    usual: dict[str, object] = {"records": {}, "sources": {}}
+    return BuildJob(model=model, directory=directory, **(usual | fields))  # type: ignore[arg-type]
 
 
 def make_builds(base: Build | None, head: Build | None, cell: Cell = CELL) -> CellBuilds:

@@ -56,9 +56,15 @@ def run_program(
     cwd: Path | str | None = None,
     env: Mapping[str, str] | None = None,
     check: bool = False,
+    code: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """The ended program, with its exit code and all that it wrote, as text."""
-    return subprocess.run(line, cwd=cwd, env=env, check=check, capture_output=True, text=True)
+    """Returns the ended program, with its exit code and all that it wrote, as text. Fails the test
+    where it ends with another code than the given one."""
+    done = subprocess.run(line, cwd=cwd, env=env, check=check, capture_output=True, text=True)
+    assert code in (None, done.returncode), (
+        f"exit code {done.returncode}: {done.stdout}{done.stderr}"
+    )
+    return done
 
 
 def shell_program(path: Path, script: str) -> Path:

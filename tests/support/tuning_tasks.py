@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Sequence
 
 from tunegate.artifacts.changes import ChangeSet, Revisions, Side
-from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import PlannedTask
+from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import (
     CacheUse,
     Resolution,
@@ -102,6 +102,40 @@ def make_outcome(name: str = "conv2d", **fields: object) -> TaskOutcome:
         "stopped": "converged",
     }
     return TaskOutcome(**(usual | fields))  # type: ignore[arg-type]  # a builder
+
+
+def make_shard(*tasks: PlannedTask, **fields: object) -> Shard:
+    usual: dict[str, object] = {
+        "index": 0,
+        "target": "cpu",
+        "labels": (),
+        "budget": Budget(seconds=60.0, trials=None),
+        "predicted_seconds": 1.0,
+    }
+    return Shard(tasks=tasks, **(usual | fields))  # type: ignore[arg-type]  # a builder
+
+
+def make_tuning(*tasks: TaskOutcome, **fields: object) -> TuningOutcome:
+    """Returns the outcome of a shard with these tasks."""
+    usual: dict[str, object] = {
+        "shard": 0,
+        "target": "cpu",
+        "spent": Cost(seconds=1.0),
+        "device": DEVICE,
+        "stopped": "finished",
+    }
+    return TuningOutcome(tasks=tasks, **(usual | fields))  # type: ignore[arg-type]  # a builder
+
+
+def make_plan(resolution: Resolution, **fields: object) -> TuningPlan:
+    """Returns a plan without shards."""
+    usual: dict[str, object] = {
+        "changes": CHANGES,
+        "shards": (),
+        "budget": Budget(seconds=None, trials=None),
+        "estimate": Cost(seconds=0.0),
+    }
+    return TuningPlan(resolution=resolution, **(usual | fields))  # type: ignore[arg-type]
 
 
 def make_task_set(tasks: Sequence[TuningTask]) -> TaskSet:

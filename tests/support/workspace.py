@@ -78,7 +78,12 @@ class Workspace:
             env={**os.environ, "HOME": str(self.root.parent), **variables},
         )
 
-    def tunegate(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def tunegate(
+        self, *arguments: str, code: int | str | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Returns the ended command. Fails the test where it ends with another exit code than
+        `code`; a text is none, but what `**variables` have."""
         with self.start(*arguments, **variables) as process:
             out, err = process.communicate()
+        assert code in (None, process.returncode), f"exit code {process.returncode}: {err}"
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from tests.adversary.pull_request import Judged, PullRequest
-from tests.support.small_onnx import save
+from tests.support.small_onnx import model_of, save
 
 pytestmark = pytest.mark.e2e
 
@@ -40,9 +40,7 @@ def product(*after: Operator) -> onnx.ModelProto:
     for at, (operator, settings) in enumerate(after):
         nodes.append(helper.make_node(operator, [f"h{at}"], [f"h{at + 1}"], **settings))
     nodes.append(helper.make_node("Identity", [f"h{len(after)}"], ["y"]))
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [SIZE, SIZE]) for n in "xy")
-    graph = helper.make_graph(nodes, "g", [x], [y], [numpy_helper.from_array(weight, "w")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": [SIZE, SIZE]}, {"y": [SIZE, SIZE]}, {"w": weight})
 
 
 BELOW_0: tuple[Operator, ...] = (

@@ -117,9 +117,9 @@ def test_a_lock_resolves_to_wheels(lock: Path, processor: str, python: str, tmp_
             *("--only-binary", ":all:", "--target", str(tmp_path / "nothing")),
             *("--python-platform", f"{processor}-manylinux_2_28", "--python-version", python),
             *("-r", str(lock)),
-        ]
+        ],
+        code=0,
     )
-    assert made.returncode == 0, made.stderr[-2000:]
     assert "Would install" in made.stderr
 
 

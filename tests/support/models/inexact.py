@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.small_onnx import save
+from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.inputs import NOTHING_KNOWN, InputRule, KnownInputs
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
@@ -77,14 +77,7 @@ def _model(
     outputs: list[int],
     constants: dict[str, np.ndarray],
 ) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, inputs)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, outputs)],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": inputs}, {"y": outputs}, constants)
 
 
 def row_norm(kind: str, keepdims: int) -> onnx.ModelProto:
@@ -121,18 +114,15 @@ def unfusable_model() -> onnx.ModelProto:
     """A model that ONNX Runtime runs as it is written alone: its own optimizations put the padding
     into the pooling, which takes none as wide as its window."""
     pads = numpy_helper.from_array(np.array([0, 0, 3, 3, 0, 0, 3, 3]), "pads")
-    graph = helper.make_graph(
+    return model_of(
         [
             helper.make_node("Pad", ["x", "pads"], ["padded"], name="pad"),
             helper.make_node("MaxPool", ["padded"], ["y"], name="pool", kernel_shape=[2, 2]),
         ],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, 13, 13])],
+        {"x": [1, 3, 8, 8]},
+        {"y": [1, 3, 13, 13]},
         [pads],
     )
-    opset = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
 
 # Models that the building child is asked to write in int8.

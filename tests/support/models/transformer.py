@@ -2,7 +2,9 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+
+from tests.support.small_onnx import model_of
 
 
 class _Graph:
@@ -54,17 +56,7 @@ def transformer(
     for _ in range(layers):
         x = graph.normalized(graph.op("Add", x, _attention(graph, x, shape, heads)), width)
         x = graph.normalized(graph.op("Add", x, _feed_forward(graph, x, width)), width)
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "transformer",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-            [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)],
-            graph.weights,
-        ),
-        opset_imports=[helper.make_opsetid("", 17)],
-        ir_version=8,
-    )
+    model = model_of(graph.nodes, {"x": shape}, {x: shape}, graph.weights)
     onnx.checker.check_model(model, full_check=True)
     return model
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import ExactHit, Miss
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.compaction import Compactor
-from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.uploads import WriteAhead
+from tunegate_cache.protocol.tuning_cache import TuningCache
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import StoreUnavailableError
 
@@ -104,14 +104,7 @@ def store_at(url: str) -> S3Store:
 
 
 def cache_of(store: S3Store, folder: Path, name: str) -> TuningCache:
-    return TuningCache(
-        store,
-        zones=Zones("main", ("main",)),
-        mode="rw",
-        write_ahead=WriteAhead(folder / "wal"),
-        monotonic=time.monotonic,
-        milliseconds=lambda: int(time.time() * 1000),
-    )
+    return cache_over(store, folder)
 
 
 def main(role: str, number: str, url: str, folder: Path) -> None:

@@ -2,10 +2,13 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tunegate.artifacts.measurements import Gpu
 
 _BINDING = Path(__file__).parent / "simulated_nvml"
 CUPTI = Path(__file__).parent / "simulated_cupti"
@@ -25,6 +28,17 @@ def gpu(uuid: str, **more: object) -> dict[str, Any]:
     }
 
 
+L4 = Gpu(
+    index=0,
+    uuid="GPU-a",
+    name="NVIDIA L4",
+    compute_capability="8.9",
+    cores=7424,
+    memory_bytes=24 << 30,
+    driver="570.1",
+)
+
+
 class SimulatedGpus:
     """What every process that is started from here sees through NVML."""
 
@@ -42,15 +56,21 @@ class SimulatedGpus:
         self._file.write_text(json.dumps(state))
 
 
-def simulated(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *gpus: dict[str, Any]
-) -> SimulatedGpus:
-    """Simulates GPUs for this process and its children."""
-    file = tmp_path / "gpus.json"
-    monkeypatch.setenv("NVIDIA_SIMULATED_STATE", str(file))
-    inherited = [path for path in sys.path if path]
-    monkeypatch.setenv("PYTHONPATH", ":".join([str(_BINDING), *inherited]))
-    monkeypatch.syspath_prepend(str(_BINDING))
-    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return SimulatedGpus(file, *gpus)
+Simulate = Callable[..., SimulatedGpus]
+
+
+@pytest.fixture
+def simulate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Simulate:
+    """Simulates the GPUs that it is called with, for this process and its children."""
+
+    def begin(*gpus: dict[str, Any]) -> SimulatedGpus:
+        file = tmp_path / "gpus.json"
+        monkeypatch.setenv("NVIDIA_SIMULATED_STATE", str(file))
+        inherited = [path for path in sys.path if path]
+        monkeypatch.setenv("PYTHONPATH", ":".join([str(_BINDING), *inherited]))
+        monkeypatch.syspath_prepend(str(_BINDING))
+        monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        return SimulatedGpus(file, *gpus)
+
+    return begin

@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 import tvm
 from tests.compiler.importing.fused_module import fused_module
-from tests.compiler.search.test_space import product
+from tests.compiler.search.test_search import product
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 from tvm.s_tir import meta_schedule as ms
