@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
+from tests.support.measured_cells import make_job, make_model
 from tests.support.programs import run_program
-from tests.support.small_onnx import save
+from tests.support.small_onnx import model_of, save
 from tunegate.config import TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
-from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 TARGET = TargetConfig(name="cpu", threads=1)
@@ -35,28 +35,19 @@ print(json.dumps({"values": values[0].tolist(), "compiler": "libtvm_compiler" in
 
 def sorting_model() -> onnx.ModelProto:
     """A product, and the largest three of each row: sorting is in none of TVM's core libraries."""
-    weight = numpy_helper.from_array(np.eye(16, dtype=np.float32)[::-1].copy(), "w")
-    three = numpy_helper.from_array(np.array([3], dtype=np.int64), "three")
+    weights = {"w": np.eye(16, dtype=np.float32)[::-1].copy(), "three": np.array([3])}
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["y"]),
         helper.make_node("TopK", ["y", "three"], ["values", "places"]),
     ]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 16])]
-    outputs = [helper.make_tensor_value_info("values", TensorProto.FLOAT, [2, 3])]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, [weight, three])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": [2, 16]}, {"values": [2, 3]}, weights)
 
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("runtime")
     file = save(sorting_model(), directory / "m.onnx")
-    job = BuildJob(
-        model=ModelJob(file=file, path="m.onnx", shapes={}, target=TARGET),
-        records={},
-        sources={},
-        directory=directory / "artifact",
-    )
+    job = make_job(make_model(file, target=TARGET), directory / "artifact")
     with closing(MetaScheduleCompiler(directory / "compiler", seed=1)) as compiler:
         (build,) = compiler.build([job])
     assert build.error is None, build.error

@@ -69,8 +69,7 @@ print(json.dumps(found))
 
 
 def said_by(program: str, variables: dict[str, str]) -> Any:
-    done = run_program([sys.executable, "-c", program], env=variables)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = run_program([sys.executable, "-c", program], env=variables, code=0)
     return json.loads(done.stdout.splitlines()[-1])
 
 

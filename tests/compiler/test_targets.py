@@ -13,6 +13,7 @@ from tvm import te, tirx
 from tvm.s_tir import dlight
 from tvm.support import nvcc
 
+from tests.support.present import present
 from tunegate.compiler import cuda_text, versions
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
@@ -149,14 +150,12 @@ def nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64"])
 def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str) -> None:
     text = text_of(dtype)
-    brief = cuda_text.without_library_headers(text)
-    assert brief is not None
+    brief = present(cuda_text.without_library_headers(text))
     assert "cuda/std" not in brief
     with TARGET:
         found = cuda_text.machine_code(brief)
         expected = code_of(bytes(nvcc.compile_cuda(text, target_format="cubin", compiler="nvrtc")))
-    assert found is not None
-    assert code_of(bytes(found)) == expected
+    assert code_of(bytes(present(found))) == expected
 
 
 def test_a_maximum_that_keeps_nan_is_no_instruction_more(nvrtc: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 import tvm
 
 from tests.support.small_onnx import conv_model, save
+from tests.support.worker_requests import measure_request
 from tunegate.compiler import loader as race
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
@@ -46,14 +47,11 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
     prepared = prepare(model, shapes={}, into=place / "prepared", path="m.onnx")
     function = functions_of(import_in_layout(prepared, target.target, "m.onnx", ("nchw",)))[0]
     candidate = TaskSearch(function.workload, target.target, seed=1).propose(0, ()).candidates[0]
-    return Measure(
-        candidate=candidate,
+    return measure_request(
+        candidate,
         target_json=target.export_json(),
         reference=str(place / "reference.npy"),
         writes_reference=True,
-        loser_ms=1.0,
-        seed=1,
-        repeats=1,
     )
 
 

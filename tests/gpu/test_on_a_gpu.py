@@ -10,13 +10,16 @@ import msgspec
 import onnx
 import pytest
 
+from tests.support.measured_cells import make_job
 from tests.support.models.transformer import transformer
-from tests.support.small_onnx import chain_model, save
+from tests.support.small_onnx import chain_model, conv_model, save
+from tests.support.tuning_tasks import make_planned, make_shard
+from tunegate.artifacts.builds import Build
 from tunegate.artifacts.candidates import LAUNCH
-from tunegate.artifacts.inputs import ShapedModel
+from tunegate.artifacts.inputs import InputRule, KnownInputs, ShapedModel, Uniform
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask
+from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
@@ -30,6 +33,8 @@ from tunegate.errors import ModelError
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS, gpu_variables
 from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus
@@ -38,7 +43,7 @@ from tunegate.system.nvidia.nvml import state_of
 from tunegate.tune.gpu_analysis import SHARED_MEMORY
 from tunegate.tune.protocol import Measure, Placement
 from tunegate.tune.tuner import EngineTuner
-from tunegate_cache.format.records import Miss, Provenance, TuningRecord
+from tunegate_cache.format.records import Provenance, TuningRecord
 from tunegate_whole_model.forms import WHOLE
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -69,30 +74,15 @@ class Workshop:
             programs=PROGRAMS,
             scratch=self.directory / "tuner",
         )
-        shard = Shard(
-            index=0,
-            target="gpu",
-            labels=(),
-            tasks=tuple(
-                PlannedTask(resolved=ResolvedTask(t, Miss("absent")), trials=8, gain_ms=1.0)
-                for t in tasks
-            ),
-            budget=budget,
-            predicted_seconds=1.0,
-        )
+        shard = make_shard(*map(make_planned, tasks), target="gpu", budget=budget)
         found = tuner.tune(shard, {(NAME, "head"): ShapedModel(self.file, {})}, self._publish)
         return list({outcome.key: outcome for outcome in found}.values())
 
     def build(self, outcomes: Sequence[TaskOutcome], name: str, *, whole: bool = False) -> Path:
         directory = self.directory / name
         records = {o.key: o.records for o in outcomes if o.records}
-        work = BuildJob(
-            model=self.job,
-            records=records,
-            sources=dict.fromkeys(records, "search"),
-            directory=directory,
-            settings={LAUNCH: WHOLE} if whole else {},
-        )
+        sources, settings = dict.fromkeys(records, "search"), {LAUNCH: WHOLE} if whole else {}
+        work = make_job(self.job, directory, records=records, sources=sources, settings=settings)
         (built,) = self.compiler.build([work])
         assert built.error is None
         assert built.check is not None  # it ran on the device, beside ONNX Runtime
@@ -188,3 +178,61 @@ def test_kernels_take_as_long_by_their_own_clock_as_by_events(tmp_path: Path) ->
     assert (by_events.status, by_clock.status) == ("ok", "ok")
     ratio = statistics.median(by_clock.nanoseconds) / statistics.median(by_events.nanoseconds)
     assert 0.7 < ratio < 1.1
+
+
+# Runtimes on a GPU.
+
+
+NAMES = ("onnxruntime_cuda", "tensorrt")
+LOWER = {"tf32": 0.02, "f16": 0.05, "int8": 0.2}
+"""The most that a precision may be off, as a share of the largest output."""
+
+
+def built(root: Path, name: str, variant: str, samples: int = 0) -> tuple[Build, Path]:
+    runtime = runtime_named(name)
+    assert saves(runtime)
+    reason = runtime.unsupported(TARGET)
+    if reason:
+        pytest.skip(f"{name} {reason}")
+    file = save(transformer(sequence=64) if not samples else conv_model(), root / "m.onnx")
+    given = {"x": InputRule(Uniform(-1.0, 1.0))} if samples else {}
+    job = BuildJob(
+        model=ModelJob(
+            file=file, path="m.onnx", shapes={}, target=TARGET, inputs=KnownInputs(given=given)
+        ),
+        records={},
+        sources={},
+        directory=root / "artifact",
+        variant=variant,
+        settings=dict(runtime.variants(TARGET)[variant]),
+        samples=samples,
+    )
+    (build,) = SavingBuilder(runtime, root / "scratch", seed=1).build([job])
+    assert build.error is None
+    return build, job.directory
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32_is_float32_whole_on_the_device_with_graphs(tmp_path: Path, name: str) -> None:
+    build, directory = built(tmp_path, name, "")
+    assert build.check is not None
+    assert build.check.passed
+    assert build.notes == ()
+    bench = FreshProcesses(tmp_path / "bench", 1, TARGET)
+    launch = bench.pair(directory, directory).launch(8)
+    assert abs(launch.effect) < 0.1
+    layers = bench.operators_ms(directory)
+    assert sum(layers.values()) > 0
+    assert any("MatMul" in each or "Gemm" in each for each in layers)
+
+
+@pytest.mark.parametrize("variant", LOWER)
+@pytest.mark.parametrize("name", NAMES)
+def test_lower_precisions_are_off_by_what_they_should(
+    tmp_path: Path, name: str, variant: str
+) -> None:
+    if variant not in runtime_named(name).variants(TARGET):
+        pytest.skip(f"{name} has no {variant}")
+    build, _ = built(tmp_path, name, variant, samples=8)
+    assert build.sampled is not None
+    assert max(build.sampled.relative) < LOWER[variant]

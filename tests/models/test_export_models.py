@@ -1,6 +1,7 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -76,6 +77,21 @@ class NoValues:
         return GivenRules({}, self._problems)
 
 
+def source_of(
+    workdir: Path, config: Config = CONFIG, repository: Any = None, **changes: Any
+) -> ModelSource:
+    """Models without inputs that are known, without values, and which no runtime builds."""
+    source = ModelSource(
+        config=config,
+        repository=repository or Versions(),
+        candidates={},
+        workdir=workdir,
+        read_inputs=lambda _: None,
+        read_values=NoValues().rules,
+    )
+    return replace(source, **changes)
+
+
 def changes(*, base: ModelVersion, head: ModelVersion) -> ChangeSet:
     change = msgspec.structs.replace(CHANGE, base=base, head=head)
     return msgspec.structs.replace(make_changes(), models=(change,))
@@ -90,15 +106,8 @@ def exported(
     config: Config = CONFIG,
     values: NoValues | None = None,
 ) -> ExportedModels:
-    source = ModelSource(
-        config=config,
-        repository=repository,
-        candidates={},
-        workdir=workdir,
-        read_inputs=lambda _: inputs,
-        read_values=(values or NoValues()).rules,
-    )
-    return export_models(changes, source)
+    source = source_of(workdir, config, repository, read_inputs=lambda _: inputs)
+    return export_models(changes, replace(source, read_values=(values or NoValues()).rules))
 
 
 def test_a_job_for_the_compiler_has_the_shapes_that_the_configuration_asks_for(
@@ -202,14 +211,7 @@ def sizes(
 ) -> ExportedModels:
     """What is exported where the configuration asks for [1, 8], or for something else."""
     inputs = {"b": (base,), "h": (head,)}
-    source = ModelSource(
-        config=config,
-        repository=Versions(),
-        candidates={},
-        workdir=tmp_path,
-        read_inputs=lambda file: inputs[file.read_text()],
-        read_values=NoValues().rules,
-    )
+    source = source_of(tmp_path, config, read_inputs=lambda file: inputs[file.read_text()])
     return export_models(make_changes(), source)
 
 
@@ -250,14 +252,8 @@ class WithDefault(Versions):
 
 def test_a_head_that_gives_an_input_of_the_base_a_default_is_refused(tmp_path: Path) -> None:
     """Callers go on giving it, and the gate would run the head on a default that does less."""
-    source = ModelSource(
-        config=Config(models=CONFIG.models[:0]),
-        repository=WithDefault(),
-        candidates={},
-        workdir=tmp_path,
-        read_inputs=inputs_of_file,
-        read_values=NoValues().rules,
-    )
+    without = Config(models=CONFIG.models[:0])
+    source = source_of(tmp_path, without, WithDefault(), read_inputs=inputs_of_file)
     found = export_models(make_changes(), source)
     assert set(found.unreadable) == {(CHANGE.path, "head")}
     assert "input w is an initializer now" in found.unreadable[CHANGE.path, "head"]

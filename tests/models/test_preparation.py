@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.models.unusual import BRANCHES, model
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import conv_model, matmul_model, model_of, one_node_model, save, typed
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models import narrow_types
 from tunegate.models.inputs.given_values import array_misfit
@@ -193,23 +193,15 @@ def test_an_unknown_operator_is_named_with_its_node(tmp_path: Path) -> None:
 
 def test_sums_become_chains_of_additions_with_the_same_result(tmp_path: Path) -> None:
     shape = [2, 3]
-    value = onnx.helper.make_tensor_value_info
-    names = ("a", "b", "c")
     nodes = [
-        onnx.helper.make_node("Sum", list(names), ["three"], name="s3"),
-        onnx.helper.make_node("Sum", ["three"], ["one"], name="s1"),
-        onnx.helper.make_node("Sum", ["one", "a"], ["y"], name="s2"),
+        helper.make_node("Sum", ["a", "b", "c"], ["three"], name="s3"),
+        helper.make_node("Sum", ["three"], ["one"], name="s1"),
+        helper.make_node("Sum", ["one", "a"], ["y"], name="s2"),
     ]
-    graph = onnx.helper.make_graph(
-        nodes, "sums", [value(n, FLOAT, shape) for n in names], [value("y", FLOAT, shape)]
-    )
-    opsets = [onnx.helper.make_opsetid("", 13)]
-    proto = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    prepared = prepare(
-        save(proto, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx"
-    )
+    file = save(model_of(nodes, dict.fromkeys("abc", shape), {"y": shape}), tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     assert {n.op_type for n in onnx.load(prepared.optimized).graph.node} <= {"Add", "Identity"}
-    feed = {n: np.random.default_rng(0).random(shape, dtype=np.float32) for n in names}
+    feed = {n: np.random.default_rng(0).random(shape, dtype=np.float32) for n in "abc"}
     results = [
         onnxruntime.InferenceSession(str(file)).run(None, feed)[0]
         for file in (prepared.fixed, prepared.optimized)
@@ -229,13 +221,12 @@ TYPES = {
 
 
 def cast_model(before: int, after: int, rows: int = 3) -> onnx.ModelProto:
-    graph = helper.make_graph(
+    return model_of(
         [helper.make_node("Cast", ["x"], ["y"], to=after)],
-        "g",
-        [helper.make_tensor_value_info("x", before, [rows, 5])],
-        [helper.make_tensor_value_info("y", after, [rows, 5])],
+        {"x": typed(before, [rows, 5])},
+        {"y": typed(after, [rows, 5])},
+        opset=21,
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.test_export_models import CHANGE, CONFIG, NoValues, Versions
+from tests.models.test_export_models import CHANGE, CONFIG, source_of
 from tests.models.test_export_models import OPEN as BOTH_OPEN
 from tests.support.measured_cells import make_changes
 from tunegate.artifacts.changes import ModelInput
@@ -17,7 +17,6 @@ from tunegate.models.export_models import ExportedModels, export_models
 from tunegate.models.graph import graph_digest
 from tunegate.models.sizes import demanded_ranks, demanded_sizes, guessed_sizes, likeliest_keys
 from tunegate.review.side_settings import same_as_base, static_sizes
-from tunegate.tools import ModelSource
 
 STATIC = ModelInput("x", (2, 8))
 OPEN = ModelInput("x", (None, 8), ("batch", ""))
@@ -58,15 +57,7 @@ def read_by(
     before: Config | None = None,
 ) -> ExportedModels:
     """The changes whose sides have other inputs."""
-    source = ModelSource(
-        config=config,
-        config_before=before,
-        repository=Versions(),
-        candidates={},
-        workdir=workdir,
-        read_inputs=read_inputs,
-        read_values=NoValues().rules,
-    )
+    source = source_of(workdir, config, config_before=before, read_inputs=read_inputs)
     return export_models(make_changes(), source)
 
 

@@ -1,3 +1,5 @@
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -5,8 +7,9 @@ import msgspec
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
+from tests.support.measured_cells import make_job, make_model
 from tests.support.models.external_data import lay_out
 from tests.support.models.unusual import (
     BRANCHES,
@@ -17,32 +20,44 @@ from tests.support.models.unusual import (
     model,
     text_model,
 )
+from tests.support.present import present
+from tests.support.programs import run_program
 from tests.support.runtime_packages import WHOLE, RuntimePackages
-from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import (
+    conv_model,
+    matmul_model,
+    model_of,
+    one_node_model,
+    part_of,
+    save,
+    typed,
+)
 from tunegate.artifacts.builds import Build
-from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
-from tunegate.config import TargetConfig
+from tunegate.artifacts.inputs import Files, InputRule, Integers, KnownInputs, Uniform
+from tunegate.config import Config, ModelConfig, TargetConfig
+from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs.calibration import MAX_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.runtimes import requirements as of_all
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
-from tunegate.runtimes.loading import bound_inference
+from tunegate.runtimes.loading import bound_inference, load, operators_ms, titled_artifact
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
-from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.runtimes.requirements import require_installed
+from tunegate.runtimes.runtime import Inference, Step
+from tunegate.runtimes.tvm import health as requirements
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
+STATIC = {"precision": "int8", "quantization": "static"}
 
 
 def built(
     tmp_path: Path, model: Path, shapes: Shapes | None = None, name: str = "b", seed: int = 1
 ) -> Build:
-    job = BuildJob(
-        model=ModelJob(file=model, path="models/m.onnx", shapes=shapes or {}, target=TARGET),
-        records={},
-        sources={},
-        directory=tmp_path / name,
-    )
+    which = make_model(model, path="models/m.onnx", shapes=shapes or {}, target=TARGET)
+    job = make_job(which, tmp_path / name)
     (build,) = reference_builder(tmp_path / "scratch", seed).build([job])
     return build
 
@@ -96,28 +111,19 @@ def test_weights_decide_the_key_and_nothing_else_of_the_file_does(tmp_path: Path
 
 
 def test_data_of_a_branch_come_into_the_one_file(tmp_path: Path) -> None:
-    made = onnx.helper.make_tensor_value_info("made", onnx.TensorProto.FLOAT, [2])
+    made = {"made": [2]}
     weight = lay_out(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2]), "w.bin")
-    add = onnx.helper.make_node("Add", ["x", "w"], ["made"])
-    same = onnx.helper.make_node("Identity", ["x"], ["made"])
-    branches = {
-        "then_branch": onnx.helper.make_graph([add], "then", [], [made], [weight]),
-        "else_branch": onnx.helper.make_graph([same], "else", [], [made]),
-    }
-    values = {
-        name: onnx.helper.make_tensor_value_info(name, kind, shape)
-        for name, kind, shape in (
-            ("x", TensorProto.FLOAT, [2]),
-            ("c", TensorProto.BOOL, []),
-            ("y", TensorProto.FLOAT, [2]),
-        )
-    }
-    node = onnx.helper.make_node("If", ["c"], ["y"], **branches)
-    graph = onnx.helper.make_graph([node], "g", [values["x"], values["c"]], [values["y"]])
-    opset = [onnx.helper.make_opsetid("", 17)]
-    file = save(
-        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "big/m.onnx"
+    add = helper.make_node("Add", ["x", "w"], ["made"])
+    same = helper.make_node("Identity", ["x"], ["made"])
+    choice = helper.make_node(
+        "If",
+        ["c"],
+        ["y"],
+        then_branch=part_of([add], {}, made, [weight]),
+        else_branch=part_of([same], {}, made),
     )
+    model = model_of([choice], {"x": [2], "c": typed(TensorProto.BOOL, [])}, {"y": [2]})
+    file = save(model, tmp_path / "big/m.onnx")
     keys = []
     for value in (1, 2):
         (tmp_path / "big/w.bin").write_bytes(np.full(2, value, np.float32).tobytes())
@@ -162,15 +168,8 @@ def test_the_model_is_tried_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
 
 def test_what_calibrates_and_what_tells_the_error_is_the_same_in_each_run(tmp_path: Path) -> None:
     """A candidate near its budget would pass in one run and fail in the next."""
-    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TARGET)
-    job = BuildJob(
-        model=which,
-        records={},
-        sources={},
-        directory=tmp_path,
-        settings={"precision": "int8", "quantization": "static"},
-        samples=3,
-    )
+    which = make_model(tmp_path / "m.onnx", target=TARGET)
+    job = make_job(which, tmp_path, settings=STATIC, samples=3)
     one, other = (SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job) for n in (1, 2))
     assert (one.samples, one.calibration) == (other.samples, other.calibration)
     assert len({*one.samples, *one.calibration}) == 3 + MAX_INPUTS
@@ -183,44 +182,23 @@ def test_what_calibrates_and_what_tells_the_error_is_the_same_in_each_run(tmp_pa
 def test_a_build_is_for_the_device_of_its_target(
     tmp_path: Path, target: TargetConfig, device: str
 ) -> None:
-    which = ModelJob(file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=target)
-    job = BuildJob(model=which, records={}, sources={}, directory=tmp_path)
+    job = make_job(make_model(tmp_path / "m.onnx", target=target), tmp_path)
     assert SavingBuilder(ONNX_RUNTIME, tmp_path, seed=1)._request(job).device == device
 
 
 def test_given_values_reach_what_calibrates(tmp_path: Path) -> None:
-    which = ModelJob(
-        file=save(matmul_model(), tmp_path / "m.onnx"),
-        path="m",
-        shapes={},
-        target=TARGET,
-        inputs=KnownInputs(given={"x": InputRule(Uniform(0.0, 1.0))}),
-    )
-    job = BuildJob(
-        model=which,
-        records={},
-        sources={},
-        directory=tmp_path / "b",
-        settings={"precision": "int8", "quantization": "static"},
-        samples=3,
-    )
+    known = KnownInputs(given={"x": InputRule(Uniform(0.0, 1.0))})
+    file = save(matmul_model(), tmp_path / "m.onnx")
+    which = make_model(file, target=TARGET, inputs=known)
+    job = make_job(which, tmp_path / "b", settings=STATIC, samples=3)
     (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
     assert build.error is None
-    assert build.sampled is not None
-    assert all(0 < error < 0.1 for error in build.sampled.relative)
+    assert all(0 < error < 0.1 for error in present(build.sampled).relative)
 
 
 def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_path: Path) -> None:
-    job = BuildJob(
-        model=ModelJob(
-            file=save(matmul_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=TARGET
-        ),
-        records={},
-        sources={},
-        directory=tmp_path / "b",
-        settings={"precision": "int8"},
-        samples=3,
-    )
+    which = make_model(save(matmul_model(), tmp_path / "m.onnx"), target=TARGET)
+    job = make_job(which, tmp_path / "b", settings={"precision": "int8"}, samples=3)
     (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
     assert build.error is None
     assert build.check is None
@@ -276,8 +254,7 @@ def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
 
 def test_what_computes_the_same_is_written_and_described(child: Child) -> None:
     written = child.written(settings={"precision": "exact"}, variant="exact")
-    assert written.check is not None
-    assert written.check.passed
+    assert present(written.check).passed
     assert written.size_bytes == len(b"model")
     artifact = ArtifactFile.read(child.artifact)
     assert (artifact.runtime, artifact.variant) == ("fast", "exact")
@@ -325,3 +302,175 @@ def test_the_key_is_of_the_files_the_versions_the_threads_and_the_settings(child
     assert child.written(settings={"precision": "half"}).key != first
     assert child.written(SAME.replace("return {}", 'return {"fast": "2"}')).key != first
     assert child.written(SAME.replace('b"model"', 'b"other"')).key != first
+
+
+# An artifact is loaded and run.
+
+
+def outputs(run: Inference) -> list[Any]:
+    return cast("list[Any]", run())
+
+
+def identity(into: Path, kind: int = TensorProto.FLOAT, runtime: str = "onnxruntime") -> Path:
+    """An artifact that gives back what it gets."""
+    node = helper.make_node("Identity", ["x"], ["y"], name="same")
+    value = typed(kind, [2, 3])
+    onnx.save(model_of([node], {"x": value}, {"y": value}), into / "model.onnx")
+    dtype = str(helper.tensor_dtype_to_np_dtype(kind))
+    ArtifactFile(
+        runtime=runtime,
+        file="model.onnx",
+        inputs=(ArtifactTensor("x", (2, 3), dtype),),
+        outputs=(ArtifactTensor("y", (2, 3), dtype),),
+        threads=1,
+    ).write(into)
+    return into
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        TensorProto.FLOAT,
+        TensorProto.DOUBLE,
+        TensorProto.FLOAT16,
+        TensorProto.INT64,
+        TensorProto.UINT8,
+        TensorProto.BOOL,
+    ],
+    ids=TensorProto.DataType.Name,
+)
+def test_inputs_of_every_usual_type_are_made_up(tmp_path: Path, kind: int) -> None:
+    (made,) = outputs(bound_inference(identity(tmp_path, kind), seed=1))
+    assert made.dtype == helper.tensor_dtype_to_np_dtype(kind)
+    assert made.shape == (2, 3)
+
+
+def test_the_rules_of_both_sides_take_the_place_of_the_artifacts_own(tmp_path: Path) -> None:
+    artifact = identity(tmp_path, TensorProto.INT64)
+    inputs = (ArtifactTensor("x", (2, 3), "int64", InputRule(Integers(7, 7))),)
+    (made,) = outputs(bound_inference(artifact, 1, inputs))
+    assert {*made.ravel().tolist()} == {7}
+
+
+def test_the_case_that_is_asked_for_is_run(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{number}.npy") for number in range(3)]
+    for number, file in enumerate(files):
+        np.save(file, np.full((2, 3), number, np.float32))
+    inputs = (ArtifactTensor("x", (2, 3), "float32", InputRule(Files(tuple(files), ("",) * 3))),)
+    artifact = identity(tmp_path)
+    made = [outputs(bound_inference(artifact, 1, inputs, case))[0].max() for case in range(4)]
+    assert made == [0, 1, 2, 0]
+
+
+def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:
+    artifact = identity(tmp_path)
+    first, again, other = (outputs(bound_inference(artifact, seed))[0] for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert not (first == other).all()
+
+
+def test_an_artifact_gives_what_its_model_gives_and_the_times_of_its_operators(
+    tmp_path: Path,
+) -> None:
+    artifact = identity(tmp_path)
+    feed = {"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
+    (output,) = load(str(artifact)).run(feed)
+    assert output.tolist() == feed["x"]
+    assert list(operators_ms(artifact, 2, seed=1)) == ["same"]
+
+
+def test_an_artifact_of_a_runtime_that_is_not_installed_is_told_as_that(tmp_path: Path) -> None:
+    artifact = identity(tmp_path, runtime="absent")
+    with pytest.raises(
+        ConfigError, match=r"absent is not installed\. Installed: .*onnxruntime, .*tvm"
+    ):
+        bound_inference(artifact, seed=1)
+    with pytest.raises(ConfigError, match="absent"):
+        titled_artifact(artifact)
+
+
+def test_a_launch_under_onnxruntime_starts_without_what_is_slow_to_import(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; import tunegate.runtimes.bench_worker;"
+        "from tunegate.runtimes.loading import bound_inference;"
+        "bound_inference(Path(sys.argv[1]), 1)(); print(*sys.modules)"
+    )
+    done = run_program([sys.executable, "-c", program, str(identity(tmp_path))], check=True)
+    slow = {"onnx", "scipy", "tvm", "tvm_ffi", "boto3", "git", "importlib.metadata"}
+    assert not slow & set(done.stdout.split())
+
+
+CPU = TargetConfig(name="cpu")
+GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
+UNCOMPILED = TargetConfig(name="plain", runtime="onnxruntime")
+STEPS: tuple[Step, ...] = ("plan", "tune", "gate", "run")
+
+
+def config(*targets: TargetConfig, ray: bool = False) -> Config:
+    return Config(
+        models=(ModelConfig(path="*.onnx"),), targets=targets, executor="ray" if ray else "local"
+    )
+
+
+def missing(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    monkeypatch.setattr(
+        requirements, "find_spec", lambda name: None if name in modules else find_spec(name)
+    )
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("module", ["tvm", "tvm_ffi", "xgboost"])
+def test_without_the_compiler_the_command_that_installs_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, step: Step, module: str
+) -> None:
+    missing(monkeypatch, module)
+    with pytest.raises(ConfigError, match=f"runtime: auto, and the module {module} is") as caught:
+        require_installed(config(UNCOMPILED, CPU), step)
+    assert "python -m pip install 'tunegate[tvm]', or write runtime: onnxruntime." in str(
+        caught.value
+    )
+    require_installed(config(UNCOMPILED), step)
+    require_installed(config(UNCOMPILED, CPU), step, {"plain"})
+
+
+@pytest.mark.parametrize("distribution", requirements.PINNED)
+def test_another_version_of_the_compiler_is_refused(
+    monkeypatch: pytest.MonkeyPatch, distribution: str
+) -> None:
+    monkeypatch.setitem(requirements.PINNED, distribution, "9.9")
+    with pytest.raises(ConfigError, match=rf"{distribution} is .*, and only 9\.9 works"):
+        require_installed(config(CPU), "plan")
+
+
+def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    require_installed(config(CPU), "plan")
+    require_installed(config(UNCOMPILED), "gate")
+    with pytest.raises(EnvironmentUnfitError, match=r"none of g\+\+, gcc.* to link with"):
+        require_installed(config(CPU), "gate")
+
+
+def test_a_gpu_needs_its_management_library_and_a_toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, "pynvml")
+    require_installed(config(GPU), "plan")
+    with pytest.raises(ConfigError, match=r"kind: cuda, and pynvml .*tunegate\[nvidia\]"):
+        require_installed(config(GPU), "tune")
+    missing(monkeypatch)
+    monkeypatch.setattr(requirements, "cuda_variables", dict)
+    with pytest.raises(ConfigError, match=r"no CUDA toolkit .*tunegate\[nvidia\]"):
+        require_installed(config(GPU), "run")
+
+
+@pytest.mark.parametrize("step", ["tune", "run"])
+def test_a_cluster_needs_its_extra(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
+    require_installed(config(CPU, ray=True), step)
+    monkeypatch.setattr(of_all, "plugin_named", lambda group, name: None)
+    require_installed(config(CPU, ray=True), "gate")
+    with pytest.raises(ConfigError, match=r"executor ray is not installed\. .*tunegate\[ray\]"):
+        require_installed(config(CPU, ray=True), step)
+
+
+def test_a_runtime_that_runs_nothing_on_a_target_is_refused_there() -> None:
+    gpu = msgspec.structs.replace(GPU, runtime="onnxruntime")
+    with pytest.raises(ConfigError, match=r"target gpu: runtime onnxruntime is for CPUs\. Write"):
+        require_installed(config(gpu), "plan")

@@ -1,6 +1,7 @@
 """A schedule proves itself inside the model, or goes."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,14 @@ import numpy as np
 import onnx
 import pytest
 import tvm
-from onnx import numpy_helper
+import tvm_ffi
+from onnx import TensorProto, helper, numpy_helper
 from tvm import relax, te
+from tvm.relax import TensorType
 
-from tests.support.small_onnx import chain_model, conv_model, save
+from tests.support.small_onnx import chain_model, conv_model, model_of, one_node_model, save, typed
+from tests.support.tuning_records import make_record
+from tests.support.worker_requests import build_request
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler import compile as compiling
 from tunegate.compiler import loader, runtime
@@ -20,19 +25,21 @@ from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.build.single_kernel import built_kernel, sample, sample_inputs
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import is_faster_whole, slower_in_model
-from tunegate.compiler.opening import KernelObjects, import_in_layout
+from tunegate.compiler.loader import WatchedKernels, is_faster_whole, slower_in_model
+from tunegate.compiler.opening import KernelObjects, OpenModel, import_in_layout, open_model
+from tunegate.compiler.runtime import machine_of
 from tunegate.compiler.schedules import default_schedule
 from tunegate.compiler.schedules.schedule_choice import record_id
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
 from tunegate.compiler.versions import toolchain
 from tunegate.config import TargetConfig
+from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
 from tunegate.models.reference.session import ReferenceSession
-from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.compiler_protocol import BuildModel, Built
-from tunegate.tune.protocol import ModelFile, Schedule, TensorArgument
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
+from tunegate.tune.compiler_protocol import Built
+from tunegate.tune.protocol import Schedule, TensorArgument
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
@@ -62,16 +69,12 @@ class Workshop:
         return [self._record(schedule, workload) for schedule in sampled if schedule is not None]
 
     def _record(self, schedule: Schedule, workload: str) -> TuningRecord:
-        return TuningRecord(
+        return make_record(
             key=WorkloadKey(workload or self.function.workload.digest, self.target.key),
             shape=self.function.workload.shape,
             template=schedule.template,
             decisions=schedule.decisions,
-            run_nanoseconds=(1000,),
-            status="ok",
-            device=DEVICE,
             toolchain=toolchain(),
-            measured_at=1,
         )
 
     def build(
@@ -85,10 +88,9 @@ class Workshop:
         scratch = self.directory / f"{name}-scratch"
         scratch.mkdir()
         built = handle_request(
-            BuildModel(
-                seed=1,
-                model=ModelFile(file=str(self.model), path="m.onnx", shapes={}),
-                target=TARGET,
+            build_request(
+                self.model,
+                scratch,
                 records={digest: records},
                 sources={digest: source},
                 directory=str(self.directory / name),
@@ -457,3 +459,122 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5)
         assert any("matmul" in name for name in ran) is not taken
         assert not any("where" in name for name in ran)
+
+
+# A model is opened once, and asked for its kernels and tasks.
+
+
+def opened(model: onnx.ModelProto, place: Path) -> OpenModel:
+    prepared = prepare(save(model, place / "m.onnx"), shapes={}, into=place / "p", path="m.onnx")
+    target = tvm_target(TargetConfig(name="cpu", threads=1)).target
+    return open_model(prepared, target, "m.onnx", layouts=("nhwc", "nchw"))
+
+
+def test_its_kernels_are_found(tmp_path: Path) -> None:
+    (function,) = opened(one_node_model("Relu"), tmp_path).functions
+    assert (function.operator, function.weight) == ("relu", 1)
+
+
+@pytest.mark.parametrize("follower", ["Neg n", "ScatterElements n z z", "GatherND n z"])
+def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path, follower: str) -> None:
+    operator, *read = follower.split()
+    nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node(operator, read, ["y"])]
+    found, zeros = typed(TensorProto.INT64, None), np.zeros((1, 2), np.int64)
+    with pytest.raises(UnsupportedModelError, match=r"operator NonZero .*depends on data"):
+        opened(model_of(nodes, {"x": [4, 4]}, {"y": found}, {"z": zeros}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("op", "starts"), [("Relu", None), ("Slice", [0])], ids=["as given", "made so"]
+)
+def test_an_empty_result_is_refused_by_its_node(
+    op: str, starts: list[int] | None, tmp_path: Path
+) -> None:
+    """A slice that ends before it begins, for instance."""
+    extent = 0 if starts is None else 4
+    weights = {} if starts is None else {"s": starts, "e": [9], "a": [1], "by": [-1]}
+    node = helper.make_node(op, ["x", *weights], ["y"], name="layer")
+    with pytest.raises(UnsupportedModelError, match=rf'{op} \(node "layer"\) .*is empty'):
+        opened(model_of([node], {"x": [2, extent]}, {"y": None}, weights), tmp_path)
+
+
+# Kernels are seen one by one, also those that a device would launch as one CUDA graph.
+
+RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
+KIND = TensorType((4,), "float32")
+KERNELS = {"added", "doubled"}
+
+
+def captured_module() -> Any:
+    """A module as TVM's pass leaves it for a GPU: its kernels are in a function that is given to
+    the runtime, to be captured."""
+    builder = relax.BlockBuilder()
+    given = relax.Var("given", KIND)
+    with builder.function("captured", [given], private=True):
+        with builder.dataflow():
+            added = builder.emit_te(
+                lambda a: te.compute((4,), lambda i: a[i] + 1.0), given, primfunc_name_hint="added"
+            )
+            doubled = builder.emit_te(
+                lambda a: te.compute((4,), lambda i: a[i] * 2.0),
+                added,
+                primfunc_name_hint="doubled",
+            )
+            doubled = builder.emit_output(doubled)
+        builder.emit_func_output(doubled)
+    x = relax.Var("x", KIND)
+    with builder.function("main", [x]):
+        captured = builder.get().get_global_var("captured")
+        arguments = relax.Tuple([captured, relax.Tuple([x]), relax.prim_value(0)])
+        call = relax.op.call_builtin_with_ctx(RUN_OR_CAPTURE, arguments, ty_args=[KIND])
+        builder.emit_func_output(builder.emit(call))
+    return builder.get()
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Path]:
+    """A library whose kernels are captured; who captures it is told that he may not look."""
+
+    def refuse(*_: object) -> None:
+        message = "CUDA Runtime Error: cudaErrorStreamCaptureImplicit (906)"
+        raise RuntimeError(message)
+
+    before = tvm.get_global_func(RUN_OR_CAPTURE, allow_missing=True)
+    tvm_ffi.register_global_func(RUN_OR_CAPTURE, refuse, override=True)
+    file = tmp_path / "model.so"
+    relax.build(captured_module(), target=tvm.target.Target("llvm")).export_library(str(file))
+    yield file
+    if before is None:
+        tvm_ffi.registry.remove_global_func(RUN_OR_CAPTURE)
+    else:
+        tvm_ffi.register_global_func(RUN_OR_CAPTURE, before, override=True)
+
+
+def test_kernels_of_a_graph_have_their_times_at_every_inference(library: Path) -> None:
+    arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
+    tasks = [{"function": name, "name": f"layer {name}"} for name in KERNELS]
+    watched = WatchedKernels(library, tasks, tvm.cpu(), arguments)
+    for _ in range(3):
+        watched.infer()
+    for found in watched.inferences_ms():
+        assert found.keys() == {f"layer {name}" for name in KERNELS}
+        assert all(milliseconds > 0 for milliseconds in found.values())
+
+
+def test_schedules_are_tried_in_a_model_that_has_graphs(library: Path, tmp_path: Path) -> None:
+    beside = tmp_path / "beside.so"
+    beside.write_bytes(library.read_bytes())
+    inputs = [ArtifactTensor("x", (4,), "float32")]
+    told: list[str] = []
+    slower_in_model(
+        library, beside, inputs=inputs, kernels=KERNELS, kind="llvm", seed=1, running=told.append
+    )
+    assert set(told[::2]) == {*KERNELS}
+    assert set(told[1::2]) == {""}
+
+
+def test_who_runs_a_library_without_looking_captures_it_as_before(library: Path) -> None:
+    arguments = [tvm.runtime.tensor(np.ones(4, "float32"))]
+    WatchedKernels(library, [], tvm.cpu(), arguments).infer()
+    with pytest.raises(RuntimeError, match="906"):
+        machine_of(library, tvm.cpu())["main"](*arguments)

@@ -8,10 +8,10 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from tests.compiler.importing.fused_module import fused_module
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import conv_model, model_of, save
 from tunegate.compiler.build import functions
 from tunegate.compiler.opening import KnownSchedules
 from tunegate.compiler.targets import tvm_target
@@ -23,7 +23,6 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A product, then operators without weights, one of them without a name."""
-    info = helper.make_tensor_value_info
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], "encoder/proj"),
         helper.make_node("Softmax", ["a"], ["b"], "encoder/attention", axis=-1),
@@ -31,10 +30,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
         helper.make_node("Sqrt", ["c"], ["d"], "encoder/root"),
         helper.make_node("ReduceMax", ["d"], ["y"], axes=[1]),
     ]
-    weights = numpy_helper.from_array(np.ones((16, 16), "f"), "w")
-    shape = [info("x", TensorProto.FLOAT, [4, 16])], [info("y", TensorProto.FLOAT, [4, 1])]
-    graph = helper.make_graph(nodes, "g", *shape, [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    model = model_of(nodes, {"x": [4, 16]}, {"y": [4, 1]}, {"w": np.ones((16, 16), "f")})
     folder: Path = tmp_path_factory.mktemp("named")
     return fused_module(model, folder, TARGET, channels_last=True)
 
@@ -84,17 +80,12 @@ def test_a_layer_without_a_name_is_called_like_what_it_gives(tmp_path: Path) -> 
 
 
 def test_two_layers_with_one_weight_are_named_by_the_first(tmp_path: Path) -> None:
-    floats = TensorProto.FLOAT
-    weight = numpy_helper.from_array(np.ones((4, 4), "float32"), "w")
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["y"], name="first"),
         helper.make_node("MatMul", ["y", "w"], ["z"], name="second"),
     ]
-    info = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "g", [info("x", floats, [4, 4])], [info("z", floats, [4, 4])], [weight]
-    )
-    assert names_of(helper.make_model(graph), tmp_path) == ["first"]
+    model = model_of(nodes, {"x": [4, 4]}, {"z": [4, 4]}, {"w": np.ones((4, 4), "float32")})
+    assert names_of(model, tmp_path) == ["first"]
 
 
 # What was found out of a kernel's schedules holds for what was given then, and for the same

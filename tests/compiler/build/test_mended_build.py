@@ -12,7 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tvm import te
 
-from tests.support.small_onnx import save
+from tests.support.present import present
+from tests.support.small_onnx import model_of, save
+from tests.support.tuning_records import make_record
+from tests.support.worker_requests import build_request
 from tunegate.artifacts.builds import Build
 from tunegate.compiler.build import build_model
 from tunegate.compiler.build.functions import ModelFunction, functions_of
@@ -34,7 +37,6 @@ from tunegate.runtimes.loading import bound_inference
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.system.output.artifact_file import ArtifactTensor
 from tunegate.tune import compiler_protocol
-from tunegate.tune.protocol import ModelFile
 from tunegate_cache.format.records import DeviceFingerprint, TuningRecord, WorkloadKey
 
 CPU = TargetConfig(name="cpu", threads=1)
@@ -47,17 +49,15 @@ LARGE = 2.0**20
 def two_products() -> onnx.ModelProto:
     draw = np.random.default_rng(0)
     weights = [draw.standard_normal(shape).astype("float32") for shape in ((16, 32), (32, 8))]
-    graph = helper.make_graph(
+    return model_of(
         [
             helper.make_node("MatMul", ["x", "w0"], ["h"], name="first"),
             helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
         ],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 8])],
-        [numpy_helper.from_array(weight, f"w{n}") for n, weight in enumerate(weights)],
+        {"x": [4, 16]},
+        {"y": [4, 8]},
+        {f"w{n}": weight for n, weight in enumerate(weights)},
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def long_sums() -> onnx.ModelProto:
@@ -65,22 +65,17 @@ def long_sums() -> onnx.ModelProto:
     common."""
     weights = np.where(np.arange(4096)[:, None] % 2, 1 - LARGE, 1 + LARGE).repeat(4, 1)
     mixed = np.eye(4) + 0.5
-    graph = helper.make_graph(
+    return model_of(
         [
             helper.make_node("Exp", ["x"], ["positive"]),
             helper.make_node("Sign", ["positive"], ["ones"]),
             helper.make_node("MatMul", ["ones", "w0"], ["h"], name="first"),
             helper.make_node("MatMul", ["h", "w1"], ["y"], name="second"),
         ],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
-        [
-            numpy_helper.from_array(weight.astype("float32"), f"w{n}")
-            for n, weight in enumerate((weights, mixed))
-        ],
+        {"x": [1, 4096]},
+        {"y": [1, 4]},
+        {f"w{n}": weight.astype("float32") for n, weight in enumerate((weights, mixed))},
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 class Bench:
@@ -93,15 +88,12 @@ class Bench:
         prepared = prepare(self.file, shapes={}, into=directory / "p", path="m.onnx")
         module = import_in_layout(prepared, TARGET.target, "m.onnx", ("nchw",))
         self.functions = functions_of(module)
-        self.request = compiler_protocol.BuildModel(
-            model=ModelFile(file=str(self.file), path="m.onnx", shapes={}),
-            target=CPU,
+        self.request = build_request(
+            self.file,
+            directory,
             records={f.workload.digest: (record_of(f),) for f in self.functions},
-            sources={},
             settled=tuple(sorted(f.workload.digest for f in self.functions)),
-            directory=str(directory / "out"),
             scratch=str(directory),
-            seed=1,
         )
 
     def mended(self, limit_seconds: float = 60.0) -> compiler_protocol.Mended:
@@ -112,8 +104,7 @@ class Bench:
         )
         checked = handle_request(check)
         assert isinstance(checked, compiler_protocol.Checked)
-        assert checked.check is not None
-        assert not checked.check.passed
+        assert not present(checked.check).passed
         mended = handle_request(
             compiler_protocol.MendBuild(
                 build=self.request, check=check, limit_seconds=limit_seconds
@@ -126,18 +117,13 @@ class Bench:
 def record_of(function: ModelFunction) -> TuningRecord:
     space = DesignSpace(function.workload, TARGET.target)
     (sampled,) = space.sample(1, random.Random(1))
-    schedule = space.describe(sampled.trace)
-    assert schedule is not None
-    return TuningRecord(
+    schedule = present(space.describe(sampled.trace))
+    return make_record(
         key=WorkloadKey(function.workload.digest, TARGET.key),
         shape=function.workload.shape,
         template=schedule.template,
         decisions=schedule.decisions,
-        run_nanoseconds=(1000,),
-        status="ok",
-        device=DEVICE,
         toolchain=toolchain(),
-        measured_at=1,
     )
 
 
@@ -172,13 +158,14 @@ def twice(function: ModelFunction) -> Any:
 
 def test_the_kernel_that_computes_other_numbers_is_found_and_the_others_stay(bench: Bench) -> None:
     mended = bench.mended()
-    assert mended.built is not None
-    assert mended.check is not None
-    assert mended.check.passed
+    assert present(mended.check).passed
     (wrong,) = mended.wrong
     assert wrong.name == "first"
     assert wrong.max_relative == pytest.approx(1.0, rel=1e-3)
-    assert {f.name: bool(f.rid) for f in mended.built.functions} == {"first": False, "second": True}
+    assert {f.name: bool(f.rid) for f in present(mended.built).functions} == {
+        "first": False,
+        "second": True,
+    }
 
 
 def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
@@ -200,8 +187,7 @@ def test_a_schedule_that_was_too_slow_in_the_model_is_not_in_what_is_checked(
     )
     checked = handle_request(check)
     assert isinstance(checked, compiler_protocol.Checked)
-    assert checked.check is not None
-    assert checked.check.passed
+    assert present(checked.check).passed
 
 
 def test_no_more_time_is_spent_than_there_is(bench: Bench) -> None:
@@ -219,11 +205,10 @@ def test_a_schedule_that_rounds_away_what_its_neighbours_keep_is_found(tmp_path:
         bench.request, records={**bench.request.records, first.workload.digest: (record,)}
     )
     mended = bench.mended()
-    assert mended.built is not None
     (wrong,) = mended.wrong
     assert (wrong.key.workload, wrong.decisions) == (first.workload.digest, record.decisions)
     assert wrong.max_relative > 0.1
-    kept = {f.key.workload for f in mended.built.functions if f.rid}
+    kept = {f.key.workload for f in present(mended.built).functions if f.rid}
     assert kept == bench.request.records.keys() - {first.workload.digest}
 
 
@@ -241,15 +226,8 @@ def strided_sums(function: ModelFunction) -> dict[str, Any]:
 
 def two_outputs() -> onnx.ModelProto:
     shape = [2, 8]
-    value = helper.make_tensor_value_info
     nodes = [helper.make_node("Sigmoid", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["z"])]
-    graph = helper.make_graph(
-        nodes,
-        "two",
-        [value("x", TensorProto.FLOAT, shape)],
-        [value("y", TensorProto.FLOAT, shape), value("z", TensorProto.FLOAT, shape)],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return model_of(nodes, {"x": shape}, {"y": shape, "z": shape})
 
 
 def built(directory: Path, seed: int = 1) -> Build:
@@ -302,8 +280,7 @@ def test_what_computes_right_on_one_seed_only_is_found_out(
             )
         )
         assert isinstance(reply, compiler_protocol.Checked)
-        assert reply.check is not None
-        return reply.check.detail
+        return present(reply.check).detail
 
     assert checked(1) == ""
     assert "output y is off by" in checked(1, 2)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 import tvm
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from tvm import relax
 from tvm.ir.expr import TensorLoad
 from tvm.s_tir import Schedule
@@ -18,6 +18,7 @@ from tvm_ffi import structural_walk
 
 from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import outputs_of
+from tests.support.small_onnx import model_of, typed
 from tunegate.compiler.importing import chain_cuts
 from tunegate.compiler.schedules import vector_functions
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
@@ -55,14 +56,7 @@ def chain(operators: Sequence[str], length: int) -> onnx.ModelProto:
         else:
             nodes.append(helper.make_node(operator, [f"v{i}"], [f"v{i + 1}"]))
     weights = np.random.default_rng(0).standard_normal((64, 64)).astype("float32")
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
-        [helper.make_tensor_value_info(f"v{length}", TensorProto.FLOAT, SHAPE)],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    return model_of(nodes, {"x": SHAPE}, {f"v{length}": SHAPE}, {"w": weights}, opset=20)
 
 
 def kernels(module: Any) -> dict[str, Any]:
@@ -127,3 +121,47 @@ def test_a_long_chain_is_built_and_gives_the_numbers_of_onnx_runtime(
     found = machine["main"](tvm.runtime.tensor(x)).numpy()
     (wanted,) = outputs_of(model, {"x": x})
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+# Running sums.
+
+
+GPU = tvm.target.Target({"kind": "cuda", "arch": "sm_80"})
+
+
+def running_sum(length: int, dtype: int, exclusive: int, reverse: int) -> onnx.ModelProto:
+    """A running sum along the second of three axes, between element-wise operators."""
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["y"]),
+        helper.make_node("CumSum", ["y", "axis"], ["c"], exclusive=exclusive, reverse=reverse),
+        helper.make_node("Add", ["c", "y"], ["z"]),
+    ]
+    image = typed(dtype, [2, length, 3])
+    return model_of(nodes, {"x": image}, {"z": image}, {"axis": np.array(-2)}, opset=20)
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype", "exclusive", "reverse", "kernels"),
+    [
+        (1, TensorProto.FLOAT, 0, 0, 0),
+        (7, TensorProto.FLOAT, 0, 0, 3),
+        (128, TensorProto.INT64, 1, 0, 8),
+        (100, TensorProto.INT32, 0, 1, 7),
+        (33, TensorProto.FLOAT, 1, 1, 7),
+    ],
+)
+def test_a_running_sum_takes_a_kernel_for_each_doubling(
+    length: int, dtype: int, exclusive: int, reverse: int, kernels: int, tmp_path: Path
+) -> None:
+    model = running_sum(length, dtype, exclusive, reverse)
+    module = fused_module(model, tmp_path, GPU)
+    names = [variable.name_hint for variable in module.functions]
+    assert sum(name.startswith(("running_sum", "exclusive_sum")) for name in names) == kernels
+    x = (3 * np.random.default_rng(0).standard_normal((2, length, 3))).astype(
+        helper.tensor_dtype_to_np_dtype(dtype)
+    )
+    # No thread is bound yet, so a CPU computes the same kernels.
+    machine = relax.VirtualMachine(relax.build(module, target="llvm"), tvm.cpu())
+    (expected,) = outputs_of(model, {"x": x})
+    actual = machine["main"](tvm.runtime.tensor(x)).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

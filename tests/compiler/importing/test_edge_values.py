@@ -14,13 +14,13 @@ from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.cuda_stand_in.programs import given_by
 from tests.support.operator_models import outputs_of
 from tests.support.small_onnx import save
+from tests.support.worker_requests import build_request
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.loader import TvmArtifact
 from tunegate.config import TargetConfig
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.compiler_protocol import BuildModel, Built
-from tunegate.tune.protocol import ModelFile
+from tunegate.tune.compiler_protocol import Built
 
 CPU = TargetConfig(name="cpu", threads=1, cpu="x86-64-v3")
 CUDA = TargetConfig(name="gpu", kind="cuda", arch="sm_90")
@@ -101,16 +101,7 @@ def compiled(model: onnx.ModelProto, directory: Path, target: TargetConfig = CPU
     load_intrinsics(target.kind)
     (directory / "scratch").mkdir()
     file = save(model, directory / "m.onnx")
-    request = BuildModel(
-        seed=1,
-        model=ModelFile(file=str(file), path="m.onnx", shapes={}),
-        target=target,
-        records={},
-        sources={},
-        directory=str(directory / "build"),
-        scratch=str(directory / "scratch"),
-    )
-    built = handle_request(request)
+    built = handle_request(build_request(file, directory, target=target))
     assert isinstance(built, Built), built
     return TvmArtifact(directory / "build", ArtifactFile.read(directory / "build"))
 

@@ -13,7 +13,17 @@ from tvm import relax
 
 from tests.compiler.importing.fused_module import fused_module
 from tests.support.operator_models import operator_model, outputs_of, rewritten
-from tests.support.small_onnx import chain_model, conv_model, matmul_model, one_node_model, save
+from tests.support.small_onnx import (
+    chain_model,
+    conv_model,
+    matmul_model,
+    model_of,
+    one_node_model,
+    part_of,
+    save,
+    typed,
+)
+from tests.support.worker_requests import build_request
 from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
@@ -29,15 +39,14 @@ from tunegate.errors import UnsupportedModelError
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.tune.compiler_protocol import BuildModel, Built
-from tunegate.tune.protocol import ModelFile
+from tunegate.tune.compiler_protocol import Built
 
 
 def test_inputs_have_names_that_are_names_in_c_and_each_its_own() -> None:
     names = ("gpu_0/data_0", "gpu_0.data_0")
-    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in (*names, "y")]
-    node = helper.make_node("Add", names, ["y"])
-    model = helper.make_model(helper.make_graph([node], "g", values[:2], values[2:]))
+    model = model_of(
+        [helper.make_node("Add", names, ["y"])], {name: [4] for name in names}, {"y": [4]}
+    )
     first, second = (str(each.name) for each in imported(model)["main"].params)
     assert first == "gpu_0_data_0"
     assert second.isidentifier()
@@ -153,37 +162,22 @@ def everything() -> onnx.ModelProto:
         helper.make_node("CumSum", ["x", "axis"], ["b"], reverse=1),
         helper.make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
     ]
-    graph = helper.make_graph(
+    return model_of(
         nodes,
-        "g",
-        [
-            helper.make_tensor_value_info("q", TensorProto.UINT8, [1, 2, 5, 5]),
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4]),
-            helper.make_tensor_value_info("w", TensorProto.FLOAT, [5, 1, 4]),
-        ],
-        [
-            helper.make_tensor_value_info("a", TensorProto.UINT8, [1, 4, 5, 5]),
-            helper.make_tensor_value_info("d", TensorProto.UINT8, [3, 4]),
-            helper.make_tensor_value_info("b", TensorProto.FLOAT, [3, 4]),
-            helper.make_tensor_value_info("c", TensorProto.FLOAT, [5, 2, 1, 3]),
-        ],
-        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+        {"q": typed(TensorProto.UINT8, [1, 2, 5, 5]), "x": [3, 4], "w": [5, 1, 4]},
+        {
+            "a": typed(TensorProto.UINT8, [1, 4, 5, 5]),
+            "d": typed(TensorProto.UINT8, [3, 4]),
+            "b": [3, 4],
+            "c": [5, 2, 1, 3],
+        },
+        weights,
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def built(model: Path, feed: dict[str, np.ndarray], place: Path) -> list[np.ndarray]:
     """What the model gives when it is built with default schedules."""
-    request = BuildModel(
-        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
-        target=CPU,
-        records={},
-        sources={},
-        directory=str(place / "build"),
-        scratch=str(place / "scratch"),
-        seed=1,
-    )
-    assert isinstance(handle_request(request), Built)
+    assert isinstance(handle_request(build_request(model, place, target=CPU)), Built)
     artifact = ArtifactFile.read(place / "build")
     return list(TvmArtifact(place / "build", artifact).run(feed))
 
@@ -199,13 +193,8 @@ def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
-    graph = helper.make_graph(
-        [helper.make_node("NonZero", ["x"], ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "found"])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = typed(TensorProto.INT64, [2, "found"])
+    model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": [4, 4]}, {"y": found})
     module = fused_module(model, tmp_path, TARGET)
     assert "data" in unbuildable(module, TARGET)
 
@@ -333,18 +322,13 @@ def test_an_input_that_has_to_be_constant_is_named() -> None:
 
 
 def test_an_operator_in_a_branch_is_named_instead_of_the_if() -> None:
-    kinds = {"c": (TensorProto.BOOL, []), "x": (TensorProto.FLOAT, [4])}
-    inputs = [helper.make_tensor_value_info(name, *kind) for name, kind in kinds.items()]
-    inputs.append(helper.make_tensor_value_info("pads", TensorProto.INT64, [2]))
-    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
+    inputs = {"c": typed(TensorProto.BOOL, []), "x": [4], "pads": typed(TensorProto.INT64, [2])}
     padding = helper.make_node("Pad", ["x", "pads"], ["y"], name="inner")
-    branch = helper.make_graph([padding], "b", [], [out])
+    branch = part_of([padding], {}, {"y": ["n"]})
     node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
-    graph = helper.make_graph([node], "g", inputs, [out])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     said = r'operator Pad \(node "inner"\) .*it needs pads as a constant of the model$'
     with pytest.raises(NodeError, match=said):
-        imported(model)
+        imported(model_of([node], inputs, {"y": ["n"]}))
 
 
 def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None:
@@ -354,14 +338,11 @@ def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None
 
 
 def test_the_length_of_a_split_is_known() -> None:
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])
-    y = helper.make_tensor_value_info("y", TensorProto.INT64, [])
     nodes = [
         helper.make_node("SplitToSequence", ["x"], ["parts"]),
         helper.make_node("SequenceLength", ["parts"], ["y"]),
     ]
-    graph = helper.make_graph(nodes, "g", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of(nodes, {"x": [6]}, {"y": typed(TensorProto.INT64, [])})
     last = imported(model)["main"].body.blocks[-1].bindings[-1].value
     assert int(last.value.numpy()) == 6
 
@@ -411,11 +392,8 @@ def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
         helper.make_node("SequenceInsert", ["two", "x", "last"], ["three"]),
         helper.make_node("SequenceAt", ["three", "last"], ["y"]),
     ]
-    kind = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
-    last = helper.make_tensor("last", TensorProto.INT64, [], [-1])
-    model = helper.make_model(helper.make_graph(nodes, "g", kind[:1], kind[1:], [last]))
     with pytest.raises(NodeError, match=r"SequenceInsert .*counts its place from the end"):
-        importable(model)
+        importable(model_of(nodes, {"x": [2]}, {"y": [2]}, {"last": np.array(-1)}))
 
 
 def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:

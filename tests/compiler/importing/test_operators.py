@@ -10,6 +10,7 @@ from onnx import helper
 from tvm.relax.frontend.onnx import from_onnx
 
 from tests.support.operator_models import operator_model, rewritten
+from tests.support.present import present
 from tests.support.small_onnx import one_node_model
 from tunegate.compiler.importing.graph_view import Replacement, attribute
 from tunegate.compiler.importing.recurrent import activations_of, clipped
@@ -29,21 +30,18 @@ def written(**options: Any) -> list[Any] | None:
 
 
 def test_the_default_is_that_of_the_operator() -> None:
-    nodes = written()
-    assert nodes is not None
+    nodes = present(written())
     assert [node.op_type for node in nodes] == ["Tanh"]
 
 
 def test_arguments_are_taken_from_the_node_and_the_rest_has_defaults() -> None:
-    nodes = written(activations=["hardsigmoid"], activation_alpha=[0.5])
-    assert nodes is not None
+    nodes = present(written(activations=["hardsigmoid"], activation_alpha=[0.5]))
     assert attribute(nodes[0], "alpha") == pytest.approx(0.5)
     assert attribute(nodes[0], "beta") == pytest.approx(0.5)
 
 
 def test_a_clip_comes_first() -> None:
-    nodes = written(clip=2.0)
-    assert nodes is not None
+    nodes = present(written(clip=2.0))
     assert [node.op_type for node in nodes] == ["Clip", "Tanh"]
 
 

@@ -13,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 from tvm.relax import op
 
-from tests.support.small_onnx import save
+from tests.support.present import present
+from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.builds import Build
 from tunegate.compiler.importing.import_onnx import imported
 from tunegate.compiler.layouts.layout import (
@@ -99,8 +100,7 @@ def built(directory: Path, model: onnx.ModelProto, layout: str) -> Build:
 def test_every_kind_of_convolution_computes_what_it_did(tmp_path: Path, layout: str) -> None:
     build = built(tmp_path, all_kinds_of_convolutions(), layout)
     assert build.error is None
-    assert build.check is not None
-    assert build.check.passed
+    assert present(build.check).passed
     assert {"a", "c", "i"} <= {task.name for task in build.tasks}
 
 
@@ -125,15 +125,12 @@ def test_convolutions_of_every_form_compute_what_they_did(
     pixels = (3, 9) if is_product is not None else (14,)
     x, w = (random.standard_normal(s).astype("float32") for s in ((2, 3, *pixels), weights))
     kind = "Conv" if is_product is None else "ConvTranspose"
-    graph = helper.make_graph(
+    model = model_of(
         [helper.make_node(kind, ["x", "w"], ["y"], **attributes)],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(w, "w")],
+        {"x": x.shape},
+        {"y": None},
+        {"w": w},
     )
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
     (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
     changed = channels_last(imported(model))
     assert ("conv2d_transpose" in str(changed)) == (is_product is False)
@@ -153,19 +150,21 @@ def test_one_dimension_is_last_around_a_transposed_convolution_and_an_empty_cons
         helper.make_node("Concat", ["a", "none"], ["b"], axis=1),
         helper.make_node("ConvTranspose", ["b", "up"], ["y"], strides=[2]),
     ]
-    info = helper.make_tensor_value_info
-    inputs = [info("x", TensorProto.FLOAT, (1, 4, 14))]
-    outputs = [info("y", TensorProto.FLOAT, (1, 4, 24))]
-    weights = [
-        numpy_helper.from_array(random.standard_normal(shape).astype("float32"), name)
-        for name, shape in shapes.items()
-    ]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
-    opset = [helper.make_opsetid("", 17)]
-    build = built(tmp_path, helper.make_model(graph, opset_imports=opset, ir_version=8), "nhwc")
+    build = built(
+        tmp_path,
+        model_of(
+            nodes,
+            {"x": [1, 4, 14]},
+            {"y": [1, 4, 24]},
+            {
+                name: random.standard_normal(shape).astype("float32")
+                for name, shape in shapes.items()
+            },
+        ),
+        "nhwc",
+    )
     assert build.error is None
-    assert build.check is not None
-    assert build.check.passed
+    assert present(build.check).passed
 
 
 def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
@@ -182,15 +181,9 @@ def test_between_convolutions_no_image_is_turned(tmp_path: Path) -> None:
     weights = {"plain": (8, 3, 3, 3), "window": (8, 1, 3, 3), "last": (4, 8, 1, 1)}
     tensors = {name: np.ones(shape, "float32") for name, shape in weights.items()}
     tensors |= {name: np.array(value, "float32") for name, value in names.items()}
-    graph = helper.make_graph(
-        nodes,
-        "block",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 24, 24))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4, 24, 24))],
-        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    file = save(
+        model_of(nodes, {"x": [1, 3, 24, 24]}, {"y": [1, 4, 24, 24]}, tensors), tmp_path / "m.onnx"
     )
-    opset = [helper.make_opsetid("", 17)]
-    file = save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     target = tvm_target(TargetConfig(name="cpu", threads=1)).target
     module = import_in_layout(prepared, target, "m.onnx", ("nhwc",))
@@ -206,8 +199,7 @@ def test_a_model_with_an_operator_that_cannot_be_turned_stays_as_it_is(tmp_path:
     add.op_type = "Max"
     build = built(tmp_path, model, "auto")
     assert build.error is None
-    assert build.check is not None
-    assert build.check.passed
+    assert present(build.check).passed
 
 
 def test_channels_are_last_on_a_cpu_where_that_builds() -> None:
@@ -221,11 +213,8 @@ def test_a_layout_that_is_asked_for_is_the_only_one() -> None:
 
 
 def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
-    scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
-    total = helper.make_tensor_value_info("y", TensorProto.FLOAT, [])
-    graph = helper.make_graph([helper.make_node("Mean", ["x", "x"], ["y"])], "g", [scalar], [total])
-    versions = [helper.make_opsetid("", 17)]
-    module = imported(helper.make_model(graph, opset_imports=versions, ir_version=8))
+    mean = helper.make_node("Mean", ["x", "x"], ["y"])
+    module = imported(model_of([mean], {"x": []}, {"y": []}))
     assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}
 
 
@@ -337,15 +326,9 @@ def a_text_s_convolutions() -> onnx.ModelProto:
         for name, shape in TURNED_CONVOLUTIONS_WEIGHTS.items()
     }
     tensors["last"] = np.array([3])
-    graph = helper.make_graph(
-        TURNED_CONVOLUTIONS_NODES,
-        "text",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, TURNED_CONVOLUTIONS_SHAPE)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 8, 6))],
-        [numpy_helper.from_array(array, name) for name, array in tensors.items()],
+    return model_of(
+        TURNED_CONVOLUTIONS_NODES, {"x": TURNED_CONVOLUTIONS_SHAPE}, {"y": [1, 8, 6]}, tensors
     )
-    opset = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
 
 def output(module: Any) -> Any:

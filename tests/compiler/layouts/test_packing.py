@@ -13,7 +13,7 @@ import pytest
 import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import helper, numpy_helper
+from onnx import helper
 from tvm import relax, te
 from tvm.driver import build
 from tvm.relax.frontend.onnx import from_onnx
@@ -23,7 +23,7 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import IndexMap
 
 from tests.compiler.layouts.test_layout import all_kinds_of_convolutions
-from tests.support.small_onnx import conv_model, save
+from tests.support.small_onnx import conv_model, model_of, save, typed
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts import packing
@@ -231,15 +231,14 @@ def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
 
 
 def scatter_model() -> onnx.ModelProto:
-    table = numpy_helper.from_array(np.zeros((24, 8), "f"), "table")
     node = helper.make_node("ScatterElements", ["table", "at", "x"], ["y"], axis=0, reduction="add")
-    inputs = [
-        helper.make_tensor_value_info("at", onnx.TensorProto.INT64, [52, 8]),
-        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [52, 8]),
-    ]
-    output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [24, 8])
-    graph = helper.make_graph([node], "scatter", inputs, [output], [table])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return model_of(
+        [node],
+        {"at": typed(onnx.TensorProto.INT64, [52, 8]), "x": [52, 8]},
+        {"y": [24, 8]},
+        {"table": np.zeros((24, 8), "f")},
+        opset=18,
+    )
 
 
 def test_an_image_keeps_its_layout_outside(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.compiler.low_precision.test_tile_kernel import needs, needs_either, needs_vectors
 from tests.support.small_onnx import conv_model, save
+from tests.support.worker_requests import build_request
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.low_precision.lower_kernels import require_tiles
 from tunegate.compiler.low_precision.tile_numbers import BFLOAT16, BFLOAT16_VECTORS
@@ -15,7 +16,7 @@ from tunegate.errors import NotOfferedError
 from tunegate.system.machine.cores import lacks_some
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked
-from tunegate.tune.protocol import Failed, ModelFile
+from tunegate.tune.protocol import Failed
 
 TARGET = TargetConfig(name="cpu", threads=1)
 REQUESTED = ("bfloat16", "int8", "float32")
@@ -26,12 +27,9 @@ def request(folder: Path, precision: str = "bfloat16", *, channels: int = 64) ->
     model = save(conv_model(channels=channels, out=channels, size=28), folder / "m.onnx")
     scratch = folder / f"scratch-{precision}"
     scratch.mkdir()
-    return BuildModel(
-        seed=1,
-        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
-        target=TARGET,
-        records={},
-        sources={},
+    return build_request(
+        model,
+        folder,
         directory=str(folder / precision),
         scratch=str(scratch),
         precision=precision,

@@ -12,6 +12,7 @@ from tvm import relax
 from tests.compiler.low_precision import product_kernels
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.cuda_stand_in.programs import given_by
+from tests.support.present import present
 from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
 from tunegate.compiler.cuda_text import change_texts, machine_code, without_library_headers
 from tunegate.compiler.low_precision import tensor_cores
@@ -63,8 +64,7 @@ class Lowered(NamedTuple):
 
 def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered:
     """The kernel on tensor cores, and its arguments; the weights are packed."""
-    product = tensor_cores.matrix_product(kernel.function)
-    assert product is not None
+    product = present(tensor_cores.matrix_product(kernel.function))
     constants = {n: a for n, a in enumerate(kernel.arguments) if isinstance(a, tvm.ir.GenericConst)}
     plan = tensor_cores.Plan(product, tiles)
     draw = np.random.default_rng(0)
@@ -76,8 +76,7 @@ def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered
     ]
     for operand in (product.rows, product.columns):
         if operand.parameter in constants:
-            packed = tensor_cores.packed_weights(product, operand, tiles)
-            assert packed is not None
+            packed = present(tensor_cores.packed_weights(product, operand, tiles))
             plan = plan._replace(packed=packed, place=operand.parameter)
     function = tensor_cores.tensor_core_kernel(kernel.function, plan)
     return Lowered(

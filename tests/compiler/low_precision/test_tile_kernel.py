@@ -14,6 +14,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
 from tests.compiler.low_precision.product_kernels import Fused, activations, convolution, matrices
+from tests.support.present import present
 from tunegate.compiler.low_precision import tiles as amx
 from tunegate.compiler.low_precision.product import (
     Extents,
@@ -77,8 +78,7 @@ HALF_A_STEP = 2.0**-9
 def computed(
     kernel: Fused, image: np.ndarray, threads: int = 1, numbers: TileNumbers = BFLOAT16
 ) -> np.ndarray:
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     made = tile_kernel(product, kernel.function, threads, numbers)
     made = made.with_attr("global_symbol", "main")
     arguments = [
@@ -105,8 +105,7 @@ def run(
 
 def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
     """Both factors of each product are off by half a step at most, and sums are exact enough."""
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     weights = kernel.arguments[product.weights].value.numpy()
     depth = math.prod(weights.shape[:-1])
     largest = depth * np.abs(image).max() * np.abs(weights).max()
@@ -120,8 +119,7 @@ def assert_near_in_int8(
     kernel: Fused, image: np.ndarray, numbers: TileNumbers, threads: int = 1
 ) -> None:
     """The same with half a step of 255 for the image and of 254 for a column of weights."""
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     weights = kernel.arguments[product.weights].value.numpy()
     depth = math.prod(weights.shape[:-1])
     reach = max(image.max(), 0) - min(image.min(), 0)
@@ -170,8 +168,6 @@ def test_a_matrix_product_of_any_extents_is_off_by_rounding_alone(
 @in_bfloat16
 def test_small_whole_numbers_come_out_exactly(numbers: TileNumbers) -> None:
     kernel = convolution((1, 6, 6, 8), (3, 3, 8, 20), padding=1, stages=False)
-    product = product_of(kernel.function)
-    assert product is not None
     image = np.random.default_rng(2).integers(-8, 9, (1, 6, 6, 8)).astype("float32")
     weights = np.random.default_rng(3).integers(-8, 9, (3, 3, 8, 20)).astype("float32")
     exact = kernel.with_weights(weights)
@@ -251,8 +247,7 @@ def test_two_activations_are_off_by_rounding_alone(
     images: tuple[int, ...], rows: int, depth: int, columns: int, threads: int, numbers: TileNumbers
 ) -> None:
     kernel = activations(images, rows, depth, columns)
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     given = drawn(*images, rows, depth), drawn(*images, depth, columns)
     made = tile_kernel(product, kernel.function, threads, numbers)
     np.testing.assert_allclose(
@@ -267,8 +262,7 @@ def test_two_activations_are_off_by_rounding_alone(
 def test_constants_of_an_activation_leave_the_sums_in_registers(numbers: TileNumbers) -> None:
     vectorize_elementary_functions()
     kernel = convolution((1, 28, 28, 64), (3, 3, 64, 64), activation=relax.op.nn.silu, padding=1)
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     made = tile_kernel(product, kernel.function, 1, numbers).with_attr("global_symbol", "main")
     code = tvm.compile(made, target=target_for(numbers)).mod.inspect_source("asm")
     loops = [part for part in code.split("\n.LBB") if numbers.multiply in part]
@@ -279,8 +273,7 @@ def test_constants_of_an_activation_leave_the_sums_in_registers(numbers: TileNum
 
 def test_sums_that_could_overflow_are_not_computed_in_int8() -> None:
     kernel = matrices((1,), INT8.most_products + 1, 1)
-    product = product_of(kernel.function)
-    assert product is not None
+    product = present(product_of(kernel.function))
     with pytest.raises(UnsupportedModelError, match="more products than 32 bits hold"):
         tile_kernel(product, kernel.function, 1, INT8)
     assert INT8.most_products * 255 * 127 < 2**31
@@ -292,8 +285,7 @@ def test_sums_that_could_overflow_are_not_computed_in_int8() -> None:
 @needs_tiles
 @pytest.mark.parametrize(("depth", "columns"), [(32, 16), (33, 20), (5, 3)])
 def test_pairs_of_rows_lie_side_by_side(depth: int, columns: int) -> None:
-    product = product_of(activations((2,), 8, depth, columns).function)
-    assert product is not None
+    product = present(product_of(activations((2,), 8, depth, columns).function))
     rows = RowsOfTiles(product.shape)
     right = drawn(2, depth, columns)
     expected = np.concatenate([packed(each, rows) for each in right])
@@ -335,8 +327,7 @@ def test_a_border_of_zeros_is_read_and_a_copy_has_none() -> None:
         (copied, Extents(0, 0)),
     ):
         found, padding = padding_of(blocks, made)
-        assert found is not None
-        assert found.same_as(image)
+        assert present(found).same_as(image)
         assert padding == wanted
 
 

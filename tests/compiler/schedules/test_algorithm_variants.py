@@ -1,10 +1,17 @@
 """Which forms a function has, and which of them are searched first."""
 
+import random
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 import tvm
+from onnx import helper
+from tvm import te, topi
 from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import IterVar
 
@@ -15,9 +22,20 @@ from tests.compiler.schedules.test_unfolded_image import (
     product_tiles_module_of,
     turned,
 )
+from tests.support.models import grouped_convolutions
 from tests.support.models.grouped_convolutions import Shape, arguments, convolved, workload
 from tests.support.models.workload_corpus import primitive, workloads
+from tests.support.present import present
+from tests.support.small_onnx import model_of, save
+from tests.support.tuning_records import make_record
+from tests.support.worker_requests import build_request
+from tunegate.compiler.build.functions import ModelFunction
+from tunegate.compiler.build.single_kernel import built_kernel
+from tunegate.compiler.compile import handle_request
 from tunegate.compiler.intrinsics import load_intrinsics
+from tunegate.compiler.layouts.packing import MAIN, split_kernel
+from tunegate.compiler.loader import TvmArtifact
+from tunegate.compiler.schedules import winograd
 from tunegate.compiler.schedules.algorithm_variants import (
     ASKED_FOR,
     DIRECT,
@@ -28,12 +46,19 @@ from tunegate.compiler.schedules.algorithm_variants import (
     with_algorithm,
 )
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
+from tunegate.compiler.schedules.grouped_convolutions import window_of_three
 from tunegate.compiler.schedules.product_tiles import TwoFactors, two_factors
+from tunegate.compiler.schedules.schedule_choice import best_that_replays
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
+from tunegate.compiler.schedules.winograd import FOUR, TWO, Layer, best_tiling, with_winograd
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
+from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.tune.compiler_protocol import Built
+from tunegate.tune.prior import VectorRegisters
+from tunegate_cache.format.records import WorkloadKey
 
 load_intrinsics("llvm")
 
@@ -95,8 +120,7 @@ def found_in(tensors: list[Any], *, constant: bool = True) -> TwoFactors | None:
 def test_it_knows_where_the_weights_are_the_same(
     tensors: list[Any], extents: list[int], axes: list[int], last_axis: int
 ) -> None:
-    found = found_in(tensors)
-    assert found is not None
+    found = present(found_in(tensors))
     assert (found.extents, found.axes, found.last_axis) == (extents, axes, last_axis)
     assert (found.second, found.constant) == (1, True)
 
@@ -183,3 +207,207 @@ def sums(module: Any) -> list[Any]:
         for each in found
         if any(int(v.iter_type) == IterVar.CommReduce for v in each.iter_vars)
     ]
+
+
+# Winograd's form of a convolution.
+
+
+AVX2, AVX512 = VectorRegisters(8, 16), VectorRegisters(16, 32)
+BLOCK = "winograd_products"
+"""A block that only the rewritten convolution has."""
+
+
+def target(threads: int = 1) -> Any:
+    return tvm.target.Target({"kind": "llvm", "mcpu": "haswell", "num-cores": threads})
+
+
+def layer(
+    height: int, width: int, channels: int, out: int, *, batch: int = 1, pad: int = 1
+) -> list[Any]:
+    """A convolution with a bias, SiLU and a residual."""
+    x = te.placeholder((batch, height, width, channels), "float32", "x")
+    w = te.placeholder((3, 3, channels, out), "float32", "w")
+    b = te.placeholder((1, 1, 1, out), "float32", "b")
+    y = topi.add(topi.nn.conv2d(x, w, 1, pad, 1, data_layout="NHWC", kernel_layout="HWIO"), b)
+    before = te.placeholder([int(n) for n in y.shape], "float32", "before")
+    return [x, w, b, before, topi.add(topi.multiply(y, topi.sigmoid(y)), before)]
+
+
+def values(module: Any, tensors: list[Any], threads: int = 1) -> np.ndarray:
+    kernel = built_kernel(module, target(threads))
+    random = np.random.default_rng(1)
+    given = [
+        tvm.runtime.tensor(random.normal(size=[int(n) for n in each.shape]).astype("float32"))
+        for each in tensors
+    ]
+    kernel.function["main"](*kernel.arguments(given))
+    found: np.ndarray = given[-1].numpy()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("tensors", "threads"),
+    [
+        (layer(28, 28, 32, 64), 1),  # whole tiles
+        (layer(29, 23, 24, 40), 1),  # rows and columns beyond the last whole tile
+        (layer(26, 26, 32, 32, batch=3), 2),
+        (layer(30, 30, 32, 32, pad=0), 1),  # reads its argument, not a padded copy
+        (layer(31, 18, 64, 32, pad=0, batch=2), 2),
+        (layer(10, 10, 192, 192), 1),  # F(2x2): few tiles for many weights
+    ],
+)
+def test_numbers_are_those_of_the_direct_form(tensors: list[Any], threads: int) -> None:
+    direct = product_tiles_module_of(tensors, constant=True)
+    tiled = with_winograd(direct, target(threads))
+    assert BLOCK in str(tiled)
+    assert ("T.parallel" in str(tiled)) == (threads > 1)
+    expected = values(direct, tensors)
+    np.testing.assert_allclose(
+        values(tiled, tensors, threads), expected, rtol=0, atol=3e-5 * np.abs(expected).max()
+    )
+
+
+def test_what_follows_is_written_with_the_convolution() -> None:
+    tiled = str(
+        with_winograd(product_tiles_module_of(layer(28, 28, 32, 64), constant=True), target())
+    )
+    assert "T_sigmoid" not in tiled
+    assert tiled.count("T.sigmoid") == 1
+
+
+def test_weights_are_transformed_before_the_kernel_runs() -> None:
+    tensors = layer(28, 28, 32, 64)
+    kernel = split_kernel(with_winograd(product_tiles_module_of(tensors, constant=True), target()))
+    assert kernel.packs == (1,)
+    assert "winograd_weights" not in str(kernel.module[MAIN])
+
+
+def test_other_convolutions_stay_as_they_are() -> None:
+    plain = convolution(28, 32, 64)
+    x = te.placeholder((1, 32, 28, 28), "float32", "x")
+    w = te.placeholder((64, 32, 3, 3), "float32", "w")
+    half = [te.placeholder(each.shape, "float16", each.name) for each in plain[:2]]
+    grouped = grouped_convolutions.workload(grouped_convolutions.Shape()).module
+    dilated = topi.nn.conv2d(*plain[:2], 1, 2, 2, data_layout="NHWC", kernel_layout="HWIO")
+    narrow = topi.nn.conv2d(*half, 1, 1, 1, data_layout="NHWC", kernel_layout="HWIO")
+    first = topi.nn.conv2d(x, w, 1, 1, 1)
+    modules = [
+        grouped,
+        product_tiles_module_of(plain, constant=False),
+        *(
+            product_tiles_module_of(each, constant=True)
+            for each in (
+                convolution(28, 32, 64, stride=2),
+                [*plain[:2], dilated],
+                [*half, narrow],
+                [x, w, first],
+            )
+        ),
+    ]
+    assert all(with_winograd(each, target()) is each for each in modules)
+
+
+def test_a_target_can_ask_for_the_direct_form() -> None:
+    module = product_tiles_module_of(convolution(28, 32, 64), constant=True)
+    assert BLOCK in str(with_winograd(module, target()))
+    asked = with_algorithm(module, DIRECT)
+    assert with_winograd(asked, target()) is asked
+    # So large that no unfolded image is in the search: a layer with one variant.
+    large = product_tiles_module_of(convolution(400, 64, 64), constant=True)
+    assert with_winograd(marked := with_algorithm(large, DIRECT), target()) is marked
+
+
+def test_the_faster_of_a_tuned_direct_form_and_the_default_is_taken() -> None:
+    workload = canonical_workload(
+        product_tiles_module_of(convolution(28, 32, 64), constant=True)[MAIN]
+    )
+    space = DesignSpace(workload, target())
+    drawn = map(space.describe, (each.trace for each in space.sample(16, random.Random(1))))
+    tuned = next(s for s in drawn if s and space.templates[s.template].variant.name == DIRECT)
+    key = WorkloadKey(workload.digest, "")
+    records = (
+        make_record(template=tuned.template, decisions=tuned.decisions),
+        make_record(template=""),
+    )
+    faster, slower = (msgspec.structs.replace(each, key=key) for each in records)
+    function = ModelFunction(
+        name=MAIN,
+        workload=workload,
+        weight=1,
+        label="",
+        operator="conv2d",
+        dtype="float32",
+        flops=1.0,
+        bytes_moved=1.0,
+    )
+    main, record = best_that_replays(function, (faster, slower), target())
+    assert record == faster
+    direct = tvm.IRModule({MAIN: main})
+    assert with_winograd(direct, target()) is direct
+    assert best_that_replays(function, (slower, faster), target()) == (None, slower)
+
+
+@pytest.mark.parametrize("registers", [AVX2, AVX512])
+def test_the_rule_weighs_products_against_weights_and_copies(registers: VectorRegisters) -> None:
+    def outputs(*shape: int) -> int:
+        found = best_tiling(Layer(*shape), registers, 1)
+        return found.transform.outputs if found else 1
+
+    assert outputs(1, 56, 56, 64, 64) == FOUR.outputs
+    assert outputs(1, 40, 40, 64, 64) == FOUR.outputs
+    assert outputs(1, 160, 160, 32, 3) == 1  # the image in vectors of one number
+    assert outputs(1, 28, 28, 12, 64) == 1  # no whole vectors of outputs
+    assert outputs(1, 2, 2, 512, 512) == 1  # more weights to read than are saved
+    # What whole runs tune in tests: a trial must be able to beat its default schedule.
+    assert outputs(1, 14, 14, 32, 16) == 1
+
+
+def test_few_outputs_of_many_channels_take_the_smaller_transform() -> None:
+    found = present(best_tiling(Layer(1, 14, 14, 256, 256), AVX2, 1))
+    assert found.transform is TWO
+
+
+@pytest.mark.parametrize("transform", [TWO, FOUR])
+def test_the_transforms_lose_little_over_many_channels(transform: winograd.Transform) -> None:
+    """A model may be off by 1e-3; a layer of 512 channels is off by a fiftieth of that."""
+    tensors = convolution(8, 512, 16)
+    direct = product_tiles_module_of(tensors, constant=True)
+    found = present(window_of_three(direct[MAIN]))
+    tiling = winograd.Tiling(transform, rows=2, columns=4, lanes=16)
+    tiled = winograd.tiled(direct[MAIN], found, tiling, target())
+    expected = values(direct, tensors)
+    error = np.abs(values(tvm.IRModule({MAIN: tiled}), tensors) - expected).max()
+    assert 0 < error < 2e-5 * np.abs(expected).max()
+
+
+def residual_model(directory: Path) -> Path:
+    """Two convolutions around a residual, as a detector has them."""
+    random = np.random.default_rng(3)
+    weights = {
+        "w": random.standard_normal((32, 32, 3, 3)) / 17,
+        "b": random.standard_normal(32),
+        "v": random.standard_normal((20, 32, 3, 3)) / 17,
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
+        helper.make_node("Sigmoid", ["c"], ["s"]),
+        helper.make_node("Mul", ["c", "s"], ["a"]),
+        helper.make_node("Add", ["a", "x"], ["r"]),
+        helper.make_node("Conv", ["r", "v"], ["d"], pads=[0, 1, 1, 0]),
+        helper.make_node("Relu", ["d"], ["y"]),
+    ]
+    constants = {name: value.astype("float32") for name, value in weights.items()}
+    model = model_of(nodes, {"x": [2, 32, 27, 30]}, {"y": [2, 20, 26, 29]}, constants)
+    return save(model, directory / "m.onnx")
+
+
+@pytest.mark.parametrize(("layout", "threads"), [("nhwc", 1), ("nhwc", 2), ("nchw", 1)])
+def test_a_model_computes_what_onnx_runtime_does(tmp_path: Path, layout: Any, threads: int) -> None:
+    model = residual_model(tmp_path)
+    target = TargetConfig(name="cpu", cpu="haswell", layout=layout, threads=threads)
+    assert isinstance(handle_request(build_request(model, tmp_path, target=target)), Built)
+    artifact = ArtifactFile.read(tmp_path / "build")
+    feed = {"x": np.random.default_rng(1).standard_normal((2, 32, 27, 30)).astype("float32")}
+    (found,) = TvmArtifact(tmp_path / "build", artifact).run(feed)
+    (expected,) = onnxruntime.InferenceSession(onnx.load(model).SerializeToString()).run(None, feed)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())

@@ -14,6 +14,7 @@ from tvm.driver import build
 from tvm.s_tir import meta_schedule as ms
 
 from tests.support.models.workload_corpus import primitive, workloads
+from tests.support.present import present
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.layouts.packing import ATTRIBUTE
@@ -94,11 +95,9 @@ def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> Non
     expected = computed(workload.module)
     seen = set()
     for schedule in space.sample(12, random.Random(5)):
-        found = space.describe(schedule.trace)
-        assert found is not None
+        found = present(space.describe(schedule.trace))
         seen.add(names[found.template])
-        again = space.replay(found)
-        assert again is not None
+        again = present(space.replay(found))
         assert np.array_equal(computed(again.mod), expected)
     assert seen == {DIRECT, IM2COL}
 

@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.present import present
 from tunegate.artifacts.inputs import (
     DRAWN_LENGTH,
     STANDARD,
@@ -64,23 +65,19 @@ def _beside(base: onnx.ModelProto, at: Path) -> KnownInputs:
 
 def test_values_are_inferred_where_nothing_is_known(tmp_path: Path) -> None:
     (rule,) = _rules(_lookup(30), tmp_path, KnownInputs()).values()
-    assert rule is not None
-    assert rule.values == Integers(0, 29)
+    assert present(rule).values == Integers(0, 29)
 
 
 def test_a_head_that_asks_for_easier_values_gets_those_of_its_base(tmp_path: Path) -> None:
     easier = _lookup(30, extra=2)
     (own,) = _rules(easier, tmp_path, KnownInputs()).values()
     (rule,) = _rules(easier, tmp_path, _beside(_lookup(30), tmp_path)).values()
-    assert own is not None
-    assert rule is not None
-    assert (own.values, rule.values) == (Integers(0, 1), Integers(0, 29))
+    assert (present(own).values, present(rule).values) == (Integers(0, 1), Integers(0, 29))
 
 
 def test_a_smaller_vocabulary_gets_what_both_know(tmp_path: Path) -> None:
     (rule,) = _rules(_lookup(20), tmp_path, _beside(_lookup(30), tmp_path)).values()
-    assert rule is not None
-    assert rule.values == Integers(0, 19)
+    assert present(rule).values == Integers(0, 19)
 
 
 def test_an_empty_input_is_drawn_empty_whatever_reads_it(tmp_path: Path) -> None:
@@ -128,8 +125,7 @@ def test_a_model_may_give_a_sequence_of_tensors_of_unlike_sizes(tmp_path: Path) 
     model = graph_of([node("SequenceConstruct", "x z", "y")], inputs)
     tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, None)
     model.graph.output[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(tensor))
-    outcome = draw_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx").outcome
-    assert outcome is not None
+    outcome = present(draw_inputs(_prepared(model, tmp_path), KnownInputs(), "m.onnx").outcome)
     assert outcome.runs
     assert outcome.shapes == ((),)
 
@@ -206,8 +202,7 @@ def test_refused_indices_are_as_many_as_onnx_runtime_says(tmp_path: Path) -> Non
     }
     model = graph_of(nodes, [IDS], weights=weights)
     (rule,) = _rules(model, tmp_path, KnownInputs()).values()
-    assert rule is not None
-    assert rule.values == Integers(0, 99)
+    assert present(rule).values == Integers(0, 99)
 
 
 def test_only_the_input_that_is_refused_gets_less(tmp_path: Path) -> None:
@@ -273,8 +268,7 @@ def test_floats_on_which_a_model_tells_nothing_are_drawn_otherwise(tmp_path: Pat
 def test_floats_that_nothing_makes_lively_stay_and_are_told(tmp_path: Path) -> None:
     drawing = draw_inputs(_prepared(_above(1e9), tmp_path), KnownInputs(), "m.onnx")
     assert [each.rule for each in drawing.tensors] == [STANDARD]
-    assert drawing.outcome is not None
-    assert drawing.outcome.dull == "its outputs are the same whatever it is given"
+    assert present(drawing.outcome).dull == "its outputs are the same whatever it is given"
 
 
 def test_no_input_that_tells_an_error_was_learned_from() -> None:

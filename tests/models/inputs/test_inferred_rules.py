@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.graphs import GraphInput, graph_of, node, runs, values_of_inputs
+from tests.support.small_onnx import part_of, typed
 from tunegate.artifacts.inputs import (
     Columns,
     Constant,
@@ -90,61 +91,43 @@ def test_classes_of_a_one_hot_coding_by_comparison_are_known() -> None:
 
 def test_the_value_that_a_branch_compares_with_is_always_given() -> None:
     rate, sound = GraphInput("rate", (), "int64"), GraphInput("x", (4,), "float32")
-    branch = onnx.helper.make_graph(
-        [node("Relu", "x", "then_y")], "then", [], [onnx.ValueInfoProto(name="then_y")]
-    )
-    other = onnx.helper.make_graph(
-        [node("Neg", "x", "else_y")], "else", [], [onnx.ValueInfoProto(name="else_y")]
-    )
-    nodes = [
-        node("Equal", "rate wanted", "is_wanted"),
-        node("If", "is_wanted", "y", then_branch=branch, else_branch=other),
-    ]
+    branches = {
+        "then_branch": part_of([node("Relu", "x", "then_y")], {}, {"then_y": None}),
+        "else_branch": part_of([node("Neg", "x", "else_y")], {}, {"else_y": None}),
+    }
+    nodes = [node("Equal", "rate wanted", "is_wanted"), node("If", "is_wanted", "y", **branches)]
     model = graph_of(nodes, [rate, sound], weights={"wanted": np.int64(16000)})
     assert values_of_inputs(model, [rate, sound])["rate"] == Constant(16000)
 
 
 def test_indices_are_found_inside_of_branches() -> None:
-    branch = onnx.helper.make_graph(
-        [node("Gather", "table ids", "then_y")], "then", [], [onnx.ValueInfoProto(name="then_y")]
-    )
-    other = onnx.helper.make_graph(
-        [node("Gather", "table same", "else_y")],
-        "else",
-        [],
-        [onnx.ValueInfoProto(name="else_y")],
-        [onnx.numpy_helper.from_array(np.zeros((2, 5), np.int64), "same")],
-    )
+    same, number = {"same": np.zeros((2, 5), np.int64)}, node("Gather", "table same", "else_y")
+    branches = {
+        "then_branch": part_of([node("Gather", "table ids", "then_y")], {}, {"then_y": None}),
+        "else_branch": part_of([number], {}, {"else_y": None}, same),
+    }
     flag = GraphInput("flag", (), "bool")
-    model = graph_of(
-        [node("If", "flag", "y", then_branch=branch, else_branch=other)],
-        [flag, IDS],
-        weights={"table": TABLE},
-    )
+    model = graph_of([node("If", "flag", "y", **branches)], [flag, IDS], weights={"table": TABLE})
     assert values_of_inputs(model, [flag, IDS]) == {"flag": None, "ids": Integers(0, 29)}
 
 
 def test_indices_are_found_inside_of_loops() -> None:
-    body = onnx.helper.make_graph(
+    whole = onnx.TensorProto.INT64
+    body = part_of(
         [
             node("Identity", "condition", "again"),
             node("Identity", "state", "state_out"),
             node("Gather", "table state", "row"),
         ],
-        "body",
-        [
-            onnx.helper.make_tensor_value_info("number", 7, []),
-            onnx.helper.make_tensor_value_info("condition", 9, []),
-            onnx.helper.make_tensor_value_info("state", 7, [2, 5]),
-        ],
-        [onnx.ValueInfoProto(name=name) for name in ("again", "state_out", "row")],
+        {
+            "number": typed(whole, []),
+            "condition": typed(onnx.TensorProto.BOOL, []),
+            "state": typed(whole, [2, 5]),
+        },
+        {"again": None, "state_out": None, "row": None},
     )
-    model = graph_of(
-        [node("Loop", "count _ ids", "last y", body=body)],
-        [IDS],
-        "y",
-        {"count": np.int64(3), "table": TABLE},
-    )
+    loop = node("Loop", "count _ ids", "last y", body=body)
+    model = graph_of([loop], [IDS], "y", {"count": np.int64(3), "table": TABLE})
     assert values_of_inputs(model, [IDS]) == {"ids": Integers(0, 29)}
 
 

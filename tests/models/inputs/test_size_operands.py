@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.present import present
 from tunegate.artifacts.inputs import Columns, Constant, Integers
 from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.reference.session import ReferenceSession
@@ -140,8 +141,7 @@ def test_the_classes_fit_a_depth_that_the_output_declares() -> None:
     inputs = [GraphInput("i", (2,), "int64"), _sizes(1)]
     weights = {"v": np.array([0.0, 1.0])}
     model = _model(node("OneHot", "i size v", "y"), inputs, [2, 11], weights)
-    rule = inferred_rules(model, inputs)["i"]
-    assert rule is not None
+    rule = present(inferred_rules(model, inputs)["i"])
     assert rule.values == Integers(0, 10)
 
 
@@ -164,5 +164,4 @@ def test_an_exponent_that_becomes_a_float_is_not_limited() -> None:
     steps = GraphInput("e", (4,), "int64")
     model = graph_of([node("Cast", "e", "f", to=1), node("Pow", "f f", "y")], [steps])
     (rule,) = inferred_rules(model, [steps]).values()
-    assert rule is not None
-    assert rule.values == Integers(0, 255)
+    assert present(rule).values == Integers(0, 255)

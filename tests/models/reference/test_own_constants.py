@@ -2,23 +2,24 @@
 rewrite them, so there the last resort alone is tried by hand."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from tests.support.models.inexact import cancelling_model
-from tests.support.small_onnx import save
-from tunegate.models.reference.comparison import own_noise
+from tests.support.small_onnx import model_of, part_of, save, typed
+from tunegate.artifacts.builds import NumericCheck
+from tunegate.models.reference.comparison import compared, own_noise
 from tunegate.models.reference.onnx_runtime import onnxruntime, open_session, timed_options
 from tunegate.models.reference.own_constants import with_own_constants, with_unsigned_operands
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME
-from tunegate.system.output.artifact_file import ArtifactFile
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 RANDOM = np.random.default_rng(0)
 FEED = {"x": RANDOM.standard_normal((8, 64)).astype("float32")}
@@ -50,7 +51,7 @@ def layers(zero_points: Sequence[str], weights: Sequence[str]) -> onnx.ModelProt
         **{name: np.int8(0) for name in zero_points},
         **{name: random.integers(-128, 128, (64, 64)).astype("int8") for name in weights},
     }
-    return model_of(nodes, constants)
+    return of_products(nodes, constants)
 
 
 def products(weights: Sequence[str]) -> onnx.ModelProto:
@@ -61,7 +62,7 @@ def products(weights: Sequence[str]) -> onnx.ModelProto:
         added.append(f"m{at}")
     nodes.append(helper.make_node("Add", added, ["sum"]))
     nodes.append(helper.make_node("Cast", ["sum"], ["y"], to=TensorProto.FLOAT))
-    return model_of(nodes, {"zw": np.int8(0), **PRODUCT_WEIGHTS})
+    return of_products(nodes, {"zw": np.int8(0), **PRODUCT_WEIGHTS})
 
 
 def exact_sum(weights: Sequence[str]) -> Any:
@@ -72,16 +73,8 @@ def exact_sum(weights: Sequence[str]) -> Any:
     return np.sum([rows.astype("float64") @ PRODUCT_WEIGHTS[name] for name in weights], axis=0)
 
 
-def model_of(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
-    kind = TensorProto.FLOAT
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", kind, [8, 64])],
-        [helper.make_tensor_value_info("y", kind, [8, 64])],
-        [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+def of_products(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
+    return model_of(nodes, {"x": [8, 64]}, {"y": [8, 64]}, constants)
 
 
 LAYERS = {
@@ -229,15 +222,12 @@ def test_what_is_written_is_exact_without_vnni(
         limits = np.iinfo(data)
         sums = np.clip(np.rint(sums / step), limits.min, limits.max)
     made = KINDS[data] if is_scaled else TensorProto.INT32
-    graph = helper.make_graph(
+    model = model_of(
         [helper.make_node(operator, inputs, ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", KINDS[data], x.shape)],
-        [helper.make_tensor_value_info("y", made, sums.shape)],
-        [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()],
-    )
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+        {"x": typed(KINDS[data], x.shape)},
+        {"y": typed(made, sums.shape)},
+        constants,
+    ).SerializeToString()
     session = ReferenceSession(model, level=NO_OPTIMIZATION)
     assert session.is_exact
     np.testing.assert_array_equal(session.run({"x": x})[0], sums)
@@ -250,22 +240,15 @@ def near_the_end(dtype: str, shape: tuple[int, ...]) -> Any:
 
 def test_a_product_inside_of_a_branch_is_exact_too(tmp_path: Path) -> None:
     """Its weights come from outside of it."""
-    kind = TensorProto.INT32
-    inner = helper.make_graph(
-        [helper.make_node("MatMulInteger", ["x", "w"], ["z"])],
-        "then",
-        [],
-        [helper.make_tensor_value_info("z", kind, None)],
-    )
+    product = helper.make_node("MatMulInteger", ["x", "w"], ["z"])
+    inner = part_of([product], {}, {"z": typed(TensorProto.INT32, None)})
     w = near_the_end("int8", (64, 16))
-    graph = helper.make_graph(
+    model = model_of(
         [helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, [4, 64])],
-        [helper.make_tensor_value_info("y", kind, [4, 16])],
-        [numpy_helper.from_array(np.array(True), "c"), numpy_helper.from_array(w, "w")],
+        {"x": typed(TensorProto.UINT8, [4, 64])},
+        {"y": typed(TensorProto.INT32, [4, 16])},
+        {"c": np.array(True), "w": w},
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     x = near_the_end("uint8", (4, 64))
     (found,) = ReferenceSession(save(model, tmp_path / "m"), level=NO_OPTIMIZATION).run({"x": x})
     np.testing.assert_array_equal(found, x.astype("int64") @ w)
@@ -275,3 +258,120 @@ def test_operators_of_onnx_runtime_alone_are_left_to_it() -> None:
     model = products(["w"])
     model.graph.node[1].op_type = "MatMulIntegerToFloat"
     assert with_unsigned_operands(model.SerializeToString()) is None
+
+
+# Rows that sort what ties.
+
+
+ANCHORS, PICKED, WIDTH = 400, 50, 16
+Outputs = list[Any]
+
+
+def detector(*, moved: float = 0.0, spread: float = 3e-6) -> onnx.ModelProto:
+    """A detector that detects nothing: its scores lie within some roundings of each other."""
+    random = np.random.default_rng(0)
+    scores = random.standard_normal((WIDTH, ANCHORS)) * spread
+    bias = 1 + moved * np.random.default_rng(7).choice([-1, 1], ANCHORS)
+    weights = {
+        "ws": scores.astype(np.float32),
+        "wb": random.standard_normal((WIDTH, ANCHORS * 4)).astype(np.float32),
+        "bias": bias.astype(np.float32),
+    }
+    constants = {
+        "k": np.array([PICKED]),
+        "boxes_shape": np.array([1, ANCHORS, 4]),
+        "last": np.array([2]),
+        "four": np.array([1, 1, 4]),
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "ws"], ["s"]),
+        helper.make_node("Add", ["s", "bias"], ["scores"]),
+        helper.make_node("MatMul", ["x", "wb"], ["flat"]),
+        helper.make_node("Reshape", ["flat", "boxes_shape"], ["boxes"]),
+        helper.make_node("TopK", ["scores", "k"], ["best", "places"], axis=1),
+        helper.make_node("Unsqueeze", ["places", "last"], ["index"]),
+        helper.make_node("Tile", ["index", "four"], ["indices"]),
+        helper.make_node("GatherElements", ["boxes", "indices"], ["picked"], axis=1),
+    ]
+    return model_of(
+        nodes,
+        {"x": [1, WIDTH]},
+        {
+            "picked": [1, PICKED, 4],
+            "best": [1, PICKED],
+            "places": typed(TensorProto.INT64, [1, PICKED]),
+        },
+        {**weights, **constants},
+    )
+
+
+def check_of(change: Callable[[Outputs], Outputs], tmp_path: Path, **other: float) -> NumericCheck:
+    """The check of a build with weights a rounding away, whose outputs are changed."""
+    import onnxruntime  # noqa: PLC0415
+
+    file = save(detector(), tmp_path / "m.onnx")
+    build = onnxruntime.InferenceSession(detector(**other).SerializeToString())
+    artifact = ArtifactFile(
+        runtime="any",
+        file="m.onnx",
+        inputs=(ArtifactTensor("x", (1, WIDTH), "float32"),),
+        outputs=(
+            ArtifactTensor("picked", (1, PICKED, 4), "float32"),
+            ArtifactTensor("best", (1, PICKED), "float32"),
+            ArtifactTensor("places", (1, PICKED), "int64"),
+        ),
+        threads=1,
+    )
+    found = compared(lambda feed: change(build.run(None, dict(feed))), file, artifact, (1, 2))
+    assert isinstance(found, NumericCheck)
+    return found
+
+
+def as_it_is(outputs: Outputs) -> Outputs:
+    return outputs
+
+
+def test_equal_detections_in_another_order_are_equal(tmp_path: Path) -> None:
+    def shuffled(outputs: Outputs) -> Outputs:
+        order = np.random.default_rng(3).permutation(PICKED)
+        return [each[:, order] for each in outputs]
+
+    check = check_of(shuffled, tmp_path)
+    assert (check.passed, check.max_relative) == (True, 0.0)
+
+
+def test_rows_at_the_end_that_come_and_go_by_rounding_are_allowed(tmp_path: Path) -> None:
+    assert check_of(as_it_is, tmp_path, moved=2**-20).passed
+
+
+def boxes_off(outputs: Outputs) -> Outputs:
+    return [outputs[0] * np.float32(1.01), *outputs[1:]]
+
+
+def boxes_of_others(outputs: Outputs) -> Outputs:
+    """Each box is right, and has the score and the place of another."""
+    return [np.roll(outputs[0], 1, axis=1), *outputs[1:]]
+
+
+def one_again_and_again(outputs: Outputs) -> Outputs:
+    return [np.repeat(each[:, :1], PICKED, axis=1) for each in outputs]
+
+
+def one_is_wrong(outputs: Outputs) -> Outputs:
+    outputs[0][0, 0] += 1
+    return outputs
+
+
+def some_are_wrong(outputs: Outputs) -> Outputs:
+    """More than come and go by rounding."""
+    outputs[0][0, ::3] += 1
+    return outputs
+
+
+@pytest.mark.parametrize(
+    "wrong", [boxes_off, boxes_of_others, one_again_and_again, one_is_wrong, some_are_wrong]
+)
+def test_other_detections_are_refused(wrong: Callable[[Outputs], Outputs], tmp_path: Path) -> None:
+    check = check_of(wrong, tmp_path)
+    assert not check.passed
+    assert check.detail.startswith("output ")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from tests.support.models.inexact import quantized_model, row_norm, unfusable_model
-from tests.support.small_onnx import conv_model, one_node_model, save
+from tests.support.small_onnx import conv_model, model_of, one_node_model, save, typed
 from tunegate.errors import NotOfferedError
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -23,23 +23,13 @@ from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession,
 
 def two_outputs() -> onnx.ModelProto:
     """A model that gives x + x, and x times a constant that must be folded."""
-    floats = TensorProto.FLOAT
-    two = helper.make_tensor("two", floats, [1], [2.0])
     nodes = [
         helper.make_node("Add", ["x", "x"], ["sum"]),
         helper.make_node("Mul", ["two", "two"], ["four"]),
         helper.make_node("Mul", ["x", "four"], ["product"]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", floats, [3])],
-        [helper.make_tensor_value_info(name, floats, [3]) for name in ("sum", "product")],
-        [two],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 8
-    return model
+    two = np.array([2], np.float32)
+    return model_of(nodes, {"x": [3]}, {"sum": [3], "product": [3]}, {"two": two})
 
 
 FEED = {"x": np.array([1.0, 2.0, 3.0], "float32")}
@@ -74,14 +64,7 @@ def optimized_and_written(model: onnx.ModelProto, x: Any, directory: Path) -> li
 
 def written(nodes: list[onnx.NodeProto], constants: Mapping[str, Any]) -> onnx.ModelProto:
     """Operators between an image x and y."""
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": [2, 8, 8]}, {"y": None}, constants)
 
 
 ONE = np.float32(1)
@@ -167,12 +150,12 @@ def test_nothing_is_kept_to_be_told_to_its_maker(tmp_path: Path) -> None:
 
 def test_sums_of_int8_are_right_without_vnni() -> None:
     """Two products of 255 and 127 are more than an int16 holds."""
-    weight = numpy_helper.from_array(np.full((64, 16), 127, np.int8), "w")
-    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
-    given = helper.make_tensor_value_info("x", TensorProto.UINT8, [4, 64])
-    made = helper.make_tensor_value_info("y", TensorProto.INT32, [4, 16])
-    graph = helper.make_graph([node], "g", [given], [made], [weight])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = model_of(
+        [helper.make_node("MatMulInteger", ["x", "w"], ["y"])],
+        {"x": typed(TensorProto.UINT8, [4, 64])},
+        {"y": typed(TensorProto.INT32, [4, 16])},
+        {"w": np.full((64, 16), 127, np.int8)},
+    )
     feed = {"x": np.full((4, 64), 255, np.uint8)}
     for options in (onnx_runtime.exact_options(), onnx_runtime.timed_options(threads=1)):
         session = onnx_runtime.onnxruntime.InferenceSession(model.SerializeToString(), options)

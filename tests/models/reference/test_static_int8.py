@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from tests.support.models.inexact import STATIC, quantized
-from tests.support.small_onnx import conv_model, one_node_model
+from tests.support.small_onnx import conv_model, model_of, one_node_model, part_of
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.runtimes.build_messages import Refused, WrittenBuild
 
@@ -30,18 +30,14 @@ def reply(
 
 def branching_model() -> onnx.ModelProto:
     """A product in both branches, and none outside of them."""
-    weight = numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
-    result = helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT, [1, 4])
     product = helper.make_node("MatMul", ["x", "w"], ["r"])
-    body = helper.make_graph([product], "body", [], [result], [weight])
+    body = part_of([product], {}, {"r": [1, 4]}, {"w": np.ones((4, 4), np.float32)})
     nodes = [
         helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
         helper.make_node("Cast", ["sum"], ["c"], to=onnx.TensorProto.BOOL),
         helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body),
     ]
-    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 4]) for n in "xy"]
-    graph = helper.make_graph(nodes, "branching", ends[:1], ends[1:])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model_of(nodes, {"x": [1, 4]}, {"y": [1, 4]})
 
 
 def operators(root: Path) -> list[str]:
@@ -109,14 +105,11 @@ def test_a_product_whose_bias_is_a_row_is_quantized(tmp_path: Path) -> None:
     """ONNX Runtime makes one Gemm of the product and the sum."""
     random = np.random.default_rng(0)
     arrays = {"w": random.normal(size=(8, 8)), "b": random.normal(size=(1, 8))}
-    weights = [numpy_helper.from_array(a.astype(np.float32), name) for name, a in arrays.items()]
+    weights = {name: array.astype(np.float32) for name, array in arrays.items()}
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["h"]),
         helper.make_node("Add", ["h", "b"], ["y"]),
     ]
-    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [4, 8]) for n in "xy")
-    graph = helper.make_graph(nodes, "g", [x], [y], weights)
-    opset = [helper.make_opsetid("", 17)]
-    model = helper.make_model(graph, opset_imports=opset, ir_version=8)
+    model = model_of(nodes, {"x": [4, 8]}, {"y": [4, 8]}, weights)
     assert isinstance(reply(tmp_path, model), WrittenBuild)
     assert operators(tmp_path).count("QuantizeLinear") == 2

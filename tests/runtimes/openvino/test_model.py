@@ -1,15 +1,21 @@
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.measured_cells import make_job, make_model
+from tests.support.models.inexact import STATIC, quantized
 from tests.support.programs import run_program
-from tests.support.small_onnx import conv_model, matmul_model, save
+from tests.support.small_onnx import conv_model, matmul_model, one_node_model, save
+from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.reference.session import ReferenceSession
+from tunegate.runtimes.build_messages import Refused, WrittenBuild
+from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.openvino.layer_names import onnx_names
 from tunegate.runtimes.openvino.runtime import RUNTIME
@@ -109,3 +115,46 @@ def test_what_it_cannot_take_is_told_in_one_line(tmp_path: Path) -> None:
     file = save(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "m.onnx")
     with pytest.raises(UnsupportedModelError, match=r"^OpenVINO has no ai\.onnx\.ml\.Scaler$"):
         compile_model(file, INPUT, settings_of({}, 1))
+
+
+# Numbers that we quantize ourselves.
+
+
+OWN = STATIC | {"quantizer": "nncf"}
+RULES = {"x": InputRule(Uniform(-1.0, 1.0))}
+pytest.importorskip("nncf", reason="NNCF is not installed: pip install 'tunegate[nncf]'")
+
+
+def reply(root: Path, model: onnx.ModelProto) -> WrittenBuild | Refused:
+    return quantized(root, model, ("openvino", "int8.nncf", OWN), (10, 11, 12), RULES)
+
+
+def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_path: Path) -> None:
+    written = reply(tmp_path, conv_model(size=64, name="stem"))
+    assert isinstance(written, WrittenBuild), written
+    assert written.sampled is not None
+    assert all(0 < each < 0.05 for each in written.sampled.relative)
+    artifact = ArtifactFile.read(tmp_path / "artifact")
+    feed = {"x": np.ones((1, 8, 64, 64), "float32")}
+    found = median_times(RUNTIME.load(tmp_path / "artifact", artifact), feed, 3)
+    assert "stem" in found
+
+
+def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
+    """Each in a process of its own: OpenVINO numbers what it names by itself."""
+    file = save(conv_model(), tmp_path / "m.onnx")
+    model = make_model(file, inputs=KnownInputs(given=RULES))
+    job = make_job(model, tmp_path / "a", variant="int8.nncf", settings=OWN, samples=3)
+    other = msgspec.structs.replace(job, directory=tmp_path / "b")
+    builds = SavingBuilder(RUNTIME, tmp_path / "scratch", seed=1).build([job, other])
+    assert [build.error for build in builds] == [None, None]
+    assert len({build.key for build in builds}) == 1
+
+
+def test_a_model_with_nothing_to_quantize_says_so(tmp_path: Path) -> None:
+    refused = reply(tmp_path, one_node_model("Relu"))
+    assert isinstance(refused, Refused)
+    assert refused.reason == (
+        "models/m.onnx: OpenVINO does not offer int8: "
+        "it has no convolution and no matrix product to quantize."
+    )

@@ -6,24 +6,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.measured_cells import make_build
+from tests.support.measured_cells import make_build, make_job, make_model
 from tests.support.tuning_records import make_key
+from tests.support.worker_requests import build_request
 from tunegate.artifacts.builds import Build, NumericCheck, unbuilt
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.config import TargetConfig
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.finished_build import made_again, risky_schedules
-from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked, MendBuild
-from tunegate.tune.protocol import ModelFile
+from tunegate.tune.compiler_protocol import Built, CheckArtifact, Checked, MendBuild
 from tunegate_cache.format.records import WorkloadKey
 
 
 def test_requests_share_no_directory(tmp_path: Path) -> None:
-    model = ModelJob(
-        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=3)
-    )
-    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
+    model = make_model(tmp_path / "m.onnx")
+    job = make_job(model, tmp_path / "out")
     requests = compile_requests.CompileRequests(tmp_path, seed=1)
     assert requests.tasks(model).scratch != requests.build(job).scratch
 
@@ -31,18 +29,8 @@ def test_requests_share_no_directory(tmp_path: Path) -> None:
 def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
     tmp_path: Path,
 ) -> None:
-    model = ModelJob(
-        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a", threads=1)
-    )
-    job = BuildJob(
-        model=model,
-        records={},
-        sources={},
-        directory=tmp_path / "out",
-        variant="bf16",
-        settings={"precision": "bfloat16"},
-        samples=3,
-    )
+    numbers = {"variant": "bf16", "settings": {"precision": "bfloat16"}, "samples": 3}
+    job = make_job(make_model(tmp_path / "m.onnx"), tmp_path / "out", **numbers)
     requests = compile_requests.CompileRequests(tmp_path, seed=1)
     asked = requests.build(job)
     assert (asked.variant, asked.precision) == ("bf16", "bfloat16")
@@ -54,10 +42,7 @@ def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
 def test_a_build_has_the_settings_of_its_candidate(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
-    model = ModelJob(
-        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="a")
-    )
-    job = BuildJob(model=model, records={}, sources={}, directory=tmp_path, settings=settings)
+    job = make_job(make_model(tmp_path / "m.onnx"), tmp_path, settings=settings)
     requests = compile_requests.CompileRequests(tmp_path, seed=1)
     assert requests.build(job).settings == settings
 
@@ -91,15 +76,7 @@ def test_one_launch_needs_no_graph(
 
 # A build is checked, and mended where it computes other numbers.
 
-BUILD = BuildModel(
-    model=ModelFile(file="m.onnx", path="m.onnx", shapes={}),
-    target=TargetConfig(name="cpu"),
-    records={},
-    sources={},
-    directory="out",
-    scratch="scratch",
-    seed=1,
-)
+BUILD = build_request(Path("m.onnx"), Path(), directory="out")
 BUILT = Built(key="k", reference="ref", functions=(), size_bytes=1, seconds=1.0)
 RIGHT = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.1)
 WRONG = msgspec.structs.replace(RIGHT, passed=False, detail="off by 3")
@@ -133,12 +110,7 @@ def test_a_build_that_computes_other_numbers_is_mended_in_half_the_time() -> Non
 # A build that dies of schedules that nobody has compiled is made again without them.
 
 A, B, C = make_key("a"), make_key("b"), make_key("c")
-JOB = BuildJob(
-    model=ModelJob(file=Path("m"), path="m", shapes={}, target=TargetConfig(name="cpu")),
-    records={},
-    sources={A: "prior", B: "transfer", C: "exact"},
-    directory=Path("d"),
-)
+JOB = make_job(make_model(), Path("d"), sources={A: "prior", B: "transfer", C: "exact"})
 SETTLED = msgspec.structs.replace(JOB, settled=frozenset({A, B}))
 DIED = unbuilt("did not finish in 300 s", crashed=True)
 

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.support.measured_cells import make_build, make_job, make_model
 from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, conv_model, save
 from tests.support.tuning_records import make_record
+from tests.support.worker_requests import build_request
 from tunegate.artifacts.builds import Build, unbuilt
 from tunegate.compiler.build.build_model import build_model
 from tunegate.compiler.build.functions import functions_of
@@ -44,18 +46,11 @@ def built(directory: Path, *, cuda_graphs: bool) -> tuple[Built, bytes]:
     target = tvm_target(GPU)
     prepared = prepare(model, shapes={}, into=directory / "prepared", path="m.onnx")
     module = import_in_layout(prepared, target.target, "m.onnx", ("nchw",))
-    request = BuildModel(
-        model=ModelFile(file=str(model), path="m.onnx", shapes={}),
-        target=GPU,
-        records={},
-        sources={},
-        directory=str(directory / "out"),
-        scratch=str(directory),
-        seed=1,
-        cuda_graphs=cuda_graphs,
+    request = build_request(
+        model, directory, target=GPU, scratch=str(directory), cuda_graphs=cuda_graphs
     )
     found = build_model(request, OpenModel(prepared, module, functions_of(module)), target)
-    return found.built, (directory / "out" / LIBRARY).read_bytes()
+    return found.built, (directory / "build" / LIBRARY).read_bytes()
 
 
 def test_kernels_between_input_and_output_are_captured(
@@ -76,21 +71,12 @@ class Device(MetaScheduleCompiler):
     is_broken = False
 
     def _build_all(self, jobs: Sequence[tuple[BuildJob, bool]], deaths: int = 0) -> list[Build]:
-        return [
-            build("capture failed" if graphs else "broken" if self.is_broken else None)
-            for _, graphs in jobs
-        ]
-
-
-def build(error: str | None) -> Build:
-    return Build(
-        key="k", directory="d", tasks=(), check=None, error=error, size_bytes=1, seconds=1.0
-    )
+        without = "broken" if self.is_broken else None
+        return [make_build(error="capture failed" if graphs else without) for _, graphs in jobs]
 
 
 def job(directory: Path, target: TargetConfig) -> BuildJob:
-    model = ModelJob(file=directory / "m.onnx", path="m.onnx", shapes={}, target=target)
-    return BuildJob(model=model, records={}, sources={}, directory=directory)
+    return make_job(make_model(directory / "m.onnx", target=target), directory)
 
 
 def test_a_build_that_does_not_run_with_graphs_is_made_without(tmp_path: Path) -> None:
@@ -131,7 +117,7 @@ class Dying(MetaScheduleCompiler):
 
     def _finish(self, job: BuildJob, talk: Conversation[Any]) -> Build:
         has_died = self.is_broken or "transfer" in job.sources.values()
-        return unbuilt("CUDA error 700", crashed=True) if has_died else build(None)
+        return unbuilt("CUDA error 700", crashed=True) if has_died else make_build()
 
 
 def test_a_build_that_died_of_a_transferred_schedule_keeps_its_graphs(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import msgspec
 import onnx
 import pytest
 
-from tests.support.measured_cells import make_build, make_task
+from tests.support.measured_cells import make_build, make_job, make_model, make_task
+from tests.support.present import present
 from tests.support.small_onnx import conv_model, save
 from tests.support.tuning_records import make_key, make_shape
 from tests.support.tuning_tasks import make_task as make_tuning_task
@@ -32,12 +33,7 @@ from tunegate.tune.protocol import Failed
 from tunegate_cache.format.how_built import HowBuilt
 from tunegate_cache.format.records import Toolchain
 
-JOB = BuildJob(
-    model=ModelJob(file=Path("/m.onnx"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
-    records={},
-    sources={},
-    directory=Path("/out/builds/head"),
-)
+JOB = make_job(make_model(Path("/m.onnx")), Path("/out/builds/head"))
 FUNCTION = BuiltFunction(
     key=make_key(),
     name="conv",
@@ -101,8 +97,7 @@ def test_a_build_that_does_not_run_is_an_error(
 ) -> None:
     build = finished(JOB, REPLY, [answer])
     assert build.check is None
-    assert build.error is not None
-    assert said in build.error
+    assert said in present(build.error)
     assert build.crashed == crashed
 
 
@@ -128,8 +123,7 @@ def test_a_build_that_cannot_be_mended_says_why(
 ) -> None:
     """Time that ran out says as little of the model as a crash."""
     build = finished(JOB, REPLY, [Checked(WRONG), answer])
-    assert build.error is not None
-    assert build.error.endswith(said)
+    assert present(build.error).endswith(said)
     assert (build.crashed, build.check) == (crashed, WRONG)
 
 
@@ -159,9 +153,8 @@ REFUSED = unbuilt("m: TVM does not offer one launch: it is too large.")
 
 
 def job(file: str = "base/m", path: str = "m", **changes: object) -> BuildJob:
-    model = ModelJob(file=Path(file), path=path, shapes={}, target=TargetConfig(name="gpu"))
-    found = BuildJob(model=model, records={}, sources={}, directory=Path(file, "out"))
-    return msgspec.structs.replace(found, **changes)
+    model = make_model(Path(file), path=path, target=TargetConfig(name="gpu"))
+    return make_job(model, Path(file, "out"), **changes)
 
 
 def after(died: BuildJob, build: Build) -> DeadBuilds:
@@ -221,17 +214,13 @@ def test_a_fault_of_the_configuration_or_the_machine_is_none_of_the_models() -> 
 CPU = TargetConfig(name="cpu", threads=1)
 
 
-def shared_listing_job(
-    directory: Path, name: str, model: onnx.ModelProto, path: str = "m.onnx"
-) -> ModelJob:
-    return ModelJob(file=save(model, directory / name), path=path, shapes={}, target=CPU)
+def saved_model(directory: Path, name: str, model: onnx.ModelProto, **fields: object) -> ModelJob:
+    return make_model(save(model, directory / name), **fields)
 
 
 def test_one_side_is_opened_where_weights_alone_differ(tmp_path: Path) -> None:
-    head, base = (
-        shared_listing_job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)
-    )
-    other = shared_listing_job(tmp_path, "other.onnx", conv_model(out=16))
+    head, base = (saved_model(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2))
+    other = saved_model(tmp_path, "other.onnx", conv_model(out=16))
     kernels = KernelDigests()
     assert with_same_kernels({0: head, 1: base, 2: other}, kernels) == {1: 0}
     narrow = msgspec.structs.replace(base, target=TargetConfig(name="cpu", threads=2))
@@ -241,7 +230,7 @@ def test_one_side_is_opened_where_weights_alone_differ(tmp_path: Path) -> None:
 
 
 def test_both_sides_have_the_tasks_of_the_one_that_was_opened(tmp_path: Path) -> None:
-    jobs = [shared_listing_job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
+    jobs = [saved_model(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
         head, base = compiler.tasks(jobs)
         assert head == base
@@ -251,7 +240,7 @@ def test_both_sides_have_the_tasks_of_the_one_that_was_opened(tmp_path: Path) ->
 
 
 def test_a_model_whose_tasks_are_known_is_not_opened(tmp_path: Path) -> None:
-    jobs = [shared_listing_job(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
+    jobs = [saved_model(tmp_path, f"{seed}.onnx", conv_model(seed=seed)) for seed in (1, 2)]
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
         tasks = [make_tuning_task("conv")]
         assert compiler.kernels(jobs)[0] == compiler.kernels(jobs)[1] != ""
@@ -266,19 +255,14 @@ def test_a_model_whose_tasks_are_known_is_not_opened(tmp_path: Path) -> None:
 def test_each_side_is_asked_where_the_first_has_no_tasks(tmp_path: Path) -> None:
     broken = conv_model()
     broken.graph.node[0].op_type = "NoSuchOperator"
-    jobs = [shared_listing_job(tmp_path, name, broken) for name in ("a.onnx", "b.onnx")]
+    jobs = [saved_model(tmp_path, name, broken) for name in ("a.onnx", "b.onnx")]
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
         assert all(isinstance(each, ModelError) for each in compiler.tasks(jobs))
         assert compiler._requests._count == 2
 
 
 def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) -> None:
-    built = BuildJob(
-        model=shared_listing_job(tmp_path, "m.onnx", conv_model()),
-        records={},
-        sources={},
-        directory=tmp_path,
-    )
+    built = make_job(saved_model(tmp_path, "m.onnx", conv_model()), tmp_path)
     found = make_build("k", tasks=(make_task("conv", 1.0),))
     lists = TakenLists()
     assert lists.require_same_tasks(built, found) is found
@@ -294,13 +278,12 @@ def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) ->
 
 # A build that is wrong with channels last is made again with channels first.
 
-OTHER_LAYOUT_CPU = TargetConfig(name="cpu")
-FINE, SHARED_LISTING_WRONG = make_build("fine"), make_build("wrong", error="computes other numbers")
+UNCHOSEN = TargetConfig(name="cpu")
+FINE, WRONG_BUILD = make_build("fine"), make_build("wrong", error="computes other numbers")
 
 
-def other_layout_job(target: TargetConfig = OTHER_LAYOUT_CPU) -> BuildJob:
-    model = ModelJob(file=Path("m"), path="m", shapes={}, target=target)
-    return BuildJob(model=model, records={}, sources={}, directory=Path("d"))
+def other_layout_job(target: TargetConfig = UNCHOSEN) -> BuildJob:
+    return make_job(make_model(target=target), Path("d"))
 
 
 class Builder:
@@ -315,7 +298,7 @@ class Builder:
 def test_a_wrong_build_is_made_again_with_channels_first_and_says_so() -> None:
     builder = Builder(make_build("again"))
     one, other = in_other_layout(
-        [other_layout_job(), other_layout_job()], [FINE, SHARED_LISTING_WRONG], builder
+        [other_layout_job(), other_layout_job()], [FINE, WRONG_BUILD], builder
     )
     assert builder.layouts == ["nchw"]
     assert (one, other.key, other.error) == (FINE, "again", None)
@@ -324,19 +307,17 @@ def test_a_wrong_build_is_made_again_with_channels_first_and_says_so() -> None:
 
 def test_a_build_that_is_wrong_in_both_layouts_says_what_was_wrong_first() -> None:
     builder = Builder(make_build("again", error="so does this one"))
-    assert in_other_layout([other_layout_job()], [SHARED_LISTING_WRONG], builder) == [
-        SHARED_LISTING_WRONG
-    ]
+    assert in_other_layout([other_layout_job()], [WRONG_BUILD], builder) == [WRONG_BUILD]
 
 
 @pytest.mark.parametrize(
     ("build", "target"),
     [
-        (FINE, OTHER_LAYOUT_CPU),
-        (unbuilt("no operator Odd"), OTHER_LAYOUT_CPU),
-        (msgspec.structs.replace(SHARED_LISTING_WRONG, crashed=True), OTHER_LAYOUT_CPU),
-        (SHARED_LISTING_WRONG, msgspec.structs.replace(OTHER_LAYOUT_CPU, layout="nhwc")),
-        (SHARED_LISTING_WRONG, TargetConfig(name="gpu", kind="cuda", arch="sm_80")),
+        (FINE, UNCHOSEN),
+        (unbuilt("no operator Odd"), UNCHOSEN),
+        (msgspec.structs.replace(WRONG_BUILD, crashed=True), UNCHOSEN),
+        (WRONG_BUILD, msgspec.structs.replace(UNCHOSEN, layout="nhwc")),
+        (WRONG_BUILD, TargetConfig(name="gpu", kind="cuda", arch="sm_80")),
     ],
     ids=["right", "refused", "died", "told", "gpu"],
 )
@@ -350,6 +331,6 @@ def test_nothing_else_is_made_again(build: Build, target: TargetConfig) -> None:
 def test_what_is_right_in_the_other_layout_alone_is_not_tuned_and_says_what_to_set() -> None:
     model = other_layout_job().model
     assert (refusal_of_tuning(model, None), refusal_of_tuning(model, FINE)) == ("", "")
-    assert refusal_of_tuning(model, SHARED_LISTING_WRONG) == "computes other numbers"
+    assert refusal_of_tuning(model, WRONG_BUILD) == "computes other numbers"
     other = msgspec.structs.replace(FINE, without_channels_last="computes other numbers")
     assert "layout: nchw" in refusal_of_tuning(model, other)
