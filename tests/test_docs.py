@@ -158,22 +158,8 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
         (
             "vendor.github-workflows",
             [
-                ".github/workflows/ci.yml",
-                ".github/workflows/locks.yml",
-                ".github/workflows/release.yml",
-                "examples/attest.yml",
-                "examples/cache-upkeep.yml",
-                "examples/enterprise-server/forks.yml",
-                "examples/enterprise-server/forks-comment.yml",
-                "examples/enterprise-server/many-models.yml",
-                "examples/enterprise-server/three-jobs.yml",
-                "examples/forks.yml",
-                "examples/forks-comment.yml",
-                "examples/many-models.yml",
-                "examples/oidc.yml",
-                "examples/one-job.yml",
-                "examples/since-release.yml",
-                "examples/three-jobs.yml",
+                ".github/workflows/*.yml",
+                "examples/**/*.yml",
                 "plugin/tunegate/cli/handlers/workflow.yml",
             ],
         ),
@@ -182,7 +168,9 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
     ],
 )
 def test_pipeline_files_are_valid_for_their_schemas(schema: str, files: list[str]) -> None:
-    require_valid(schema, [ROOT / file for file in files])
+    found = [sorted(ROOT.glob(pattern)) for pattern in files]
+    assert all(found)
+    require_valid(schema, [file for each in found for file in each])
 
 
 # Messages name pages by an address: whoever installed the package has no folder of them.

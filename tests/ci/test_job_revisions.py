@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.support.git_repository import Checkout, clone, commit_of, two_branches
+from tests.support.present import present
 from tunegate.artifacts.changes import Revisions
 from tunegate.ci import protocol
 from tunegate.ci.job import is_of_pull_request, job_revisions, reported_commit
@@ -46,8 +47,7 @@ def found(
 
 def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
     tip = commit_of(origin, "main~1")
-    revisions = found(here, protocol.MergeBase(target=tip))
-    assert revisions is not None
+    revisions = present(found(here, protocol.MergeBase(target=tip)))
     assert (revisions.base, revisions.policy) == (tip, "")
 
 
@@ -67,15 +67,13 @@ def test_a_default_branch_that_is_named_is_the_one_of_today(
         if of_push
         else protocol.Usual(default_branch="trunk")
     )
-    revisions = found(here, choice)
-    assert revisions is not None
+    revisions = present(found(here, choice))
     assert "merge base with origin/trunk" in revisions.reason
 
 
 def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Checkout) -> None:
     here.git("checkout", "-q", "--detach", commit_of(origin, "main"))
-    revisions = found(here, protocol.Usual(default_branch="main"))
-    assert revisions is not None
+    revisions = present(found(here, protocol.Usual(default_branch="main")))
     assert revisions.base == commit_of(origin, "main~1")
 
 
@@ -117,8 +115,7 @@ def test_a_checkout_may_have_its_target_merged_into_the_pull_request(
     merged = here.merge("origin/main")
     request = protocol.JobRequest(words=("run",), step="run", out=Path(), repository=here.path)
     event = protocol.JobEvent(revisions=protocol.MergeBase(target="main"), tip=tip)
-    revisions = job_revisions(request, event)
-    assert revisions is not None
+    revisions = present(job_revisions(request, event))
     assert (revisions.base, revisions.head) == (main, merged)
     with pytest.raises(RevisionError, match="neither the pull request's head"):
         job_revisions(

@@ -1,3 +1,4 @@
+import shlex
 import sys
 from pathlib import Path
 
@@ -6,11 +7,13 @@ import pytest
 
 from tests.plugins.registered_plugin import nothing_installed, register
 from tests.support.declared_commands import all_commands, core_commands
+from tests.support.present import present
+from tests.support.programs import run_program
 from tunegate.cli import command_tree, commands, shared_options
 from tunegate.cli.commands.gating import RunOptions
-from tunegate.cli.help_pages import group_page, overview
-from tunegate.cli.main import asked_job
-from tunegate.cli.parse import named_command, parse
+from tunegate.cli.help_pages import group_page, is_answered, overview, page
+from tunegate.cli.main import asked_job, main
+from tunegate.cli.parse import fields_of, named_command, parse
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.settings import Overrides, Settings
 
@@ -107,7 +110,6 @@ def test_the_first_words_name_the_command_and_the_rest_is_its() -> None:
     [
         ([], "a command is missing"),
         (["hlep"], 'no command "hlep". Did you mean help?'),
-        (["rum"], 'no command "rum". Did you mean run?'),
         (["help"], 'no command "help"'),
         (["cache", "gx"], "See: tunegate cache --help"),
         (["--versoin"], 'no option "--versoin". Did you mean --version?'),
@@ -140,8 +142,7 @@ def test_what_has_no_job_or_is_no_command_is_none(
 
 @pytest.mark.parametrize("step", ["run", "plan", "tune", "gate"])
 def test_every_step_can_be_a_job(step: str) -> None:
-    found = asked_job([step, "--ci", "auto", "--out", "o", "--base", "b", "--policy=p"])
-    assert found is not None
+    found = present(asked_job([step, "--ci", "auto", "--out", "o", "--base", "b", "--policy=p"]))
     request = found.request
     assert (found.ci, request.step, request.out, request.comment) == (
         *("auto", step),
@@ -153,8 +154,7 @@ def test_every_step_can_be_a_job(step: str) -> None:
 
 def test_what_a_job_asks_for_is_what_its_command_line_says() -> None:
     line = ["run", "--ci=gitlab", "--comment", "always", "--repository=r", "--since-release"]
-    found = asked_job([*line, "--zone", "team/x", "--cache-mode", "off"])
-    assert found is not None
+    found = present(asked_job([*line, "--zone", "team/x", "--cache-mode", "off"]))
     request = found.request
     assert (found.ci, request.comment, request.repository) == ("gitlab", "always", Path("r"))
     assert request.asked.since_release
@@ -162,8 +162,7 @@ def test_what_a_job_asks_for_is_what_its_command_line_says() -> None:
 
 
 def test_the_words_that_are_carried_out_are_of_no_job() -> None:
-    found = asked_job(["run", "--ci", "auto", "--minutes", "5"])
-    assert found is not None
+    found = present(asked_job(["run", "--ci", "auto", "--minutes", "5"]))
     options = parse(found.request.words).options
     assert isinstance(options, RunOptions)
     assert options.job.ci == ""
@@ -172,8 +171,7 @@ def test_the_words_that_are_carried_out_are_of_no_job() -> None:
 
 @pytest.mark.parametrize("named", [[], ["--ci", "auto"]])
 def test_a_step_that_names_no_ci_is_a_job_of_the_one_that_it_runs_in(named: list[str]) -> None:
-    found = asked_job(["plan", "--json", "--no-base", *named])
-    assert found is not None
+    found = present(asked_job(["plan", "--json", "--no-base", *named]))
     assert (found.ci, found.is_named, found.is_json) == ("auto", bool(named), True)
     assert found.request.asked.no_base
 
@@ -203,3 +201,114 @@ def test_every_setting_is_an_option_of_a_shared_group() -> None:
     filled = {name for group in groups for name in group.__struct_fields__}
     settings = {*Settings.__struct_fields__} - {"overrides"}
     assert settings <= filled
+
+
+# Completion, help and version.
+
+
+def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["completion", shell]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+@pytest.fixture
+def bash(capsys: pytest.CaptureFixture[str]) -> str:
+    return script("bash", capsys)
+
+
+def completed(bash: str, line: str) -> list[str]:
+    """What bash offers for the last word of the line."""
+    words = shlex.split(line)
+    ask = f"""
+        compopt() {{ :; }}
+        COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}
+        _shtab_tunegate tunegate {shlex.quote(words[-1])} {shlex.quote(words[-2])}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = run_program(["bash", "--norc", "-c", bash + ask], check=True)
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("tunegate dem", ["demo"]),
+        ("tunegate cache g", ["gc"]),
+        ("tunegate help wa", ["warm"]),
+        ("tunegate plan --sh", ["--shards"]),
+        ("tunegate run --cache-mode r", ["rw", "ro"]),
+        ("tunegate cache gc --gr", ["--grace-hours"]),
+        ("tunegate completion f", ["fish"]),
+        ("tunegate run --zone x", []),
+    ],
+)
+def test_bash_offers_what_is_declared(bash: str, line: str, offered: list[str]) -> None:
+    assert sorted(completed(bash, line)) == sorted(offered)
+
+
+def test_a_file_is_offered_whole_whatever_its_name_is(
+    bash: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["$(touch made)", "*", "a b.onnx", "c"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert sorted(completed(bash, 'tunegate run --log-file ""')) == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_names_every_command_and_option(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = script(shell, capsys)
+    for command in all_commands():
+        assert command.name.rpartition(" ")[2] in text
+        for field in fields_of(command.options):
+            assert all(flag.lstrip("-") in text for flag in field.flags)
+
+
+HEAVY = ("numpy", "rich", "yaml", "cryptography", "tempfile", "hashlib", "tunegate.edges")
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (["help"], "tunegate [--version] COMMAND"),
+        (["help", "--help"], "compare"),
+        (["help", "cache"], "why-miss"),
+        (["cache", "-h"], "why-miss"),
+        (["help", "cache", "gc"], "--grace-hours N"),
+        (["run", "--nonsense", "--help"], "tunegate run --base main"),
+        (["--version"], "tunegate 0."),
+    ],
+)
+def test_help_is_printed_at_every_level(
+    line: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert is_answered(line)
+    assert shown in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", [["run"], ["fly"], ["help", "fly"], ["cache"], []])
+def test_what_is_no_page_is_left_to_the_command(line: list[str]) -> None:
+    assert not is_answered(line)
+
+
+def test_help_of_what_does_not_exist_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="Did you mean detect"):
+        page(["help", "detct"])
+
+
+@pytest.mark.parametrize("line", ["--version", "--help", "run --help", "cache gc --help"])
+def test_a_page_waits_for_nothing_that_carries_a_command_out(line: str) -> None:
+    script = (
+        "import sys; from tunegate.cli.help_pages import is_answered; "
+        f"assert is_answered({line.split()}); "
+        f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
+    )
+    done = run_program([sys.executable, "-c", script], check=True)
+    assert done.stderr == "[]\n"

@@ -17,13 +17,6 @@ from tunegate.cli.unexpected import explain_error
 from tunegate.system.output.directory import opened_output
 
 
-def test_help_and_version_are_no_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--help"]) == 0
-    assert "compare" in capsys.readouterr().out
-    assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("tunegate 0.")
-
-
 @pytest.mark.parametrize(
     "line",
     [["help", "fly"], ["fly"], ["cache"], ["run", "--nope"], ["detect", "--repository", "/"]],
@@ -98,18 +91,6 @@ def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cli, "page", interrupted)
     assert cli.main(["run"]) == 130
-
-
-def test_detect_says_what_changed_in_words_and_in_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    workspace = Workspace(tmp_path / "w")
-    line = ["detect", "--repository", str(workspace.root), "--out", str(tmp_path / "out")]
-    assert cli.main(line) == 0
-    assert "models/m.onnx: added" in capsys.readouterr().out
-    assert cli.main([*line, "--json"]) == 0
-    assert '"kind": "added"' in capsys.readouterr().out
-    assert (tmp_path / "out" / "changes.json").exists()
 
 
 def test_quiet_leaves_the_product_and_errors(
@@ -212,11 +193,9 @@ def test_a_programs_own_exit_code_is_kept(code: int) -> None:
     ("error", "code"),
     [
         (KeyboardInterrupt(), 130),
-        (SystemExit(1), 70),
         (SystemExit("text"), 70),
         (SystemExit(0), 70),
         (ImportError("x"), 4),
-        (ZeroDivisionError(), 70),
         (BaseException(), 70),
     ],
 )
@@ -360,7 +339,6 @@ def test_an_older_python_ends_with_what_is_needed(version: tuple[int, int]) -> N
     assert "from __future__" not in first.read_text()
     old = f"import runpy, sys; sys.version_info = ({version[0]}, {version[1]}, 10, 'final', 0)"
     run = f"{old}; runpy.run_path({str(first)!r}, run_name='__main__')"
-    done = run_program([sys.executable, "-c", run])
-    assert done.returncode == 4
+    done = run_program([sys.executable, "-c", run], code=4)
     needed = f"tunegate needs Python 3.11 or newer, and this is {version[0]}.{version[1]}"
     assert done.stderr == f"tunegate: error: {needed}\n"

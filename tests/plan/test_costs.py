@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import report_parts as parts
 from tests.support.tuning_records import make_record
-from tests.support.tuning_tasks import make_task
+from tests.support.tuning_tasks import make_shard, make_task
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import GateConfig
@@ -19,14 +19,8 @@ from tunegate_cache.format.records import ExactHit
 
 
 def shard(seconds: float, *, usd: float | None = None) -> Shard:
-    return Shard(
-        index=0,
-        target="cpu",
-        labels=(),
-        tasks=(),
-        budget=Budget(seconds=None, trials=None, usd_per_hour=usd),
-        predicted_seconds=seconds,
-    )
+    budget = Budget(seconds=None, trials=None, usd_per_hour=usd)
+    return make_shard(budget=budget, predicted_seconds=seconds)
 
 
 def test_one_shard_without_a_price_leaves_the_sum_unknown() -> None:

@@ -7,26 +7,29 @@ import msgspec
 import pytest
 
 from tests.plan.shelf import Shelf
+from tests.support.measured_cells import make_build
 from tests.support.tuning_tasks import (
-    CHANGES,
     DEVICE,
     SHAPE,
     exact,
     key_of,
     make_outcome,
+    make_plan,
     make_planned,
     make_record,
     make_resolution,
+    make_shard,
     make_task,
     make_task_set,
+    make_tuning,
     transfer,
 )
 from tunegate import __version__
-from tunegate.artifacts.builds import Build, CandidateTime, Cell, CellBuilds, RuntimeChoice
+from tunegate.artifacts.builds import CandidateTime, Cell, CellBuilds, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import Side
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import Claims, RecordOrigin, Resolution, ResolvedTask, TuningTask
 from tunegate.config import BudgetConfig, CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.plan import far_behind
@@ -130,20 +133,9 @@ def test_an_unfinished_task_that_both_sides_have_is_counted_but_not_said_to_be_t
     assert (used.exact, used.transfer, used.notes) == (0, 1, ())
 
 
-def shard(*tasks: PlannedTask) -> Shard:
-    return Shard(
-        index=0,
-        target="cpu",
-        labels=(),
-        tasks=tasks,
-        budget=Budget(seconds=60.0, trials=None),
-        predicted_seconds=1.0,
-    )
-
-
 def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> None:
     index = Shelf({key_of("conv2d"): exact("conv2d"), key_of("dense"): transfer()})
-    found = refresh_shard(shard(make_planned(CONV), make_planned(DENSE)), index)
+    found = refresh_shard(make_shard(make_planned(CONV), make_planned(DENSE)), index)
     conv, dense = (planned.resolved.lookup for planned in found.tasks)
     assert conv == TransferHit((key_of("conv2d"),), 0.0, exact("conv2d").records)
     assert dense == Miss("absent")
@@ -153,13 +145,13 @@ def test_a_task_that_a_killed_attempt_has_measured_starts_from_its_records() -> 
 def test_only_what_is_still_to_be_tuned_is_asked_for() -> None:
     index = Shelf({key_of("dense"): exact("dense")})
     done = make_planned(DENSE, exact("dense", milliseconds=9.0), trials=0)
-    found = refresh_shard(shard(make_planned(CONV), done), index)
+    found = refresh_shard(make_shard(make_planned(CONV), done), index)
     assert index.asked == [key_of("conv2d")]
     assert found.tasks[1] == done
 
 
 def test_a_shard_with_nothing_to_tune_asks_nothing() -> None:
-    index, finished = Shelf(), shard(make_planned(CONV, exact(), trials=0))
+    index, finished = Shelf(), make_shard(make_planned(CONV, exact(), trials=0))
     assert refresh_shard(finished, index) is finished
     assert index.asked == []
 
@@ -339,19 +331,7 @@ def test_another_compiler_or_nothing_known_gives_nobody_up() -> None:
 
 def plan_of(tasks: list[TuningTask], *known: str) -> TuningPlan:
     lookups = [exact(t.uses[0].name) if t.uses[0].name in known else Miss("absent") for t in tasks]
-    return TuningPlan(
-        changes=CHANGES,
-        resolution=make_resolution(tasks, lookups),
-        shards=(),
-        budget=Budget(seconds=None, trials=None),
-        estimate=Cost(seconds=0.0),
-    )
-
-
-def outcome_of(*tasks: TaskOutcome) -> TuningOutcome:
-    return TuningOutcome(
-        shard=0, target="cpu", tasks=tasks, spent=Cost(seconds=1.0), device=DEVICE, stopped="trials"
-    )
+    return make_plan(make_resolution(tasks, lookups))
 
 
 def built(tvm_ms: float, other_ms: float) -> CellBuilds:
@@ -359,22 +339,14 @@ def built(tvm_ms: float, other_ms: float) -> CellBuilds:
         CandidateTime(candidate="tvm", title="TVM", ms=tvm_ms),
         CandidateTime(candidate="onnxruntime", title="ONNX Runtime", ms=other_ms),
     )
-    head = Build(
-        key="k",
-        directory="",
-        tasks=(),
-        check=None,
-        error=None,
-        size_bytes=0,
-        seconds=0.0,
-        choice=RuntimeChoice(times=times),
-    )
+    head = msgspec.structs.replace(make_build(), choice=RuntimeChoice(times=times))
     return CellBuilds(cell=Cell(model="m.onnx", target="cpu"), base=None, head=head)
 
 
 def found(tvm_ms: float, *outcomes: TaskOutcome) -> tuple[ModelStanding, ...]:
     plan = plan_of(tasks_of("done", "begun"))
-    return far_behind.new_standings(plan, [outcome_of(*outcomes)], [built(tvm_ms, 1.0)], CANDIDATES)
+    tuning = make_tuning(*outcomes, stopped="trials")
+    return far_behind.new_standings(plan, [tuning], [built(tvm_ms, 1.0)], CANDIDATES)
 
 
 DONE = make_outcome("done", records=(make_record("done"),), best_ms=9.0)

@@ -46,11 +46,13 @@ def test_without_trials_nothing_is_tuned() -> None:
     assert kinds(planned(parts.change(MODEL), minutes=0)) == ["build", "choose", "measure"]
 
 
+ELECTION = RememberedElection(
+    model=MODEL, target="cpu", winner="tvm", milliseconds={}, elected_at=0, device="", units=1
+)
+
+
 def test_a_remembered_election_is_not_held_again() -> None:
-    known = RememberedElection(
-        model=MODEL, target="cpu", winner="tvm", milliseconds={}, elected_at=0, device="", units=1
-    )
-    plan = planned(parts.change(MODEL), elections=(known,))
+    plan = planned(parts.change(MODEL), elections=(ELECTION,))
     assert kinds(plan) == ["tune", "build", "measure"]
     whole, winner = (step_of(each, "build") for each in (planned(parts.change(MODEL)), plan))
     assert len(whole.parts) == 2
@@ -58,16 +60,7 @@ def test_a_remembered_election_is_not_held_again() -> None:
 
 
 def test_one_that_was_cut_short_is_held_again() -> None:
-    known = RememberedElection(
-        model=MODEL,
-        target="cpu",
-        winner="tvm",
-        milliseconds={},
-        elected_at=0,
-        device="",
-        units=1,
-        is_cut_short=True,
-    )
+    known = msgspec.structs.replace(ELECTION, is_cut_short=True)
     assert "choose" in kinds(planned(parts.change(MODEL), elections=(known,)))
 
 

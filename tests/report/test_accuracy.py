@@ -4,10 +4,8 @@ import msgspec
 
 from tests.report.budgeted import AFTER, BEFORE, FLOAT32, LIMITS, make_error, make_side, report_with
 from tests.support.html_outline import outline
-from tests.support.reports import make_report
 from tunegate.artifacts.builds import SaturatedOutput, ShippedErrors, SideError
 from tunegate.artifacts.inputs import DrawnInput, Files, InputRule, Normal
-from tunegate.cli.handlers.reporting import render_forms
 from tunegate.report import comment, html, sarif, text
 from tunegate.report.accuracy import accuracy_table, error_moves
 from tunegate.report.table import Identifier
@@ -118,9 +116,3 @@ def test_float32_and_agreement_have_words_of_their_own() -> None:
         "'models/squeezenet.onnx' on 'cpu': the min-agreement of what ships fell from float32 to "
         "99.2% (98 to 99.9), and the head is not clearly faster"
     )
-
-
-def test_every_file_of_a_report_is_rendered() -> None:
-    files = render_forms(make_report("measured"))
-    assert set(files) == {"report.md", "report.html", "junit.xml", "sarif.json"}
-    assert all(text.endswith("\n") for text in files.values())

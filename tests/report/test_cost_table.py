@@ -5,8 +5,9 @@ import pytest
 
 from tests.support.outcome_parts import outcome
 from tests.support.plans import plan_of
+from tests.support.tuning_tasks import make_shard
 from tunegate.artifacts.outcomes import CandidateCost, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, Shard, TuningPlan
+from tunegate.artifacts.plans import Budget, Cost, TuningPlan
 from tunegate.report.cost_table import FilterAudit, Saving, audit, savings, spending
 from tunegate.report.markdown import markdown_table
 from tunegate.report.report_tables import spending_table
@@ -76,14 +77,7 @@ SPENT = Cost(seconds=20.0, usd=2.0, joules=1000.0, energy_source="rapl")
 
 
 def planned(seconds: float | None, saved: Cost | None = None) -> TuningPlan:
-    shard = Shard(
-        index=0,
-        target="cpu",
-        labels=(),
-        tasks=(),
-        budget=Budget(seconds=seconds, trials=None),
-        predicted_seconds=1.0,
-    )
+    shard = make_shard(budget=Budget(seconds=seconds, trials=None))
     return msgspec.structs.replace(plan_of([]), shards=(shard,), saved=saved)
 
 

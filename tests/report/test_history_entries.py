@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.support import reports
+from tests.support.present import present
 from tests.support.report_parts import DEVICE
 from tunegate.artifacts.history import HistoryEntry, RunFacts
 from tunegate.artifacts.verdicts import Report
@@ -40,9 +41,8 @@ def test_a_line_for_each_model_that_was_measured() -> None:
 
 def test_the_versions_are_those_of_the_machine_that_measured() -> None:
     report = reports.slowed()
-    assert report.run is not None
     environment = {"apache-tvm version": "0.25.0", "kernel": "6.1", "tunegate version": "0.1.0"}
-    run = msgspec.structs.replace(report.run, environment=environment)
+    run = msgspec.structs.replace(present(report.run), environment=environment)
     (line,) = lines_of(msgspec.structs.replace(report, run=run))
     assert line.versions == {"apache-tvm": "0.25.0", "tunegate": "0.1.0"}
 
@@ -64,11 +64,10 @@ def test_every_line_that_is_written_is_read_again(kind: str) -> None:
 
 def test_warming_leaves_its_price_and_no_latency() -> None:
     report = reports.slowed()
-    assert report.plan is not None
     environment = {"apache-tvm version": "0.25.0"}
     machine = history.TuningMachine(DEVICE, environment)
     (line,) = history.warmed_entries(
-        report.plan,
+        present(report.plan),
         report.outcomes,
         FACTS,
         machine,
@@ -89,12 +88,13 @@ def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
     status: Literal["cancelled", "aborted"],
 ) -> None:
     report = reports.slowed()
-    assert report.plan is not None
     ended = history.Unfinished(
         status=status, reason="out of disk", gate_seconds=36.0, usd_per_hour={"cpu": 3.6}
     )
     machine = history.TuningMachine(DEVICE, {})
-    (line,) = history.unfinished_entries(report.plan, report.outcomes, FACTS, machine, ended)
+    (line,) = history.unfinished_entries(
+        present(report.plan), report.outcomes, FACTS, machine, ended
+    )
     assert (line.status, line.reason, line.head_ms) == (status, "out of disk", None)
     assert line.cost is not None
     assert line.cost.seconds == pytest.approx(report.outcomes[0].spent.seconds)
@@ -105,10 +105,9 @@ def test_a_run_without_an_end_leaves_all_that_it_spent_and_no_verdict(
 
 def test_a_run_that_had_not_tuned_yet_leaves_its_time_alone() -> None:
     report = reports.slowed()
-    assert report.plan is not None
     ended = history.Unfinished(status="cancelled", reason="", gate_seconds=5.0, usd_per_hour={})
     (line,) = history.unfinished_entries(
-        report.plan, (), FACTS, history.TuningMachine(DEVICE, {}), ended
+        present(report.plan), (), FACTS, history.TuningMachine(DEVICE, {}), ended
     )
     assert line.cost is not None
     assert (line.cost.trials, line.cost.gate_seconds, line.cost.gate_usd) == (0, 5.0, None)

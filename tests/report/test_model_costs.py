@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import report_parts as parts
 from tests.support import reports
+from tests.support.tuning_tasks import make_outcome, make_tuning
 from tunegate.artifacts.changes import SIDES, ModelPath
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
+from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Cost, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, TaskUse, TuningTask
 from tunegate.report.history import model_costs, together
@@ -56,28 +56,11 @@ def planned(
 
 
 def tuned(tasks: Sequence[ResolvedTask], seconds: Sequence[float], spent: Cost) -> TuningOutcome:
-    return TuningOutcome(
-        shard=0,
-        target="cpu",
-        tasks=tuple(
-            TaskOutcome(
-                key=each.task.key,
-                target="cpu",
-                name="layer",
-                source="search",
-                records=(),
-                trials=8,
-                before_ms=3.0,
-                best_ms=2.0,
-                seconds=took,
-                stopped="finished",
-            )
-            for each, took in zip(tasks, seconds, strict=True)
-        ),
-        spent=spent,
-        device=parts.DEVICE,
-        stopped="finished",
+    outcomes = (
+        make_outcome("layer", key=each.task.key, before_ms=3.0, best_ms=2.0, seconds=took)
+        for each, took in zip(tasks, seconds, strict=True)
     )
+    return make_tuning(*outcomes, spent=spent)
 
 
 @given(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.report.budgeted import make_error
 from tests.support import report_parts as parts
+from tests.support.present import present
 from tests.support.reports import make_report
 from tunegate.artifacts import inputs
 from tunegate.artifacts.builds import CandidateTime, RefusedCandidate, RuntimeChoice
@@ -140,13 +141,11 @@ def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
     made = make_report("slowed")
     assert made.run is not None
     built = made.run.builds[0]
-    assert built.head is not None
-    assert built.base is not None
     replaced = msgspec.structs.replace(
         built,
-        base=msgspec.structs.replace(built.base, runtime=base, title=TITLES[base]),
+        base=msgspec.structs.replace(present(built.base), runtime=base, title=TITLES[base]),
         head=msgspec.structs.replace(
-            built.head, runtime=runtime, title=TITLES[runtime], choice=choice
+            present(built.head), runtime=runtime, title=TITLES[runtime], choice=choice
         ),
     )
     run = msgspec.structs.replace(made.run, builds=(replaced,))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.support.git_repository import new_repository
 from tests.support.measured_cells import CELL, MODEL, make_build, make_builds, make_version
 from tests.support.models.outlines import Outlines
+from tests.support.present import present
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.builds import CellCandidates
 from tunegate.artifacts.changes import ModelInput, Revisions
@@ -24,8 +25,7 @@ OPEN = ModelInput("tokens", (1, None))
 
 
 def test_a_smaller_batch_is_told_with_both_shapes() -> None:
-    told = reshaped("m.onnx", (BATCH,), (ONE,))
-    assert told is not None
+    told = present(reshaped("m.onnx", (BATCH,), (ONE,)))
     assert (told.old, told.new, told.counts) == ("x [64, 256]", "x [1, 256]", "now")
     assert told.weakens
 
@@ -41,8 +41,7 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
 def test_a_new_random_operator_with_a_seed_and_another_seed_are_told(
     before: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
-    told = added(SEEDED, "m.onnx", before, after)
-    assert told is not None
+    told = present(added(SEEDED, "m.onnx", before, after))
     assert (told.old, told.new) == (", ".join(before) or "none", ", ".join(after))
     assert told.weakens
 
@@ -55,8 +54,9 @@ def test_one_that_was_there_or_is_gone_is_not() -> None:
 
 
 def test_another_type_is_told() -> None:
-    told = reshaped("m.onnx", *((ModelInput("x", (4,), dtype=each),) for each in ("int64", "int8")))
-    assert told is not None
+    told = present(
+        reshaped("m.onnx", *((ModelInput("x", (4,), dtype=each),) for each in ("int64", "int8")))
+    )
     assert (told.old, told.new) == ("x int64 [4]", "x int8 [4]")
 
 
@@ -65,8 +65,7 @@ def test_the_order_of_inputs_does_not_count() -> None:
 
 
 def test_an_open_dimension_is_a_question_mark() -> None:
-    told = reshaped("m.onnx", (), (OPEN,))
-    assert told is not None
+    told = present(reshaped("m.onnx", (), (OPEN,)))
     assert (told.old, told.new) == ("none", "tokens [1, ?]")
 
 

@@ -16,6 +16,7 @@ from tests.support.models.detected_changes import (
     reader_of,
 )
 from tests.support.models.external_data import model_with_data
+from tests.support.present import present
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
@@ -109,8 +110,7 @@ def test_a_renamed_and_changed_model_is_compared_with_what_it_was(project: Check
         "modified",
         "weights-only",
     )
-    assert change.base is not None
-    assert change.base.path == "models/conv.onnx"
+    assert present(change.base).path == "models/conv.onnx"
     assert "compared with models/conv.onnx, which it replaces" in change.reason
 
 
@@ -149,8 +149,7 @@ def test_a_change_of_its_data_is_a_change_of_the_model(project: Checkout) -> Non
     changes, opened = after(project, {"models/big.onnx.data": b"2"})
     (change,) = changes.models
     assert (change.path, change.change) == ("models/big.onnx", "weights-only")
-    assert change.head is not None
-    assert [file.path for file in change.head.external] == ["models/big.onnx.data"]
+    assert [file.path for file in present(change.head).external] == ["models/big.onnx.data"]
     assert set(opened) == {"models/big.onnx"}
 
 
@@ -309,29 +308,24 @@ def enc(version: str, seed: int | None) -> dict[str, bytes | None]:
 
 
 @pytest.fixture
-def numbered_versions_project(tmp_path: Path) -> Checkout:
+def numbered(tmp_path: Path) -> Checkout:
     made = new_repository(tmp_path / "r")
     made.commit({**enc("1", 1), **enc("9", 9), **enc("10", 10)})
     return made
 
 
-def numbered_versions_after(
-    numbered_versions_project: Checkout, files: dict[str, bytes | None], path: str
-) -> ChangeSet:
-    base = numbered_versions_project.git("rev-parse", "HEAD")
-    revisions = Revisions(base=base, head=numbered_versions_project.commit(files))
+def versions_after(numbered: Checkout, files: dict[str, bytes | None], path: str) -> ChangeSet:
+    base = numbered.git("rev-parse", "HEAD")
+    revisions = Revisions(base=base, head=numbered.commit(files))
     config = config_of(path)
-    return detect(reader_of(numbered_versions_project), revisions, config, config)
+    return detect(reader_of(numbered), revisions, config, config)
 
 
-def test_a_new_version_is_compared_with_the_highest_earlier_one(
-    numbered_versions_project: Checkout,
-) -> None:
-    changes = numbered_versions_after(numbered_versions_project, enc("11", 11), NUMBERED)
+def test_a_new_version_is_compared_with_the_highest_earlier_one(numbered: Checkout) -> None:
+    changes = versions_after(numbered, enc("11", 11), NUMBERED)
     (change,) = changes.models
     assert (change.path, change.kind) == ("models/enc/11/model.onnx", "modified")
-    assert change.base is not None
-    assert change.base.path == "models/enc/10/model.onnx"
+    assert present(change.base).path == "models/enc/10/model.onnx"
     told = "compared with models/enc/10/model.onnx, the version before it"
     assert change.reason.endswith(told)
     assert changes.notes == (f"models/enc/11/model.onnx is {told}",)
@@ -349,49 +343,43 @@ def test_a_new_version_is_compared_with_the_highest_earlier_one(
     ],
 )
 def test_no_number_makes_a_version_of_a_model_that_there_is_a_new_model(
-    numbered_versions_project: Checkout, version: str, before: str
+    numbered: Checkout, version: str, before: str
 ) -> None:
     """A server takes 010 for 10, and so it would ship a model that is compared with nothing."""
-    (change,) = numbered_versions_after(numbered_versions_project, enc(version, 3), NUMBERED).models
-    assert change.base is not None
-    assert change.base.path == f"models/enc/{before}/model.onnx"
+    (change,) = versions_after(numbered, enc(version, 3), NUMBERED).models
+    assert present(change.base).path == f"models/enc/{before}/model.onnx"
 
 
 def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
-    numbered_versions_project: Checkout,
+    numbered: Checkout,
 ) -> None:
     """The bytes of what is deleted do not make it a rename."""
-    changes = numbered_versions_after(
-        numbered_versions_project, {**enc("11", 1), **enc("1", None)}, NUMBERED
-    )
+    changes = versions_after(numbered, {**enc("11", 1), **enc("1", None)}, NUMBERED)
     by_path = {change.path: change for change in changes.models}
-    compared = by_path["models/enc/11/model.onnx"].base
-    assert compared is not None
+    compared = present(by_path["models/enc/11/model.onnx"].base)
     assert compared.path == "models/enc/10/model.onnx"
     assert by_path["models/enc/1/model.onnx"].kind == "deleted"
 
 
 def test_the_newest_version_is_compared_with_the_newest_whatever_its_number(
-    numbered_versions_project: Checkout,
+    numbered: Checkout,
 ) -> None:
     """With 10 deleted a server goes from 10 to 9.5, and 9 may be as slow as that."""
     files = {**enc("10", None), **enc("9.5", 3), **enc("0.5", 4)}
-    changes = numbered_versions_after(numbered_versions_project, files, NUMBERED)
+    changes = versions_after(numbered, files, NUMBERED)
     before = {change.path: change.base.path for change in changes.models if change.base}
     assert before["models/enc/9.5/model.onnx"] == "models/enc/10/model.onnx"
     assert before["models/enc/0.5/model.onnx"] == "models/enc/1/model.onnx"
 
 
-def test_the_first_version_of_another_model_is_new(numbered_versions_project: Checkout) -> None:
+def test_the_first_version_of_another_model_is_new(numbered: Checkout) -> None:
     model: dict[str, bytes | None] = {"models/other/2/model.onnx": content(conv_model(seed=1))}
-    (change,) = numbered_versions_after(numbered_versions_project, model, NUMBERED).models
+    (change,) = versions_after(numbered, model, NUMBERED).models
     assert change.kind == "added"
 
 
-def test_without_the_pattern_a_version_that_is_not_compared_is_a_line(
-    numbered_versions_project: Checkout,
-) -> None:
-    changes = numbered_versions_after(numbered_versions_project, enc("11", 11), PLAIN)
+def test_without_the_pattern_a_version_that_is_not_compared_is_a_line(numbered: Checkout) -> None:
+    changes = versions_after(numbered, enc("11", 11), PLAIN)
     assert [change.kind for change in changes.models] == ["added"]
     (note,) = changes.notes
     assert note == (
@@ -399,19 +387,17 @@ def test_without_the_pattern_a_version_that_is_not_compared_is_a_line(
         "write path: models/enc/{version}/model.onnx in models to compare each version with the "
         "one before it"
     )
-    (note,) = numbered_versions_after(numbered_versions_project, enc("10", None), PLAIN).notes
+    (note,) = versions_after(numbered, enc("10", None), PLAIN).notes
     assert note.startswith(
         "models/enc/10/model.onnx is deleted, and models/enc/11/model.onnx stays without being"
     )
 
 
-def test_models_whose_names_have_numbers_are_no_versions(
-    numbered_versions_project: Checkout,
-) -> None:
+def test_models_whose_names_have_numbers_are_no_versions(numbered: Checkout) -> None:
     names = {f"models/resnet{depth}.onnx": content(conv_model(seed=depth)) for depth in (18, 50)}
-    numbered_versions_project.commit({"models/resnet18.onnx": names["models/resnet18.onnx"]})
-    changes = numbered_versions_after(
-        numbered_versions_project, {"models/resnet50.onnx": names["models/resnet50.onnx"]}, PLAIN
+    numbered.commit({"models/resnet18.onnx": names["models/resnet18.onnx"]})
+    changes = versions_after(
+        numbered, {"models/resnet50.onnx": names["models/resnet50.onnx"]}, PLAIN
     )
     assert changes.notes == ()
 

@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.measured_cells import make_version
+from tests.support.small_onnx import model_of
 from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
 from tunegate.models.graph import outline_of
 from tunegate.review.detect import changed_layers
@@ -162,14 +163,11 @@ def convolution(kernel: int, activation: str = "Relu", name: str = "mix") -> Fac
         helper.make_node("Conv", ["x", "w"], ["c"], name, kernel_shape=[kernel] * 2, pads=pads),
         helper.make_node(activation, ["c"], ["y"]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 8, 8])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    return outline_of(helper.make_model(graph).SerializeToString()).layers
+    return outline_of(
+        model_of(
+            nodes, {"x": [1, 3, 8, 8]}, {"y": [1, 16, 8, 8]}, {"w": weights}
+        ).SerializeToString()
+    ).layers
 
 
 def told(before: Facts, after: Facts) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import Simulate, gpu
 from tunegate.config import Config, ModelConfig
 from tunegate.ports import EnergyReading
 from tunegate.system.energy import Rapl, counted_gpus, energy_for, opened_energy
@@ -10,9 +10,9 @@ from tunegate.system.energy import Rapl, counted_gpus, energy_for, opened_energy
 
 @pytest.mark.parametrize("uuids", [["GPU-a", "GPU-old"], ["GPU-gone"], []])
 def test_one_device_that_does_not_count_makes_the_sum_unknown(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uuids: list[str]
+    simulate: Simulate, uuids: list[str]
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=1_500), gpu("GPU-old"))
+    simulate(gpu("GPU-a", energy=1_500), gpu("GPU-old"))
     with counted_gpus(uuids) as joules:
         assert joules() is None
 
@@ -107,8 +107,8 @@ def test_where_processors_work_their_counter_is_enough(tmp_path: Path) -> None:
         assert energy.reading() == EnergyReading(3.0, "rapl")
 
 
-def test_gpus_and_processors_are_added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    gpus = simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=1_000), gpu("GPU-b", energy=50_000))
+def test_gpus_and_processors_are_added(simulate: Simulate, tmp_path: Path) -> None:
+    gpus = simulate(gpu("GPU-a", energy=1_000), gpu("GPU-b", energy=50_000))
     at = zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
     with opened_energy(with_gpus=True, powercap=tmp_path / "powercap") as energy:
         gpus.change(0, energy=3_500)
@@ -117,10 +117,8 @@ def test_gpus_and_processors_are_added(monkeypatch: pytest.MonkeyPatch, tmp_path
         assert energy.reading() == EnergyReading(7.5, "rapl+nvml")
 
 
-def test_gpus_are_counted_without_the_processors(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    gpus = simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=1_000))
+def test_gpus_are_counted_without_the_processors(simulate: Simulate, tmp_path: Path) -> None:
+    gpus = simulate(gpu("GPU-a", energy=1_000))
     with opened_energy(with_gpus=True, powercap=tmp_path / "none") as energy:
         gpus.change(0, energy=3_000)
         assert energy.reading() == EnergyReading(2.0, "nvml")
@@ -128,9 +126,9 @@ def test_gpus_are_counted_without_the_processors(
 
 @pytest.mark.parametrize("facts", [{}, {"energy": 1, "parts": [gpu("MIG-b")]}])
 def test_processors_alone_say_nothing_of_work_on_gpus(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, facts: dict[str, object]
+    simulate: Simulate, tmp_path: Path, facts: dict[str, object]
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", **facts))
+    simulate(gpu("GPU-a", **facts))
     zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
     with opened_energy(with_gpus=True, powercap=tmp_path / "powercap") as energy:
         assert energy.reading() is None

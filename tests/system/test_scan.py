@@ -1,6 +1,7 @@
 """Which data files a model names, wherever in it; and how much a model may be."""
 
 from collections.abc import Callable
+from typing import Any
 
 import onnx
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from tests.support.models.external_data import lay_out, model_with_data
-from tests.support.small_onnx import conv_model
+from tests.support.small_onnx import conv_model, model_of
 from tunegate.errors import ModelError
 from tunegate.system import onnx_scan
 from tunegate.system.onnx_scan import data_files, parsed_model
@@ -118,76 +119,40 @@ def test_a_data_file_is_found_wherever_the_tensor_stands(
 # contradictions -------------------------------------------------------------------
 
 
-def said_to_be_in_the_model(tensor: TensorProto) -> None:
-    tensor.data_location = TensorProto.DEFAULT
+IN_THE_MODEL = "names a data file, and its data location is the model itself"
+IN_BOTH = "has numbers both in the model and in a data file"
+TWICE = "names its data file, or the place in it, twice"
+NO_NUMBER = "has an offset or a length in its data file that is not a number"
 
 
-def in_the_model_by_what_is_not_said(tensor: TensorProto) -> None:
-    tensor.ClearField("data_location")
-    tensor.raw_data = b"\0" * 4
-
-
-def in_the_model_and_in_the_file(tensor: TensorProto) -> None:
-    tensor.raw_data = b"\0" * 4
-
-
-def in_the_model_as_typed_numbers(tensor: TensorProto) -> None:
-    tensor.float_data.append(0.0)
-
-
-def in_two_files(tensor: TensorProto) -> None:
-    tensor.external_data.add(key="location", value="other.bin")
-
-
-def at_two_places(tensor: TensorProto) -> None:
-    for offset in ("0", "4"):
-        tensor.external_data.add(key="offset", value=offset)
-
-
-def at_no_number(tensor: TensorProto) -> None:
-    tensor.external_data.add(key="offset", value="1_0")
-
-
-def before_the_file(tensor: TensorProto) -> None:
-    tensor.external_data.add(key="length", value="-4")
-
-
-def in_no_file(tensor: TensorProto) -> None:
-    tensor.ClearField("external_data")
-
-
-def in_memory(tensor: TensorProto) -> None:
-    tensor.external_data[0].value = "*/_ORT_MEM_ADDR_/*"
+def placed(*said: str) -> dict[str, Any]:
+    """Fields of a tensor with these sayings of where its numbers lie."""
+    pairs = [each.partition("=") for each in said]
+    return {"external_data": [{"key": key, "value": value} for key, _, value in pairs]}
 
 
 @pytest.mark.parametrize(
-    ("contradict", "problem"),
+    ("fields", "problem"),
     [
-        (said_to_be_in_the_model, "names a data file, and its data location is the model itself"),
-        (
-            in_the_model_by_what_is_not_said,
-            "names a data file, and its data location is the model itself",
-        ),
-        (in_the_model_and_in_the_file, "has numbers both in the model and in a data file"),
-        (in_the_model_as_typed_numbers, "has numbers both in the model and in a data file"),
-        (in_two_files, "names its data file, or the place in it, twice"),
-        (at_two_places, "names its data file, or the place in it, twice"),
-        (at_no_number, "has an offset or a length in its data file that is not a number"),
-        (before_the_file, "has an offset or a length in its data file that is not a number"),
-        (in_no_file, "has its numbers in a data file, and names none"),
-        (in_memory, "names an address in memory for its data"),
+        ({"data_location": TensorProto.DEFAULT}, IN_THE_MODEL),
+        ({"data_location": None, "raw_data": b"0000"}, IN_THE_MODEL),
+        ({"raw_data": b"0000"}, IN_BOTH),
+        ({"float_data": [0.0]}, IN_BOTH),
+        (placed("location=w.bin", "location=other.bin"), TWICE),
+        (placed("location=w.bin", "offset=0", "offset=4"), TWICE),
+        (placed("location=w.bin", "offset=1_0"), NO_NUMBER),
+        (placed("location=w.bin", "length=-4"), NO_NUMBER),
+        (placed(), "has its numbers in a data file, and names none"),
+        (placed("location=*/_ORT_MEM_ADDR_/*"), "names an address in memory for its data"),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
 )
 @pytest.mark.parametrize("put", [in_an_initializer, in_a_branch, in_a_sparse_constant])
 def test_a_tensor_whose_numbers_are_in_two_places_is_refused(
-    put: Callable[[onnx.ModelProto, TensorProto], None],
-    contradict: Callable[[TensorProto], None],
-    problem: str,
+    put: Callable[[onnx.ModelProto, TensorProto], None], fields: dict[str, Any], problem: str
 ) -> None:
-    model, tensor = conv_model(), lay_out(TensorProto(name="w"), "w.bin")
-    contradict(tensor)
-    put(model, tensor)
+    in_a_file = {"data_location": TensorProto.EXTERNAL, **placed("location=w.bin")}
+    model = conv_model()
+    put(model, TensorProto(name="w", **{**in_a_file, **fields}))
     with pytest.raises(ModelError) as raised:
         data_files(model.SerializeToString())
     assert str(raised.value) == f"its tensor 'w' {problem}"
@@ -323,9 +288,8 @@ def test_a_node_of_very_many_values_is_refused_also_inside_a_branch() -> None:
     wide = helper.make_node("Concat", names, ["y"], axis=0)
     branch = helper.make_graph([wide], "branch", [], [])
     for node in (wide, helper.make_node("If", ["c"], ["y"], then_branch=branch)):
-        graph = helper.make_graph([node], "g", [], [])
         with pytest.raises(ModelError, match="Concat has 20,001 inputs or outputs"):
-            parsed_model(helper.make_model(graph).SerializeToString())
+            parsed_model(model_of([node], {}, {}).SerializeToString())
 
 
 def test_a_function_that_calls_itself_is_refused() -> None:

@@ -126,13 +126,6 @@ def test_a_push_of_neither_branch_nor_tag_is_refused_also_where_somebody_names_a
         event("push", push(ref), asked=protocol.AskedRevisions(since_release=True))
 
 
-def test_a_zone_of_a_long_branch_is_never_too_long() -> None:
-    zone = event("push", push("refs/heads/" + "x" * 300)).zone
-    assert zone is not None
-    assert zone.startswith("pr/long/")
-    assert len(zone) <= 120
-
-
 def test_a_merge_queue_names_both_commits() -> None:
     found = event("merge_group", {"merge_group": {"base_sha": BASE, "head_sha": HEAD}})
     assert found.revisions == protocol.Range(base=BASE, head=HEAD)

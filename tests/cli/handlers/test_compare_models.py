@@ -5,11 +5,12 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
+from onnx import helper
 
 from tests.support import report_parts as parts
-from tests.support.small_onnx import conv_model, matmul_model, save
-from tests.support.tuning_records import make_key, make_shape
+from tests.support.measured_cells import make_model
+from tests.support.small_onnx import conv_model, matmul_model, model_of, save
+from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.artifacts.verdicts import WarmedModel
@@ -24,7 +25,6 @@ from tunegate.config import CacheConfig, Config, ModelConfig, ProfileConfig, Tar
 from tunegate.errors import ConfigError, ModelError
 from tunegate.measure.bench_messages import Sides
 from tunegate.models.finder import FoundModel
-from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
 from tunegate.settings import Settings
@@ -120,15 +120,9 @@ def test_an_address_is_for_the_deploy_gate(address: str) -> None:
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A model whose input has an open batch, in a repository that says its size."""
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 3]) for name in ("x", "y")
-    )
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
-    file = tmp_path / "models" / "m.onnx"
-    file.parent.mkdir()
-    onnx.save(helper.make_model(graph), file)
+    node, shape = helper.make_node("Relu", ["x"], ["y"]), ["batch", 3]
     (tmp_path / "tunegate.yaml").write_text("models: [{path: models/*.onnx, dims: {batch: 4}}]\n")
-    return file
+    return save(model_of([node], {"x": shape}, {"y": shape}), tmp_path / "models/m.onnx")
 
 
 def test_the_sizes_of_the_repositorys_configuration_hold(model: Path) -> None:
@@ -223,15 +217,8 @@ def test_a_cache_that_is_off_or_no_cache_is_no_trouble(cache: CacheConfig, tmp_p
 
 
 def task(workload: str, model: str, name: str) -> TuningTask:
-    return TuningTask(
-        key=make_key(workload),
-        shape=make_shape(),
-        target="cpu",
-        operator="conv2d",
-        dtype="float32",
-        flops=1.0,
-        uses=(TaskUse(model=model, side="head", weight=1, name=name),),
-    )
+    use = TaskUse(model=model, side="head", weight=1, name=name)
+    return msgspec.structs.replace(make_task(workload), uses=(use,))
 
 
 TASKS = (
@@ -327,9 +314,7 @@ def test_the_environment_decides_with_the_artifact(
 ) -> None:
     runtime = runtime_named("onnxruntime")
     save(conv_model(), tmp_path / "m.onnx")
-    model = ModelJob(
-        file=tmp_path / "m.onnx", path="m.onnx", shapes={}, target=TargetConfig(name="cpu")
-    )
+    model = make_model(tmp_path / "m.onnx")
     directory, version = others
     sides: Sides[compare_environments.SideEnvironment] = Sides(
         environment(tmp_path / "a", "1"), environment(tmp_path / directory, version)

@@ -6,18 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.git_repository import (
-    Checkout,
-    actions_checkout,
-    clone,
-    commit_of,
-    new_repository,
-    two_branches,
-)
+from tests.support.git_repository import Checkout, commit_of, new_repository, two_branches
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.compared_revisions import GitHistory, name_of_remote
-from tunegate.system.git.named_revision import default_branch, known_default_branch, short
+from tunegate.system.git.named_revision import (
+    default_branch,
+    fetch_if_branch,
+    known_default_branch,
+    named_branches,
+    named_commit,
+    short,
+)
 from tunegate.system.git.process import GitProcess
+from tunegate.system.git.repository import GitRepository
 
 
 @pytest.fixture
@@ -44,10 +45,8 @@ def test_without_a_base_there_is_the_head_alone(origin: Checkout) -> None:
     assert (found.base, found.head) == (None, commit_of(origin, "topic"))
 
 
-def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone")
+def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(origin: Checkout) -> None:
+    here = origin.clone()
     origin.commit({"readme": b"third"})
     here.git("fetch", "-q", "origin")
     here.git("checkout", "-q", "-b", "mine", "origin/main")
@@ -65,26 +64,22 @@ def test_of_a_branch_here_and_at_the_remote_the_head_left_the_nearer_one(
     assert GitHistory(here.path).revisions("main", None).base == unpushed
 
 
-def test_a_branch_or_tag_that_a_checkout_lacks_is_fetched(origin: Checkout, tmp_path: Path) -> None:
+def test_a_branch_or_tag_that_a_checkout_lacks_is_fetched(origin: Checkout) -> None:
     origin.git("tag", "v1", "main~1")
-    for number, base in enumerate(("main", "origin/main", "refs/heads/main", "v1")):
-        here = actions_checkout(origin, tmp_path / f"job-{number}", commit_of(origin, "topic"))
+    for base in ("main", "origin/main", "refs/heads/main", "v1"):
+        here = origin.job("topic")
         assert GitHistory(here.path).revisions(base, None).base == commit_of(origin, "main~1")
 
 
-def test_a_whole_id_that_a_checkout_lacks_is_fetched_also_as_the_head(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+def test_a_whole_id_that_a_checkout_lacks_is_fetched_also_as_the_head(origin: Checkout) -> None:
+    here = origin.job("main")
     base, head = commit_of(origin, "main~1"), commit_of(origin, "topic")
     found = GitHistory(here.path).revisions(base, head)
     assert (found.base, found.head) == (base, head)
 
 
-def test_a_short_id_that_a_checkout_lacks_cannot_be_fetched(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "main"))
+def test_a_short_id_that_a_checkout_lacks_cannot_be_fetched(origin: Checkout) -> None:
+    here = origin.job("main")
     with pytest.raises(RevisionError, match=r"Only a commit's whole id can be fetched\.$"):
         GitHistory(here.path).revisions(commit_of(origin, "main~1")[:12], None)
 
@@ -118,22 +113,18 @@ def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checko
     assert found.base == commit_of(origin, "main~2")
 
 
-def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(
-    origin: Checkout, tmp_path: Path
-) -> None:
+def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(origin: Checkout) -> None:
     for number in range(60):
         origin.commit({"readme": str(number).encode()})
-    here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
+    here = origin.clone("--depth=1", "--no-single-branch", "--branch=topic")
     found = GitHistory(here.path).revisions(None, None)
     assert found.base == commit_of(origin, "main~61")
     assert found.reason == "merge base with origin/main"
 
 
-def test_a_shallow_clone_without_its_remote_cannot_know_its_base(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone", "--depth=1", "--no-single-branch", "--branch=topic")
-    origin.path.rename(tmp_path / "moved")
+def test_a_shallow_clone_without_its_remote_cannot_know_its_base(origin: Checkout) -> None:
+    here = origin.clone("--depth=1", "--no-single-branch", "--branch=topic")
+    origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match=r"in this shallow clone.*the whole history"):
         GitHistory(here.path).revisions(None, None)
 
@@ -178,7 +169,7 @@ def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, d
     second = origin.commit({"a": b"2"})
     origin.git("merge", "-q", "--no-edit", "side")
     merge = commit_of(origin, "HEAD")
-    here = clone(origin, tmp_path / "clone", *filter(None, [depth]))
+    here = origin.clone(*filter(None, [depth]))
     history = GitHistory(here.path)
     assert history.resolve_commit(good, "GOOD") == good
     assert history.commits_between(good, merge) == (second, merge)
@@ -192,10 +183,10 @@ def named(checkout: Checkout) -> str:
 
 
 def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
-    origin: Checkout, tmp_path: Path
+    origin: Checkout,
 ) -> None:
     origin.git("branch", "-m", "main", "master")
-    here = clone(origin, tmp_path / "clone")
+    here = origin.clone()
     assert named(here) == "refs/remotes/origin/master"
     origin.git("branch", "-m", "master", "main")
     here.git("fetch", "-q", "origin")
@@ -204,58 +195,50 @@ def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
 
 
 def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keeps(
-    origin: Checkout, tmp_path: Path
+    origin: Checkout,
 ) -> None:
-    here = clone(origin, tmp_path / "clone")
+    here = origin.clone()
     origin.git("checkout", "-q", "-b", "trunk")
     assert named(here) == "refs/remotes/origin/trunk"
 
 
 def test_a_branch_that_was_told_is_not_believed_where_the_remote_has_neither_it_nor_a_default(
-    origin: Checkout, tmp_path: Path
+    origin: Checkout,
 ) -> None:
-    here = clone(origin, tmp_path / "clone")
+    here = origin.clone()
     origin.git("branch", "-m", "main", "master")
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
     here.git("fetch", "-q", "--prune", "origin")
     assert named(here) == "refs/remotes/origin/master"
 
 
-def test_a_remote_without_a_default_that_has_the_branch_confirms_it(
-    origin: Checkout, tmp_path: Path
-) -> None:
+def test_a_remote_without_a_default_that_has_the_branch_confirms_it(origin: Checkout) -> None:
     origin.git("branch", "-m", "main", "trunk")
-    here = clone(origin, tmp_path / "clone")
+    here = origin.clone()
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
     assert named(here) == "refs/remotes/origin/trunk"
 
 
-def test_two_usual_names_are_refused_where_the_remote_does_not_say_which(
-    origin: Checkout, tmp_path: Path
-) -> None:
+def test_two_usual_names_are_refused_where_the_remote_does_not_say_which(origin: Checkout) -> None:
     origin.git("branch", "-m", "main", "master")
-    here = clone(origin, tmp_path / "clone")
+    here = origin.clone()
     origin.git("branch", "-m", "master", "main")
     here.git("fetch", "-q", "origin")
-    origin.path.rename(tmp_path / "moved")
+    origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match="origin/master or origin/main may be"):
         named(here)
 
 
-def test_a_laptop_without_a_network_believes_what_it_was_told(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(origin, tmp_path / "clone")
-    origin.path.rename(tmp_path / "moved")
+def test_a_laptop_without_a_network_believes_what_it_was_told(origin: Checkout) -> None:
+    here = origin.clone()
+    origin.take_away()
     assert named(here) == "refs/remotes/origin/main"
 
 
 @pytest.mark.parametrize("name", ["main", "master"])
-def test_a_remote_that_says_none_has_one_by_its_usual_name(
-    origin: Checkout, tmp_path: Path, name: str
-) -> None:
+def test_a_remote_that_says_none_has_one_by_its_usual_name(origin: Checkout, name: str) -> None:
     origin.git("branch", "-m", "main", name)
-    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
+    here = origin.job("topic")
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
     assert named(here) == f"refs/remotes/origin/{name}"
     assert named(here) == f"refs/remotes/origin/{name}"
@@ -281,11 +264,9 @@ def test_the_only_branch_is_the_default_one_and_of_two_neither(origin: Checkout)
     assert named(origin) == "refs/heads/trunk"
 
 
-def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(
-    origin: Checkout, tmp_path: Path
-) -> None:
-    here = actions_checkout(origin, tmp_path / "job", commit_of(origin, "topic"))
-    origin.path.rename(tmp_path / "moved")
+def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(origin: Checkout) -> None:
+    here = origin.job("topic")
+    origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match="the default branch could not be fetched"):
         named(here)
 
@@ -317,3 +298,169 @@ def test_a_repository_has_the_name_of_its_path_on_the_server(address: str, name:
 @given(st.text(alphabet="abs3", min_size=12))
 def test_no_secret_of_an_address_becomes_a_name(secret: str) -> None:
     assert secret not in name_of_remote(f"https://{secret}@example.com/o/n.git")
+
+
+# A revision as a user names it.
+
+
+@pytest.fixture
+def here(origin: Checkout) -> Checkout:
+    return origin.clone()
+
+
+@pytest.mark.parametrize(
+    ("name", "branches"),
+    [
+        ("main", ("refs/heads/main", "refs/remotes/origin/main")),
+        ("topic", ("refs/remotes/origin/topic",)),
+        ("origin/topic", ("refs/remotes/origin/topic",)),
+        ("refs/heads/main", ("refs/heads/main",)),
+        ("origin", ("refs/remotes/origin/main",)),
+        ("@{u}", ("refs/remotes/origin/main",)),
+        ("HEAD", ()),
+        ("main~1", ()),
+        ("v1", ()),
+        ("-all", ()),
+        ("", ()),
+    ],
+)
+def test_a_branch_is_told_from_a_commit(
+    here: Checkout, name: str, branches: tuple[str, ...]
+) -> None:
+    here.git("tag", "v1", "HEAD~1")
+    assert named_branches(GitProcess(here.path), name) == branches
+    assert named_branches(GitProcess(here.path), commit_of(here, "HEAD")) == ()
+
+
+@pytest.mark.parametrize("name", ["refs/tags/topic", "topic"])
+def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
+    origin: Checkout, name: str
+) -> None:
+    origin.git("tag", "topic", "main~1")
+    job = origin.job("main")
+    if name.startswith("refs/"):
+        found = named_commit(GitProcess(job.path), name, "--base")
+        assert found == commit_of(origin, "main~1")
+        return
+    with pytest.raises(RevisionError, match='"topic" is a branch and a tag, of different commits'):
+        named_commit(GitProcess(job.path), name, "--base")
+
+
+@pytest.mark.parametrize("is_fetched", [True, False])
+def test_a_local_branch_called_like_one_of_the_remote_does_not_choose_the_base(
+    origin: Checkout, is_fetched: bool
+) -> None:
+    job = origin.job("topic")
+    if is_fetched:
+        job.git("fetch", "-q", "origin", "main:refs/remotes/origin/main")
+    job.git("checkout", "-q", "-b", "origin/main")
+    with pytest.raises(RevisionError, match="local branch and one of a remote, of different com"):
+        named_commit(GitProcess(job.path), "origin/main", "--base")
+    for name in ("main", "refs/remotes/origin/main"):
+        assert named_commit(GitProcess(job.path), name, "--base") == commit_of(origin, "main")
+
+
+def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
+    origin: Checkout, here: Checkout
+) -> None:
+    later = origin.commit({"readme": b"later"})
+    for name in ("v1", later, "--all"):
+        fetch_if_branch(GitProcess(here.path), name)
+    assert commit_of(here, "origin/main") != later
+    fetch_if_branch(GitProcess(here.path), "main")
+    assert commit_of(here, "origin/main") == later
+
+
+@pytest.mark.parametrize("way", ["~1", "^", "^1"])
+def test_the_history_that_a_way_to_a_commit_needs_is_fetched(origin: Checkout, way: str) -> None:
+    job = origin.job("main")
+    found = named_commit(GitProcess(job.path), f"HEAD{way}", "--base")
+    assert found == commit_of(origin, "main~1")
+
+
+def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout) -> None:
+    job = origin.job("main")
+    for name in ("HEAD~99", "HEAD^7", "nothing~1", "~1"):
+        with pytest.raises(RevisionError, match="is not a revision"):
+            named_commit(GitProcess(job.path), name, "--base")
+
+
+@pytest.mark.parametrize("kind", ["refs/tags/", "refs/heads/", "refs/remotes/origin/"])
+@pytest.mark.parametrize("way", ["", "~1", "^", "^{commit}"])
+def test_a_reference_that_is_called_like_a_short_id_is_ambiguous(
+    here: Checkout, kind: str, way: str
+) -> None:
+    short = commit_of(here, "main")[:8]
+    here.git("update-ref", f"{kind}{short}", commit_of(here, "origin/topic"))
+    with pytest.raises(RevisionError) as raised:
+        named_commit(GitProcess(here.path), f"{short}{way}", "--base")
+    assert str(raised.value) == (
+        f'--base: "{short}" may be a commit\'s short id, and is the name of {kind}{short}. '
+        f"Name the commit's whole id, or {kind}{short}."
+    )
+
+
+def test_a_tag_of_the_remote_does_not_stand_for_a_commit_that_a_shallow_clone_lacks(
+    origin: Checkout,
+) -> None:
+    short = commit_of(origin, "main~1")[:8]
+    origin.git("tag", short, "topic")
+    job = origin.job("main")
+    with pytest.raises(RevisionError, match=f"is the name of refs/tags/{short}"):
+        named_commit(GitProcess(job.path), short, "--base")
+
+
+def test_a_whole_id_is_that_commit_whatever_is_called_so(here: Checkout) -> None:
+    whole = commit_of(here, "main")
+    here.git("update-ref", f"refs/tags/{whole}", commit_of(here, "origin/topic"))
+    assert named_commit(GitProcess(here.path), whole, "--base") == whole
+
+
+def test_a_name_of_the_length_of_another_kind_of_id_is_no_revision(here: Checkout) -> None:
+    here.git("update-ref", f"refs/tags/{'a1' * 32}", commit_of(here, "origin/topic"))
+    with pytest.raises(RevisionError, match="is not a revision"):
+        named_commit(GitProcess(here.path), "a1" * 32, "--base")
+
+
+def test_a_year_is_a_name_and_a_short_id_without_a_reference_is_a_commit(here: Checkout) -> None:
+    here.git("tag", "2024", "origin/topic")
+    git = GitProcess(here.path)
+    assert named_commit(git, "2024", "--base") == commit_of(here, "origin/topic")
+    assert named_commit(git, commit_of(here, "main")[:9], "--base") == commit_of(here, "main")
+
+
+KEY = "Tunegate-Waiver"
+
+
+def test_trailers_of_a_branch_are_read_newest_first_and_those_of_the_base_are_not(
+    tmp_path: Path,
+) -> None:
+    checkout = new_repository(tmp_path / "r")
+    base = checkout.commit({"a": b"1"}, f"one\n\n{KEY}: {{of: main}}")
+    first = checkout.commit(
+        {"a": b"2"}, f"two\n\nWords.\n\nSigned-off-by: A\n{KEY}: {{of: two,\n  folded: yes}}"
+    )
+    second = checkout.commit({"a": b"3"}, f"three\n\n{KEY}: x\n{KEY}: y\nTunegate-Other: z")
+    head = checkout.commit({"a": b"4"}, f"four {KEY}: no trailer\n\nNor is {KEY}: this one here.")
+    found = GitRepository(checkout.path).trailers(base, head, KEY)
+    assert [(each.commit, each.value) for each in found] == [
+        (second, "x"),
+        (second, "y"),
+        (first, "{of: two, folded: yes}"),
+    ]
+
+
+def test_a_shallow_clone_takes_no_older_trailer_for_one_of_the_branch(tmp_path: Path) -> None:
+    origin = new_repository(tmp_path / "r")
+    origin.commit({"a": b"1"}, f"old\n\n{KEY}: old")
+    base = origin.commit({"a": b"2"}, "base")
+    origin.git("branch", "topic", f"{base}~1")
+    origin.git("checkout", "-q", "topic")
+    origin.commit({"b": b"3"}, f"new\n\n{KEY}: new")
+    origin.git("checkout", "-q", "main")
+    head = origin.merge("topic")
+    for fetches, values in ((False, []), (True, ["new"])):
+        here = origin.clone("--depth=1")
+        here.git("fetch", "-q", "--depth=1", "origin", base)
+        found = GitRepository(here.path).trailers(base, head, KEY, may_fetch=fetches)
+        assert [each.value for each in found] == values

@@ -11,6 +11,7 @@ from tests.support.git_repository import Checkout, new_repository
 from tests.support.models.detected_changes import content
 from tests.support.models.external_data import model_with_data
 from tests.support.models.pointer_files import dvc_file_of, keep_in_dvc, md5_of, write
+from tests.support.present import present
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.errors import ModelError
@@ -64,8 +65,7 @@ def test_an_output_of_a_stage_is_a_model_beside_a_committed_one(project: Checkou
     changes = after(project, {"dvc.lock": lock_of(path, OLD)}, {"dvc.lock": lock_of(path, NEW)})
     (change,) = changes.models
     assert (change.path, change.kind, change.change) == (path, "modified", "weights-only")
-    assert change.head is not None
-    assert GitRepository(project.path).content(change.head) == NEW
+    assert GitRepository(project.path).content(present(change.head)) == NEW
 
 
 def test_the_directory_of_a_stage_and_that_of_its_lock_file_count(project: Checkout) -> None:
@@ -89,9 +89,8 @@ def test_an_output_that_git_has_too_is_one_model_where_its_bytes_are_equal(
     assert change.head.storage == "git"
     (change,) = after(project, {"dvc.lock": lock_of(path, OLD)}).models
     assert change.kind == "modified"
-    assert change.head is not None
     with pytest.raises(ModelError, match="kept twice, by git and DVC"):
-        GitRepository(project.path).content(change.head)
+        GitRepository(project.path).content(present(change.head))
 
 
 def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None:
@@ -262,8 +261,7 @@ def test_every_output_of_a_dvc_file_is_a_model_where_a_pull_puts_it(
     changes = after(project, {**kept(OLD), "models/other.onnx": None}, kept(NEW))
     (change,) = (each for each in changes.models if each.path == "models/enc.onnx")
     assert (change.kind, change.change, changes.notes) == ("modified", "weights-only", ())
-    assert change.head is not None
-    assert GitRepository(project.path).content(change.head) == NEW
+    assert GitRepository(project.path).content(present(change.head)) == NEW
 
 
 @pytest.mark.parametrize("own", ["models/enc.onnx.dvc", "models/enc.onnx"])
@@ -273,9 +271,8 @@ def test_a_model_that_two_files_keep_with_other_bytes_is_refused(
     mine = OLD if own.endswith(".onnx") else dvc_file_of("enc.onnx", OLD)
     files = {own: mine, "all.dvc": b"wdir: models\n" + dvc_file_of("enc.onnx", NEW)}
     (change,) = after(project, files).models
-    assert change.head is not None
     with pytest.raises(ModelError, match=r"models/enc\.onnx: kept twice"):
-        GitRepository(project.path).content(change.head)
+        GitRepository(project.path).content(present(change.head))
 
 
 @pytest.mark.parametrize("data", [b"\0" * 64, b"\1" * 64], ids=["equal", "other"])
@@ -351,8 +348,7 @@ def test_models_of_a_directory_are_compared_one_by_one(project: Checkout) -> Non
         "weights-only",
         (),
     )
-    assert change.head is not None
-    assert GitRepository(project.path).content(change.head) == NEW
+    assert GitRepository(project.path).content(present(change.head)) == NEW
 
 
 def test_a_directory_that_is_the_output_of_a_stage_is_read(project: Checkout) -> None:
@@ -390,8 +386,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
         "models/enc.onnx": "modified",
         "models/sub/dec.onnx": "modified",
     }
-    side = changes.models[0].base if missing == "base" else changes.models[0].head
-    assert side is not None
+    side = present(changes.models[0].base if missing == "base" else changes.models[0].head)
     ask = "dvc pull models" if missing == "head" else f"checkout {side.revision} && dvc fetch "
     with pytest.raises(ModelError, match=f"its listing is not in the cache.*{ask}"):
         GitRepository(project.path).content(side)

@@ -2,14 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_repository import (
-    Checkout,
-    actions_checkout,
-    clone,
-    commit_of,
-    new_repository,
-    two_branches,
-)
+from tests.support.git_repository import Checkout, commit_of, new_repository, two_branches
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git import fetch
 from tunegate.system.git.events import GitEvents
@@ -18,7 +11,7 @@ from tunegate.system.git.repository import GitRepository
 
 
 @pytest.fixture
-def origin(tmp_path: Path) -> Checkout:
+def tagged(tmp_path: Path) -> Checkout:
     """Three commits on `main`, the first of them `v1`, and one on `topic`."""
     checkout = new_repository(tmp_path / "origin")
     for number in range(3):
@@ -34,9 +27,14 @@ def origin(tmp_path: Path) -> Checkout:
 
 
 @pytest.fixture
-def shallow(origin: Checkout, tmp_path: Path) -> GitProcess:
+def origin(tmp_path: Path) -> Checkout:
+    return two_branches(tmp_path / "origin")
+
+
+@pytest.fixture
+def shallow(tagged: Checkout) -> GitProcess:
     """A clone of the last commit of `main` alone."""
-    made = clone(origin, tmp_path / "shallow", "--depth=1", "--no-tags", "--single-branch")
+    made = tagged.clone("--depth=1", "--no-tags", "--single-branch")
     return GitProcess(made.path)
 
 
@@ -55,9 +53,9 @@ def test_only_a_full_id_is_an_id(text: str, is_id: bool) -> None:
 
 
 def test_a_commit_that_a_shallow_clone_lacks_is_fetched_and_it_stays_shallow(
-    origin: Checkout, shallow: GitProcess
+    tagged: Checkout, shallow: GitProcess
 ) -> None:
-    first = commit_of(origin, "v1")
+    first = commit_of(tagged, "v1")
     assert not fetch.is_here(shallow, first)
     assert fetch.ensure_here(shallow, first)
     assert fetch.is_here(shallow, first)
@@ -70,29 +68,24 @@ def test_a_commit_that_nobody_has_and_a_name_are_not_here(shallow: GitProcess) -
 
 
 def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
-    origin: Checkout, shallow: GitProcess
+    tagged: Checkout, shallow: GitProcess
 ) -> None:
     assert shallow.text("rev-list", "--count", "HEAD") == "1"
-    fetch.deepen(shallow, 1, commit_of(origin, "main"))
+    fetch.deepen(shallow, 1, commit_of(tagged, "main"))
     assert shallow.text("rev-list", "--count", "HEAD") == "2"
     fetch.deepen(shallow, 1, "1" * 40)
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
 
 
 def test_tags_come_with_the_history_that_leads_to_them(
-    origin: Checkout, shallow: GitProcess
+    tagged: Checkout, shallow: GitProcess
 ) -> None:
     fetch.fetch_tags(shallow, "v*")
-    assert shallow.text("rev-parse", "v1") == commit_of(origin, "v1")
+    assert shallow.text("rev-parse", "v1") == commit_of(tagged, "v1")
     assert not fetch.is_shallow(shallow)
 
 
 # The commit at which histories parted, in real repositories and in shallow clones.
-
-
-@pytest.fixture
-def merge_base_origin(tmp_path: Path) -> Checkout:
-    return two_branches(tmp_path / "origin")
 
 
 def base_of(checkout: Checkout, tip: str = "origin/main", head: str = "HEAD") -> tuple[str, str]:
@@ -127,7 +120,7 @@ def test_a_nearer_merge_base_behind_the_end_of_a_shallow_clone_is_found(tmp_path
     origin.merge("long")
     origin.git("checkout", "-q", "main")
     origin.commit({"c": b"c"}, "main goes on")
-    here = clone(origin, tmp_path / "clone", "--depth=4", "--no-single-branch", "--branch=topic")
+    here = origin.clone("--depth=4", "--no-single-branch", "--branch=topic")
     assert here.git("merge-base", "origin/main", "HEAD") == old
     assert base_of(here) == (newer, "")
 
@@ -139,23 +132,23 @@ def test_what_a_shallow_clone_cannot_know_is_said(tmp_path: Path) -> None:
         origin.commit({"side": b"%d" % number})
     origin.git("checkout", "-q", "topic")
     origin.git("merge", "-q", "-s", "ours", "--allow-unrelated-histories", "-m", "one", "side")
-    here = clone(origin, tmp_path / "clone", "--depth=3", "--no-single-branch", "--branch=topic")
-    origin.path.rename(tmp_path / "moved")
+    here = origin.clone("--depth=3", "--no-single-branch", "--branch=topic")
+    origin.take_away()
     assert base_of(here)[1] == ", as far as this shallow clone knows"
 
 
 def test_of_branches_that_were_merged_into_each_other_it_is_the_first_commit_with_all_they_share(
-    merge_base_origin: Checkout,
+    origin: Checkout,
 ) -> None:
-    on_main = commit_of(merge_base_origin, "main")
-    merged = merge_base_origin.merge("topic")
-    merge_base_origin.commit({"d": b"main goes on"})
-    merge_base_origin.git("checkout", "-q", "topic")
-    also = merge_base_origin.merge(on_main)
-    merge_base_origin.commit({"c": b"c"})
+    on_main = commit_of(origin, "main")
+    merged = origin.merge("topic")
+    origin.commit({"d": b"main goes on"})
+    origin.git("checkout", "-q", "topic")
+    also = origin.merge(on_main)
+    origin.commit({"c": b"c"})
     told = " (2 of them: the first commit there that has all)"
-    assert base_of(merge_base_origin, "main", "topic") == (merged, told)
-    assert base_of(merge_base_origin, "topic", "main") == (also, told)
+    assert base_of(origin, "main", "topic") == (merged, told)
+    assert base_of(origin, "topic", "main") == (also, told)
 
 
 def test_a_head_cannot_choose_the_one_of_two_merge_bases_that_it_looks_unchanged_beside(
@@ -176,13 +169,11 @@ def test_a_head_cannot_choose_the_one_of_two_merge_bases_that_it_looks_unchanged
     assert origin.git("show", f"{base}:m.onnx") == "fast"
 
 
-def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
-    merge_base_origin: Checkout, tmp_path: Path
-) -> None:
-    start, other = (commit_of(merge_base_origin, "main~1"), commit_of(merge_base_origin, "topic"))
-    many(merge_base_origin, 60)
-    git = GitProcess(clone(merge_base_origin, tmp_path / "clone", "--depth=1").path)
-    head = commit_of(merge_base_origin, "main")
+def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(origin: Checkout) -> None:
+    start, other = (commit_of(origin, "main~1"), commit_of(origin, "topic"))
+    many(origin, 60)
+    git = GitProcess(origin.clone("--depth=1").path)
+    head = commit_of(origin, "main")
     assert fetch.is_ancestor(git, head, head)
     assert fetch.is_ancestor(git, start, head)
     assert not fetch.is_ancestor(git, other, head)
@@ -191,140 +182,121 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(
 # Base and head of every event, in real repositories and real shallow clones of them.
 
 
-@pytest.fixture
-def events_origin(tmp_path: Path) -> Checkout:
-    return two_branches(tmp_path / "origin")
-
-
 # pull requests -------------------------------------------------------------------
 
 
 def test_a_merge_commit_of_depth_one_fetches_its_first_parent_without_blobs(
-    events_origin: Checkout, tmp_path: Path
+    origin: Checkout,
 ) -> None:
-    tip, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
-    merge = events_origin.merge("topic")
-    here = actions_checkout(events_origin, tmp_path / "job", merge)
+    tip, head = commit_of(origin, "main"), commit_of(origin, "topic")
+    merge = origin.merge("topic")
+    here = origin.job(merge)
     found = GitEvents(here.path).merge_commit_revisions(tip, head)
     assert (found.base, found.head) == (tip, merge)
     assert found.reason == "first parent of the merge commit"
-    assert not here.has_object(commit_of(events_origin, f"{tip}:a.onnx"))
+    assert not here.has_object(commit_of(origin, f"{tip}:a.onnx"))
 
 
-def test_only_the_blobs_that_are_read_are_fetched(events_origin: Checkout, tmp_path: Path) -> None:
-    events_origin.commit({"c.onnx": b"c" * 2000}, "to be removed by the topic")
-    events_origin.git("checkout", "-q", "topic")
-    events_origin.git("merge", "-q", "--no-ff", "-m", "again", "main")
-    events_origin.commit({"c.onnx": None})
-    events_origin.git("checkout", "-q", "main")
-    tip = commit_of(events_origin, "main")
-    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
+def test_only_the_blobs_that_are_read_are_fetched(origin: Checkout) -> None:
+    origin.commit({"c.onnx": b"c" * 2000}, "to be removed by the topic")
+    origin.git("checkout", "-q", "topic")
+    origin.git("merge", "-q", "--no-ff", "-m", "again", "main")
+    origin.commit({"c.onnx": None})
+    origin.git("checkout", "-q", "main")
+    tip = commit_of(origin, "main")
+    here = origin.job(origin.merge("topic"))
     repository = GitRepository(here.path)
-    found = repository.merge_commit_revisions(tip, commit_of(events_origin, "topic"))
+    found = repository.merge_commit_revisions(tip, commit_of(origin, "topic"))
     repository.files(found.base or "")
     assert repository.read(tip, "a.onnx") == b"a" * 2000
-    assert here.has_object(commit_of(events_origin, f"{tip}:a.onnx"))
-    assert not here.has_object(commit_of(events_origin, f"{tip}:c.onnx"))
+    assert here.has_object(commit_of(origin, f"{tip}:a.onnx"))
+    assert not here.has_object(commit_of(origin, f"{tip}:c.onnx"))
 
 
-def test_a_merge_commit_whose_parent_is_out_of_reach_is_not_judged(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    tips = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
-    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
-    events_origin.path.rename(tmp_path / "moved")
+def test_a_merge_commit_whose_parent_is_out_of_reach_is_not_judged(origin: Checkout) -> None:
+    tips = commit_of(origin, "main"), commit_of(origin, "topic")
+    here = origin.job(origin.merge("topic"))
+    origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
         GitEvents(here.path).merge_commit_revisions(*tips)
 
 
-def test_the_base_of_an_event_may_be_older_than_the_first_parent(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    named, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+def test_the_base_of_an_event_may_be_older_than_the_first_parent(origin: Checkout) -> None:
+    named, head = commit_of(origin, "main"), commit_of(origin, "topic")
     for number in range(60):
-        events_origin.commit({"readme": str(number).encode()})
-    tip = commit_of(events_origin, "main")
-    here = actions_checkout(events_origin, tmp_path / "job", events_origin.merge("topic"))
+        origin.commit({"readme": str(number).encode()})
+    tip = commit_of(origin, "main")
+    here = origin.job(origin.merge("topic"))
     assert GitEvents(here.path).merge_commit_revisions(named, head).base == tip
 
 
-def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    head, tip = commit_of(events_origin, "topic"), commit_of(events_origin, "main")
-    merge = events_origin.merge("topic")
-    later = events_origin.commit({"readme": b"later"})
-    here = actions_checkout(events_origin, tmp_path / "job", merge)
+def test_a_merge_commit_with_another_base_than_the_events_is_not_judged(origin: Checkout) -> None:
+    head, tip = commit_of(origin, "topic"), commit_of(origin, "main")
+    merge = origin.merge("topic")
+    later = origin.commit({"readme": b"later"})
+    here = origin.job(merge)
     with pytest.raises(RevisionError, match="is not of the base"):
         GitEvents(here.path).merge_commit_revisions(later, head)
     assert GitEvents(here.path).merge_commit_revisions(tip, head).base == tip
 
 
-def test_a_checkout_of_something_else_is_not_the_pull_request(events_origin: Checkout) -> None:
-    tip, head = commit_of(events_origin, "main"), commit_of(events_origin, "topic")
+def test_a_checkout_of_something_else_is_not_the_pull_request(origin: Checkout) -> None:
+    tip, head = commit_of(origin, "main"), commit_of(origin, "topic")
     with pytest.raises(RevisionError, match="neither the pull request's head"):
-        GitEvents(events_origin.path).merge_commit_revisions(tip, head)
+        GitEvents(origin.path).merge_commit_revisions(tip, head)
     with pytest.raises(RevisionError, match="the event is about"):
-        GitEvents(events_origin.path).require_checked_out(head)
-    GitEvents(events_origin.path).require_checked_out(tip)
+        GitEvents(origin.path).require_checked_out(head)
+    GitEvents(origin.path).require_checked_out(tip)
 
 
 # pushes and the merge queue ------------------------------------------------------
 
 
 @pytest.mark.parametrize("zeros", ["0" * 40, "0" * 64])
-def test_a_new_branch_is_compared_with_its_merge_base(
-    events_origin: Checkout, tmp_path: Path, zeros: str
-) -> None:
-    after = commit_of(events_origin, "topic")
-    here = actions_checkout(events_origin, tmp_path / "job", after)
+def test_a_new_branch_is_compared_with_its_merge_base(origin: Checkout, zeros: str) -> None:
+    after = commit_of(origin, "topic")
+    here = origin.job(after)
     found = GitEvents(here.path).push_revisions(zeros, after)
-    assert found.base == commit_of(events_origin, "main~1")
+    assert found.base == commit_of(origin, "main~1")
     assert found.reason == "new branch: merge base with origin/main"
 
 
 def test_a_forced_push_that_lost_its_commit_is_compared_with_the_merge_base(
-    events_origin: Checkout,
+    origin: Checkout,
 ) -> None:
-    found = GitEvents(events_origin.path).push_revisions(
-        "f" * 40, commit_of(events_origin, "topic")
-    )
-    assert found.base == commit_of(events_origin, "main~1")
+    found = GitEvents(origin.path).push_revisions("f" * 40, commit_of(origin, "topic"))
+    assert found.base == commit_of(origin, "main~1")
     assert found.reason == "ffffffffffff is gone (forced push): merge base with main"
 
 
-def test_a_forced_push_to_the_default_branch_has_nothing_to_compare_with(
-    events_origin: Checkout,
-) -> None:
+def test_a_forced_push_to_the_default_branch_has_nothing_to_compare_with(origin: Checkout) -> None:
     with pytest.raises(NoBaselineError, match=r"^ffffffffffff is gone \(forced push\)"):
-        GitEvents(events_origin.path).push_revisions("f" * 40, commit_of(events_origin, "main"))
+        GitEvents(origin.path).push_revisions("f" * 40, commit_of(origin, "main"))
 
 
-def test_a_commit_of_an_event_is_never_an_option_of_git(events_origin: Checkout) -> None:
+def test_a_commit_of_an_event_is_never_an_option_of_git(origin: Checkout) -> None:
     with pytest.raises(RevisionError, match="--base"):
-        GitEvents(events_origin.path).range_revisions("--upload-pack=touch pwned", "main")
-    assert not (events_origin.path / "pwned").exists()
+        GitEvents(origin.path).range_revisions("--upload-pack=touch pwned", "main")
+    assert not (origin.path / "pwned").exists()
 
 
-def test_fetching_into_a_full_clone_does_not_make_it_shallow(
-    events_origin: Checkout, tmp_path: Path
-) -> None:
-    here = clone(events_origin, tmp_path / "clone")
-    late = events_origin.commit({"late": b"late"})
+def test_fetching_into_a_full_clone_does_not_make_it_shallow(origin: Checkout) -> None:
+    here = origin.clone()
+    late = origin.commit({"late": b"late"})
     assert GitEvents(here.path).push_revisions(late, commit_of(here, "HEAD")).base == late
     assert here.git("rev-parse", "--is-shallow-repository") == "false"
 
 
 def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_no_longer_has(
-    events_origin: Checkout, tmp_path: Path
+    origin: Checkout,
 ) -> None:
-    job = clone(events_origin, tmp_path / "kept")
+    job = origin.clone()
     job.git("checkout", "-q", "--detach", "origin/topic")
     job.git("branch", "-q", "-D", "main")
     repository = GitRepository(job.path)
-    assert repository.revisions("main", None).base == commit_of(events_origin, "main~1")
-    events_origin.git("branch", "-m", "main", "trunk")
+    assert repository.revisions("main", None).base == commit_of(origin, "main~1")
+    origin.git("branch", "-m", "main", "trunk")
     with pytest.raises(RevisionError, match='the remote has no branch "main" any more'):
         repository.revisions("main", None)
-    events_origin.path.rename(tmp_path / "out of reach")
+    origin.take_away()
     assert repository.revisions("main", None).base == job.git("rev-parse", "origin/main~1")

@@ -204,11 +204,6 @@ def test_a_server_that_the_job_names_is_asked_whatever_the_checkout_says(
     assert asked.read_text() == "https://ours.invalid/\n"
 
 
-def test_without_git_lfs_nothing_is_had(project: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert downloaded(project) == b""
-
-
 # A real git-lfs, where one is installed.
 
 BASE, HEAD = b"the base" * 1000, b"the head, which is longer" * 1000

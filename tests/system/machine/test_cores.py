@@ -5,6 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.present import present
 from tunegate.system.machine import cores
 from tunegate.system.machine.packages import bytecode_check
 from tunegate.system.processes.memory_limit import available_bytes
@@ -111,19 +112,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_the_first_import_will_keep_is_fine(place: Path) -> None:
-    found = bytecode_check(PACKAGE, {})
-    assert found is not None
+    found = present(bytecode_check(PACKAGE, {}))
     assert (found.warns, found.detail) == (False, f"kept once {PACKAGE} is imported")
 
 
 def test_a_variable_that_forbids_it_is_a_warning_until_the_command_was_run(place: Path) -> None:
     forbidding = {"PYTHONDONTWRITEBYTECODE": "1"}
-    found = bytecode_check(PACKAGE, forbidding)
-    assert found is not None
+    found = present(bytecode_check(PACKAGE, forbidding))
     assert found.ok
     assert found.warns
     assert found.detail.endswith(f"Run: python -m compileall -q {place}")
     assert compileall.compile_dir(place, quiet=1)
-    again = bytecode_check(PACKAGE, forbidding)
-    assert again is not None
+    again = present(bytecode_check(PACKAGE, forbidding))
     assert (again.warns, again.detail) == (False, f"kept for {PACKAGE}")

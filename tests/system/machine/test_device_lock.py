@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.present import present
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import Claim, claim_on, held_device, holder_of
 
@@ -57,8 +58,7 @@ def test_two_runs_never_have_the_device_at_once(tmp_path: Path) -> None:
 
 def test_who_waits_too_long_is_told_who_has_it(tmp_path: Path) -> None:
     with started(HOLD, tmp_path) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "held\n"
+        assert present(run.stdout).readline() == "held\n"
         with (
             pytest.raises(
                 EnvironmentUnfitError, match=rf"process {run.pid} of .*ci/1 has.*once it is merged"
@@ -71,14 +71,12 @@ def test_who_waits_too_long_is_told_who_has_it(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
     with started(HOLD, tmp_path) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "held\n"
+        assert present(run.stdout).readline() == "held\n"
         run.send_signal(signal.SIGKILL)
         run.wait()
         with held_device(claim(tmp_path, 1.0)):
             holder = holder_of(claim(tmp_path))
-    assert holder is not None
-    assert holder.pid == os.getpid()
+    assert present(holder).pid == os.getpid()
 
 
 def test_what_a_stranger_wrote_into_the_file_is_not_believed(tmp_path: Path) -> None:

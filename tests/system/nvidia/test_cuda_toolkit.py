@@ -11,7 +11,7 @@ from tvm import te
 from tvm.driver import build
 from tvm.support.nvcc import compile_cuda
 
-from tests.compiler.search.test_space import product
+from tests.compiler.search.test_search import product
 from tests.support.simulated.cuda_intrinsics import load_cuda_intrinsics
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.search.workload import canonical_workload

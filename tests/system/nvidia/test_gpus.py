@@ -15,10 +15,11 @@ import msgspec
 import pynvml
 import pytest
 
+from tests.support.present import present
 from tests.support.simulated import simulated_gpus
 from tests.support.simulated.simulated_cupti.cupti import cupti
-from tests.support.simulated.simulated_gpus import CUPTI, SimulatedGpus, gpu, simulated
-from tunegate.artifacts.measurements import Gpu, GpuState
+from tests.support.simulated.simulated_gpus import CUPTI, L4, Simulate, SimulatedGpus, gpu
+from tunegate.artifacts.measurements import GpuState
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
 from tunegate.system.nvidia.device_errors import raise_lost_device
@@ -35,10 +36,8 @@ def uuids(visible: str | None) -> list[str]:
     return [found.uuid for found in visible_gpus(variables)]
 
 
-def test_a_device_is_known_by_what_decides_its_speed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, *THREE)
+def test_a_device_is_known_by_what_decides_its_speed(simulate: Simulate) -> None:
+    simulate(*THREE)
     found = visible_gpus({})[1]
     assert (found.name, found.uuid, found.compute_capability) == ("NVIDIA H100", "GPU-ab2", "9.0")
     assert (found.power_cap_watts, found.max_sm_mhz, found.driver) == (72.0, 2040, "570.1")
@@ -61,37 +60,24 @@ def test_a_device_is_known_by_what_decides_its_speed(
     ],
 )
 def test_cuda_visible_devices_is_read_as_cuda_reads_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, visible: str | None, expected: list[str]
+    simulate: Simulate, visible: str | None, expected: list[str]
 ) -> None:
-    simulated(monkeypatch, tmp_path, *THREE)
+    simulate(*THREE)
     assert uuids(visible) == expected
 
 
-def test_of_a_divided_device_the_parts_are_devices(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_of_a_divided_device_the_parts_are_devices(simulate: Simulate) -> None:
     parts = [{"uuid": f"MIG-{n}", "name": "MIG 1g", "cores": 9, "memory": 5} for n in range(2)]
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", parts=parts), gpu("GPU-b"))
+    simulate(gpu("GPU-a", parts=parts), gpu("GPU-b"))
     assert uuids(None) == ["MIG-0", "MIG-1", "GPU-b"]
     assert uuids("MIG-1") == ["MIG-1"]
     assert uuids("0,1") == ["MIG-0", "GPU-b"]
     assert visible_gpus({})[1].is_part
 
 
-def test_a_lost_device_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", is_lost=True), gpu("GPU-b"))
+def test_a_lost_device_is_left_out(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a", is_lost=True), gpu("GPU-b"))
     assert uuids(None) == ["GPU-b"]
-
-
-GPU = Gpu(
-    index=3,
-    uuid="GPU-a",
-    name="NVIDIA L4",
-    compute_capability="8.9",
-    cores=7424,
-    memory_bytes=24 << 30,
-    driver="550",
-)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +90,7 @@ GPU = Gpu(
 def test_where_tvm_does_not_use_the_instructions_of_tensor_cores_a_line_says_so(
     capability: str, precision: str, is_told: bool
 ) -> None:
-    device = msgspec.structs.replace(GPU, name="NVIDIA H200", compute_capability=capability)
+    device = msgspec.structs.replace(L4, name="NVIDIA H200", compute_capability=capability)
     line = why_a_library_wins(precision, [device])
     assert ("tensor cores of NVIDIA H200 (wgmma)" in line) is is_told
     assert why_a_library_wins(precision, []) == ""
@@ -160,8 +146,8 @@ with locked_clocks(visible_gpus()[0], 1410, Path(sys.argv[1])) as is_locked:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimulatedGpus:
-    return simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def machine(simulate: Simulate) -> SimulatedGpus:
+    return simulate(gpu("GPU-a"))
 
 
 def is_free(machine: SimulatedGpus, seconds: float = 60) -> bool:
@@ -206,8 +192,7 @@ def test_a_run_that_is_killed_leaves_no_locked_clock(
     with subprocess.Popen(
         [sys.executable, "-c", RUN, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as run:
-        assert run.stdout is not None
-        assert run.stdout.readline() == "True\n"
+        assert present(run.stdout).readline() == "True\n"
         assert machine[0]["locked"] == [1410, 1410]
         run.send_signal(number)
     assert is_free(machine)
@@ -237,74 +222,52 @@ def test_a_note_that_cannot_be_read_repairs_nothing(machine: SimulatedGpus, tmp_
     assert repair_clocks(tmp_path) == ()
 
 
-def test_the_guard_outlives_the_signals_that_end_a_job(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_the_guard_outlives_the_signals_that_end_a_job(simulate: Simulate, tmp_path: Path) -> None:
+    machine = simulate(gpu("GPU-a"))
     command = [sys.executable, "-m", "tunegate.system.nvidia.clocks", "GPU-a", "900"]
     with subprocess.Popen(
         [*command, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as guard:
-        assert guard.stdin is not None
-        assert guard.stdout is not None
-        assert guard.stdout.readline() == b"locked\n"
+        assert present(guard.stdout).readline() == b"locked\n"
         for number in (signal.SIGTERM, signal.SIGINT):
             os.kill(guard.pid, number)
         time.sleep(0.1)
         assert guard.poll() is None
         assert machine[0]["locked"] == [900, 900]
-        guard.stdin.close()
+        present(guard.stdin).close()
         assert guard.wait(60) == 0
     assert "locked" not in machine[0]
 
 
-def test_a_state_names_what_slows_the_device_down(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=0x4 | 0x20 | 0x1, processes=[7, 3]))
-    state = state_of("GPU-a")
-    assert state is not None
+def test_a_state_names_what_slows_the_device_down(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a", reasons=0x4 | 0x20 | 0x1, processes=[7, 3]))
+    state = present(state_of("GPU-a"))
     assert state.throttled == ("power cap", "temperature (software)")
     assert state.processes == (3, 7)
     assert (state.sm_mhz, state.celsius, state.watts) == (2040, 40, 60.0)
 
 
-def test_of_a_device_that_is_not_there_nothing_is_known(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_of_a_device_that_is_not_there_nothing_is_known(simulate: Simulate) -> None:
     assert state_of("GPU-a") is None
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    simulate(gpu("GPU-a"))
     assert state_of("GPU-b") is None
-
-
-CLOCKS_GPU = Gpu(
-    index=0,
-    uuid="GPU-a",
-    name="NVIDIA L4",
-    compute_capability="8.9",
-    cores=7424,
-    memory_bytes=1,
-    driver="570.1",
-)
 
 
 def test_somebody_who_goes_in_time_is_waited_for() -> None:
     states = itertools.chain([GpuState(processes=(7,))], itertools.repeat(GpuState()))
-    wait_until_idle(CLOCKS_GPU, wait_seconds=5, look=lambda _: next(states))
+    wait_until_idle(L4, wait_seconds=5, look=lambda _: next(states))
 
 
 def test_somebody_who_stays_makes_the_machine_unfit() -> None:
     busy = GpuState(processes=(7, 8), busy_percent=97)
     with pytest.raises(EnvironmentUnfitError, match=r"NVIDIA L4 .*\(processes 7, 8, 97% busy\)"):
-        wait_until_idle(CLOCKS_GPU, wait_seconds=0, look=lambda _: busy)
+        wait_until_idle(L4, wait_seconds=0, look=lambda _: busy)
 
 
-def test_the_busy_share_of_a_moment_is_the_mean_of_the_devices(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_busy_share_of_a_moment_is_the_mean_of_the_devices(simulate: Simulate) -> None:
     with busy_meter(["GPU-one"]) as without_driver:
         assert without_driver() is None
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-one", busy=40), gpu("GPU-two"))
+    machine = simulate(gpu("GPU-one", busy=40), gpu("GPU-two"))
     with busy_meter(["GPU-one", "GPU-two", "GPU-other"]) as meter:
         assert meter() == 20.0
         machine.change(1, busy=60)
@@ -322,8 +285,8 @@ def test_without_the_binding_there_is_no_library(monkeypatch: pytest.MonkeyPatch
         assert library is None
 
 
-def test_what_a_device_cannot_say_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_what_a_device_cannot_say_is_none(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a"))
     with nvml() as library:
         assert library is not None
         handle = library.nvmlDeviceGetHandleByIndex(0)
@@ -332,11 +295,9 @@ def test_what_a_device_cannot_say_is_none(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_every_function_of_the_simulation_is_one_of_the_real_binding() -> None:
-    spec = importlib.util.spec_from_file_location("simulation", SIMULATION)
-    assert spec is not None
-    assert spec.loader is not None
+    spec = present(importlib.util.spec_from_file_location("simulation", SIMULATION))
     simulation = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(simulation)
+    present(spec.loader).exec_module(simulation)
     names = [name for name in vars(simulation) if name.startswith(("nvml", "NVML"))]
     assert len(names) > 20
     assert [name for name in names if not hasattr(pynvml, name)] == []

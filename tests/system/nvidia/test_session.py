@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulated.simulated_gpus import CUPTI, gpu, simulated
+from tests.support.simulated.simulated_gpus import CUPTI, Simulate, gpu
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import held_device
@@ -55,19 +55,15 @@ def test_a_machine_without_a_device_is_unfit() -> None:
         session.gpus_of(target())
 
 
-def test_another_device_than_the_expected_one_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", name="NVIDIA L40S"))
+def test_another_device_than_the_expected_one_is_refused(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a", name="NVIDIA L40S"))
     with pytest.raises(EnvironmentUnfitError, match=r"expect-gpu is L4, .* NVIDIA L40S \(GPU-a\)"):
         session.gpus_of(target(expect_gpu="L4"))
     assert session.gpus_of(target(expect_gpu="L40S"))[0].gpu.uuid == "GPU-a"
 
 
-def test_clocks_are_locked_only_where_it_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_clocks_are_locked_only_where_it_is_asked_for(simulate: Simulate) -> None:
+    machine = simulate(gpu("GPU-a"))
     with session.prepare_devices(session.gpus_of(target()), target()) as found:
         assert "locked" not in machine[0]
         assert found == ("floating", ())
@@ -78,18 +74,16 @@ def test_clocks_are_locked_only_where_it_is_asked_for(
     assert "locked" not in machine[0]
 
 
-def test_where_clocks_may_not_be_locked_the_report_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", may_lock=False))
+def test_where_clocks_may_not_be_locked_the_report_says_so(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a", may_lock=False))
     asked = target(lock_clocks_mhz=1400)
     with session.prepare_devices(session.gpus_of(asked), asked) as found:
         assert found.clocks == "floating"
         assert found.notes == ("NVIDIA L4: its clocks may not be locked here; they float",)
 
 
-def test_a_busy_device_is_not_measured_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", processes=[7], busy=40))
+def test_a_busy_device_is_not_measured_on(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a", processes=[7], busy=40))
     with (
         pytest.raises(EnvironmentUnfitError, match="something else still runs"),
         session.prepare_devices(session.gpus_of(target()), target()),
@@ -97,10 +91,8 @@ def test_a_busy_device_is_not_measured_on(monkeypatch: pytest.MonkeyPatch, tmp_p
         pass
 
 
-def test_a_run_waits_while_another_measures_and_then_goes_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_a_run_waits_while_another_measures_and_then_goes_on(simulate: Simulate) -> None:
+    simulate(gpu("GPU-a"))
     with held_device(session.gpus_of(target())[0].claim):
         patient, hasty = (
             subprocess.Popen(
@@ -118,9 +110,9 @@ def test_a_run_waits_while_another_measures_and_then_goes_on(
 
 
 def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
+    simulate(gpu("GPU-a"), gpu("GPU-b"))
     gpus = session.gpus_of(target())
     with session.held_together(gpus) as are_held, held_device(gpus[0].claim):
         assert not are_held  # the real library finds no driver here
@@ -135,9 +127,9 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
 
 
 def test_a_device_that_the_driver_no_longer_knows_is_named_with_its_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate,
 ) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-one"), gpu("GPU-two"))
+    machine = simulate(gpu("GPU-one"), gpu("GPU-two"))
     gpus = [each.gpu for each in session.gpus_of(target())]
     session.require_present(gpus, "while candidates ran", "a worker died")
     machine.change(1, is_lost=True)

@@ -7,32 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.worker_requests import make_candidate, measure_request
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.frames import MAX_FRAME_BYTES, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.memory_limit import MemoryLimit
-from tunegate.tune.protocol import Candidate, Measure, Measured, Schedule, TensorArgument
+from tunegate.tune.protocol import Measure, Measured, TensorArgument
 
 PLENTY = MemoryLimit(8 * 2**30)
 
 
 def question(number: int, does: str) -> Measure:
-    return Measure(
-        candidate=Candidate(
-            number=number,
-            workload="w",
-            origin="search",
-            schedule=Schedule("", ()),
-            module=does,
-            arguments=(TensorArgument((1,), "float32"),),
-        ),
-        target_json="",
-        reference="",
-        writes_reference=False,
-        loser_ms=1.0,
-        seed=1,
-        repeats=1,
-    )
+    arguments = (TensorArgument((1,), "float32"),)
+    return measure_request(make_candidate(number, module=does, arguments=arguments))
 
 
 def begin(log: Path) -> Callable[[], Child[Measured]]:
