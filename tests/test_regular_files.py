@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.present import present
 from tunegate.config import Config, ModelConfig
 from tunegate.project import uncommitted_config, uncommitted_models
 from tunegate.regular_files import opened_inside, read_regular, replace
@@ -58,8 +59,7 @@ def test_only_plain_files_are_read_and_nothing_is_waited_for(kind: str, tmp_path
 def test_a_file_is_read_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "f").write_bytes(b"x")
-    found = opened_inside(tmp_path, "a/b/f")
-    assert found is not None
+    found = present(opened_inside(tmp_path, "a/b/f"))
     with found:
         assert found.read() == b"x"
 
@@ -82,8 +82,7 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "f").write_bytes(b"x")
     (tmp_path / "root").symlink_to("real")
-    found = opened_inside(tmp_path / "root", "f")
-    assert found is not None
+    found = present(opened_inside(tmp_path / "root", "f"))
     found.close()
 
 

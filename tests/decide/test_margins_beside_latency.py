@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -10,15 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decide.test_checks import SAME, verdict
+from tests.decide.test_gate import SAME, verdict
 from tests.support.measured_cells import (
+    DEVICE,
+    TARGET,
     make_build,
     make_builds,
     make_launches,
     make_measurement,
     make_run,
+    make_task,
 )
+from tests.support.present import present
 from tests.support.waivers import TODAY, make_waiver
+from tunegate.artifacts.builds import BuiltTask, Cell
 from tunegate.artifacts.measurements import (
     CellMeasurement,
     Comparison,
@@ -26,17 +32,20 @@ from tunegate.artifacts.measurements import (
     EnergyChange,
     Launch,
     LayersLaunch,
+    MeasurementRun,
 )
 from tunegate.artifacts.plans import EnergySource
 from tunegate.artifacts.verdicts import SEVERITY
 from tunegate.config import GateConfig
-from tunegate.decide.compare import compare
+from tunegate.decide.compare import compare, operator_differences
+from tunegate.decide.decision import bounds
 from tunegate.decide.margins_beside_latency import (
     check_energy,
     check_load,
     energy_change,
     layers_change,
 )
+from tunegate.decide.sequential import PLANNED, affordable_analyses, is_hopeless
 from tunegate.review.gate_rules import Policies
 
 EFFECTS = st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=12)
@@ -53,8 +62,7 @@ def counted(effects: Sequence[float], source: EnergySource = "rapl") -> list[Lau
 
 
 def judged(launches: Sequence[Launch], margin: float | None = 5.0) -> EnergyChange:
-    found = energy_change(launches, margin, analyses=1, cells=1)
-    assert found is not None
+    found = present(energy_change(launches, margin, analyses=1, cells=1))
     assert found.change_percent is not None
     return found
 
@@ -95,8 +103,7 @@ def test_a_wider_margin_and_more_cells_fail_no_sooner(
     launches = counted(effects)
     if judged(launches, margin).decision != "fail":
         assert judged(launches, wider).decision != "fail"
-        many = energy_change(launches, margin, analyses=4, cells=9)
-        assert many is not None
+        many = present(energy_change(launches, margin, analyses=4, cells=9))
         assert many.decision != "fail"
 
 
@@ -147,8 +154,7 @@ def test_more_energy_or_time_to_load_fails_where_it_has_a_margin(
 
 def test_a_margin_of_loading_that_was_not_measured_is_no_pass() -> None:
     measured = make_measurement(SAME)
-    judged = check_load(compared(measured), 5.0)
-    assert judged is not None
+    judged = present(check_load(compared(measured), 5.0))
     assert judged.status == "inconclusive"
     assert check_load(compared(with_loads(measured, [9.0] * 4)), None) is None
 
@@ -173,8 +179,7 @@ def test_energy_is_told_without_a_margin_and_judged_by_none() -> None:
     measured = with_joules(make_measurement(SAME), (1.5, 1.5, 1.51, 1.5))
     judged = verdict(measured, Policies(), GateConfig())
     assert judged.status == "pass"
-    assert judged.findings[0].energy is not None
-    assert judged.findings[0].energy.decision is None
+    assert present(judged.findings[0].energy).decision is None
 
 
 # The layers that differ have a margin far below what the time of the whole model tells.
@@ -263,3 +268,152 @@ def test_wider_layers_margins_fail_no_sooner(seed: int, margin: float) -> None:
     assert wide is not None
     assert wide.decision != "fail" or narrow.decision == "fail"
     assert narrow.decision != "pass" or wide.decision == "pass"
+
+
+# What both sides' launches say together.
+
+
+def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
+    head = make_build("b", tasks=[make_task("conv", 9.0, source="transfer")])
+    before = {"conv": 2.0, "pool": 1.0, "relu": 0.5, "gone": 0.3}
+    after = {"conv": 3.0, "pool": 1.02, "relu": 0.5, "new": 0.4}
+    measured = make_measurement((0.1,) * 4, task_ms={"base": before, "head": after})
+    found = operator_differences(make_builds(make_build("a"), head), measured)
+    assert [(d.name, d.base_ms, d.head_ms) for d in found] == [
+        ("conv", 2.0, 3.0),
+        ("new", None, 0.4),
+        ("gone", 0.3, None),
+    ]
+    assert [d.source for d in found] == ["transfer", "library", "library"]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "title", "library"),
+    [
+        (1, "TVM and ONNX Runtime", "ONNX Runtime"),
+        (0, "OpenVINO (int8)", "OpenVINO (int8)"),
+        (0, "", "ONNX Runtime"),
+    ],
+)
+def test_a_layer_without_a_schedule_is_run_by_its_own_runtime(
+    tasks: int, title: str, library: str
+) -> None:
+    compiled = [make_task("matmul", 1.0)] * tasks
+    head = msgspec.structs.replace(make_build("b", tasks=compiled), title=title)
+    measured = make_measurement((0.1,) * 4, task_ms={"base": {}, "head": {"conv": 3.0}})
+    (found,) = operator_differences(make_builds(make_build("a"), head), measured)
+    assert (found.source, found.library) == ("library", library)
+
+
+def test_without_times_inside_the_model_those_of_tuning_are_used() -> None:
+    builds = make_builds(
+        make_build("a", tasks=[make_task("conv", 1.0)]),
+        make_build("b", tasks=[make_task("conv", 2.0, rid="other")]),
+    )
+    (found,) = operator_differences(builds, make_measurement((0.1,) * 4))
+    assert (found.base_ms, found.head_ms) == (1.0, 2.0)
+
+
+def test_a_layer_that_was_timed_on_one_side_alone_is_not_gone() -> None:
+    untimed = msgspec.structs.replace(make_task("conv", 1.0), ms=None)
+    builds = make_builds(
+        make_build("a", tasks=[make_task("conv", 1.0)]), make_build("b", tasks=[untimed])
+    )
+    assert operator_differences(builds, make_measurement((0.1,) * 4)) == ()
+
+
+def test_a_layer_with_another_workload_is_one_row_where_its_name_is_unmistakable() -> None:
+    def renamed(workload: str, name: str, ms: float) -> BuiltTask:
+        return msgspec.structs.replace(make_task(workload, ms), name=name)
+
+    base = [renamed("a", "conv", 1.0), renamed("b", "mul", 2.0), renamed("c", "mul", 4.0)]
+    head = [renamed("d", "conv", 6.0), renamed("e", "mul", 3.0)]
+    builds = make_builds(make_build("a", tasks=base), make_build("b", tasks=head))
+    found = operator_differences(builds, make_measurement((0.1,) * 4))
+    assert [(each.name, each.base_ms, each.head_ms) for each in found] == [
+        ("conv", 1.0, 6.0),
+        ("mul", None, 3.0),
+        ("mul", 2.0, None),
+        ("mul", 4.0, None),
+    ]
+
+
+@pytest.mark.parametrize("unknown", ["tiles", "prior"])
+def test_no_layer_is_told_where_tuning_has_not_timed_what_a_side_runs(
+    unknown: Literal["tiles", "prior"],
+) -> None:
+    """It is not gone: the same layer runs, and nobody knows how fast."""
+    mul = make_task("mul", 2.0)
+    base = make_build("a", tasks=[make_task("conv", 1.0), mul])
+    rid = "" if unknown == "tiles" else "picked"
+    ours = make_task("conv", None, rid=rid, source=unknown)
+    head = make_build("b", tasks=[ours, msgspec.structs.replace(mul, ms=2.5, rid="other")])
+    assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
+
+
+def test_no_layer_is_told_where_the_sides_have_other_runtimes() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0)])
+    head = msgspec.structs.replace(make_build("b"), runtime="library")
+    assert operator_differences(make_builds(base, head), make_measurement((0.1,) * 4)) == ()
+
+
+def test_the_same_code_timed_on_one_side_alone_is_no_difference() -> None:
+    base = make_build("a", tasks=[make_task("conv", 1.0), make_task("mul", 2.0)])
+    tasks = [make_task("conv", None), make_task("mul", 3.0, rid="other")]
+    head = make_build("b", tasks=tasks)
+    found = operator_differences(make_builds(base, head), make_measurement((0.1,) * 4))
+    assert [(each.name, each.is_alone) for each in found] == [("mul", True)]
+
+
+def test_after_a_clear_fail_the_other_cell_has_its_share_of_the_error() -> None:
+    """Slow enough for the whole error, and not for half of it."""
+    noise = (0.004, -0.004, 0.002, -0.002, 0.001, -0.001)
+    alone, shared = (bounds(noise, analyses=3, cells=cells).low for cells in (1, 2))
+    middle = math.log1p(0.03) - (alone + shared) / 2
+    doubtful = make_measurement([middle + each for each in noise])
+    other = Cell(model="models/other.onnx", target=TARGET)
+
+    def decided(beside: float) -> list[str | None]:
+        clear = make_measurement([beside + each for each in noise], cell=other)
+        builds = (
+            make_builds(make_build("a"), make_build("b")),
+            make_builds(make_build("a"), make_build("b"), other),
+        )
+        run = MeasurementRun(device=DEVICE, builds=builds, cells=(doubtful, clear))
+        return [each.decision for each in compare(run, GateConfig())]
+
+    assert decided(0.2) == ["fail", "fail"]
+    assert decided(0.0) == ["undecided", "pass"]
+
+
+seconds = st.floats(0.1, 1e4)
+
+
+def test_hopeless_is_more_than_four_times_what_can_be_paid_for() -> None:
+    assert is_hopeless(25, 6)
+    assert not is_hopeless(24, 6)
+    assert not is_hopeless(None, 6)
+
+
+def test_analyses_that_do_not_fit_the_budget_are_dropped_before_the_start() -> None:
+    assert affordable_analyses(100.0, 10.0) == (4, 6, 9)
+    assert affordable_analyses(90.0, 10.0) == (4, 6, 9)
+    assert affordable_analyses(1.0, 10.0) == (4,)
+
+
+@given(seconds, seconds)
+def test_analyses_are_the_first_planned_ones_and_fit_but_for_the_very_first(
+    budget: float, launch: float
+) -> None:
+    analyses = affordable_analyses(budget, launch)
+    assert analyses == PLANNED[: len(analyses)]
+    assert analyses
+    assert all(count * launch <= budget for count in analyses[1:])
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=6))
+def test_any_effects_that_a_file_may_hold_make_an_interval_of_numbers(effects: list[float]) -> None:
+    pair = make_builds(make_build("a"), make_build("b"))
+    (found,) = compare(make_run(make_measurement(effects), pair), GateConfig())
+    change = present(found.change_percent)
+    assert -100 <= change.low <= change.center <= change.high < math.inf

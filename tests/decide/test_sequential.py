@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.present import present
 from tests.support.replayed_gates import Replayed, gates, replay
 from tunegate.decide.decision import CellDecision, bounds, decide_cell
 from tunegate.decide.sequential import (
@@ -195,8 +196,7 @@ def test_a_steady_machine_decides_at_once_but_for_the_margin_itself(
     slowdown: float, outcome: str
 ) -> None:
     effects = [effect + math.log1p(slowdown) for effect in STEADY]
-    found = replay(effects, REPLAYED_GATES_QUIET[:60], 3.0)
-    assert found is not None
+    found = present(replay(effects, REPLAYED_GATES_QUIET[:60], 3.0))
     assert found.outcome == outcome
     if outcome != "inconclusive":
         assert found.launches == PLANNED[0]
@@ -221,7 +221,5 @@ def test_a_series_that_ends_too_early_decides_nothing() -> None:
 @given(st.lists(st.floats(-0.02, 0.02), min_size=PLANNED[-1], max_size=PLANNED[-1]))
 def test_more_slowdown_never_turns_a_fail_into_a_pass(effects: list[float]) -> None:
     before = replay(effects, REPLAYED_GATES_QUIET[:60], 3.0)
-    after = replay([effect + 0.05 for effect in effects], REPLAYED_GATES_QUIET[:60], 3.0)
-    assert before is not None
-    assert after is not None
-    assert not (before.outcome == "fail" and after.outcome == "pass")
+    after = present(replay([effect + 0.05 for effect in effects], REPLAYED_GATES_QUIET[:60], 3.0))
+    assert not (present(before).outcome == "fail" and after.outcome == "pass")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import report_parts as parts
+from tests.support.present import present
 from tests.support.waivers import make_waiver, slowed
 from tunegate.artifacts.changes import Revisions
 from tunegate.artifacts.measurements import Comparison, Interval
@@ -43,8 +44,7 @@ def offered(
 @given(st.floats(0.1, 500))
 def test_the_offer_would_cover_what_was_measured_and_may_be_written(high: float) -> None:
     change = Interval(low=high / 2, center=high * 0.75, high=high)
-    offer = offered(compared(change))
-    assert offer is not None
+    offer = present(offered(compared(change)))
     (waiver,) = offer.waivers
     assert waiver_state(waiver, slowed(change), TODAY) == "covers"
     assert waiver.expires == TODAY + datetime.timedelta(days=30)
@@ -106,15 +106,13 @@ def test_two_runs_of_one_commit_have_one_ceiling(high: float) -> None:
 
 @given(st.floats(3, 300))
 def test_a_ceiling_of_a_narrow_interval_hides_no_second_slowdown_of_its_size(center: float) -> None:
-    offer = offered(compared(Interval(low=center, center=center, high=center)))
-    assert offer is not None
+    offer = present(offered(compared(Interval(low=center, center=center, high=center))))
     assert center + 3 < offer.waivers[0].ceiling_percent <= max(1.7 * center, center + 6)
 
 
 @pytest.mark.parametrize("source", ["base", "head"])
 def test_it_says_whose_file_counts(source: str) -> None:
-    offer = offered(compared(), source=source)
-    assert offer is not None
+    offer = present(offered(compared(), source=source))
     assert offer.counts_from == source
 
 
@@ -126,8 +124,7 @@ def with_waivers(policies: Policies) -> WaiverOffer | None:
 
 def test_a_waiver_that_allows_too_little_is_to_be_changed_and_keeps_what_it_says() -> None:
     filed = make_waiver(model=parts.MODEL, ceiling_percent=4.0, expires=TODAY)
-    offer = with_waivers(Policies(waivers=(filed,), today=TODAY))
-    assert offer is not None
+    offer = present(with_waivers(Policies(waivers=(filed,), today=TODAY)))
     (waiver,) = offer.waivers
     assert offer.filed == (waiver.cell,)
     assert (waiver.issue, waiver.reason) == (filed.issue, filed.reason)
@@ -143,15 +140,13 @@ def test_an_entry_of_the_whole_model_is_named_beside_the_offer_for_a_profile() -
     cell = msgspec.structs.replace(compared().cell, model=found.model)
     slow = msgspec.structs.replace(compared(), cell=cell)
     rules = GateRules(gate=GateConfig(), policies=Policies(waivers=(whole,), today=TODAY))
-    offer = waiver_offer(parts.verdict("fail", 1, found), [slow], rules)
-    assert offer is not None
+    offer = present(waiver_offer(parts.verdict("fail", 1, found), [slow], rules))
     assert "Its entry for the whole model may stay" in waiver_text(offer)
 
 
 def test_an_offer_beside_a_file_with_a_mistake_says_to_mend_that_entry() -> None:
     """Its entries count for nothing, so nobody knows whether one is of this model."""
-    offer = with_waivers(Policies(today=TODAY, has_unread_waivers=True))
-    assert offer is not None
+    offer = present(with_waivers(Policies(today=TODAY, has_unread_waivers=True)))
     text = waiver_text(offer)
     assert "`tunegate-waivers.yaml` has a mistake, so none of its entries counts" in text
     assert "an entry, change it to this one, otherwise add this to" in text
@@ -162,8 +157,7 @@ def test_a_waiver_that_only_has_to_be_merged_is_not_offered_again() -> None:
     pending = make_waiver(model=parts.MODEL, ceiling_percent=20.0, expires=later)
     assert with_waivers(Policies(pending_waivers=(pending,), today=TODAY)) is None
     signed = Policies(pending_waivers=(pending,), signed_waivers=(pending,), today=TODAY)
-    offer = with_waivers(signed)
-    assert offer is not None
+    offer = present(with_waivers(signed))
     assert offer.filed == ()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decide.test_checks import SAME, SLOWER, found, verdict
+from tests.decide.test_gate import SAME, SLOWER, found, verdict
 from tests.support.measured_cells import (
     MODEL,
     make_build,

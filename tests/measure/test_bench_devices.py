@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.support.simulated.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import Simulate, gpu
 from tests.system.test_energy import use, zone
 from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError, MeasurementError
@@ -41,9 +41,9 @@ def test_a_build_for_the_cpu_needs_no_gpu(tmp_path: Path) -> None:
 
 
 def test_a_build_for_a_gpu_sees_one_device_which_is_held(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate, tmp_path: Path
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"), gpu("GPU-b"))
+    simulate(gpu("GPU-a"), gpu("GPU-b"))
     base, head = artifact(tmp_path / "a", "cuda"), artifact(tmp_path / "b", "cuda")
     with Devices(TARGET).of(base, head) as device:
         assert device.variables["CUDA_VISIBLE_DEVICES"] == "GPU-a"
@@ -56,10 +56,8 @@ def test_a_build_for_a_gpu_sees_one_device_which_is_held(
         pass
 
 
-def test_clocks_are_locked_for_a_measurement_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_clocks_are_locked_for_a_measurement_too(simulate: Simulate, tmp_path: Path) -> None:
+    machine = simulate(gpu("GPU-a"))
     steady = msgspec.structs.replace(TARGET, lock_clocks_mhz=1200)
     with Devices(steady).of(artifact(tmp_path / "a", "cuda")):
         assert machine[0]["locked"] == [1200, 1200]
@@ -74,9 +72,9 @@ def test_clocks_are_locked_for_a_measurement_too(
     ],
 )
 def test_a_device_that_will_not_do_breaks_the_measurement(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, facts: dict[str, object], reason: str
+    simulate: Simulate, tmp_path: Path, facts: dict[str, object], reason: str
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", **facts))
+    simulate(gpu("GPU-a", **facts))
     with (
         pytest.raises(MeasurementError, match=reason),
         Devices(TARGET).of(artifact(tmp_path / "a", "cuda")),
@@ -85,9 +83,9 @@ def test_a_device_that_will_not_do_breaks_the_measurement(
 
 
 def test_a_device_that_another_run_has_breaks_the_measurement(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate, tmp_path: Path
 ) -> None:
-    simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    simulate(gpu("GPU-a"))
     with (
         held_device(claim_on("GPU-a", wait_seconds=0)),
         pytest.raises(MeasurementError, match=r"has had this device for more than 0\.1 s"),
@@ -97,9 +95,9 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
 
 
 def test_a_device_that_is_lost_is_named_and_not_asked_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate, tmp_path: Path
 ) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+    machine = simulate(gpu("GPU-a"))
     devices, build = Devices(TARGET), artifact(tmp_path / "a", "cuda")
 
     def break_down(error: str) -> None:
@@ -112,10 +110,8 @@ def test_a_device_that_is_lost_is_named_and_not_asked_again(
             break_down(error)
 
 
-def test_a_device_is_looked_at_as_it_is_now(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    machine = simulated(monkeypatch, tmp_path, gpu("GPU-a"))
+def test_a_device_is_looked_at_as_it_is_now(simulate: Simulate, tmp_path: Path) -> None:
+    machine = simulate(gpu("GPU-a"))
     with Devices(TARGET).of(artifact(tmp_path / "a", "cuda")) as device:
         machine.change(0, mhz=1200, reasons=0x4)
         state = device.look()
@@ -124,10 +120,10 @@ def test_a_device_is_looked_at_as_it_is_now(
 
 
 def test_the_energy_of_a_device_is_that_of_the_processors_and_of_the_gpu_that_is_measured(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    simulate: Simulate, tmp_path: Path
 ) -> None:
     at = zone(tmp_path / "powercap", "intel-rapl:0", "package-0", 0)
-    gpus = simulated(monkeypatch, tmp_path, gpu("GPU-a", energy=0), gpu("GPU-b", energy=0))
+    gpus = simulate(gpu("GPU-a", energy=0), gpu("GPU-b", energy=0))
     devices = Devices(TARGET, tmp_path / "powercap")
     for kind, wanted in (("cuda", (5.0, "rapl+nvml")), ("cpu", (2.0, "rapl"))):
         with devices.of(artifact(tmp_path / kind, kind)) as device:

@@ -9,13 +9,19 @@ from tests.measure.test_choose_runtime import both, chosen, three
 from tests.support.measured_cells import DEVICE, make_build, make_changes
 from tests.support.plans import plan_of
 from tests.support.tuning_records import make_key, make_record, make_shape
-from tests.support.tuning_tasks import make_task
+from tests.support.tuning_tasks import (
+    make_outcome,
+    make_plan,
+    make_resolution,
+    make_task,
+    make_tuning,
+)
 from tunegate.artifacts import tasks
 from tunegate.artifacts.builds import Build, Cell, SampledErrors, WrongKernel, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.changes import SIDES
-from tunegate.artifacts.outcomes import Stopped, TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.outcomes import Stopped, TuningOutcome
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import (
     Accuracy,
     AccuracyConfig,
@@ -86,48 +92,15 @@ FAST = make_record(run_nanoseconds=(1_000,), decisions=((3, (8, 8)), (5, (0,))))
 def plan_with(
     lookup: Lookup, claims: tasks.Claims | None = None, *, skipped: tasks.Skipped = ""
 ) -> TuningPlan:
-    task = tasks.TuningTask(
-        key=make_key(),
-        shape=make_shape(),
-        target="cpu",
-        operator="conv2d",
-        dtype="float32",
-        flops=1.0,
-        uses=(tasks.TaskUse(model="m.onnx", side="head", weight=1, name="conv"),),
-    )
-    use = tasks.CacheUse(location="x", zone="main", mode="rw")
-    return TuningPlan(
-        changes=make_changes(),
-        resolution=tasks.Resolution(
-            tasks=(tasks.ResolvedTask(task, lookup, claims, skipped),), cache=use
-        ),
-        shards=(),
-        budget=Budget(seconds=None, trials=None),
-        estimate=Cost(seconds=0.0),
-    )
+    task = msgspec.structs.replace(make_task("conv"), key=make_key(), shape=make_shape())
+    resolved = tasks.ResolvedTask(task, lookup, claims, skipped)
+    resolution = msgspec.structs.replace(make_resolution([]), tasks=(resolved,))
+    return make_plan(resolution, changes=make_changes())
 
 
 def outcome_with(*records: TuningRecord, stopped: Stopped = "finished") -> TuningOutcome:
-    task = TaskOutcome(
-        key=make_key(),
-        target="cpu",
-        name="conv",
-        source="search",
-        records=records,
-        trials=8,
-        before_ms=None,
-        best_ms=None,
-        seconds=1.0,
-        stopped=stopped,
-    )
-    return TuningOutcome(
-        shard=0,
-        target="cpu",
-        tasks=(task,),
-        spent=Cost(seconds=1.0),
-        device=DEVICE,
-        stopped="finished",
-    )
+    task = make_outcome("conv", key=make_key(), records=records, best_ms=None, stopped=stopped)
+    return make_tuning(task, device=DEVICE)
 
 
 def test_what_this_run_measured_comes_first() -> None:

@@ -8,20 +8,29 @@ import msgspec
 import pytest
 
 from tests.measure.test_build_groups import ORIGIN, SLOW, plan_with, wrong_kernel_of
-from tests.models.test_export_models import CONFIG, NoValues, Versions
-from tests.support import tuning_tasks
-from tests.support.measured_cells import CELL, DEVICE, MODEL, make_build, make_context, make_version
+from tests.models.test_export_models import Versions, source_of
+from tests.support import report_parts, tuning_tasks
+from tests.support.measured_cells import (
+    CELL,
+    DEVICE,
+    MODEL,
+    make_build,
+    make_context,
+    make_job,
+    make_model,
+    make_version,
+)
 from tests.support.tuning_records import make_key, make_record
 from tests.support.tuning_tasks import make_record as tuning_tasks_make_record
-from tunegate.artifacts.builds import Build, BuiltTask, Cell, unbuilt
+from tunegate.artifacts.builds import Build, BuiltTask, Cell, CellCandidates, unbuilt
 from tunegate.artifacts.candidates import CandidateBuild, RememberedElection
-from tunegate.artifacts.changes import SIDES, ModelChange, Side
-from tunegate.artifacts.plans import Budget, Cost, TuningPlan
+from tunegate.artifacts.changes import SIDES, Side
+from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.tasks import ScheduleSource, TaskUse
 from tunegate.config import AccuracyConfig, ModelConfig, TargetConfig
 from tunegate.measure.build_records import DecidedByBase, as_in_base, decided_by_base
 from tunegate.measure.build_sides import build, build_directory, built_alike
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.ports import Builder, BuildJob, ModelJob
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate.tools import ModelSource
 from tunegate_cache.format.how_built import HowBuilt
@@ -47,14 +56,15 @@ def test_a_long_path_has_a_directory() -> None:
 
 
 def source_for(workdir: Path, candidates: tuple[CandidateBuild, ...]) -> ModelSource:
-    return ModelSource(
-        config=CONFIG,
-        repository=Versions(),
-        candidates={"cpu": candidates},
-        workdir=workdir,
-        read_inputs=lambda _: None,
-        read_values=NoValues().rules,
-    )
+    return source_of(workdir, candidates={"cpu": candidates})
+
+
+def cells_built(
+    plan: TuningPlan, source: ModelSource, builder: Builder, log: io.StringIO | None = None
+) -> Sequence[CellCandidates]:
+    """The plan's cells as the runtime "any" builds them, which tells what it does in the log."""
+    context = make_context(source.workdir, PlainLog(log or io.StringIO(), update_seconds=0.0))
+    return build(plan, (), source=source, builders={"any": builder}, context=context, origin=ORIGIN)
 
 
 class Batches:
@@ -82,14 +92,7 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     candidate = CandidateBuild(runtime="any", title="Any", is_tuned=is_tuned)
     source = source_for(tmp_path, (candidate,))
     builder = Batches()
-    build(
-        msgspec.structs.replace(plan, resolution=resolution),
-        (),
-        source=source,
-        builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
-        origin=ORIGIN,
-    )
+    cells_built(msgspec.structs.replace(plan, resolution=resolution), source, builder)
     assert builder.given == batches
 
 
@@ -98,14 +101,7 @@ def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_oth
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     builder, log = Batches(), io.StringIO()
-    (cell,) = build(
-        plan_with(Miss("absent")),
-        (),
-        source=source_for(tmp_path, candidates),
-        builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(log, update_seconds=0.0)),
-        origin=ORIGIN,
-    )
+    (cell,) = cells_built(plan_with(Miss("absent")), source_for(tmp_path, candidates), builder, log)
     assert builder.given == [["b", "h", "b", "h"]]
     assert f"4 builds with a: {MODEL} (base), {MODEL} (head)" in log.getvalue()
     assert [each.variant for each in cell.head] == ["a", "b"]
@@ -133,13 +129,10 @@ def test_a_head_that_cannot_be_read_tells_of_its_base_too(
     broken: str, said: str, tmp_path: Path
 ) -> None:
     source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"),))
-    (cell,) = build(
+    (cell,) = cells_built(
         plan_with(Miss("absent")),
-        (),
-        source=dataclasses.replace(source, repository=Versions(broken=broken)),
-        builders={"any": Batches()},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
-        origin=ORIGIN,
+        dataclasses.replace(source, repository=Versions(broken=broken)),
+        Batches(),
     )
     assert [each.error for each in cell.head] == [said]
 
@@ -155,13 +148,8 @@ def test_what_is_calibrated_says_that_it_lacks_values_and_is_not_built(tmp_path:
     budget = ModelConfig(path=MODEL, accuracy=AccuracyConfig(max_error=5.0))
     config = msgspec.structs.replace(source.config, models=(budget,))
     builder = Batches()
-    (cell,) = build(
-        plan_with(Miss("absent")),
-        (),
-        source=dataclasses.replace(source, config=config),
-        builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
-        origin=ORIGIN,
+    (cell,) = cells_built(
+        plan_with(Miss("absent")), dataclasses.replace(source, config=config), builder
     )
     assert builder.given == [["b", "h"]]
     told = f"{MODEL}: Any (int8) is calibrated on values that you give"
@@ -175,13 +163,10 @@ def test_an_election_that_was_cut_short_builds_its_leader_and_whoever_was_not_me
     known = {"any-b": 1.0, "any-a": 2.0}
     cut = msgspec.structs.replace(ELECTION, milliseconds=known, is_cut_short=True)
     builder = Runtimes()
-    (cell,) = build(
+    (cell,) = cells_built(
         msgspec.structs.replace(plan_with(Miss("absent")), elections=(cut,)),
-        (),
-        source=source_for(tmp_path, candidates),
-        builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
-        origin=ORIGIN,
+        source_for(tmp_path, candidates),
+        builder,
     )
     assert builder.built == [("b", "b"), ("b", "h"), ("c", "b"), ("c", "h")]
     assert (cell.first, [each.candidate for each in cell.earlier]) == ("any-b", ["any-a"])
@@ -212,36 +197,26 @@ def test_how_a_winner_was_built_is_told_to_its_builder_alone(tmp_path: Path) -> 
         plan_with(Miss("absent")), elections=(msgspec.structs.replace(ELECTION, how=how),)
     )
     builder = Runtimes("b")
-    build(
-        plan,
-        (),
-        source=source_for(tmp_path, candidates),
-        builders={"any": builder},
-        context=make_context(tmp_path, PlainLog(io.StringIO())),
-        origin=ORIGIN,
-    )
+    cells_built(plan, source_for(tmp_path, candidates), builder)
     assert builder.how == [("b", how), ("b", how), ("a", None), ("a", None)]
 
 
 @pytest.mark.parametrize(
-    ("failing", "built", "is_remembered"),
+    ("failing", "expected", "is_remembered"),
     [
         ("", [("b", "b"), ("b", "h")], True),
         ("b", [("b", "b"), ("b", "h"), ("a", "b"), ("a", "h")], False),
     ],
 )
 def test_a_remembered_winner_is_built_alone_unless_it_fails(
-    tmp_path: Path, failing: str, built: list[tuple[str, str]], is_remembered: bool
+    tmp_path: Path, failing: str, expected: list[tuple[str, str]], is_remembered: bool
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     source = source_for(tmp_path, candidates)
     plan = msgspec.structs.replace(plan_with(Miss("absent")), elections=(ELECTION,))
     builder = Runtimes(failing)
-    context = make_context(tmp_path, PlainLog(io.StringIO()))
-    (cell,) = build(
-        plan, (), source=source, builders={"any": builder}, context=context, origin=ORIGIN
-    )
-    assert builder.built == built
+    (cell,) = cells_built(plan, source, builder)
+    assert builder.built == expected
     assert (cell.head[0].choice is not None) == is_remembered
     assert {len(cell.base), len(cell.head)} == {1 if is_remembered else 2}
 
@@ -308,13 +283,7 @@ CPU = TargetConfig(name="cpu")
 
 def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
     made = [tuning_tasks.make_task(name, sides=sides) for name, sides in tasks.items()]
-    return TuningPlan(
-        changes=tuning_tasks.CHANGES,
-        resolution=tuning_tasks.make_resolution(made),
-        shards=(),
-        budget=Budget(seconds=None, trials=None),
-        estimate=Cost(seconds=0.0),
-    )
+    return tuning_tasks.make_plan(tuning_tasks.make_resolution(made))
 
 
 @pytest.mark.parametrize("source", ["transfer", "claimed", "prior", "exact", "search"])
@@ -337,14 +306,11 @@ def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
 def test_sides_of_one_graph_and_the_same_tasks_are_built_alike(
     base: str, head: str, more: dict[str, Sequence[Side]], is_alike: bool
 ) -> None:
-    change = ModelChange(
-        path="m.onnx",
-        kind="modified",
-        change="weights-only",
-        base=msgspec.structs.replace(make_version("base"), graph_digest=base),
-        head=msgspec.structs.replace(make_version("head"), graph_digest=head),
-        targets=("cpu",),
+    before, after = (
+        msgspec.structs.replace(make_version(side), graph_digest=graph)
+        for side, graph in (("base", base), ("head", head))
     )
+    change = report_parts.change("m.onnx", change="weights-only", base=before, head=after)
     changes = msgspec.structs.replace(tuning_tasks.CHANGES, models=(change,))
     plan = msgspec.structs.replace(plan_of(a=BOTH, **more), changes=changes)
     assert decided_by_base(plan, {A: "exact"}, [CPU])["m.onnx"].is_alike == is_alike
@@ -358,11 +324,11 @@ def test_on_a_gpu_nothing_waits_for_what_was_measured(
     assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])["m.onnx"].keys) == is_decided
 
 
-JOB = BuildJob(
-    model=ModelJob(file=Path("m"), path="m.onnx", shapes={}, target=TargetConfig(name="cpu")),
+JOB = make_job(
+    make_model(),
+    Path("d"),
     records={A: [tuning_tasks_make_record("a")], B: [tuning_tasks_make_record("b")]},
     sources={A: "transfer", B: "transfer"},
-    directory=Path("d"),
 )
 
 
@@ -374,9 +340,7 @@ def built(*rids: str, error: str | None = None) -> Build:
         BuiltTask(key=key, name="conv", weight=1, source="transfer", rid=rid, ms=None)
         for key, rid in zip((A, B), rids, strict=True)
     )
-    return Build(
-        key="k", directory="", tasks=tasks, check=None, error=error, size_bytes=0, seconds=0.0
-    )
+    return make_build(tasks=tasks, error=error)
 
 
 def test_the_head_has_what_the_base_kept_and_drops_what_it_dropped() -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import CELL, make_build, make_context, make_task
+from tests.support.present import present
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import Build, CellBuilds, CellCandidates, RuntimeChoice
 from tunegate.measure.choose_runtime import choose_runtime
@@ -51,18 +52,15 @@ class Elected:
 
     @property
     def base(self) -> Build:
-        assert self.cell.base is not None
-        return self.cell.base
+        return present(self.cell.base)
 
     @property
     def head(self) -> Build:
-        assert self.cell.head is not None
-        return self.cell.head
+        return present(self.cell.head)
 
     @property
     def choice(self) -> RuntimeChoice:
-        assert self.head.choice is not None
-        return self.head.choice
+        return present(self.head.choice)
 
 
 def chosen(
@@ -193,15 +191,6 @@ class SlowClock:
     time = monotonic
 
 
-def test_what_the_time_does_not_suffice_for_is_not_elected_and_says_so(tmp_path: Path) -> None:
-    clock = SlowClock(MAX_SIDE_SECONDS)
-    cell, pairs, _ = chosen(tmp_path, [-0.4], head=three("head"), clock=clock)
-    assert (cell.head.runtime, pairs.asked) == ("onnxruntime", 1)
-    assert [(each.title, each.reason) for each in cell.choice.refused] == [
-        ("Other", "not measured: the time of the election was over")
-    ]
-
-
 def test_variants_of_one_runtime_are_candidates_of_their_own(tmp_path: Path) -> None:
     variants = (candidate("head", "fast", "Fast"), candidate("head", "fast", "Fast (half)", "half"))
     cell, _, _ = chosen(tmp_path, [-0.4], head=variants)
@@ -288,8 +277,7 @@ def raced(
     pairs = ScriptedPairs(effects)
     launching = Launching(benchmarker=pairs, clock=clock, out=Path(), seconds=seconds)
     won = Race(builds, builds["a"], launching, needed).won(RuntimeChoice())
-    assert won.choice is not None
-    return won, won.choice, pairs.asked
+    return won, present(won.choice), pairs.asked
 
 
 def test_each_is_launched_and_has_its_median_time() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.measure.test_choose_runtime import Moves, SlowStart, three
 from tests.support.measured_cells import CELL, DEVICE, make_build, make_context
+from tests.support.present import present
 from tests.support.simulated.scripted_pairs import ScriptedPairs
 from tunegate.artifacts.builds import (
     Build,
@@ -177,9 +178,8 @@ def test_of_a_base_and_beside_a_crash_nothing_is_timed(tmp_path: Path, is_crash:
         )
     assert cell.base is not None
     assert cell.head is not None
-    assert cell.base.choice is not None
     assert cell.head.choice is not None
-    assert not cell.base.choice.times
+    assert not present(cell.base.choice).times
     assert cell.head.choice.is_complete is not is_crash
     assert bool(cell.head.choice.times) is not is_crash
 
@@ -267,8 +267,7 @@ def told(head: tuple[Build, ...]) -> Build:
 
 
 def test_a_remembered_build_says_what_was_elected_and_when() -> None:
-    choice = told((BUILD,)).choice
-    assert choice is not None
+    choice = present(told((BUILD,)).choice)
     assert [(time.title, time.ms) for time in choice.times] == [("TVM", 1.0), ("ONNX Runtime", 2.0)]
     assert choice.reason == "remembered from 2026-09-21"
     assert choice.is_remembered
@@ -279,8 +278,7 @@ def test_nothing_tells_the_errors_of_remembered_candidates_in_other_numbers() ->
     candidates = {CELL.target: (CANDIDATES[CELL.target][0], narrow)}
     cell = CellCandidates(cell=CELL, base=(BUILD,), head=(BUILD,))
     (found,) = as_remembered([cell], [ELECTION], candidates)
-    choice = found.head[0].choice
-    assert choice is not None
+    choice = present(found.head[0].choice)
     assert [time.has_unknown_error for time in choice.times] == [False, True]
 
 
@@ -304,8 +302,7 @@ def continued(
 
 
 def head_of(found: CellBuilds) -> Build:
-    assert found.head is not None
-    return found.head
+    return present(found.head)
 
 
 def test_the_leader_is_displaced_by_nothing_but_a_clear_gain(tmp_path: Path) -> None:
@@ -318,8 +315,7 @@ def test_whoever_lost_earlier_is_told_and_kept_beside_the_new_times(tmp_path: Pa
     refused = (RefusedCandidate(candidate="no", title="No", reason="errs", is_lasting=True),)
     cell = CellCandidates(cell=CELL, base=(), head=three("head"), first="other", earlier=EARLIER)
     cell = msgspec.structs.replace(cell, refused=refused)
-    choice = head_of(continued(tmp_path, [0.3, 0.3], cell)).choice
-    assert choice is not None
+    choice = present(head_of(continued(tmp_path, [0.3, 0.3], cell)).choice)
     assert choice.refused == refused
     assert choice.is_complete
     assert [each.candidate for each in choice.times] == ["tvm", "onnxruntime", "other", "lost"]
@@ -327,8 +323,7 @@ def test_whoever_lost_earlier_is_told_and_kept_beside_the_new_times(tmp_path: Pa
 
 def test_a_head_that_its_bases_election_cut_short_goes_on_later(tmp_path: Path) -> None:
     cell = CellCandidates(cell=CELL, base=three("base"), head=three("head"))
-    choice = head_of(continued(tmp_path, [-0.4, -0.4], cell, SlowStart())).choice
-    assert choice is not None
+    choice = present(head_of(continued(tmp_path, [-0.4, -0.4], cell, SlowStart())).choice)
     assert (choice.is_complete, choice.is_cut_short) == (False, True)
 
 
@@ -336,6 +331,5 @@ def test_one_that_crashed_is_not_only_late(tmp_path: Path) -> None:
     tvm, onnx, other = three("head")
     crashed = msgspec.structs.replace(other, error="died", directory="", crashed=True)
     cell = CellCandidates(cell=CELL, base=(), head=(tvm, onnx, crashed))
-    choice = head_of(continued(tmp_path, [-0.4], cell)).choice
-    assert choice is not None
+    choice = present(head_of(continued(tmp_path, [-0.4], cell)).choice)
     assert (choice.is_complete, choice.is_cut_short) == (False, False)

@@ -5,17 +5,15 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from tests.models.test_export_models import CONFIG, NoValues, Versions
+from tests.models.test_export_models import NoValues, source_of
 from tests.plan.shelf import Shelf
-from tests.support import tuning_tasks
+from tests.support import report_parts, tuning_tasks
 from tests.support.measured_cells import MODEL, make_build, make_context, make_version
 from tunegate.artifacts import builds
 from tunegate.artifacts.candidates import CandidateBuild
-from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
 from tunegate.artifacts.inputs import Files, GivenRules, InputRule
-from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, Shard, TuningPlan
-from tunegate.artifacts.tasks import CacheUse, RecordOrigin, Resolution, TaskUse
+from tunegate.artifacts.plans import TuningPlan
+from tunegate.artifacts.tasks import RecordOrigin, TaskUse
 from tunegate.measure.remembered_elections import (
     KnownElections,
     new_elections,
@@ -24,7 +22,7 @@ from tunegate.measure.remembered_elections import (
 )
 from tunegate.ports import ReadValues
 from tunegate.system.progress.shown_progress import PlainLog
-from tunegate.tools import GateTools, ModelSource, ReferenceRuntime, Tools
+from tunegate.tools import GateTools, ReferenceRuntime, Tools
 from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
 
@@ -68,13 +66,8 @@ def tools_with(
 ) -> Tools:
     nobody = cast("Any", None)
     return Tools(
-        source=ModelSource(
-            config=CONFIG,
-            repository=Versions(),
-            candidates={"cpu": candidates},
-            workdir=workdir,
-            read_inputs=lambda _: None,
-            read_values=values or NoValues().rules,
+        source=source_of(
+            workdir, candidates={"cpu": candidates}, read_values=values or NoValues().rules
         ),
         compiler=nobody,
         index=index,
@@ -99,27 +92,12 @@ def plan_of(
         msgspec.structs.replace(make_version(content), graph_digest=graph)
         for content, graph in (("old", base), ("new", head))
     )
-    change = ModelChange(
-        path=MODEL,
-        kind="modified",
-        change="weights-only",
-        base=base_version,
-        head=head_version,
-        targets=("cpu",),
-    )
+    change = report_parts.change(MODEL, change="weights-only", base=base_version, head=head_version)
     planned = tuning_tasks.make_planned(TASK, lookup, trials=trials)
-    budget = Budget(seconds=None, trials=None)
-    shard = Shard(
-        index=0, target="cpu", labels=(), tasks=(planned,), budget=budget, predicted_seconds=0.0
-    )
-    return TuningPlan(
-        changes=ChangeSet(revisions=Revisions(base="b" * 40, head="a" * 40), models=(change,)),
-        resolution=Resolution(
-            tasks=(planned.resolved,), cache=CacheUse(location="x", zone="main", mode="rw")
-        ),
-        shards=(shard,),
-        budget=budget,
-        estimate=Cost(seconds=0.0),
+    return tuning_tasks.make_plan(
+        tuning_tasks.make_resolution([TASK], [lookup]),
+        changes=msgspec.structs.replace(tuning_tasks.CHANGES, models=(change,)),
+        shards=(tuning_tasks.make_shard(planned),),
     )
 
 
@@ -236,15 +214,8 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
     planned = plan_of(trials=8)
     later = with_elections_after(tools_with(known, tmp_path), planned, ())
     assert [each.winner for each in later.elections] == ["tvm"]
-    measured = tuning_tasks.make_outcome(records=(tuning_tasks.make_record(),), best_ms=1.0)
-    outcome = TuningOutcome(
-        shard=0,
-        target="cpu",
-        tasks=(msgspec.structs.replace(measured, key=TASK.key),),
-        spent=Cost(seconds=1.0),
-        device=tuning_tasks.DEVICE,
-        stopped="trials",
-    )
+    measured = tuning_tasks.make_outcome(records=(tuning_tasks.make_record(),), key=TASK.key)
+    outcome = tuning_tasks.make_tuning(measured, stopped="trials")
     later = with_elections_after(tools_with(known, tmp_path), planned, (outcome,))
     assert later == planned
 

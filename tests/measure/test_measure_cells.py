@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import CELL, make_build, make_builds, make_context, make_launches
+from tests.support.present import present
 from tests.support.waivers import TODAY, make_waiver
 from tunegate.artifacts.builds import CandidateTime, CellBuilds, RuntimeChoice
 from tunegate.artifacts.histogram import Histogram, histogram
@@ -131,14 +132,12 @@ def test_layers_that_differ_are_launched_until_their_margin_is_decided(
     tmp_path: Path, layers_ms: tuple[float, float], launches: int
 ) -> None:
     cell, _ = measured([*SAME], PAIR, tmp_path, layers_margin=1.0, layers_ms=layers_ms)
-    assert cell.layers is not None
-    assert len(cell.layers.launches) == launches
+    assert len(present(cell.layers).launches) == launches
 
 
 def test_layers_that_cannot_be_timed_leave_the_measurement_of_the_model(tmp_path: Path) -> None:
     cell, _ = measured([*SAME], PAIR, tmp_path, layers_margin=1.0)
-    assert cell.layers is not None
-    assert cell.layers.problem == "no answer in 120 s"
+    assert present(cell.layers).problem == "no answer in 120 s"
     assert len(cell.launches) == 4
 
 
@@ -207,8 +206,7 @@ def test_a_model_without_a_base_is_timed_alone(tmp_path: Path) -> None:
 def test_a_model_without_a_base_is_timed_as_often_as_its_objective_asks(tmp_path: Path) -> None:
     policies = Policies(objectives={CELL.model: ObjectiveConfig(ms=10.0, percentile=99.0)})
     cell, _ = measured([], make_builds(None, make_build()), tmp_path, policies)
-    assert cell.alone is not None
-    assert cell.alone.total == 299
+    assert present(cell.alone).total == 299
 
 
 def test_a_failed_head_is_an_error_and_not_run(tmp_path: Path) -> None:

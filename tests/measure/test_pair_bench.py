@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.measure.onnx_artifact import artifact
-from tests.support.simulated.simulated_gpus import gpu, simulated
+from tests.support.simulated.simulated_gpus import Simulate, gpu
 from tests.system.test_energy import zone
 from tunegate.artifacts.inputs import Files, InputRule, Integers
 from tunegate.measure import bench_process as process
@@ -84,10 +84,15 @@ def test_texts_that_differ_are_counted() -> None:
 
 @pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])
 def test_a_launch_on_a_gpu_says_how_its_clock_was(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path, reasons: int, dropped: int
+    simulate: Simulate,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    small: Path,
+    reasons: int,
+    dropped: int,
 ) -> None:
     monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
-    simulated(monkeypatch, tmp_path, gpu("GPU-a", reasons=reasons))
+    simulate(gpu("GPU-a", reasons=reasons))
     on_gpu = tmp_path / "on-gpu"
     shutil.copytree(small, on_gpu)
     msgspec.structs.replace(ArtifactFile.read(on_gpu), device="cuda").write(on_gpu)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.measured_cells import make_launches
+from tests.support.present import present
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.config import GateConfig
@@ -181,8 +182,7 @@ def test_a_slow_start_is_measured_on_and_clean_launches_after_it_pass() -> None:
     found, _ = measured(ScriptedBench(SAME, probes=[0.0] * 5 + [0.3]))
     assert (found.stopped, len(found.probes)) == ("decided", 12)
     assert len(found.launches) + 12 == found.starts[1]
-    assessed = found.assessed(GateConfig())
-    assert assessed is not None
+    assessed = present(found.assessed(GateConfig()))
     assert assessed.decision == "pass"
 
 
@@ -190,11 +190,11 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
     often = [0.0, 0.001, -0.001, 0.0005, *[0.0, 0.0, 0.001, -0.001, 0.2] * 12]
     bench = ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2])
     found, _ = measured(bench)
-    assessed = found.assessed(GateConfig())
-    assert assessed is not None
+    assessed = present(found.assessed(GateConfig()))
     assert assessed.decision == "undecided"
-    without = measured(ScriptedBench(often), rare=0.0)[0].assessed(GateConfig(rare_launches=0.0))
-    assert without is not None
+    without = present(
+        measured(ScriptedBench(often), rare=0.0)[0].assessed(GateConfig(rare_launches=0.0))
+    )
     assert without.decision == "pass"
 
 
@@ -209,15 +209,13 @@ def test_after_a_fail_the_starts_go_on_that_a_waiver_needs_for_a_pass_at_its_cei
     beyond, _ = measured(ScriptedBench([0.2, 0.201] * 9), waived=CEILING)
     assert (beyond.stopped, len(beyond.launches), beyond.probes) == ("decided", 4, ())
     often = ScriptedBench([*SLOWER[:4], *[0.077, 0.77] * 20], probes=[0.077, 0.077, 0.77])
-    assessed = measured(often, waived=CEILING)[0].assessed(CEILING)
-    assert assessed is not None
+    assessed = present(measured(often, waived=CEILING)[0].assessed(CEILING))
     assert assessed.decision != "pass"
 
 
 def test_after_a_fail_a_waiver_asks_for_stalls_too() -> None:
     bench = StallingBench(0.0, 1 / 600, effects=SLOWER)
-    assessed = measured(bench, seconds=240.0, waived=CEILING)[0].assessed(CEILING)
-    assert assessed is not None
+    assessed = present(measured(bench, seconds=240.0, waived=CEILING)[0].assessed(CEILING))
     assert (assessed.median, assessed.decision) == ("pass", "fail")
     assert max(bench.pairs) > 40
 
@@ -240,8 +238,7 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
         for x in bench.launches
     ]
     found, _ = measured(bench)
-    assessed = found.assessed(GateConfig())
-    assert assessed is not None
+    assessed = present(found.assessed(GateConfig()))
     assert (assessed.median, assessed.decision) == ("pass", "fail")
 
 
@@ -292,8 +289,7 @@ class StallingBench(ScriptedBench):
 
     def measured_by(self, seconds: float = 240.0) -> str:
         found, _ = measured(self, seconds=seconds)
-        assessed = found.assessed(GateConfig())
-        assert assessed is not None
+        assessed = present(found.assessed(GateConfig()))
         return assessed.decision
 
 
@@ -391,8 +387,7 @@ def test_pairs_whose_clock_moved_do_not_count() -> None:
         found.add("head", [float(number)], GpuState(sm_mhz=mhz))
     assert found.pairs == 8
     assert found.times("head") == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    clocks = found.clocks()
-    assert clocks is not None
+    clocks = present(found.clocks())
     assert clocks.dropped == 1
 
 
@@ -423,8 +418,7 @@ def test_a_counter_that_falls_silent_says_nothing_of_the_block(
 
 
 def test_an_inference_used_its_share_of_all_blocks() -> None:
-    found = side_energy([BlockEnergy(2.0, 10, "rapl"), BlockEnergy(4.0, 30, "rapl")])
-    assert found is not None
+    found = present(side_energy([BlockEnergy(2.0, 10, "rapl"), BlockEnergy(4.0, 30, "rapl")]))
     assert found.joules == pytest.approx(0.15)
     assert found.source == "rapl"
 

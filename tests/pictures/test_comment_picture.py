@@ -17,14 +17,6 @@ def test_the_picture_is_of_this_text() -> None:
     assert struct.unpack(">I", picture[16:20]) == (comment_picture.WIDTH,)
 
 
-def test_a_picture_of_another_text_is_found() -> None:
-    picture = comment_picture.marked(
-        comment_picture.PICTURE.read_bytes(), comment_picture.digest_of(TEXT + ".")
-    )
-    assert comment_picture.digest_of(TEXT + ".").encode() in picture
-    assert comment_picture.KEYWORD in picture[:100]
-
-
 def test_the_readme_shows_the_picture_and_says_its_headline() -> None:
     (described,) = re.findall(r"!\[(.*?)\]\(examples/comment/comment\.png\)", README)
     headline = re.sub(r"^### \S+ |`", "", TEXT.splitlines()[0])

@@ -9,6 +9,7 @@ from scipy import stats
 
 from tests.support.plans import MISS, plan_of
 from tests.support.tuning_tasks import make_outcome, make_planned, make_record, make_task
+from tests.support.worker_requests import make_candidate
 from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.outcomes import CandidateCost
 from tunegate.artifacts.tasks import ScheduleSource
@@ -43,13 +44,11 @@ def history() -> task_history.TaskHistory:
 
 def candidate(task: task_history.TaskHistory, number: int) -> Candidate:
     decision: Decision = (1, (number,))
-    return Candidate(
-        number=number,
+    return make_candidate(
+        number,
         workload=task.workload,
         origin="default" if number == 0 else "search",
         schedule=Schedule("", ()) if number == 0 else Schedule("t", (decision,)),
-        module="",
-        arguments=(),
     )
 
 

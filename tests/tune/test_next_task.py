@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.present import present
 from tunegate.tune.improvement import INFORMED, MeasuredBatch, TaskState
 from tunegate.tune.next_task import DEFAULT_POLICY, Choice, RemainingBudget, choose
 
@@ -45,8 +46,7 @@ def test_every_task_that_matters_gets_a_batch_before_any_gets_a_second() -> None
     served: list[int] = []
     states = [state(ms) for ms in (8.0, 1.0, 4.0, 2.0)]
     for _ in range(4):
-        choice = next_choice(states)
-        assert choice is not None
+        choice = present(next_choice(states))
         served.append(choice.index)
         states[choice.index] = state(states[choice.index].prior_ms, 0.5)
     assert served == [0, 2, 3, 1]
@@ -62,8 +62,7 @@ def test_every_task_has_been_asked_for_in_time_or_with_one_candidate(
 ) -> None:
     states, spent = [state(1) for _ in range(tasks)], start
     for number in range(tasks):
-        choice = choose(states, RemainingBudget(spent_seconds=spent))
-        assert choice is not None
+        choice = present(choose(states, RemainingBudget(spent_seconds=spent)))
         assert choice.index == number
         seconds = choice.candidates * seconds_each
         spent += seconds + default_seconds

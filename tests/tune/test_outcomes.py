@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from tests.support import measured_cells
 from tests.support.tuning_tasks import (
-    CHANGES,
-    DEVICE,
     exact,
     key_of,
     make_outcome,
+    make_plan,
     make_planned,
     make_record,
     make_resolution,
+    make_shard,
     make_task,
+    make_tuning,
     transfer,
 )
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
+from tunegate.artifacts.plans import Budget, Cost, PlannedTask, TuningPlan
 from tunegate.ports import EnergyReading
 from tunegate.tune.budget import EnergyUse, Spending
 from tunegate.tune.claims import as_resumed, is_resumed, is_unfinished
@@ -71,34 +72,17 @@ def test_a_run_cut_short_names_the_limit_it_reached_or_was_near(
     assert ended(make_outcome(stopped="budget"), seconds=seconds, trials=trials) == limit
 
 
-def test_a_run_in_which_tasks_were_never_reached_ended_at_its_limit() -> None:
-    untouched = make_outcome("b", stopped="not-started", trials=0)
-    assert ended(make_outcome("a"), untouched, seconds=61) == "seconds"
-    assert ended(make_outcome("a"), untouched, seconds=10) == "converged"
-
-
-@pytest.mark.parametrize(("seconds", "reason"), [(55, "seconds"), (3, "finished")])
-def test_a_run_that_measured_nothing_in_most_of_its_time_had_too_little_of_it(
-    seconds: float, reason: str
-) -> None:
-    untouched = make_outcome("b", stopped="not-started", trials=0)
-    assert ended(untouched, seconds=seconds, trials=0) == reason
-
-
-def test_a_run_that_stopped_paying_is_told_from_one_with_nothing_more_to_try() -> None:
-    tried_all = make_outcome("a", stopped="finished")
-    assert ended(tried_all) == "finished"
-    assert ended(tried_all, make_outcome("b", stopped="converged")) == "converged"
-
-
-def test_a_run_in_which_nothing_ever_ran_failed() -> None:
-    failed = make_outcome("a", stopped="failed", best_ms=None)
-    assert ended(failed) == "failed"
-    assert ended(failed, make_outcome("b")) == "converged"
-
-
-def test_a_run_that_only_the_cache_served_is_finished() -> None:
-    assert ended(make_outcome("a", stopped="exact", trials=0)) == "finished"
+def test_a_run_ends_for_the_reason_that_counts_most_for_its_tasks() -> None:
+    converged, untouched = make_outcome("a"), make_outcome("b", stopped="not-started", trials=0)
+    assert ended(converged, untouched, seconds=61) == "seconds"
+    assert ended(converged, untouched, seconds=10) == "converged"
+    assert ended(untouched, seconds=55, trials=0) == "seconds"  # most of its time, for nothing
+    assert ended(untouched, seconds=3, trials=0) == "finished"
+    tried_all = make_outcome("c", stopped="finished")
+    assert (ended(tried_all), ended(tried_all, converged)) == ("finished", "converged")
+    failed = make_outcome("d", stopped="failed", best_ms=None)
+    assert (ended(failed), ended(failed, converged)) == ("failed", "converged")
+    assert ended(make_outcome("e", stopped="exact", trials=0)) == "finished"  # by the cache alone
 
 
 # Joules by the counters of a machine.
@@ -176,14 +160,7 @@ NAMES = ("a", "b", "c")
 
 
 def attempt(*tasks: TaskOutcome, shard: int = 0, seconds: float = 10.0) -> TuningOutcome:
-    return TuningOutcome(
-        shard=shard,
-        target="cpu",
-        tasks=tasks,
-        spent=Cost(seconds=seconds),
-        device=DEVICE,
-        stopped="finished",
-    )
+    return make_tuning(*tasks, shard=shard, spent=Cost(seconds=seconds))
 
 
 times = st.none() | st.floats(0.1, 10)
@@ -238,32 +215,22 @@ def test_each_task_has_the_best_of_all_attempts() -> None:
 REASONS = ["finished", "seconds", "usd", "trials", "cancelled", "failed"]
 
 
-def make_plan(usd_per_hour: float | None = None) -> TuningPlan:
+def four_tasks(usd_per_hour: float | None = None) -> TuningPlan:
     tasks = [make_task(name) for name in "abcd"]
     found: list[Lookup] = [exact("a"), exact("b"), transfer(), Miss("absent")]
-    return TuningPlan(
-        changes=CHANGES,
-        resolution=make_resolution(tasks, found),
-        shards=(),
-        budget=Budget(seconds=60.0, trials=None, usd_per_hour=usd_per_hour),
-        estimate=Cost(seconds=1.0),
-    )
+    budget = Budget(seconds=60.0, trials=None, usd_per_hour=usd_per_hour)
+    return make_plan(make_resolution(tasks, found), budget=budget)
 
 
 def shard(index: int, stopped: str = "finished", usd: float | None = None) -> TuningOutcome:
-    return TuningOutcome(
-        shard=index,
-        target="cpu",
-        tasks=(make_outcome("c", trials=3), make_outcome("d", trials=4)),
-        spent=Cost(seconds=10.0, usd=usd),
-        device=DEVICE,
-        stopped=stopped,  # type: ignore[arg-type]  # drawn from its literals
-    )
+    tasks = (make_outcome("c", trials=3), make_outcome("d", trials=4))
+    spent = Cost(seconds=10.0, usd=usd)
+    return make_tuning(*tasks, shard=index, spent=spent, stopped=stopped)
 
 
 def test_with_a_price_no_tuning_costs_nothing_and_without_one_nothing_is_said() -> None:
-    assert tally(make_plan(usd_per_hour=3.6), ()).usd == 0
-    assert tally(make_plan(), [shard(0)]).usd is None
+    assert tally(four_tasks(usd_per_hour=3.6), ()).usd == 0
+    assert tally(four_tasks(), [shard(0)]).usd is None
 
 
 def test_without_a_plan_nothing_was_done() -> None:
@@ -277,34 +244,23 @@ shards = st.lists(st.builds(shard, st.integers(0, 5), st.sampled_from(REASONS)),
 @given(shards)
 def test_an_outcome_that_came_twice_counts_once(outcomes: list[TuningOutcome]) -> None:
     once = list({outcome.shard: outcome for outcome in outcomes}.values())
-    assert tally(make_plan(), [*once, *once]) == tally(make_plan(), once)
+    assert tally(four_tasks(), [*once, *once]) == tally(four_tasks(), once)
 
 
 @given(shards)
 def test_finished_is_said_only_when_every_shard_finished(outcomes: list[TuningOutcome]) -> None:
     once = list({outcome.shard: outcome for outcome in outcomes}.values())
     is_finished = all(outcome.stopped == "finished" for outcome in once)
-    assert (tally(make_plan(), once).stopped == "finished") == is_finished
+    assert (tally(four_tasks(), once).stopped == "finished") == is_finished
 
 
 def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not() -> None:
-    tasks = make_plan().resolution.tasks
+    tasks = four_tasks().resolution.tasks
     planned = [PlannedTask(resolved=task, trials=4, gain_ms=1.0) for task in tasks[2:]]
     idle = [PlannedTask(resolved=tasks[0], trials=0, gain_ms=0.0)]
-    plan = msgspec.structs.replace(
-        make_plan(),
-        shards=tuple(
-            Shard(
-                index=index,
-                target="cpu",
-                labels=(),
-                tasks=tuple(its),
-                budget=Budget(seconds=60.0, trials=None),
-                predicted_seconds=1.0,
-            )
-            for index, its in enumerate([planned, planned[:1], idle])
-        ),
-    )
+    of_each = enumerate([planned, planned[:1], idle])
+    shards = tuple(make_shard(*its, index=index) for index, its in of_each)
+    plan = msgspec.structs.replace(four_tasks(), shards=shards)
     assert [shard.index for shard in lost_shards(plan, [shard(1)])] == [0]
     assert tally(plan, [shard(1)]).stopped == "lost"
     (line,) = lost_shard_warnings(plan, [shard(1)])
@@ -316,14 +272,14 @@ def test_builds_tell_of_older_schedules_in_a_shard_that_had_no_job() -> None:
     tasks = [measured_cells.make_task(name, 1.0, source="older") for name in ("c", "e")]
     build = measured_cells.make_build(tasks=(*tasks, measured_cells.make_task("f", 1.0)))
     builds = [measured_cells.make_builds(None, build)]
-    assert tally(make_plan(), (), builds).not_asked == 2
+    assert tally(four_tasks(), (), builds).not_asked == 2
     asked = make_outcome("c", key=tasks[0].key)
     told = msgspec.structs.replace(shard(0), tasks=(asked,))
-    assert tally(make_plan(), [told], builds).not_asked == 1
+    assert tally(four_tasks(), [told], builds).not_asked == 1
 
 
 def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:
-    plan = make_plan()
+    plan = four_tasks()
     skipped = [msgspec.structs.replace(each, skipped="shared") for each in plan.resolution.tasks]
     resolution = msgspec.structs.replace(plan.resolution, tasks=tuple(skipped))
     assert tally(plan, ()).waiting == 0
@@ -334,11 +290,11 @@ def test_joules_are_summed_where_all_are_known() -> None:
     first, second = shard(0), shard(1)
     counted = Cost(seconds=10.0, joules=400.0, energy_source="rapl")
     told = tally(
-        make_plan(),
+        four_tasks(),
         [
             msgspec.structs.replace(first, spent=counted),
             msgspec.structs.replace(second, spent=counted),
         ],
     )
     assert (told.joules, told.energy_source) == (800.0, "rapl")
-    assert tally(make_plan(), [first]).joules is None
+    assert tally(four_tasks(), [first]).joules is None

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.worker_requests import build_request, make_candidate, measure_request
 from tests.tune.test_batches import candidate, history
 from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.candidates import FLOAT32
-from tunegate.config import TargetConfig
 from tunegate.system.machine.device_lock import Claim
 from tunegate.tune import compiler_protocol, protocol
 from tunegate.tune.batches import OpenBatches
@@ -24,14 +24,7 @@ from tunegate.tune.parallel_measurement import (
 from tunegate.tune.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
-CANDIDATE = protocol.Candidate(
-    number=1,
-    workload="w",
-    origin="search",
-    schedule=protocol.Schedule(template="", decisions=()),
-    module="",
-    arguments=(),
-)
+CANDIDATE = make_candidate()
 SLOT = protocol.Slot(claim=Claim(uuid="cpu", directory="/d", wait_seconds=1.0))
 
 
@@ -54,15 +47,7 @@ def test_a_request_survives_the_pipe(request_of: protocol.Measure) -> None:
 
 @pytest.fixture
 def request_of() -> protocol.Measure:
-    return protocol.Measure(
-        candidate=CANDIDATE,
-        target_json="{}",
-        reference="/r",
-        writes_reference=False,
-        loser_ms=10.0,
-        repeats=3,
-        seed=1,
-    )
+    return measure_request(CANDIDATE, reference="/r", loser_ms=10.0, repeats=3)
 
 
 def test_the_sketches_of_a_proposal_cross_to_another_process() -> None:
@@ -84,23 +69,8 @@ def test_the_sketches_of_a_proposal_cross_to_another_process() -> None:
 def test_settings_are_what_differs_from_the_usual_build(
     tmp_path: Path, precision: str, launch: str, settings: dict[str, str]
 ) -> None:
-    assert build_request(tmp_path, precision, launch=launch).settings == settings
-
-
-def build_request(
-    directory: Path, precision: str, *, launch: str = ""
-) -> compiler_protocol.BuildModel:
-    return compiler_protocol.BuildModel(
-        model=protocol.ModelFile(file="m.onnx", path="m.onnx", shapes={"x": (1, 3)}),
-        target=TargetConfig(name="cpu", threads=1),
-        records={},
-        sources={},
-        directory=str(directory / "build"),
-        scratch=str(directory / "scratch"),
-        seed=1,
-        precision=precision,
-        launch=launch,
-    )
+    request = build_request(Path("m.onnx"), tmp_path, precision=precision, launch=launch)
+    assert request.settings == settings
 
 
 # What is measured again alone, and what that says of the others.

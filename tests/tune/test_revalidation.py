@@ -14,8 +14,8 @@ from tests.support.measured_cells import MODEL, TARGET, make_build, make_builds
 from tunegate.artifacts.builds import ErrorEstimate, RefusedCandidate, RuntimeChoice
 from tunegate.artifacts.candidates import CandidateBuild
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
-from tunegate.artifacts.plans import Cost, ExpectedStep, Shard, StepKind
+from tunegate.artifacts.outcomes import TaskOutcome
+from tunegate.artifacts.plans import ExpectedStep, Shard, StepKind
 from tunegate.artifacts.tasks import ResolvedTask, TaskUse
 from tunegate.artifacts.verdicts import WarmedModel
 from tunegate.models.export_models import ModelFiles
@@ -105,17 +105,6 @@ def test_that_the_default_schedule_won_is_promoted_where_the_zone_knows_nothing(
     assert (result.status, record) == ("taken", faster)
 
 
-def outcome_of(*tasks: TaskOutcome) -> TuningOutcome:
-    return TuningOutcome(
-        shard=0,
-        target="cpu",
-        tasks=tasks,
-        spent=Cost(seconds=1.0),
-        device=tuning_tasks.DEVICE,
-        stopped="seconds",
-    )
-
-
 RESOLVED = (
     ResolvedTask(tuning_tasks.make_task("known"), tuning_tasks.exact("known")),
     ResolvedTask(tuning_tasks.make_task("tuned"), Miss("absent")),
@@ -126,7 +115,7 @@ RESOLVED = (
 DEFAULT = msgspec.structs.replace(
     tuning_tasks.make_record("small", times=3), template="", decisions=()
 )
-OUTCOME = outcome_of(
+OUTCOME = tuning_tasks.make_tuning(
     tuning_tasks.make_outcome("tuned", records=(tuning_tasks.make_record("tuned"),)),
     tuning_tasks.make_outcome("begun", records=(tuning_tasks.make_record("begun", times=3),)),
     tuning_tasks.make_outcome("small", records=(DEFAULT,), trials=0),

@@ -3,8 +3,7 @@ import msgspec
 from tests.support import tuning_tasks
 from tests.tune.test_batches import candidate, history, measured
 from tunegate.artifacts.changes import Side
-from tunegate.artifacts.outcomes import TuningOutcome
-from tunegate.artifacts.plans import Cost, PlannedTask
+from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
@@ -104,11 +103,17 @@ def contested(
 ) -> TaskHistory:
     claims = Claims((CLAIM,), is_searched=True)
     resolved = ResolvedTask(tuning_tasks.make_task("a", sides=sides), lookup, claims)
+    return begun(PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0))
+
+
+def begun(planned: PlannedTask, most_trials: int | None = None) -> TaskHistory:
+    """A task of which the default schedule is measured."""
     task = TaskHistory(
-        PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0),
+        planned,
         device=TRUSTED.device,
         toolchain=TRUSTED.toolchain,
         source=TRUSTED.source,
+        most_trials=most_trials,
     )
     task.is_started = True
     task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
@@ -218,20 +223,7 @@ def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> 
 
 def short(limit: int = 4) -> TaskHistory:
     """A task of few trials whose default schedule takes 2 ms."""
-    task = TaskHistory(
-        PlannedTask(
-            resolved=ResolvedTask(tuning_tasks.make_task("a"), records.Miss("absent")),
-            trials=4,
-            gain_ms=1.0,
-        ),
-        device=TRUSTED.device,
-        toolchain=TRUSTED.toolchain,
-        source=TRUSTED.source,
-        most_trials=limit,
-    )
-    task.is_started = True
-    task.enter(one(task, 0, DEFAULT, "default"), timed_ms(0, DEFAULT_MS), 5)
-    return task
+    return begun(tuning_tasks.make_planned(tuning_tasks.make_task("a"), trials=4), limit)
 
 
 def batch_of(task: TaskHistory, times_ms: tuple[float, ...], first: int = 1) -> None:
@@ -272,19 +264,6 @@ def test_without_a_limit_a_task_has_room_for_any_number() -> None:
 TASKS = [tuning_tasks.make_task("conv"), tuning_tasks.make_task("dense")]
 
 
-def outcome_of(name: str) -> TuningOutcome:
-    return TuningOutcome(
-        shard=0,
-        target="cpu",
-        tasks=(
-            tuning_tasks.make_outcome(name, records=(tuning_tasks.make_record(name),), best_ms=1.0),
-        ),
-        spent=Cost(seconds=1.0),
-        device=tuning_tasks.DEVICE,
-        stopped="trials",
-    )
-
-
 def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     before = tuning_tasks.make_resolution(
         TASKS, [tuning_tasks.exact("conv"), records.Miss("absent")]
@@ -292,7 +271,9 @@ def test_what_a_run_measured_is_what_the_next_one_finds_in_the_cache() -> None:
     after = tuning_tasks.make_resolution(
         TASKS, [tuning_tasks.exact("conv"), tuning_tasks.exact("dense")]
     ).tasks
-    assert known_schedules(before, [outcome_of("dense")]) == known_schedules(after)
+    tuned = tuning_tasks.make_outcome("dense", records=(tuning_tasks.make_record("dense"),))
+    found = known_schedules(before, [tuning_tasks.make_tuning(tuned, stopped="trials")])
+    assert found == known_schedules(after)
     assert known_schedules(before) != known_schedules(after)
 
 

@@ -13,13 +13,14 @@ from tests.support.measured_cells import StillMachine, make_context
 from tests.support.plans import plan_of
 from tests.support.simulated.hand_clock import HandClock
 from tests.support.tuning_tasks import (
-    DEVICE,
     exact,
     key_of,
     make_outcome,
     make_planned,
     make_record,
+    make_shard,
     make_task,
+    make_tuning,
     transfer,
 )
 from tunegate.artifacts import plans
@@ -86,14 +87,9 @@ def tuned(
     lines: Lines | None = None,
     budget: plans.Budget | None = None,
 ) -> tuple[TuningOutcome, ScriptedTuner]:
-    shard = plans.Shard(
-        index=3,
-        target="cpu",
-        labels=(),
-        tasks=tuple(planned) or (make_planned(make_task("a")), make_planned(make_task("b"))),
-        budget=budget or plans.Budget(seconds=600, trials=None, usd_per_hour=3.6),
-        predicted_seconds=60,
-    )
+    usual = plans.Budget(seconds=600, trials=None, usd_per_hour=3.6)
+    tasks = planned or (make_planned(make_task("a")), make_planned(make_task("b")))
+    shard = make_shard(*tasks, index=3, budget=budget or usual, predicted_seconds=60)
     clock = HandClock(1000.0)
     tuner = ScriptedTuner(clock, steps)
     outcome = tune(
@@ -258,19 +254,12 @@ def test_nobody_is_behind_where_nothing_says_so() -> None:
 NAMES = ("known", "tuned", "begun", "resumed", "failed", "left", "waiting", "small")
 RESUMED = TransferHit((key_of("resumed"),), 0.0, (make_record("resumed", times=3),))
 LOOKUPS: dict[str, Lookup] = {"known": exact("known"), "begun": transfer(), "resumed": RESUMED}
-TASKS = (
+OUTCOME = make_tuning(
     make_outcome("tuned", records=(make_record("tuned"),)),
     make_outcome("begun", records=(make_record("begun", times=3),), stopped="budget"),
     make_outcome("failed", stopped="failed"),
     make_outcome("left", trials=0, stopped="not-started"),
     make_outcome("small", trials=0, records=(make_record("small"),)),
-)
-OUTCOME = TuningOutcome(
-    shard=0,
-    target="cpu",
-    tasks=TASKS,
-    spent=plans.Cost(seconds=1.0),
-    device=DEVICE,
     stopped="seconds",
 )
 

@@ -7,15 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.measured_cells import make_job
+from tests.support.present import present
 from tests.support.small_onnx import conv_model, save
+from tests.support.tuning_tasks import make_planned, make_shard
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import Budget, PlannedTask, Shard
-from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask, TuningTask
+from tunegate.artifacts.plans import Budget
+from tunegate.artifacts.tasks import RecordOrigin, TuningTask
 from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
-from tunegate.ports import BuildJob, ModelJob
+from tunegate.ports import ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.tune.parallel_measurement import Parallelism
@@ -70,15 +73,8 @@ class Workshop:
     ) -> Iterator[TaskOutcome]:
         """The outcomes as they come."""
         tasks = [t for t in self.tasks() if "conv" in t.operator]
-        planned = tuple(
-            PlannedTask(
-                resolved=ResolvedTask(t, lookup or Miss("absent")), trials=trials, gain_ms=1.0
-            )
-            for t in tasks
-        )
-        shard = Shard(
-            index=0, target="cpu", labels=(), tasks=planned, budget=budget, predicted_seconds=1.0
-        )
+        planned = (make_planned(each, lookup, trials=trials) for each in tasks)
+        shard = make_shard(*planned, budget=budget)
         return self.tuner.tune(
             shard, {("m.onnx", "head"): ShapedModel(self.model, {})}, self._publish
         )
@@ -107,9 +103,7 @@ def test_tuning_beats_the_default_schedule_and_publishes_every_candidate(
     workshop: Workshop, tuned: TaskOutcome
 ) -> None:
     assert tuned.trials == 16
-    assert tuned.best_ms is not None
-    assert tuned.before_ms is not None
-    assert tuned.best_ms < tuned.before_ms
+    assert present(tuned.best_ms) < present(tuned.before_ms)
     assert len(workshop.published) >= 16
     assert {record.key for record in workshop.published} == {tuned.key}
 
@@ -168,8 +162,7 @@ def test_a_record_of_another_device_is_measured_here_and_nothing_is_searched(
     assert (outcome.source, outcome.stopped) in {("exact", "finished"), ("default", "finished")}
     assert outcome.trials == 1
     assert all(record.device == DEVICE for record in outcome.records)
-    assert outcome.best_ms is not None
-    assert outcome.best_ms > 1e-6
+    assert present(outcome.best_ms) > 1e-6
 
 
 def test_a_record_of_another_device_is_used_as_it_is_where_there_is_no_budget(
@@ -195,8 +188,7 @@ def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_coun
     assert (first.older, first.source, first.best_ms) == ("not-asked", "older", None)
     assert (last.older, last.trials) in {("kept", 1), ("lost", 1)}
     assert all(record.toolchain == toolchain() for record in last.records)
-    assert last.best_ms is not None
-    assert last.best_ms > 1e-6
+    assert present(last.best_ms) > 1e-6
     (left,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
     assert (left.older, left.source, left.best_ms) == ("not-asked", "older", None)
 
@@ -229,17 +221,12 @@ def test_what_failed_before_with_this_compiler_is_not_tried_again(
 def test_the_best_records_build_a_model_that_computes_the_same(
     workshop: Workshop, tuned: TaskOutcome, tmp_path: Path
 ) -> None:
-    job = BuildJob(
-        model=workshop.job,
-        records={tuned.key: tuned.records},
-        sources={tuned.key: "search"},
-        directory=tmp_path / "build",
-    )
-    plain = BuildJob(model=workshop.job, records={}, sources={}, directory=tmp_path / "plain")
+    records, sources = {tuned.key: tuned.records}, {tuned.key: "search"}
+    job = make_job(workshop.job, tmp_path / "build", records=records, sources=sources)
+    plain = make_job(workshop.job, tmp_path / "plain")
     build, untuned = workshop.compiler.build([job, plain])
     assert build.error is None
-    assert build.check is not None
-    assert build.check.passed
+    assert present(build.check).passed
     assert [t.source for t in build.tasks if t.key == tuned.key] == ["search"]
     assert (tmp_path / "build" / "artifact.json").exists()
     assert build.key != untuned.key
@@ -254,15 +241,8 @@ def test_a_limit_of_time_ends_what_would_take_many_minutes(workshop: Workshop) -
 
 def test_no_child_outlives_an_interrupted_run(workshop: Workshop) -> None:
     tasks = [t for t in workshop.tasks() if "conv" in t.operator]
-    planned = PlannedTask(resolved=ResolvedTask(tasks[0], Miss("absent")), trials=999, gain_ms=1.0)
-    shard = Shard(
-        index=0,
-        target="cpu",
-        labels=(),
-        tasks=(planned,),
-        budget=Budget(seconds=120, trials=None),
-        predicted_seconds=1.0,
-    )
+    planned = make_planned(tasks[0], trials=999)
+    shard = make_shard(planned, budget=Budget(seconds=120, trials=None))
     before = len(workshop.published)
     run = workshop.tuner.tune(
         shard, {("m.onnx", "head"): ShapedModel(workshop.model, {})}, workshop._publish

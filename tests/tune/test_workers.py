@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tunegate.artifacts.measurements import Gpu
+from tests.support.simulated.simulated_gpus import L4
+from tests.support.worker_requests import make_candidate, measure_request
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.runtimes.tvm.runtime import PROGRAMS
 from tunegate.system.machine.cores import physical_cores
@@ -18,7 +19,7 @@ from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.tune.device_slots import in_slot, on_cpu, on_gpus, on_held_gpus
-from tunegate.tune.protocol import Candidate, Measure, Measured, Placement, Schedule, Slot
+from tunegate.tune.protocol import Measure, Measured, Placement, Slot
 from tunegate.tune.tuning_run import BrokenMachineWatch
 from tunegate.tune.workers import WORKERS_LOG, Begin, LostWorkerError, WorkerPool, spawn_pool
 
@@ -43,23 +44,7 @@ def pool(tmp_path: Path) -> Iterator[WorkerPool]:
 
 
 def request(number: int, behaviour: str) -> Measure:
-    candidate = Candidate(
-        number=number,
-        workload="w",
-        origin="search",
-        schedule=Schedule("t", ()),
-        module=behaviour,
-        arguments=(),
-    )
-    return Measure(
-        candidate=candidate,
-        target_json="{}",
-        reference="",
-        writes_reference=False,
-        loser_ms=1.0,
-        seed=1,
-        repeats=1,
-    )
+    return measure_request(make_candidate(number, module=behaviour))
 
 
 def pids_of(pool: WorkerPool) -> list[int]:
@@ -239,15 +224,7 @@ def test_once_something_ran_the_candidates_are_at_fault(tmp_path: Path) -> None:
 
 
 def measured(uuid: str) -> MeasuredGpu:
-    gpu = Gpu(
-        index=0,
-        uuid=uuid,
-        name="NVIDIA L4",
-        compute_capability="8.9",
-        cores=1,
-        memory_bytes=1,
-        driver="1",
-    )
+    gpu = msgspec.structs.replace(L4, uuid=uuid)
     return MeasuredGpu(gpu, Claim(uuid=uuid, directory="/run/lock", wait_seconds=300))
 
 
@@ -318,19 +295,8 @@ def place(directory: Path, slots: int = 2) -> Placement:
 
 
 def asked(directory: Path, *, at_once: int = 2, alone: bool = False, slots: int = 2) -> Measure:
-    plain = request(1, "")
-    return Measure(
-        candidate=plain.candidate,
-        target_json="",
-        reference="",
-        writes_reference=False,
-        loser_ms=1.0,
-        seed=1,
-        repeats=1,
-        at_once=at_once,
-        alone=alone,
-        place=place(directory, slots),
-    )
+    where = place(directory, slots)
+    return measure_request(make_candidate(), at_once=at_once, alone=alone, place=where)
 
 
 def test_two_may_time_at_once_each_on_its_core(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cache.format.test_segment import KEYS, OURS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import ExactHit, TransferHit
@@ -16,8 +17,6 @@ from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import listing
 from tunegate_cache.protocol.trust import Trust
-from tunegate_cache.protocol.tuning_cache import TuningCache, Zones
-from tunegate_cache.protocol.uploads import WriteAhead
 
 _now = itertools.count(1)
 
@@ -212,15 +211,8 @@ def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_p
     place.publish(make_record("b"))
     place.compact()
     place.collect()
-    pinned = TuningCache(
-        place.store,
-        zones=Zones("main", ("main",)),
-        mode="ro",
-        write_ahead=WriteAhead(tmp_path / "none"),
-        monotonic=lambda: 0.0,
-        milliseconds=lambda: next(_now),
-        trust=Trust(pins={MAIN: current.snapshot.index}),
-    )
+    trust = Trust(pins={MAIN: current.snapshot.index})
+    pinned = cache_over(place.store, tmp_path, mode="ro", trust=trust)
     found = pinned.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
     assert isinstance(found[make_key("a")], ExactHit)
     assert not isinstance(found[make_key("b")], ExactHit)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
+from tests.support.present import present
 from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.cache_statistics import CacheStatistics
@@ -147,8 +148,7 @@ def test_the_head_comes_with_its_tag_and_its_digest(place: Place) -> None:
     place.compact()
     pointer = place.store.read_pointer(MAIN.head)
     found = current_head(place.store, MAIN, NOBODY)
-    assert found.head is not None
-    assert found.head.version == 1
+    assert present(found.head).version == 1
     assert (found.tag, found.digest) == (pointer.tag, head_digest(pointer.body))
 
 
@@ -158,10 +158,9 @@ def test_a_head_that_is_not_trusted_can_be_replaced_and_one_of_a_later_version_m
     place.compact()
     refused = current_head(place.store, MAIN, KEYS)
     assert (refused.head, refused.is_later) == (None, False)
-    assert refused.tag is not None
     assert "trusted key" in refused.problem
     body = place.store.read_pointer(MAIN.head).body.replace(b'"v":1', b'"v":9', 1)
-    place.store.move_pointer(MAIN.head, body, refused.tag)
+    place.store.move_pointer(MAIN.head, body, present(refused.tag))
     later = current_head(place.store, MAIN, NOBODY)
     assert (later.head, later.is_later) == (None, True)
 
@@ -341,8 +340,7 @@ def segment_records_place(tmp_path: Path) -> Place:
 
 
 def snapshot_of(segment_records_place: Place) -> Snapshot:
-    head = current_head(segment_records_place.store, MAIN, NOBODY).head
-    assert head is not None
+    head = present(current_head(segment_records_place.store, MAIN, NOBODY).head)
     return head.snapshot
 
 

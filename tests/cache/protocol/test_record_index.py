@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.present import present
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format.record_codec import encode_record
 from tunegate_cache.format.records import (
@@ -65,8 +66,7 @@ def candidate(tile: int, nanoseconds: int, **changes: object) -> TuningRecord:
 
 
 def test_the_fastest_comes_first_and_eight_are_enough() -> None:
-    found = exact(*(candidate(tile, 100 - tile) for tile in range(20)))
-    assert found is not None
+    found = present(exact(*(candidate(tile, 100 - tile) for tile in range(20))))
     assert [record.run_nanoseconds[0] for record in found.records] == list(range(81, 89))
 
 
@@ -81,16 +81,14 @@ def test_a_confirmed_one_stays_among_the_eight_behind_any_number_of_brief_looks(
     brief = [candidate(tile, 100 + tile) for tile in range(20)]
     slow = candidate(30, 0, run_nanoseconds=(9000,) * CONFIRMED_REPEATS)
     slower = candidate(31, 0, run_nanoseconds=(9900,) * CONFIRMED_REPEATS)
-    found = exact(*brief, slower, slow)
-    assert found is not None
+    found = present(exact(*brief, slower, slow))
     assert found.records == (*brief[:7], slow)
 
 
 def test_a_confirmed_one_of_another_device_takes_no_place() -> None:
     brief = [candidate(tile, 100 + tile, device=OURS) for tile in range(20)]
     theirs = candidate(30, 0, run_nanoseconds=(50,) * CONFIRMED_REPEATS, device=THEIRS)
-    found = exact(*brief, theirs)
-    assert found is not None
+    found = present(exact(*brief, theirs))
     assert found.records == tuple(brief[:8])
 
 
@@ -131,8 +129,7 @@ def test_the_default_schedule_is_an_answer_but_teaches_nothing() -> None:
 def test_a_source_whose_candidates_all_failed_takes_no_place() -> None:
     failed = make_record("near", status="wrong", run_nanoseconds=())
     good = make_record("far", shape=make_shape(extents=(64, 4096)))
-    found = transfer(failed, good)
-    assert found is not None
+    found = present(transfer(failed, good))
     assert found.source_workloads == (good.key,)
 
 
@@ -142,8 +139,7 @@ def test_eight_neighbours_give_four_records_each_nearest_first() -> None:
         for extent in range(65, 77)
         for tile in range(1, 7)
     ]
-    found = transfer(*records)
-    assert found is not None
+    found = present(transfer(*records))
     assert found.source_workloads == tuple(make_key(f"n{extent}") for extent in range(65, 73))
     assert len(found.records) == 8 * 4
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.servers.black_hole import black_hole
 from tests.support.servers.moto_server import BUCKET
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import names
 from tunegate_cache.format.cache_statistics import CacheStatistics
@@ -22,7 +23,7 @@ from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3Store
-from tunegate_cache.stores.store import ObjectStore, Pointer, StoreUnavailableError
+from tunegate_cache.stores.store import Pointer, StoreUnavailableError
 
 
 class BrokenStore:
@@ -53,27 +54,6 @@ class FullStore(MemoryStore):
         if self.is_full:
             raise StoreUnavailableError("s3://b: QuotaExceeded")
         super().write(name, body)
-
-
-def cache_over(
-    store: ObjectStore,
-    tmp_path: Path,
-    *,
-    mode: tuning_cache.Mode = "rw",
-    zone: str = "main",
-    tier: FileStore | None = None,
-    budget: tuning_cache.Seconds = tuning_cache.Seconds(),  # noqa: B008 - frozen
-) -> tuning_cache.TuningCache:
-    return tuning_cache.TuningCache(
-        store,
-        zones=tuning_cache.Zones(zone, ("main",)),
-        mode=mode,
-        write_ahead=WriteAhead(tmp_path / "wal"),
-        monotonic=time.monotonic,
-        milliseconds=lambda: int(time.time() * 1000),
-        tier=tier,
-        budget=budget,
-    )
 
 
 def answer(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cache.protocol.test_tuning_cache import answer, cache_over
+from tests.cache.protocol.test_tuning_cache import answer
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, hexdigest, make_record
 from tunegate_cache.format import names, segment
 from tunegate_cache.format.names import SegmentName, segment_name

@@ -3,43 +3,24 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.compacted_place import MAIN
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import SegmentName, group_of, segment_name
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, TuningRecord
 from tunegate_cache.format.segment import pack_segment, segment_digest
 from tunegate_cache.protocol.archive import CorruptArchiveError, files, pack_archive, unpack_archive
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
-from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache, Zones
-from tunegate_cache.protocol.uploads import WriteAhead
+from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache
 from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+from tunegate_cache.stores.store import ObjectNotFoundError
 
 OWN = "pr/o/r/7"
-
-
-def cache_over(
-    store: ObjectStore,
-    tmp_path: Path,
-    *,
-    zone: str = "main",
-    lookup_seconds: float = 5.0,
-    clock: Callable[[], float] = time.monotonic,
-) -> TuningCache:
-    return TuningCache(
-        store,
-        zones=Zones(zone, ("main",)),
-        mode="rw",
-        write_ahead=WriteAhead(tmp_path / "wal"),
-        monotonic=clock,
-        milliseconds=lambda: int(time.time() * 1000),
-        budget=Seconds(lookup=lookup_seconds),
-    )
 
 
 def answer(cache: TuningCache, workload: str = "w", extents: tuple[int, ...] = (64, 64)) -> Lookup:
@@ -117,7 +98,7 @@ class HangingStore(MemoryStore):
 def test_who_fills_the_own_zone_keeps_nobody_from_what_is_believed(tmp_path: Path) -> None:
     store = HangingStore(OWN)
     cache_over(store, tmp_path).publish([make_record()])
-    cache = cache_over(store, tmp_path, zone=OWN, lookup_seconds=3.0)
+    cache = cache_over(store, tmp_path, zone=OWN, budget=Seconds(lookup=3.0))
     started = time.monotonic()
     assert answer(cache) == ExactHit((make_record(),))
     assert answer(cache, "new", (1, 2, 3)) == Miss("absent")
@@ -146,7 +127,9 @@ def test_both_questions_share_the_time_of_one_look_up(tmp_path: Path) -> None:
             return super().names(prefix)
 
     store = TakesItAll(OWN)
-    cache = cache_over(store, tmp_path, zone=OWN, lookup_seconds=1000.0, clock=lambda: now[0])
+    cache = cache_over(
+        store, tmp_path, zone=OWN, budget=Seconds(lookup=1000.0), monotonic=lambda: now[0]
+    )
     assert isinstance(answer(cache), Miss)
     started = time.monotonic()
     assert claim(cache) is None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from tests.support.present import present
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.stores import store
 from tunegate_cache.stores.circuit_breaking_store import Breaker, CallOutcome, CircuitBreakingStore
@@ -90,8 +91,7 @@ def test_it_stays_open_for_a_minute_and_then_lets_one_trial_through() -> None:
     circuit.clock.now += 59.9
     assert circuit.breaker.admit() is None
     circuit.clock.now += 0.2
-    trial = circuit.breaker.admit()
-    assert trial is not None
+    trial = present(circuit.breaker.admit())
     assert circuit.breaker.admit() is None
     circuit.breaker.record(trial, "answered")
     assert circuit.meet(*times(5, "answered")) == 5
@@ -102,8 +102,7 @@ def test_a_failed_trial_keeps_it_open_for_another_minute() -> None:
         circuit = Circuit()
         circuit.meet(*times(3, "timed out"))
         circuit.clock.now += 61
-        trial = circuit.breaker.admit()
-        assert trial is not None
+        trial = present(circuit.breaker.admit())
         circuit.clock.now += 30
         circuit.breaker.record(trial, outcome)
         circuit.clock.now += 59
@@ -116,8 +115,7 @@ def test_a_trial_that_never_comes_back_does_not_keep_it_open_for_ever() -> None:
     circuit = Circuit()
     circuit.meet(*times(3, "timed out"))
     circuit.clock.now += 61
-    lost = circuit.breaker.admit()
-    assert lost is not None
+    lost = present(circuit.breaker.admit())
     circuit.clock.now += 61
     assert circuit.meet("answered") == 1
     circuit.breaker.record(lost, "timed out")
@@ -133,8 +131,7 @@ def test_after_it_closes_old_errors_are_forgotten() -> None:
 
 def test_a_late_answer_to_an_old_request_does_not_close_it() -> None:
     circuit = Circuit()
-    late = circuit.breaker.admit()
-    assert late is not None
+    late = present(circuit.breaker.admit())
     circuit.meet(*times(3, "timed out"))
     circuit.breaker.record(late, "answered")
     assert circuit.is_open()

@@ -1,17 +1,29 @@
 """Local copies of immutable segments."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract, StoreContract
+from tests.plugins.registered_plugin import install_into, register
+from tests.support.servers.moto_server import BUCKET
 from tests.support.tuning_records import TARGET
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.segment import segment_digest
+from tunegate_cache.installed_plugins import find_plugins
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.open_store import ContainedStore
+from tunegate_cache.stores.memory import MEMORY, MemoryStore
+from tunegate_cache.stores.open_store import (
+    STORE_GROUP,
+    BadAddressError,
+    ContainedStore,
+    kind_of,
+    open_store,
+    store_name,
+    unusable_kind,
+)
 from tunegate_cache.stores.read_through import ReadThroughStore
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,
@@ -22,6 +34,7 @@ from tunegate_cache.stores.store import (
     StoreBusyError,
     StoreUnavailableError,
 )
+from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 BODY = b"a segment"
 NAME = segment_name(
@@ -162,3 +175,160 @@ def test_a_nonsensical_answer_is_trouble(
 ) -> None:
     with pytest.raises(StoreUnavailableError, match=f"^x: {problem}"):
         request_of(ContainedStore(Answering(), "x"))
+
+
+# A store by its address.
+
+
+def opened(url: str, endpoint_url: str | None = None) -> ObjectStore:
+    return open_store(StoreAddress(url=url, endpoint_url=endpoint_url, region="us-east-1"))
+
+
+def test_a_directory_in_any_spelling_is_the_same_store(tmp_path: Path) -> None:
+    directory = tmp_path / "with space, % and ?"
+    FileStore(directory).write("a/1", b"x")
+    for url in (str(directory), directory.as_uri()):
+        assert opened(url).read("a/1") == b"x"
+
+
+def test_a_directory_whose_name_is_no_text_is_a_store(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    FileStore(directory).write("a/1", b"x")
+    assert opened(str(directory)).read("a/1") == b"x"
+
+
+def test_a_tilde_is_the_home_directory() -> None:
+    FileStore(Path.home() / "cache").write("a/1", b"x")
+    assert opened("~/cache").read("a/1") == b"x"
+
+
+def test_a_bucket_keeps_everything_under_its_prefix(endpoint: str, credentials: None) -> None:
+    opened(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
+    assert list(opened(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
+
+
+def test_memory_is_a_store_too() -> None:
+    store = opened("memory:")
+    store.write("a/1", b"x")
+    assert store.read("a/1") == b"x"
+
+
+@pytest.mark.parametrize("url", ["ftp://host/x", "gs://bucket"])
+def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
+    with pytest.raises(BadAddressError) as raised:
+        opened(url)
+    assert str(raised.value) == (
+        f'"{url}" is not a cache address: no store is installed for "{url.partition(":")[0]}:". '
+        "Write a directory or one of file:, memory:, s3:; docs/how-to/extend.md says how to add a "
+        "store"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "form"),
+    [
+        ("s3://", "write s3://bucket/prefix"),
+        ("file://host/x", "write a directory, or file:///directory"),
+        ("memory:x", "write memory:"),
+        ("", "it is empty"),
+        ("s3://[", "Invalid IPv6 URL"),
+        ("~nobody-here/x", "home directory is not known. Set HOME"),
+    ],
+)
+def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:
+    with pytest.raises(BadAddressError, match=form):
+        opened(url)
+
+
+def test_only_a_bucket_is_worth_copying() -> None:
+    kinds = [kind_of(StoreAddress(url=url)) for url in ("s3://b/p", "~/x", "file:///x", "memory:")]
+    assert [kind.is_remote for kind in kinds] == [True, False, False, False]
+
+
+def test_two_endpoints_of_one_address_are_two_places() -> None:
+    endpoints = (None, "http://a", "http://b")
+    places = {store_name(StoreAddress(url="s3://b", endpoint_url=each)) for each in endpoints}
+    assert len(places) == 3
+
+
+def test_the_place_of_an_address_is_named_by_a_whole_digest() -> None:
+    address = StoreAddress(url="s3://bucket/prefix", endpoint_url="http://host:9000")
+    assert store_name(address) == "91389f148945f642f682e037fd1199b28c4ebb9d043c72405af1fb33aa6d9aa8"
+
+
+def fails_to_open(_: StoreAddress) -> MaintainedStore:
+    raise KeyError("password")
+
+
+FAILING = StoreKind(form="x:", accepts=lambda _: True, open=fails_to_open, is_remote=False)
+CONFUSED = StoreKind(
+    form="x:", accepts=lambda address: bool(1 / 0), open=lambda _: MemoryStore(), is_remote=False
+)
+NO_KIND = "a text"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("no.such.module:STORE", r"^x 1\.0: .* cannot be loaded \(ModuleNotFoundError: No module"),
+        (f"{__name__}:NO_KIND", r"^x 1\.0: .* is no StoreKind$"),
+        (f"{__name__}:FAILING", r"^the store could not be opened: KeyError$"),
+    ],
+)
+def test_a_plugin_that_fails_is_a_store_that_says_so_at_every_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, reason: str
+) -> None:
+    register(tmp_path, "x-1.0", STORE_GROUP, "x", value)
+    install_into(tmp_path, monkeypatch)
+    store = opened("x:anything")
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError, match=reason):
+            store.read("a/1")
+
+
+def test_an_address_that_a_plugin_cannot_judge_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(tmp_path, "x-1.0", STORE_GROUP, "x", f"{__name__}:CONFUSED")
+    install_into(tmp_path, monkeypatch)
+    assert opened("x:anything").names("") == []
+
+
+def test_our_three_stores_are_registered_like_anybody_elses() -> None:
+    assert list(find_plugins(STORE_GROUP)) == ["file", "memory", "s3"]
+    assert kind_of(StoreAddress(url="memory:")) is MEMORY
+
+
+@pytest.mark.parametrize("url", ["s3 ://bucket/x", "1x://y", "://y"])
+def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
+    with pytest.raises(BadAddressError, match="is not a scheme"):
+        opened(url)
+
+
+def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
+    assert len(store_name(StoreAddress(url=os.fsdecode(b"caf\xe9")))) == 64
+
+
+# A store that cannot be had says why, whatever it is asked.
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda store: store.read("a"),
+        lambda store: store.read_part("a", 0, 1),
+        lambda store: store.read_pointer("a"),
+        lambda store: store.names("a"),
+        lambda store: store.write("a", b""),
+        lambda store: store.move_pointer("a", b"", None),
+        lambda store: store.delete("a"),
+    ],
+)
+def test_every_request_fails_with_the_reason(
+    request_of: Callable[[MaintainedStore], object],
+) -> None:
+    address = StoreAddress(url="x:y")
+    kind = unusable_kind("the plugin is broken")
+    assert kind.accepts(address)
+    with pytest.raises(StoreUnavailableError, match=r"^the plugin is broken$"):
+        request_of(kind.open(address))
