@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import onnx.parser
 import pytest
 from onnx import helper, numpy_helper
 
@@ -141,6 +141,19 @@ def reached_outside(directory: str, target: TargetConfig) -> list[float]:
     return sorted(found - {*range(12), 50})
 
 
+def wrong_of_nothing(directory: str, target: TargetConfig) -> list[bool]:
+    """Whether outputs differ that are made of a tensor without a number, or have none."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> m (float[2,8] x) => (float[2,8] y, float[2,0] z)'
+        "{ sizes = Constant<value_ints = [8, 0]>() a, b = Split<axis = 1>(x, sizes)"
+        " c = Sigmoid(a) y = Concat<axis = 1>(c, b) z = Relu(b) }"
+    )
+    feed = {"x": np.linspace(-3, 3, 16, dtype=np.float32).reshape(2, 8)}
+    ours, theirs = compiled(model, Path(directory), target).run(feed), outputs_of(model, feed)
+    pairs = zip(ours, theirs, strict=True)
+    return [True for got, wanted in pairs if not np.allclose(got, wanted)]
+
+
 def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
     assert not wrong_at_edges(str(tmp_path), CPU)
 
@@ -152,7 +165,7 @@ def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
 
 @pytest.mark.cuda_stand_in
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("wrong", ["wrong_at_edges", "reached_outside"])
+@pytest.mark.parametrize("wrong", ["wrong_at_edges", "wrong_of_nothing", "reached_outside"])
 def test_what_is_compiled_for_a_gpu_is_no_other(
     cuda_stand_in: WhatCuda, tmp_path: Path, wrong: str
 ) -> None:

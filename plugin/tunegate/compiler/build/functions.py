@@ -18,6 +18,7 @@ from tvm import relax
 from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
 from tunegate.compiler.schedules.algorithm_variants import asked_algorithm
+from tunegate.compiler.schedules.unscheduled import does_nothing
 from tunegate.compiler.search.workload import Workload, canonical_workload
 
 _FEW = 2
@@ -47,8 +48,9 @@ class ModelFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list[ModelFunction]:
-    """Returns the functions that `main` calls, in call order, without choices. `layers` comes from
-    `layer_names`; a function without weights is named after its nodes."""
+    """Returns the functions that `main` calls, in call order, without choices and without those
+    that have nothing to compute. `layers` comes from `layer_names`; a function without weights is
+    named after its nodes."""
     calls = list(_calls(module["main"]))
     layers_of: dict[str, list[str]] = {}
     for name, constants in calls:
@@ -61,7 +63,7 @@ def functions_of(module: Any, layers: Mapping[bytes, str] | None = None) -> list
     return [
         _function(name, module[name], names)
         for name, names in layers_of.items()
-        if not is_choice(module[name])
+        if not is_choice(module[name]) and not does_nothing(module[name])
     ]
 
 

@@ -85,7 +85,10 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
             legalized = with_cut_chains(_LEGALIZED(module))
             grouped = relax.transform.FuseOps()(legalized)
             module = relax.transform.FuseTIR()(grouped)
-        module = marked(module) if str(target.kind.name) == "llvm" else module
+        if str(target.kind.name) == "llvm":
+            module = marked(module)
+        else:
+            module = own_kernels.without_empty_tensors(module)
         nodes = [
             [name for place in places if (name := model.names[place])]
             for places in nodes_of_calls(legalized, grouped)

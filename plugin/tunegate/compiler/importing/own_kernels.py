@@ -7,12 +7,14 @@ from typing import Any
 
 from tvm import relax, te, tirx
 from tvm.ir import GenericConst, Op
+from tvm.ir.expr import TensorLoad
 from tvm.s_tir import SBlock
 from tvm.target import Target
-from tvm.tirx import FloatImm, PrimFunc
+from tvm.tirx import FloatImm, IntImm, PrimFunc, SeqStmt
 from tvm_ffi import structural_map, structural_walk
 
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN
+from tunegate.compiler.schedules.unscheduled import does_nothing, loops_over_nothing
 
 # Indices. TVM reads and writes wherever they say. ONNX Runtime stops there with an error, which a
 # kernel cannot do: here an index outside means the nearest element.
@@ -138,6 +140,57 @@ def _kept(number: Any) -> Any:
     if isinstance(other, FloatImm):
         return type(number)(other, one)
     return tirx.Select(tirx.isnan(one), one, number)
+
+
+# Tensors without a number, as a split leaves them that takes all. Loops over one do nothing on a
+# CPU. On a GPU loops are shared among threads, and TVM divides by their steps.
+
+
+def without_empty_tensors(module: Any) -> Any:
+    """Returns the module of kernels without what computes or reads a tensor without a number, where
+    a kernel computes others, too."""
+    changed = module.clone()
+    for variable, function in module.functions.items():
+        is_kernel = isinstance(function, PrimFunc) and loops_over_nothing(function)
+        if is_kernel and not does_nothing(function):
+            changed.update_func(variable, structural_map(function, _OF_NOTHING))
+    return changed
+
+
+def _is_empty(buffer: Any) -> bool:
+    return any(isinstance(extent, IntImm) and int(extent) == 0 for extent in buffer.shape)
+
+
+def _without_empty_loops(sequence: Any) -> Any:
+    kept = [each for each in sequence.seq if not loops_over_nothing(each)]
+    return kept[0] if len(kept) == 1 else SeqStmt(kept)
+
+
+def _without_empty_buffers(block: Any) -> Any:
+    reads = [region for region in block.reads if not _is_empty(region.source)]
+    buffers = [buffer for buffer in block.alloc_buffers if not _is_empty(buffer)]
+    return SBlock(
+        block.iter_vars,
+        reads,
+        block.writes,
+        block.name_hint,
+        block.body,
+        block.init,
+        buffers,
+        block.match_buffers,
+        block.annotations,
+    )
+
+
+def _zero_of_nothing(load: Any) -> Any:
+    return tirx.const(0, load.ty.dtype) if _is_empty(load.source) else load
+
+
+_OF_NOTHING = [
+    (TensorLoad, _zero_of_nothing),
+    (SeqStmt, _without_empty_loops),
+    (SBlock, _without_empty_buffers),
+]
 
 
 # Running sums (CumSum) on a GPU, in steps of which each is a kernel. In TVM's own kernel a thread

@@ -36,6 +36,7 @@ def with_default_schedule(module: Any, target: Any) -> Any:
         chains = with_inlined_chains(with_split_choices(packing))
         sums = with_vector_accumulators(chains, threads_of(target))
         return unscheduled.with_parallel_loops(sums, target)
+    busy = unscheduled.with_unscheduled(module, unscheduled.idle)
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
@@ -43,7 +44,7 @@ def with_default_schedule(module: Any, target: Any) -> Any:
             dlight.gpu.Reduction(),
             dlight.gpu.GeneralReduction(),
             dlight.gpu.Fallback(),
-        )(module.clone())  # it changes the module that it is given
+        )(busy.clone())  # it changes the module that it is given
 
 
 def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:

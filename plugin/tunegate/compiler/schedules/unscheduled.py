@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 import tvm
-from tvm.s_tir import Schedule
+from tvm.s_tir import SBlockRealize, Schedule
 from tvm.s_tir.schedule import ScheduleError
-from tvm.tirx import For, ForKind, IntImm, PrimFunc
+from tvm.tirx import Evaluate, For, ForKind, IntImm, PrimFunc, SeqStmt
+from tvm_ffi import structural_walk
 
+from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN
 from tunegate.compiler.targets import threads_of
 
 _logger = logging.getLogger(__name__)
@@ -57,6 +59,32 @@ def with_changed_blocks(
         _logger.info("a kernel stays as it is", exc_info=True)
         return None
     return schedule.mod[_MAIN] if any(done) else None
+
+
+# Kernels of tensors without a number.
+
+
+def idle(function: Any) -> Any | None:
+    """Returns the function with a body that does nothing, None if it has something to do."""
+    if not does_nothing(function):
+        return None
+    made = PrimFunc(function.params, Evaluate(0), attrs=function.attrs)
+    return made.with_attr(IS_SCHEDULED, True).with_attr(PATTERN, OPAQUE)
+
+
+def does_nothing(function: Any) -> bool:
+    """Returns whether all that an unscheduled kernel computes has no number."""
+    if not isinstance(function.body, SBlockRealize):
+        return False
+    body = function.body.block.body
+    return all(map(loops_over_nothing, body.seq if isinstance(body, SeqStmt) else [body]))
+
+
+def loops_over_nothing(code: Any) -> bool:
+    """Returns whether a loop in it has no step."""
+    loops: list[Any] = []
+    structural_walk(code, [(For, loops.append)])
+    return any(isinstance(each.extent, IntImm) and int(each.extent) == 0 for each in loops)
 
 
 # Computes followers of a sum where the sum is written.

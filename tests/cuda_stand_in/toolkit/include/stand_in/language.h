@@ -27,6 +27,8 @@
 #define __CUDACC_VER_MINOR__ 0
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_NAN_F __builtin_nanf("")
+#define CUDART_INF __builtin_inf()
+#define CUDART_NAN __builtin_nan("")
 #define __assume(condition) ((void)0)
 
 static constexpr int warpSize = 32;
