@@ -171,7 +171,8 @@ def told(step: str, steps: Mapping[str, Mapping[str, Any]]) -> str:
     found = steps.get(step, {})
     if "verdict.json" not in found:
         ships = re.findall(r" ships with (.*)", found.get("log", ""))
-        return (ships or [f"exit code {found['exit_code']}" if found else ""])[-1].rstrip(".")
+        ended = f"exit code {found['exit_code']}" if found else ""
+        return str(ships[-1]).rstrip(".") if ships else ended
     verdict = json.loads(found["verdict.json"])
     (finding,) = verdict["findings"]
     change = finding["change_percent"]
