@@ -15,7 +15,7 @@ from tunegate_cache.stores.conformance import STORE_RULES
 from tunegate_cache.stores.store_kind import StoreKind
 
 EXAMPLE = PLUGINS / "store_example"
-ENOUGH_TRIALS = 24
+ENOUGH_TRIALS = 6
 """The trials that leave no task to a later run: such a task is no exact hit."""
 pytestmark = pytest.mark.e2e
 
