@@ -210,6 +210,23 @@ def test_a_file_of_millions_of_empty_nodes_is_not_parsed(monkeypatch: pytest.Mon
     refused(b"\x3a" + varint(len(nodes)) + nodes, f"it has 0.0 MB and {TOO_MUCH}")
 
 
+def test_a_file_that_takes_long_to_scan_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[bytes] = []
+    scan = onnx_scan._has_external_data
+
+    def counted(data: bytes) -> bool:
+        scanned.append(data)
+        return scan(data)
+
+    monkeypatch.setattr(onnx_scan, "_has_external_data", counted)
+    one, other = (numbers(b"\x42" + varint(50) + bytes([n] * 50)) for n in (0, 1))
+    for seconds, times in ((9.0, 6), (-1.0, 2)):
+        monkeypatch.setattr(onnx_scan, "_SLOW_SECONDS", seconds)
+        scanned.clear()
+        assert [onnx_scan.data_files(each) for each in (one, other) * 3] == [()] * 6
+        assert len(scanned) == times
+
+
 def test_packed_numbers_of_one_byte_each_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros weigh nothing in git, one byte in the file, and eight or sixteen when parsed."""
     monkeypatch.setattr(onnx_scan, "_MIN_PARSED_BYTES", 100_000)

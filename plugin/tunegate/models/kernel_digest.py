@@ -38,8 +38,8 @@ def kernel_digest(model: Path) -> str | None:
     that is unknown: the file is no model, or its numbers are in other files."""
     try:
         content = model.read_bytes()
-        proto = parsed_model(content)
         digest = hashlib.sha256(graph_digest(content).encode())
+        proto = parsed_model(content)  # after that one's is gone: a file may be eight times larger
         weights = _only_computed_with(proto)
         seen: dict[bytes, int] = {}
         for tensor, name in tensors_of(proto):
