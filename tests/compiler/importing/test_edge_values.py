@@ -109,6 +109,8 @@ def compiled(model: onnx.ModelProto, directory: Path, target: TargetConfig = CPU
 def wrong_at_edges(directory: str, target: TargetConfig) -> list[str]:
     """What is compiled otherwise than ONNX Runtime computes it."""
     nodes = of_edges()
+    if target == CPU:  # on a GPU both begin with the last finite number
+        nodes += [("ReduceMax", [ROWS[:1]], {}), ("ReduceMin", [-ROWS[:1]], {})]
     model, feed = model_of(nodes)
     ours, theirs = compiled(model, Path(directory), target).run(feed), outputs_of(model, feed)
     return [

@@ -25,6 +25,7 @@ from tunegate.artifacts.tasks import UNMEASURED
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
+from tunegate.compiler.importing.own_kernels import with_infinite_extremes
 from tunegate.compiler.layouts.packing import folded
 from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
 from tunegate.compiler.low_precision import lower_kernels
@@ -269,6 +270,7 @@ def link_kernels(
     if str(lower.target.kind.name) != "cuda":
         into = Path(request.scratch) / "kernels"
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
+        module = with_infinite_extremes(module)
         executable, files = opened.objects.executable(module, lower.target, tiles, into)
         return exported(executable, directory, files)
     change_texts()

@@ -3,6 +3,7 @@ outside of a tensor."""
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import relax, te, tirx
@@ -10,7 +11,7 @@ from tvm.ir import GenericConst, Op
 from tvm.ir.expr import TensorLoad
 from tvm.s_tir import SBlock
 from tvm.target import Target
-from tvm.tirx import FloatImm, IntImm, PrimFunc, SeqStmt
+from tvm.tirx import BufferStore, FloatImm, IntImm, PrimFunc, SeqStmt
 from tvm_ffi import structural_map, structural_walk
 
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN
@@ -115,6 +116,46 @@ def with_nan_and_infinity(module: Any) -> Any:
         elif is_of_llvm and not _reduces(function):
             changed.update_func(variable, structural_map(function, [((tirx.Max, tirx.Min), _kept)]))
     return changed
+
+
+def with_infinite_extremes(module: Any) -> Any:
+    """Returns the scheduled module, in which a maximum begins with minus infinity and a minimum
+    with infinity. TVM begins with the last finite number, and schedules know a maximum by that."""
+    changed = module.clone()
+    for variable, function in module.functions.items():
+        buffers = _extremes(function) if isinstance(function, PrimFunc) else []
+        if buffers:
+            begun = partial(_begun_with_infinity, buffers)
+            changed.update_func(variable, structural_map(function, [(BufferStore, begun)]))
+    return changed
+
+
+def _extremes(function: Any) -> list[Any]:
+    """Returns the buffers that hold a maximum or minimum so far."""
+    found: list[Any] = []
+
+    def look(store: Any) -> None:
+        value = store.value
+        if isinstance(value, (tirx.Max, tirx.Min)) and any(
+            isinstance(each, TensorLoad) and each.source.same_as(store.buffer)
+            for each in (value.a, value.b)
+        ):
+            found.append(store.buffer)
+
+    structural_walk(function, [(BufferStore, look)])
+    return found
+
+
+def _begun_with_infinity(buffers: Sequence[Any], store: Any) -> Any:
+    number = store.value
+    is_first = isinstance(number, FloatImm) and any(store.buffer.same_as(each) for each in buffers)
+    if not is_first:
+        return store
+    dtype = str(number.ty.dtype)
+    for limit, endless in (tirx.min_value(dtype), -math.inf), (tirx.max_value(dtype), math.inf):
+        if number.value == limit.value:
+            return BufferStore(store.buffer, FloatImm(dtype, endless), store.indices)
+    return store
 
 
 def _infinite(number: Any) -> Any:
