@@ -236,7 +236,7 @@ class TargetConfig(_Section, frozen=True, kw_only=True):
     arch: Annotated[str, Key("compute capability, for `cuda`")] = "native"
     threads: Annotated[
         int,
-        msgspec.Meta(ge=0),
+        msgspec.Meta(ge=0, le=1024),
         Key(
             "threads that tuning, building and measuring use; 0: every usable core but one, "
             "which the rest of the machine keeps"

@@ -151,8 +151,15 @@ def test_an_unknown_key_is_named_with_what_it_may_mean(lines: str, message: str)
         ("gate: {inconclusive: ok}", 'gate.inconclusive is fail or warn, not "ok".'),
         ("cache: {zone: 1.0}", "cache.zone: expected a text, not 1.0. Put it in quotes."),
         (
-            "targets: [{name: a b}]",
-            'targets[0].name: expected letters, digits, dots, dashes and underscores, not "a b".',
+            "targets: [{name: ä}]",
+            (
+                "targets[0].name: expected up to 100 letters, digits, dots, dashes and underscores"
+                ', not "ä".'
+            ),
+        ),
+        (
+            "targets: [{name: t, threads: 100000}]",
+            "targets[0].threads: expected a whole number >= 0 and <= 1024, not 100000.",
         ),
     ],
 )
