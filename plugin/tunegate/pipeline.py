@@ -47,7 +47,7 @@ from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
 from tunegate.system.clock import SystemClock
 from tunegate.system.nvidia.session import loss_of
 from tunegate.tools import GateTools, Tools
-from tunegate.tune.outcomes import tally
+from tunegate.tune.outcomes import built_with_older, tally, unasked_tasks
 from tunegate.tune.tune_shard import tune
 from tunegate.upgrades import Upgrades
 from tunegate_cache.format.records import DeviceFingerprint
@@ -138,7 +138,13 @@ def gate(
     if upgrades is not None:
         builds = (*builds, *upgrades.builds(changes, tools.context))
     return judge(
-        judging, changes, builds, references, planned=planned, outcomes=outcomes, upgrades=upgrades
+        judging,
+        changes,
+        builds,
+        references,
+        planned=planned,
+        outcomes=outcomes,
+        upgrades=upgrades,
     )
 
 
@@ -182,8 +188,14 @@ def judge(
     upgrades: Upgrades | None = None,
 ) -> Report:
     """Measures the builds and decides. Writes measurements.json and verdict.json."""
-    machine = tools.context.device.machine()
-    judged = Judged(changes=changes, plan=planned, outcomes=tuple(outcomes), machine=machine)
+    origin = tools.origin
+    judged = Judged(
+        changes=changes,
+        plan=planned,
+        outcomes=tuple(outcomes),
+        machine=tools.context.device.machine(),
+        unasked=unasked_tasks(planned, origin) if planned and origin else frozenset(),
+    )
     measured = _measure_cells(tools, builds, references or {}, upgrades=upgrades)
     return decide(measured, judged, tools.rules, tools.context.out)
 
@@ -194,7 +206,8 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
-    tuning = tally(judged.plan, judged.outcomes, run.builds if run is not None else ())
+    unasked = judged.unasked | built_with_older(run.builds if run is not None else ())
+    tuning = tally(judged.plan, judged.outcomes, unasked)
 
     def judge_by(rules: GateRules) -> Verdict:
         return decide_verdict(
@@ -312,7 +325,7 @@ def nothing_to_do(config: Config, changes: ChangeSet, out: Path) -> Report:
 
 def _judging(tools: Tools, changes: ChangeSet) -> GateTools:
     rules = with_configured(tools.gate.rules, tools.config, changes)
-    return dataclasses.replace(tools.gate, rules=rules)
+    return dataclasses.replace(tools.gate, rules=rules, origin=tools.origin)
 
 
 def _references(

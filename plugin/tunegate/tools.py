@@ -45,13 +45,15 @@ class ModelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class GateTools:
-    """The tools that gate finished builds: choose the runtime, measure, decide."""
+    """The tools that gate finished builds: choose the runtime, measure, decide. `origin` tells
+    which records are of an older toolchain, where something is compiled."""
 
     context: RunContext
     rules: GateRules
     benchmarker: ports.Benchmarker
     shipping: ports.Shipping
     scorer: ports.Scorer | None = None
+    origin: RecordOrigin | None = None
 
 
 class ReferenceRuntime(NamedTuple):

@@ -23,10 +23,18 @@ from tests.support.tuning_tasks import (
 )
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, TuningPlan
+from tunegate.artifacts.tasks import RecordOrigin
 from tunegate.ports import EnergyReading
 from tunegate.tune.budget import EnergyUse, Spending
 from tunegate.tune.claims import as_resumed, is_resumed, is_unfinished
-from tunegate.tune.outcomes import lost_shard_warnings, lost_shards, merge_outcomes, tally
+from tunegate.tune.outcomes import (
+    built_with_older,
+    lost_shard_warnings,
+    lost_shards,
+    merge_outcomes,
+    tally,
+    unasked_tasks,
+)
 from tunegate.tune.tune_shard import final_outcomes, why_ended
 from tunegate_cache.format.records import (
     CONFIRMED_REPEATS,
@@ -34,6 +42,8 @@ from tunegate_cache.format.records import (
     ExactHit,
     Lookup,
     Miss,
+    Provenance,
+    Toolchain,
     TransferHit,
 )
 
@@ -268,14 +278,19 @@ def test_a_shard_that_left_no_outcome_is_told_and_one_with_nothing_to_do_is_not(
     assert tally(plan, [shard(0), shard(1)]).stopped == "finished"
 
 
-def test_builds_tell_of_older_schedules_in_a_shard_that_had_no_job() -> None:
+def test_what_no_job_has_asked_of_an_older_toolchain_is_counted() -> None:
     tasks = [measured_cells.make_task(name, 1.0, source="older") for name in ("c", "e")]
     build = measured_cells.make_build(tasks=(*tasks, measured_cells.make_task("f", 1.0)))
-    builds = [measured_cells.make_builds(None, build)]
-    assert tally(four_tasks(), (), builds).not_asked == 2
+    unasked = built_with_older([measured_cells.make_builds(None, build)])
+    assert tally(four_tasks(), (), unasked).not_asked == 2
     asked = make_outcome("c", key=tasks[0].key)
     told = msgspec.structs.replace(shard(0), tasks=(asked,))
-    assert tally(four_tasks(), [told], builds).not_asked == 1
+    assert tally(four_tasks(), [told], unasked).not_asked == 1
+    origin = RecordOrigin(
+        device=DEVICE, toolchain=Toolchain(tvm="new", ffi=""), source=Provenance()
+    )
+    hits = [x for x in four_tasks().resolution.tasks if isinstance(x.lookup, ExactHit)]
+    assert unasked_tasks(four_tasks(), origin) == {(x.task.key, x.task.target) for x in hits}
 
 
 def test_what_both_sides_share_and_nobody_has_finished_waits() -> None:

@@ -18,6 +18,7 @@ from tunegate.decide.margins_beside_latency import check_energy, check_layers, c
 from tunegate.decide.waiving import apply_waiver, notes
 from tunegate.errors import ArtifactError
 from tunegate.review.gate_rules import GateRules, waived_gate
+from tunegate_cache.format.records import WorkloadKey
 
 
 def decide_verdict(
@@ -245,13 +246,14 @@ def _outcome(time: CandidateTime) -> verdicts.CandidateOutcome:
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a judgment. `unmeasured` shards decide about their models. `machine` names the
-    measuring machines."""
+    measuring machines. `unasked` are the tasks that only an older toolchain has tuned."""
 
     changes: ChangeSet
     plan: TuningPlan | None = None
     outcomes: tuple[TuningOutcome, ...] = ()
     unmeasured: tuple[measurements.UnmeasuredShard, ...] = ()
     machine: str = ""
+    unasked: frozenset[tuple[WorkloadKey, str]] = frozenset()
 
 
 # A second machine's word on a fail: only a regression that both machines saw is one.

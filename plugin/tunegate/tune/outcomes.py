@@ -13,9 +13,9 @@ from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
 from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan, total_energy
-from tunegate.artifacts.tasks import ResolvedTask
+from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask
 from tunegate.artifacts.verdicts import TuningSummary, WarmedModel, WarmedShipping
-from tunegate.tune.claims import is_resumed
+from tunegate.tune.claims import has_only_older, is_resumed
 from tunegate.tune.expected_time import answers_next_run
 from tunegate.tune.model_keys import ModelOnTarget
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, WorkloadKey
@@ -74,10 +74,12 @@ these."""
 
 
 def tally(
-    plan: TuningPlan | None, outcomes: Sequence[TuningOutcome], builds: Iterable[CellBuilds] = ()
+    plan: TuningPlan | None,
+    outcomes: Sequence[TuningOutcome],
+    unasked: Collection[TaskOnTarget] = frozenset(),
 ) -> TuningSummary:
     """Returns the summary. An outcome that came twice counts once. Without a plan nothing was done.
-    `builds` tell of schedules of an older toolchain in shards that had no job."""
+    The `unasked` have schedules of an older toolchain alone, as far as outcomes say nothing."""
     if plan is None:
         return TuningSummary(
             tasks=0,
@@ -117,14 +119,25 @@ def tally(
         kept=older["kept"],
         lost=older["lost"],
         still_lost=older["still-lost"],
-        not_asked=older["not-asked"] + len(_unasked(builds) - {(x.key, x.target) for x in told}),
+        not_asked=older["not-asked"] + len({*unasked} - {(x.key, x.target) for x in told}),
         tried_again=sum(x.key in known and x.trials > 0 and not x.older for x in told),
         joules=energy.joules,
         energy_source=energy.source,
     )
 
 
-def _unasked(builds: Iterable[CellBuilds]) -> set[TaskOnTarget]:
+def unasked_tasks(plan: TuningPlan, origin: RecordOrigin) -> frozenset[TaskOnTarget]:
+    """Returns the tasks that this machine knows from an older toolchain alone. A plan for several
+    jobs has none for those without a trial."""
+    return frozenset(
+        (each.task.key, each.task.target)
+        for each in plan.resolution.tasks
+        if isinstance(each.lookup, ExactHit) and each.skipped != "behind"
+        if has_only_older(each.lookup.records, origin.toolchain, origin.device)
+    )
+
+
+def built_with_older(builds: Iterable[CellBuilds]) -> set[TaskOnTarget]:
     """Returns the tasks that are built with schedules of an older toolchain."""
     return {
         (task.key, built.cell.target)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lets helion, Triton and FlashInfer share a directory through the cache of tunegate, each with its own package.
-# Usage: plugin/extras/tuners/examples/try_tuners.sh [FOLDER]    (from the repository's root; no GPU; 3 GB of disk)
+# Usage: plugin/extras/tuners/examples/try_tuners.sh [FOLDER]    (from the repository's root; no GPU; 7 GB of disk)
 set -euo pipefail
 repository=$PWD
 place=${1:-$(mktemp -d)}
