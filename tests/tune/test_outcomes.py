@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support import measured_cells
 from tests.support.tuning_tasks import (
+    DEVICE,
     exact,
     key_of,
     make_outcome,
