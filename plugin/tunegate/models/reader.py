@@ -132,7 +132,12 @@ class GitModelReader:
         return ModelVersion(
             revision=revision,
             path=entry.path,
-            content_digest=f"git:{entry.blob}" if pointer is None else pointer.digest,
+            content_digest=(
+                f"git:{entry.blob}"
+                if pointer is None
+                # Git LFS gives nothing for a digest with another size.
+                else f"{pointer.digest} {pointer.size_bytes}"
+            ),
             graph_digest=None,
             storage="git" if pointer is None else "lfs",
             size_bytes=(size_bytes or 0) if pointer is None else (pointer.size_bytes or 0),
@@ -204,8 +209,8 @@ class GitModelReader:
         return self._repository.stage_outputs(revision) if has_some else dvc.StageOutputs()
 
     def _is_equal(self, version: ModelVersion, md5: str) -> bool:
-        if version.content_digest == f"md5:{md5}":
-            return True
+        if version.storage == "dvc":  # its content would be read by the digest that it is asked for
+            return version.content_digest == f"md5:{md5}"
         try:
             content = self._repository.content(version)
         except (ModelError, RevisionError):

@@ -268,9 +268,12 @@ def test_every_output_of_a_dvc_file_is_a_model_where_a_pull_puts_it(
 def test_a_model_that_two_files_keep_with_other_bytes_is_refused(
     project: Checkout, own: str
 ) -> None:
+    for body in (OLD, NEW):
+        keep_in_dvc(project, body)
     mine = OLD if own.endswith(".onnx") else dvc_file_of("enc.onnx", OLD)
     files = {own: mine, "all.dvc": b"wdir: models\n" + dvc_file_of("enc.onnx", NEW)}
-    (change,) = after(project, files).models
+    (change,) = after(project, {own: mine}, files).models
+    assert change.kind == "modified"
     with pytest.raises(ModelError, match=r"models/enc\.onnx: kept twice"):
         GitRepository(project.path).content(present(change.head))
 
