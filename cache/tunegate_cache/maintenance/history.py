@@ -9,11 +9,13 @@ at, and nothing is built or decided by them.
 
 import hashlib
 import re
+import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from tunegate_cache.format.names import OBJECT_ROOT
-from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore
+from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
+from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, StoreTimedOutError
 
 _FILE = re.compile(r"[0-9]{13}-[0-9a-f]{64}\.jsonl")
 
@@ -50,7 +52,7 @@ def prefix(zone: str) -> str:
 
 MAX_LINES_BYTES = 256 * 1024
 """The largest object; a larger one is not read."""
-_READERS = 16
+_MOST_SECONDS = 600.0
 _DIGEST = re.compile(r"-(?P<digest>[0-9a-f]{64})\.jsonl\Z")
 
 
@@ -78,9 +80,17 @@ def write_lines(store: ObjectStore, start: str, lines: bytes) -> str:
 def read_lines(store: ObjectStore, names: Sequence[str]) -> Mapping[str, bytes]:
     """Returns the lines of each object by name, in this order, without objects that are gone, too
     large, or different from their name. Raises StoreUnavailableError."""
-    with ThreadPoolExecutor(_READERS) as pool:
-        bodies = pool.map(lambda name: _read_if_whole(store, name), names)
-        return {name: body for name, body in zip(names, bodies, strict=True) if body is not None}
+    bodies: dict[str, bytes | None] = {}
+    requests = {name: partial(_read_if_whole, store, name) for name in names}
+    deadline = time.monotonic() + _MOST_SECONDS
+    for name, body in gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic):
+        if isinstance(body, Trouble):
+            raise body  # nobody waits for the others: a server that hangs once hangs again
+        bodies[name] = body
+    if len(bodies) < len(requests):
+        message = f"{len(requests) - len(bodies)} objects were not read in {_MOST_SECONDS:.0f} s"
+        raise StoreTimedOutError(message)
+    return {name: body for name in requests if (body := bodies[name]) is not None}
 
 
 def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:

@@ -2,11 +2,17 @@
 
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from tunegate_cache.stores.store import ObjectNotFoundError, StoreBusyError, StoreUnavailableError
+from tunegate_cache.stores.store import (
+    ObjectNotFoundError,
+    StoreBusyError,
+    StoreTimedOutError,
+    StoreUnavailableError,
+)
 
 _Name = TypeVar("_Name")
 _T = TypeVar("_T")
@@ -39,6 +45,19 @@ def gather_with_deadline(
         return
     finally:
         waiting.drop()
+
+
+def answer_within(seconds: float, request: Callable[[], _T]) -> _T:
+    """Returns the answer to one request. Raises what it raises, and StoreTimedOutError after
+    `seconds`, whatever the server sends meanwhile: then the request is abandoned."""
+    deadline = time.monotonic() + seconds
+    requests = {"": request}
+    for _, answer in gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic):
+        if isinstance(answer, Trouble):
+            raise answer
+        return answer
+    message = "the answer takes too long"
+    raise StoreTimedOutError(message)
 
 
 class _Waiting(Generic[_Name, _T]):

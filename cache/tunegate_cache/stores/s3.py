@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any, TypeVar
 
+from tunegate_cache.stores.gather_with_deadline import answer_within
 from tunegate_cache.stores.s3_client import ClientLimits, is_signed, make_client, sends_checksums
 from tunegate_cache.stores.s3_errors import (
     ABSENT_CODES,
@@ -37,6 +39,11 @@ _LIMITS = ClientLimits(
     most_bytes=MAX_OBJECT_BYTES,
     answer_seconds=30,
 )
+_REQUEST_SECONDS = 45.0
+"""The time limit of a whole request with its tries. The client's limits are those of a piece and of
+a body, and a server may send the head a byte at a time, too."""
+_UPLOADED_BYTES_PER_SECOND = 2**18
+"""An upload may be this slow before the limit."""
 _MAX_PAGES = 1000
 """The most pages of a listing (a million names): a longer one would go on for ever."""
 _NO_CONDITIONS = (
@@ -114,7 +121,10 @@ class S3Store:
 
     def delete(self, name: str) -> None:
         key = self._prefix + name
-        self._ask(lambda client: client.delete_object(Bucket=self._bucket, Key=key))
+        place = {"Bucket": self._bucket, "Key": key}
+        self._ask(
+            lambda client: answer_within(_REQUEST_SECONDS, lambda: client.delete_object(**place))
+        )
 
     def _move(self, name: str, body: bytes, condition: Mapping[str, str]) -> None:
         try:
@@ -154,7 +164,10 @@ class S3Store:
     ) -> Mapping[str, Any]:
         arguments = {"Bucket": self._bucket, "Key": self._prefix + name, "Body": body}
         arguments |= {**self._encryption, **condition}
-        return self._ask(lambda client: client.put_object(**arguments), absent)
+        seconds = _REQUEST_SECONDS + len(body) / _UPLOADED_BYTES_PER_SECOND
+        return self._ask(
+            lambda client: answer_within(seconds, lambda: client.put_object(**arguments)), absent
+        )
 
     def _holds(self, name: str, body: bytes) -> bool:
         try:
@@ -163,8 +176,11 @@ class S3Store:
             return False
 
     def _get(self, client: _Client, name: str, **part: str) -> tuple[bytes, str]:
-        answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
-        return answer["Body"].read(), str(answer.get("ETag", ""))
+        def whole() -> tuple[bytes, str]:
+            answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
+            return answer["Body"].read(), str(answer.get("ETag", ""))
+
+        return answer_within(_REQUEST_SECONDS, whole)
 
     def _require_equal(self, name: str, body: bytes) -> None:
         """Checks that the stored body is equal: another writer, or our own request whose answer was
@@ -178,8 +194,12 @@ class S3Store:
             raise ObjectConflictError(f"s3://{self._bucket}: {name} holds another body")
 
     def _keys(self, client: _Client, prefix: str) -> Iterator[str]:
-        pages = client.get_paginator("list_objects_v2")
-        for number, page in enumerate(pages.paginate(Bucket=self._bucket, Prefix=prefix)):
+        lists = client.get_paginator("list_objects_v2")
+        pages = iter(lists.paginate(Bucket=self._bucket, Prefix=prefix))
+        for number in count():
+            page = answer_within(_REQUEST_SECONDS, lambda: next(pages, None))
+            if page is None:
+                return
             problem = "a listing without end" if number >= _MAX_PAGES else _problem(page, prefix)
             if problem:
                 raise StoreUnavailableError(problem)

@@ -179,17 +179,23 @@ def test_a_body_that_takes_too_long_is_given_up() -> None:
         ("get", faults.stalled_body),
         ("list", faults.black_hole),
         ("put", faults.black_hole),
+        *((verb, faults.slow_head) for verb in REQUESTS),
     ],
 )
 def test_a_server_that_stalls_is_told_from_other_trouble(
     endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch, verb: Verb, fault: Fault
 ) -> None:
     bounded_answers_over(endpoint).write("a/1", b"0123456789")
-    limits = msgspec.structs.replace(s3._LIMITS, read_seconds=0.2)
-    monkeypatch.setattr(s3, "_LIMITS", limits)
+    said = "ReadTimeoutError"
+    if fault is faults.slow_head:
+        monkeypatch.setattr(s3, "_REQUEST_SECONDS", 0.5)
+        said = "the answer takes too long"
+    else:
+        limits = msgspec.structs.replace(s3._LIMITS, read_seconds=0.2)
+        monkeypatch.setattr(s3, "_LIMITS", limits)
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil(verb, "", fault)
-        with pytest.raises(StoreTimedOutError, match=r"^s3://tuning: ReadTimeoutError$"):
+        with pytest.raises(StoreTimedOutError, match=f"^s3://tuning: {said}$"):
             REQUESTS[verb](bounded_answers_over(url))
 
 

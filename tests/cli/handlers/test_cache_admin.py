@@ -22,12 +22,16 @@ from tunegate.system.cache.history_log import write_history
 from tunegate.system.cache.shared_cache import VARIABLE, SharedCache
 from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
-from tunegate_cache.format.names import group_of
+from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import WorkloadKey
 from tunegate_cache.format.target_key import target_key
 from tunegate_cache.maintenance.summary import GroupSummary
 from tunegate_cache.stores.files import FileStore
-from tunegate_cache.stores.store import MAX_OBJECT_BYTES, StoreUnavailableError
+from tunegate_cache.stores.store import (
+    MAX_OBJECT_BYTES,
+    StoreTimedOutError,
+    StoreUnavailableError,
+)
 
 
 @pytest.fixture
@@ -82,6 +86,22 @@ def test_a_cache_that_does_not_answer_ends_its_command_with_what_to_run() -> Non
     ):
         raise StoreUnavailableError("no route")
     assert "s3://bucket does not answer (no route)" in str(raised.value)
+
+
+@pytest.mark.usefixtures("unsigned")
+def test_a_cache_that_lets_one_wait_is_asked_twice(tmp_path: Path) -> None:
+    admin = open_cache_admin(settings(tmp_path, url=str(tmp_path / "cache")))
+    for zone in "abcd":
+        admin.store.write(f"{group_of(zone, TARGET).prefix}idx/{'a' * 64}.idx", b"x")
+
+    def work(group: Group) -> str:
+        if group.zone != "a":
+            raise StoreTimedOutError("late")
+        return group.zone
+
+    done, unread = admin.of_each_group(None, work)
+    assert (done, unread[:2]) == (("a",), ("b: left out, late", "c: left out, late"))
+    assert unread[2].startswith("d: left out, not asked")
 
 
 def test_segments_are_gathered_once(shell: Shell) -> None:

@@ -52,6 +52,14 @@ def slow_body(exchange: Exchange) -> None:
             return
 
 
+def slow_head(exchange: Exchange) -> None:
+    """The head comes a byte at a time, each sooner than a client's time-out."""
+    exchange.forward()
+    exchange.write(b"HTTP/1.1 200 OK\r\nx: ")
+    while not exchange.wait(0.05):
+        exchange.write(b"x")
+
+
 def truncated_body(exchange: Exchange) -> None:
     answer = exchange.forward()
     exchange.send(

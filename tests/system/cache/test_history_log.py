@@ -1,4 +1,7 @@
+import threading
 import time
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -11,6 +14,7 @@ from tunegate.system.cache.history_log import ReadHistory, read_history, write_h
 from tunegate_cache.maintenance.history import append_history
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
+from tunegate_cache.stores.store import StoreTimedOutError
 
 CONFIG = CacheConfig(url="cache", zone="main")
 
@@ -98,6 +102,22 @@ def test_a_line_beyond_the_limits_is_refused(tmp_path: Path, wrong: dict[str, ob
     assert (len(found.entries), found.refused) == (1, 1)
 
 
+class Hanging(FileStore):
+    """It has two lines: one times out, and the other never comes."""
+
+    def __init__(self, never: threading.Event) -> None:
+        super().__init__(Path())
+        self._never, self._asked = never, count()
+
+    def names(self, prefix: str) -> Sequence[str]:
+        return [f"{prefix}{n:013d}-{'0' * 64}.jsonl" for n in range(2)]
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        if next(self._asked):
+            self._never.wait()
+        raise StoreTimedOutError("late")
+
+
 def test_a_store_that_hangs_costs_three_seconds_and_a_sentence_and_no_line(
     credentials: None, tmp_path: Path
 ) -> None:
@@ -110,6 +130,8 @@ def test_a_store_that_hangs_costs_three_seconds_and_a_sentence_and_no_line(
         "was not written (no answer in 3 s); the next run on this machine writes it"
     )
     assert time.monotonic() - started < 60  # the server is silent all the while
+    with pytest.raises(StoreTimedOutError, match="late"):
+        read_history(Hanging(threading.Event()), "main", 10)
     answering = FileStore(tmp_path / "cache")
     assert write_history(answering, CONFIG, history()[1:2], 2, kept) == ""
     assert len(read_history(answering, "main", 10).entries) == 2

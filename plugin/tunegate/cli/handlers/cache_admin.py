@@ -18,9 +18,15 @@ from tunegate_cache.format.names import Group
 from tunegate_cache.format.signing import BadKeyError, Signer, TrustedKeys
 from tunegate_cache.maintenance.compaction import Compactor
 from tunegate_cache.protocol import group_state
-from tunegate_cache.stores.store import MaintainedStore, StoreUnavailableError
+from tunegate_cache.stores.store import (
+    MaintainedStore,
+    StoreTimedOutError,
+    StoreUnavailableError,
+)
 
 _T = TypeVar("_T")
+_MOST_TIME_OUTS = 2
+"""After so many in a row no other group is asked for: each takes its whole time."""
 
 
 class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +49,17 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         StoreUnavailableError if no group can be read."""
         done: list[_T] = []
         unread: dict[Group, StoreUnavailableError] = {}
+        time_outs = 0
         for group in self.groups(zone):
+            if time_outs == _MOST_TIME_OUTS:
+                unread[group] = StoreTimedOutError("not asked: those before it timed out")
+                continue
             try:
                 done.append(work(group))
+                time_outs = 0
             except StoreUnavailableError as error:
                 unread[group] = error
+                time_outs = time_outs + 1 if isinstance(error, StoreTimedOutError) else 0
         if unread and not done:
             raise next(iter(unread.values()))
         lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
