@@ -40,6 +40,18 @@ def starts_at_the_end(path: Path) -> bool:
     return "__name__ == '__main__'" not in starts
 
 
+def test_a_missing_package_skips_no_test_that_does_without_it() -> None:
+    assert not [sources.name_of(path) for path in sources.OURS if skips_in_its_middle(path)]
+
+
+def skips_in_its_middle(path: Path) -> bool:
+    """Whether a skip of the whole file stands below its first test."""
+    body = sources.tree_of(path).body
+    first = next((n for n, each in enumerate(body) if isinstance(each, ast.FunctionDef)), len(body))
+    rest = (ast.unparse(each) for each in body[first:] if isinstance(each, ast.Expr | ast.Assign))
+    return any("pytest.importorskip(" in each or "allow_module_level" in each for each in rest)
+
+
 # Imports stand at the top of a file, but for what is heavy or may be missing.
 
 HEAVY_DOORS = (

@@ -15,7 +15,7 @@ from tests.measure.onnx_artifact import artifact
 from tests.measure.test_measure_cells import ScriptedBench, ScriptedBenchmarker
 from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.inputs import ShapedModel
-from tunegate.errors import MeasurementError
+from tunegate.errors import ConfigError, MeasurementError
 from tunegate.measure import bench_process as process
 from tunegate.measure.bench_driver import FreshProcesses, layers_launch
 from tunegate.measure.bench_messages import Sides
@@ -115,12 +115,22 @@ def test_a_command_that_prints_nothing_has_no_latency() -> None:
         latencies_ms(program("print('fast')"))
 
 
-def test_a_launch_runs_both_and_compares_their_medians(tmp_path: Path) -> None:
+def test_a_launch_compares_medians_and_a_command_without_any_is_a_mistake(tmp_path: Path) -> None:
     base, head = tmp_path / "base", tmp_path / "head"
     lines = {base: program("print(10); print(11); print(12)"), head: program("print(22)")}
-    launch = Commands(lines, 1).pair(base, head).launch(12)
+    commands = Commands(lines, 1)
+    launch = commands.pair(base, head).launch(12)
     assert (launch.base_ms, launch.head_ms) == (11.0, 22.0)
     assert launch.effect == pytest.approx(math.log(2))
+    slow = tmp_path / "slow"
+    slow.write_text("3")
+    lines |= {base: program(f"print(open('{slow}').read())"), head: "true"}
+    with pytest.raises(ConfigError, match=r"printed no latency.*: correct it\.$"):
+        commands.pair(base, head).launch(12)
+    commands.pair(base, base).launch(12)
+    slow.write_text("")
+    with pytest.raises(MeasurementError, match="printed no latency"):
+        commands.pair(base, base).launch(12)
 
 
 # A process that measures: nothing around it tells the sides apart.

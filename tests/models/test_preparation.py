@@ -51,13 +51,21 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
         prepare(file, shapes={}, into=tmp_path / "p", path="models/m.onnx")
 
 
-def test_a_valid_model_that_is_not_read_says_what_to_change(tmp_path: Path) -> None:
-    """An export of it would have as many values, or lack the same data."""
+def test_a_model_that_is_not_read_says_what_to_change(tmp_path: Path) -> None:
+    """Most need no export: it would have as many values, or lack the same data."""
     wide, lone = one_node_model("Sum"), matmul_model()
     wide.graph.node[0].input[:] = ["x"] * 20_001
     onnx.external_data_helper.set_external_data(lone.graph.initializer[0], "w.bin")
     lone.graph.initializer[0].ClearField("raw_data")
-    advice = {"split it into several nodes.": wide, "commit it, or pull it with Git LFS.": lone}
+    silent, odd = one_node_model("Relu"), one_node_model("Relu")
+    del silent.graph.output[:]
+    odd.graph.input[0].type.tensor_type.elem_type = 99
+    advice = {
+        "split it into several nodes.": wide,
+        "commit it, or pull it with Git LFS.": lone,
+        "it has no output, so nothing of it can be compared: give it one.": silent,
+        "input x has the element type 99, which ONNX does not have. Export it again.": odd,
+    }
     for end, made in advice.items():
         with pytest.raises(ModelError) as caught:
             prepare(save(made, tmp_path / "m.onnx"), shapes={}, into=tmp_path / "p", path="m.onnx")

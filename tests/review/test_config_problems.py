@@ -27,6 +27,10 @@ def problem(**content: Any) -> str:
         ({"gate": {"minutes": 3}}, "unknown key gate.minutes. Did you mean min-launches?"),
         ({"gate": {"usd": 3}}, "unknown key gate.usd. Did you mean budget.usd?"),
         ({"runtime": "tvm"}, "unknown key runtime. Did you mean targets[].runtime?"),
+        (
+            {"targets": [{"name": "a", "providers": []}]},
+            "unknown key targets[0].providers. Remove it.",
+        ),
         ({"models": {"a": 1}}, "models: expected a list of at least one, not a mapping."),
         ({"gate": [1]}, "gate: expected a mapping, not a list."),
         ({"gate": {"seconds": True}}, "gate.seconds: expected a number of seconds > 0, not true."),

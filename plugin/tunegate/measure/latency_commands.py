@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import SIDES
 from tunegate.artifacts.histogram import Histogram, histogram
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.measurements import Launch, LayersLaunch
-from tunegate.errors import MeasurementError
+from tunegate.errors import ConfigError, MeasurementError
 from tunegate.measure.bench_messages import Sides
 from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer, Turns
 from tunegate.system.processes.user_command import output_of, printed_number
@@ -30,6 +30,7 @@ class Commands:
     def __init__(self, lines: Mapping[Path, str], seed: int) -> None:
         self._lines = lines
         self._rng = random.Random(seed)  # noqa: S311 -- nobody can guess the seed
+        self._timed: set[str] = set()
 
     def pair(
         self,
@@ -42,7 +43,7 @@ class Commands:
         if slowdown_percent:
             message = f"`{self._lines[head]}`: a command cannot be made slower"
             raise MeasurementError(message)
-        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng)
+        return CommandPair(Sides(self._lines[base], self._lines[head]), self._rng, self._timed)
 
     def single_ms(self, artifact: Path) -> float:
         return statistics.median(latencies_ms(self._lines[artifact]))
@@ -64,20 +65,21 @@ class Commands:
 
 
 class CommandPair:
-    """A pair of commands. A launch has no repeats inside, so its noise shows only between
-    launches."""
+    """A pair of commands, of which those in `timed` have printed latencies before. A launch has no
+    repeats inside, so its noise shows only between launches."""
 
     within_spread = start_seconds = pair_seconds = 0.0
 
-    def __init__(self, lines: Sides[str], rng: random.Random) -> None:
-        self._lines, self._rng = lines, rng
+    def __init__(self, lines: Sides[str], rng: random.Random, timed: set[str]) -> None:
+        self._lines, self._rng, self._timed = lines, rng, timed
 
     def launch(self, pairs: int) -> Launch:
-        """`pairs` is ignored."""
+        """`pairs` is ignored. Raises ConfigError for a command that has printed no latency yet: no
+        other machine would help."""
         started = time.monotonic()
         order = list(SIDES)
         self._rng.shuffle(order)
-        times = {side: latencies_ms(self._lines.of(side)) for side in order}
+        times = {side: self._times(self._lines.of(side)) for side in order}
         return _launched(times["base"], times["head"], started)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
@@ -89,6 +91,17 @@ class CommandPair:
             if number % _PROBES_OF_BASE == 0:
                 base = latencies_ms(self._lines.base)
             yield _launched(base, latencies_ms(self._lines.head), started)
+
+    def _times(self, line: str) -> list[float]:
+        try:
+            times = latencies_ms(line)
+        except MeasurementError as error:
+            if line in self._timed:
+                raise
+            message = f"{error}. A command is run as it is, without a shell: correct it."
+            raise ConfigError(message) from error
+        self._timed.add(line)
+        return times
 
 
 def _launched(base: Sequence[float], head: Sequence[float], started: float) -> Launch:

@@ -70,17 +70,17 @@ def model_input(value: onnx.ValueInfoProto) -> ModelInput:
         tuple(map(stated_size, dims)),
         symbols if any(symbols) else (),
         is_ranked=made.form is None or kind.HasField("shape"),
-        dtype=_type(kind.elem_type) if is_tensor else "",
+        dtype=(dtype_of(kind) or f"type {kind.elem_type}") if is_tensor else "",
         is_several=bool(made.form),
     )
 
 
-def _type(number: int) -> str:
-    """Returns NumPy's name of a type, ONNX's for one that NumPy lacks."""
+def dtype_of(tensor: onnx.TypeProto.Tensor) -> str:
+    """Returns NumPy's name of the tensor's type, '' for a number that is no type of ONNX."""
     try:
-        return str(onnx.helper.tensor_dtype_to_np_dtype(number))
+        return str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     except KeyError:
-        return f"type {number}"
+        return ""
 
 
 # The form of an input: a tensor, a sequence of tensors, or an optional one of these.

@@ -16,7 +16,13 @@ import onnx
 from tunegate.errors import ModelError, UnreadModelError, UnsupportedModelError
 from tunegate.models.compilable import compilable
 from tunegate.models.graph import custom_operators
-from tunegate.models.model_inputs import kind_of_input, model_input, real_inputs, stated_size
+from tunegate.models.model_inputs import (
+    dtype_of,
+    kind_of_input,
+    model_input,
+    real_inputs,
+    stated_size,
+)
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
 from tunegate.ports import Shapes
@@ -37,6 +43,9 @@ def prepare(model: Path, *, shapes: Shapes, into: Path, path: str) -> PreparedMo
     """
     with _naming_model(model, path):
         proto, names = _read_model(model)
+        if not proto.graph.output:
+            message = "it has no output, so nothing of it can be compared: give it one"
+            raise UnreadModelError(message)
         original, weights = _gather_data(proto, model.parent, into) if names else (model, None)
     _fix_shapes(proto, shapes, path)
     return PreparedModel(
@@ -154,11 +163,14 @@ def tensor_of(value: onnx.ValueInfoProto, path: str) -> Tensor:
             "them and optional ones can be given."
         )
         raise ModelError(message)
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    dtype = dtype_of(kind)
+    if not dtype:
+        message = f"{path}: input {value.name} has the element type {kind.elem_type}, which ONNX"
+        raise ModelError(f"{message} does not have. Export it again.")
     sizes = tuple(map(stated_size, kind.shape.dim))
     is_ranked = kind.HasField("shape") or not form
     shape = tuple(OPEN if size is None else size for size in sizes) if is_ranked else (OPEN,)
-    return Tensor(value.name, shape, str(dtype), form)
+    return Tensor(value.name, shape, dtype, form)
 
 
 def _first_line(error: Exception) -> str:

@@ -12,6 +12,10 @@ from msgspec import inspect
 from tunegate.config import Config
 from tunegate.config_key import all_keys, describe_type, key_at
 
+_NEARLY_SAME = 0.8
+"""How like a key of another section the unknown one must be: `thread` is like `threads`, and
+`providers` is not like `profiles`."""
+
 
 class KeyProblem(NamedTuple):
     """A wrong key and its line. An empty key is the whole file."""
@@ -124,15 +128,15 @@ def _path(keys: Sequence[str | int]) -> str:
 
 
 def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str | int]) -> str:
-    """Returns the line for an unknown key. Keys of its own section are suggested first, then those
-    of any other."""
+    """Returns the line for an unknown key. Keys of its own section are suggested first, then nearly
+    the same key of any other."""
     place = key_place(path, key)
     declared = key_at(kind, keys)
     section = declared.section if declared and declared.section else kind
     meant = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
     if not meant:
         elsewhere = _places(kind)
-        near = difflib.get_close_matches(key, sorted(elsewhere), n=1)
+        near = difflib.get_close_matches(key, sorted(elsewhere), n=1, cutoff=_NEARLY_SAME)
         meant = elsewhere[near[0]] if near else ""
     return unknown_key(place, meant)
 

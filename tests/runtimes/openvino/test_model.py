@@ -1,4 +1,5 @@
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -122,13 +123,16 @@ def test_what_it_cannot_take_is_told_in_one_line(tmp_path: Path) -> None:
 
 OWN = STATIC | {"quantizer": "nncf"}
 RULES = {"x": InputRule(Uniform(-1.0, 1.0))}
-pytest.importorskip("nncf", reason="NNCF is not installed: pip install 'tunegate[nncf]'")
+needs_nncf = pytest.mark.skipif(
+    find_spec("nncf") is None, reason="NNCF is not installed: pip install 'tunegate[nncf]'"
+)
 
 
 def reply(root: Path, model: onnx.ModelProto) -> WrittenBuild | Refused:
     return quantized(root, model, ("openvino", "int8.nncf", OWN), (10, 11, 12), RULES)
 
 
+@needs_nncf
 def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_path: Path) -> None:
     written = reply(tmp_path, conv_model(size=64, name="stem"))
     assert isinstance(written, WrittenBuild), written
@@ -140,6 +144,7 @@ def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_pa
     assert "stem" in found
 
 
+@needs_nncf
 def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
     """Each in a process of its own: OpenVINO numbers what it names by itself."""
     file = save(conv_model(), tmp_path / "m.onnx")
@@ -151,6 +156,7 @@ def test_equal_models_have_equal_builds(tmp_path: Path) -> None:
     assert len({build.key for build in builds}) == 1
 
 
+@needs_nncf
 def test_a_model_with_nothing_to_quantize_says_so(tmp_path: Path) -> None:
     refused = reply(tmp_path, one_node_model("Relu"))
     assert isinstance(refused, Refused)

@@ -65,11 +65,10 @@ def test_without_a_device_there_is_nothing_to_wait_for(monkeypatch: pytest.Monke
 
 # What CUDA's runtime says where there is no device.
 
-pytest.importorskip("cuda.bindings")
-
 
 @pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
 def test_without_a_device_memory_is_an_error_in_cudas_words() -> None:
+    pytest.importorskip("cuda.bindings")
     from tunegate.runtimes.tensorrt.device_memory import DeviceArray  # noqa: PLC0415
 
     with pytest.raises(EnvironmentUnfitError, match=r"^CUDA says: "):

@@ -25,7 +25,7 @@ from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import intersect_rules, is_alike
 from tunegate.models.inputs.inferred_rules import inferred_rules
 from tunegate.models.inputs.trial import Trial
-from tunegate.models.model_inputs import graph_inputs, kind_of_input, stated_size
+from tunegate.models.model_inputs import dtype_of, graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
 from tunegate.models.trial_messages import Outcome
@@ -200,8 +200,10 @@ def _has(model: onnx.ModelProto, tensor: Tensor) -> bool:
             if form != tensor.form:
                 return False
             dims = [*map(stated_size, kind.shape.dim)]
-            dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
-            is_same = is_alike(dtype, tensor.dtype) and len(dims) == len(tensor.shape)
+            dtype = dtype_of(kind)
+            is_same = (
+                bool(dtype) and is_alike(dtype, tensor.dtype) and len(dims) == len(tensor.shape)
+            )
             return is_same and all(
                 dim in {size, None} for dim, size in zip(dims, tensor.shape, strict=True)
             )

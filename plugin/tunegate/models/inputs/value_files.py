@@ -44,7 +44,7 @@ def read_safely(content: bytes, name: str, read: Callable[[str], Any]) -> Any:
     for too much content, and for an unknown suffix."""
     suffix = PurePath(name).suffix.lower()
     if len(content) > MAX_ARRAY_BYTES:
-        raise ModelError(too_large_array(len(content)))
+        raise ModelError(too_large_array())
     if suffix not in SUFFIXES:
         raise ModelError(f"it must end in {', '.join(SUFFIXES)}")
     try:
@@ -90,7 +90,7 @@ def unpack_file(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as member:
         body = member.read(most + 1)
     if len(body) > most:
-        raise ModelError(too_large_array(MAX_ARRAY_BYTES + 1))
+        raise ModelError(too_large_array())
     return body
 
 
@@ -116,8 +116,8 @@ def _decode(array: Any) -> Any:
     return np.asarray(texts, dtype=object).reshape(array.shape)
 
 
-def too_large_array(size: int) -> str:
-    return f"it has {size >> 20} MiB; an input may have {MAX_ARRAY_BYTES >> 20}"
+def too_large_array() -> str:
+    return f"it has more than the {MAX_ARRAY_BYTES >> 20} MiB that an input may have"
 
 
 # Sequences and optional values in users' files, read without trusting them.
@@ -197,7 +197,7 @@ def _sequence_arrays(sequence: onnx.SequenceProto) -> list[Any]:
         arrays.append(tensor_array(tensor))
         size += arrays[-1].nbytes
         if size > MAX_ARRAY_BYTES:
-            raise ModelError(too_large_array(size))
+            raise ModelError(too_large_array())
     return arrays
 
 
