@@ -22,7 +22,7 @@ from tunegate.plan.run_forecast import answer_seconds, build_seconds
 from tunegate.project import Review, Subject
 from tunegate.review.gate_rules import GateRules, Policies, Waivers, policies_under, with_configured
 from tunegate.runtimes import registry
-from tunegate.runtimes.builder import SavingBuilder, reference_builder
+from tunegate.runtimes.builder import SavingBuilder, TooSlow, reference_builder
 from tunegate.runtimes.runtime import OpenCompiler
 from tunegate.settings import Settings
 from tunegate.system.cache.shared_cache import SharedCache, cache_home, state_home
@@ -196,6 +196,7 @@ def _saving_builders(
     installed: registry.Installed, workdir: Path, config: Config, seed: int
 ) -> dict[RuntimeName, ports.Builder]:
     limit_seconds = build_seconds(config.budget)
+    too_slow: TooSlow = {}
     return {
         runtime.name: SavingBuilder(
             runtime,
@@ -203,6 +204,7 @@ def _saving_builders(
             seed=seed,
             limit_seconds=limit_seconds,
             libraries=config.custom_operators,
+            too_slow=too_slow,
         )
         for runtime in filter(registry.saves, installed.runtimes)
     }

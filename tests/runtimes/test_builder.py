@@ -13,6 +13,7 @@ from tests.support.measured_cells import make_job, make_model
 from tests.support.models.external_data import lay_out
 from tests.support.models.unusual import (
     BRANCHES,
+    LOOP,
     LSTM_IN_BRANCH,
     QUANTIZED,
     SEQUENCE,
@@ -36,8 +37,10 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.inputs import Files, InputRule, Integers, KnownInputs, Uniform
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
+from tunegate.models.inputs import drawn_inputs
 from tunegate.models.inputs.calibration import MAX_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
+from tunegate.runtimes import builder
 from tunegate.runtimes import requirements as of_all
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
@@ -205,6 +208,21 @@ def test_a_build_in_other_numbers_is_run_on_samples_in_place_of_the_check(tmp_pa
     assert build.sampled is not None
     assert len(build.sampled.relative) == 3
     assert all(0 < error < 0.1 for error in build.sampled.relative)
+
+
+def test_a_model_without_an_end_is_told_as_too_slow_and_tried_by_no_other_runtime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = save(model(LOOP.replace("{5}", f"{{{2**62}}}")), tmp_path / "m.onnx")
+    job = make_job(make_model(file, path="m.onnx", target=TARGET), tmp_path / "b")
+    monkeypatch.setattr(drawn_inputs, "BUILT_SECONDS", 0.2)
+    reply = handle_request(SavingBuilder(ONNX_RUNTIME, tmp_path / "one", seed=1)._request(job))
+    said = "m.onnx: it takes longer than 0 s an inference."
+    assert reply == Refused(said, is_too_slow=True)
+    slow = {builder._place(job): said}
+    other = SavingBuilder(ONNX_RUNTIME, tmp_path / "two", seed=1, too_slow=slow)
+    (build,) = other.build([job])
+    assert (build.error, (tmp_path / "two/builder.log").exists()) == (said, False)
 
 
 # What the child answers whose runtime saves a model, whatever the runtime does.

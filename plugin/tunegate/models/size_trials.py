@@ -16,7 +16,14 @@ from tunegate.artifacts.changes import ModelInput
 from tunegate.models.finder import FoundModel, ModelTrial, evidence_at
 from tunegate.models.model_inputs import graph_inputs, kind_of_input, stated_size
 from tunegate.models.sizes import Guesses, size_candidates
-from tunegate.models.trial_messages import NotLoaded, TrialReply, TriedSizes, TrySizes
+from tunegate.models.trial_messages import (
+    RUN_SECONDS,
+    NotLoaded,
+    TrialReply,
+    TriedSizes,
+    TrySizes,
+    too_slow,
+)
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, is_symbol, resolve_shapes
 from tunegate.system.onnx_scan import parsed_model
@@ -27,7 +34,6 @@ from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
 TOTAL_SECONDS = 120.0
 """The time for all trials of `init` together."""
 _MODEL_SECONDS = 30.0
-_RUN_SECONDS = 10.0
 _SLOW_SECONDS = 2.0
 """Nobody would gate at a slower size if a smaller one is as likely."""
 _MAX_TRIES = 24
@@ -78,7 +84,7 @@ class _Children:
 
     def ask(self, request: TrySizes) -> TrialReply | str:
         talk = Conversation(self._begin, request)
-        limit = request.seconds + _RUN_SECONDS
+        limit = request.seconds + RUN_SECONDS
         converse([talk], at_once=1, limit_seconds=limit, ended=lambda _: None)
         if talk.died is not None:
             self._child = None
@@ -146,7 +152,7 @@ def choose_sizes(
         path=model.path,
         shapes={},
         scratch=str(scratch / "model"),
-        seconds=_RUN_SECONDS,
+        seconds=RUN_SECONDS,
     )
     trials = _Trials(request, proto, ask, deadline)
     runs = trials.first_good(candidates)
@@ -222,7 +228,7 @@ class _Trials:
         request = msgspec.structs.replace(
             self._request,
             shapes=_shapes(self._inputs, guesses),
-            seconds=max(1.0, min(_RUN_SECONDS, self._deadline - time.monotonic())),
+            seconds=max(1.0, min(RUN_SECONDS, self._deadline - time.monotonic())),
         )
         reply = self._ask(request)
         self.refused = ""
@@ -323,8 +329,7 @@ def _record_choice(model: FoundModel, run: _Run, attempts: Sequence[str]) -> Fou
     if outcome.dull:
         note = f"on drawn inputs {outcome.dull}: give values under inputs:"
     elif outcome.is_late:
-        note = f"it takes longer than {_RUN_SECONDS:.0f} s an inference"
-        note += ": give smaller sizes" if run.guesses else ""
+        note = too_slow(RUN_SECONDS, has_sizes=bool(run.guesses))
     trial = ModelTrial(
         tried=_shorten(attempts, sizes_in_words(run.guesses)),
         inputs=run.reply.inputs,
@@ -356,7 +361,7 @@ def _outcome_text(reply: TriedSizes) -> str:
     if outcome.problem:
         return f"refused ({_short(outcome.problem)})"
     if outcome.is_late:
-        return f"not finished in {_RUN_SECONDS:.0f} s"
+        return f"not finished in {RUN_SECONDS:.0f} s"
     dull = f", {outcome.dull}" if outcome.dull else ""
     return f"{milliseconds_in_words(outcome.seconds)}{dull}"
 

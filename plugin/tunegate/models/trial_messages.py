@@ -21,6 +21,20 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problem
 
 
+RUN_SECONDS = 10.0
+"""The time limit of one inference, not counting time in which other programs had the cores."""
+BUILT_SECONDS = 45.0
+"""The same where the model is built next. That takes six more inferences within five minutes, so a
+model that takes longer could hardly be built."""
+
+
+def too_slow(seconds: float, *, has_sizes: bool) -> str:
+    """Returns why a model is not run whose inference does not end in these seconds, and what to
+    do."""
+    advice = ": give smaller sizes" if has_sizes else ""
+    return f"it takes longer than {seconds:.0f} s an inference{advice}"
+
+
 class TrySizes(msgspec.Struct, frozen=True, kw_only=True):
     """A request to run the model in `file`, called `path`, at these `shapes`; `scratch` is the
     child's."""

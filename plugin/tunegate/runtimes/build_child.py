@@ -17,7 +17,7 @@ from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.calibration import calibration
-from tunegate.models.inputs.drawn_inputs import Drawing, draw_inputs
+from tunegate.models.inputs.drawn_inputs import Drawing, TooSlowError, draw_inputs
 from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -71,7 +71,8 @@ def _write_or_refuse(
         text = f"{request.path}: {runtime.title} does not offer {precision}: {error}."
         return Refused(text, memory=lacked_memory(error))
     except ModelError as error:
-        return Refused(str(error), memory=lacked_memory(error))
+        is_too_slow = isinstance(error, TooSlowError)
+        return Refused(str(error), memory=lacked_memory(error), is_too_slow=is_too_slow)
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         text = _cannot_run(runtime.title, request.path, error)
         return Refused(text, memory=lacked_memory(error))

@@ -50,11 +50,12 @@ class WrittenBuild(msgspec.Struct, frozen=True, tag="written", kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    """The model cannot be built; `memory` if memory ran out, of which another child may have
-    more."""
+    """The model cannot be built; `memory` if memory ran out, of which another child may have more,
+    `is_too_slow` if no runtime need try."""
 
     reason: str
     memory: bool = False
+    is_too_slow: bool = False
 
 
 WriteReply = WrittenBuild | Refused

@@ -29,10 +29,16 @@ _CHECKS = 2
 MAX_BUILD_SECONDS = 300.0
 
 
+_Place = tuple[Path, tuple[tuple[str, tuple[int, ...]], ...]]
+"""A model's file, and its sizes."""
+TooSlow = dict[_Place, str]
+"""The reason for each model that takes too long to build."""
+
+
 class SavingBuilder:
     """Builds in children. `scratch` is a private directory; models are checked on inputs of `seed`.
     A model that takes longer than `limit_seconds` is an error. Custom operators may come from
-    `libraries`."""
+    `libraries`. Builders share in `too_slow` the models of which no inference ends."""
 
     def __init__(
         self,
@@ -42,11 +48,13 @@ class SavingBuilder:
         seed: int,
         limit_seconds: float = MAX_BUILD_SECONDS,
         libraries: Libraries = (),
+        too_slow: TooSlow | None = None,
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self._runtime, self._scratch, self._seed = runtime, scratch, seed
         self._limit_seconds = min(limit_seconds, MAX_BUILD_SECONDS)
         self._libraries = tuple(libraries)
+        self._too_slow = {} if too_slow is None else too_slow
         self._count = 0
 
     def build(self, jobs: Sequence[BuildJob]) -> Sequence[Build]:
@@ -55,13 +63,14 @@ class SavingBuilder:
         shares = memory_shares([job.model.file for job in jobs], usable_cores(), kind)
         begin = partial(self._child, shares.memory, _device_variables() if on_device else {})
         talks = [Conversation(begin, self._request(job)) for job in jobs]
+        pairs = [*zip(jobs, talks, strict=True)]
         converse(
-            talks,
+            [talk for job, talk in pairs if _place(job) not in self._too_slow],
             at_once=1 if on_device else shares.at_once,
             limit_seconds=self._limit_seconds,
             ended=lambda talk: talk.dismiss(),
         )
-        return [self._finish(job, talk) for job, talk in zip(jobs, talks, strict=True)]
+        return [self._finish(job, talk) for job, talk in pairs]
 
     def _child(self, memory: MemoryLimit, variables: Mapping[str, str]) -> Child[WriteReply]:
         kind = cast("type[WriteReply]", WriteReply)
@@ -117,15 +126,23 @@ class SavingBuilder:
 
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:
         path, title = job.model.path, self._runtime.title
+        if not talk.replies and _place(job) in self._too_slow:
+            return self._too_slow[_place(job)]
         match talk.replies[0] if talk.replies else None:
             case WrittenBuild(check=check):
                 wrong = check.detail if check is not None else ""
                 return f"{path}: {title} computes other numbers: {wrong}." if wrong else None
-            case Refused(reason=reason):
+            case Refused(reason=reason, is_too_slow=is_too_slow):
+                if is_too_slow:
+                    self._too_slow[_place(job)] = reason
                 return reason
             case _:
                 died = f"{path}: {title} {talk.died} on this model"
                 return f"{died} (log: {self._log})."
+
+
+def _place(job: BuildJob) -> _Place:
+    return job.model.file, tuple(sorted(job.model.shapes.items()))
 
 
 def _device_variables() -> dict[str, str]:

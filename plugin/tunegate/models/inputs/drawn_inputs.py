@@ -3,6 +3,7 @@ base, or inferred, and tried if the model may reject them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,8 +29,10 @@ from tunegate.models.inputs.trial import Trial
 from tunegate.models.model_inputs import dtype_of, graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
-from tunegate.models.trial_messages import Outcome
+from tunegate.models.trial_messages import BUILT_SECONDS, Outcome, too_slow
+from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.processes.memory_limit import lowered_limit, memory_problem
 
 _Rules = Mapping[str, InputRule | None]
 _REFUSED = "ONNX Runtime refuses others"
@@ -38,7 +41,11 @@ _HIGHEST = (127, 63, 31, 15, 7, 3, 1, 0)
 """The largest integers to try if ONNX Runtime rejects larger ones."""
 _INDEX_RANGE = re.compile(r"inclusive range \[-?\d+, ?(\d{1,9})\]")
 _MAX_UNASKED_BYTES = 64 * 2**20
-"""A larger model that accepts any floats is not run to check that its outputs tell something."""
+"""A larger model that accepts any floats is not run to check that its outputs tell something; one
+with a loop is, which may have no end."""
+_LOOP_BYTES = 8 * 2**30
+_TIMES_ITS_FILES = 8
+"""The memory for the first inferences of a model with a loop."""
 _IMAGE_RANK = 4
 _PIXELS = (Uniform(0.0, 1.0), Uniform(0.0, 255.0))
 _OTHERS = (Normal(0.0, 0.1), Uniform(0.0, 1.0), Normal(0.0, 10.0))
@@ -50,6 +57,10 @@ class RefusedInputsError(ModelError):
     def __init__(self, message: str, problem: str) -> None:
         super().__init__(message)
         self.problem = problem
+
+
+class TooSlowError(ModelError):
+    """An inference of the model as it is takes too long to build it."""
 
 
 class Drawing(NamedTuple):
@@ -71,7 +82,7 @@ def draw_inputs(
     prepared: PreparedModel, known_inputs: KnownInputs, path: str, trial: Trial | None = None
 ) -> Drawing:
     """Does the same, and returns the outcome of a run. `trial` is an existing one of the same
-    model."""
+    model. Without it, raises TooSlowError if an inference is too slow to build the model."""
     _require_values(prepared.inputs, known_inputs.given, path)
     model = _load_graph(prepared.original)
     own = _infer_rules(model, prepared.inputs)
@@ -80,17 +91,18 @@ def draw_inputs(
     )
     tensors = _add_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
-    trial = trial or _trial(prepared, tensors)
+    runs = _Runs(prepared, model, path, trial)
+    trial = trial or _trial(prepared, tensors, has_loop=runs.has_loop)
     if trial is None:
         return Drawing(tensors)
-    outcome = trial.run(tensors)
+    outcome = runs.run(trial, tensors)
     if outcome.runs:
         if outcome.dull:
             return _livelier(trial, tensors, known_inputs.given) or Drawing(tensors, outcome)
         return Drawing(tensors, outcome)
     for rules in others:
         tried = _add_rules(prepared.inputs, rules)
-        result = trial.run(tried)
+        result = runs.run(trial, tried)
         if result.runs:
             return Drawing(tried, result)
     highest = (*_stated_bound(outcome.problem), *_HIGHEST)
@@ -100,14 +112,57 @@ def draw_inputs(
         message = _refusal(path, tensors, known_inputs.given, outcome.problem, opened)
         raise RefusedInputsError(message, outcome.problem)
     tried = _add_rules(prepared.inputs, careful)
-    return Drawing(tried, trial.run(tried))
+    return Drawing(tried, runs.run(trial, tried))
 
 
-def _trial(prepared: PreparedModel, tensors: Sequence[ArtifactTensor]) -> Trial | None:
+class _Runs:
+    """Runs of a model that is built next: they end in time, and those of a loop in memory that goes
+    with the size of the model. Nothing else says how often a loop runs and how much it keeps.
+    With an `existing` trial its owner has the limits."""
+
+    def __init__(
+        self, prepared: PreparedModel, model: onnx.ModelProto, path: str, existing: Trial | None
+    ) -> None:
+        self._prepared, self._model, self._path = prepared, model, path
+        self._seconds = 0.0 if existing is not None else BUILT_SECONDS
+        self.has_loop = any(node.op_type == "Loop" for node in nodes_of(model))
+
+    def run(self, trial: Trial, tensors: Sequence[ArtifactTensor]) -> Outcome:
+        """Runs the trial. Raises ModelError if it takes too much time or memory."""
+        if not self._seconds:
+            return trial.run(tensors)
+        with self._bounded_memory():
+            outcome = trial.run(tensors, self._seconds)
+        if outcome.is_late and outcome.seconds >= self._seconds:
+            opened = _open_sizes(self._model, self._prepared.inputs)
+            problem = too_slow(self._seconds, has_sizes=bool(opened))
+            raise TooSlowError(f"{self._path}: {problem}.")
+        return outcome
+
+    @contextmanager
+    def _bounded_memory(self) -> Iterator[None]:
+        if not self.has_loop:
+            yield
+            return
+        files = filter(None, (self._prepared.original, self._prepared.weights))
+        size = sum(file.stat().st_size for file in files)
+        with lowered_limit(_LOOP_BYTES + _TIMES_ITS_FILES * size):
+            try:
+                yield
+            except Exception as error:
+                problem = memory_problem(error)
+                if not problem:
+                    raise
+                raise ModelError(f"{self._path}: {problem}.") from error
+
+
+def _trial(
+    prepared: PreparedModel, tensors: Sequence[ArtifactTensor], *, has_loop: bool
+) -> Trial | None:
     """Returns a trial, None if there is nothing to try, or ONNX Runtime cannot load the model: the
     build reports that."""
     is_safe = all(_is_taken_by_all(tensor) for tensor in tensors)
-    if is_safe and prepared.original.stat().st_size > _MAX_UNASKED_BYTES:
+    if is_safe and not has_loop and prepared.original.stat().st_size > _MAX_UNASKED_BYTES:
         return None
     try:
         return Trial(prepared.original, is_light=is_safe)

@@ -1,6 +1,7 @@
 """Runs a model on drawn inputs within a time limit: whether ONNX Runtime accepts them, and whether
 the outputs tell anything."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,16 +15,15 @@ from tunegate.artifacts.inputs import Columns, Constant, Files, Integers
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, ReferenceSession, Stopping
 from tunegate.models.seeded_inputs import checked_feeds
-from tunegate.models.trial_messages import Outcome
+from tunegate.models.trial_messages import RUN_SECONDS, Outcome
 from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.processes.conversations import is_time_up, waited_for_core
 from tunegate.system.processes.memory_limit import lacked_memory
 
 SEEDS = (0, 1)
 MAX_SECONDS = 20.0
 """The time limit of all runs of one model together."""
-_MAX_RUN_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
-_MOST_WAITED = 3.0
 _SLOW_SECONDS = 2.0
 """A slower model is run once: a second run is not worth its time."""
 
@@ -43,19 +43,21 @@ class Trial:
         """Grants this much time again."""
         self._deadline = time.monotonic() + seconds
 
-    def run(self, tensors: Sequence[ArtifactTensor]) -> Outcome:
-        """Runs the model on the inputs of two seeds, and on all given cases."""
+    def run(self, tensors: Sequence[ArtifactTensor], seed_seconds: float = 0.0) -> Outcome:
+        """Runs the model on the inputs of two seeds, and on all given cases. With `seed_seconds`
+        each seed has these, whatever time is left."""
         outputs: list[Sequence[Any]] = []
         seconds = 0.0
-        for feed in checked_feeds(tensors, SEEDS):
-            left = min(_MAX_RUN_SECONDS, self._deadline - time.monotonic())
+        for number, feed in enumerate(checked_feeds(tensors, SEEDS)):
+            left = min(RUN_SECONDS, self._deadline - time.monotonic())
+            left = seed_seconds if seed_seconds and number < len(SEEDS) else left
             if left <= 0:
                 return Outcome(is_late=True, seconds=seconds)
             began, worked = time.monotonic(), time.process_time()
             try:
                 outputs.append(self._run_once(feed, left))
             except TimeoutError:
-                return Outcome(is_late=True, seconds=_seconds_used(began, worked))
+                return Outcome(is_late=True, seconds=left)
             except Exception as error:  # its errors have no common base class
                 if lacked_memory(error):  # no other values would help: the build reports it
                     raise
@@ -95,11 +97,11 @@ def _seconds_used(began: float, worked: float) -> float:
 
 
 def _stop_in_time(stop: Stopping, over: threading.Event, seconds: float) -> None:
-    """Stops a run after `seconds` of CPU time, or several times that by the clock."""
-    began, worked = time.monotonic(), time.process_time()
-    while not over.wait(_LOOK_SECONDS):
-        is_long = time.monotonic() - began >= _MOST_WAITED * seconds
-        if is_long or time.process_time() - worked >= seconds:
+    """Stops a run after `seconds`, not counting time in which others had the cores."""
+    began, waited = time.monotonic(), waited_for_core(os.getpid())
+    while not over.wait(min(_LOOK_SECONDS, seconds)):
+        waiting = waited_for_core(os.getpid()) - waited
+        if is_time_up(time.monotonic() - began, seconds, waiting):
             stop.set()
             return
 

@@ -2,7 +2,8 @@
 amount."""
 
 import resource
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -60,6 +61,18 @@ def memory_shares(
 def _size_bytes(model: Path) -> int:
     """Returns the size of a model with the files beside it, as its data files are there."""
     return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())
+
+
+@contextmanager
+def lowered_limit(most_bytes: int) -> Iterator[None]:
+    """Lowers this process's own limit to `most_bytes` for a while, if it is not lower anyway."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [each for each in (soft, most_bytes) if each != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 # Memory that was refused, in whatever words a library has for it.
