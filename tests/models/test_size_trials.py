@@ -20,7 +20,7 @@ from tunegate.models import trial_child
 from tunegate.models.finder import FoundModel, find_models
 from tunegate.models.model_inputs import kind_of_input
 from tunegate.models.size_evidence import Evidence, evidence_of
-from tunegate.models.size_trials import choose_sizes, try_models
+from tunegate.models.size_trials import choose_sizes, milliseconds_in_words, try_models
 from tunegate.models.sizes import guessed_sizes, size_candidates
 from tunegate.models.trial_messages import NotLoaded, Outcome, TriedSizes, TrySizes
 
@@ -73,6 +73,11 @@ def test_a_recognizer_gets_the_height_that_it_takes(height: int, tmp_path: Path)
     found = sizes(chosen(recognizer(height), tmp_path))
     assert height <= found["H"] < height + 16
     assert found["W"] > found["H"]
+
+
+def test_a_time_below_the_cost_of_a_trial_itself_is_no_number() -> None:
+    seconds = 0.00076, 0.0012, 0.0349
+    assert list(map(milliseconds_in_words, seconds)) == ["less than 1 ms", "1.2 ms", "35 ms"]
 
 
 def test_a_recognizer_is_known_by_its_name_before_it_is_tried(tmp_path: Path) -> None:

@@ -32,6 +32,13 @@ from tunegate.report.waiver_text import waiver_text
         ({"tasks": 1, "exact": 1}, "no trial, nothing to tune. The only task was known before"),
         ({"tasks": 4, "exact": 4}, "no trial, nothing to tune. All 4 tasks were known before"),
         (
+            {"tasks": 4, "exact": 1, "waiting": 3},
+            (
+                "no trial, what is untuned is the same in base and head. Of 4 tasks: 1 known "
+                "before, 3 left to tunegate warm"
+            ),
+        ),
+        (
             {"tasks": 4, "exact": 4, "trials": 9, "tried_again": 2},
             (
                 "9 trials in 0 s, ended early: nothing more to try. All 4 tasks were known before, "

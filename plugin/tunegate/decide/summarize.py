@@ -135,7 +135,7 @@ def _dropped_parts(head: Build) -> Iterator[str]:
             label if kernels == 1 else f"{label} ({kernels} kernels)"
             for label, kernels in Counter(head.dropped).items()
         )
-        yield f"built without their schedules, which made the model slower: {layers}"
+        yield f"built with default schedules where others made the model slower: {layers}"
 
 
 def _fallback_notes(build: Build) -> Iterator[str]:

@@ -367,8 +367,11 @@ def _outcome_text(reply: TriedSizes) -> str:
 
 
 def milliseconds_in_words(seconds: float) -> str:
-    """Returns the time of an inference in two digits: it is no measurement."""
+    """Returns the time of an inference in two digits: it is no measurement. Under a millisecond it
+    is mostly the time to begin."""
     spent = 1e3 * seconds
+    if spent < 1:
+        return "less than 1 ms"
     return f"{spent:.0f} ms" if spent >= 10 else f"{spent:.2g} ms"  # noqa: PLR2004
 
 

@@ -109,11 +109,14 @@ _EARLY_ENDS = {
 }
 
 
+_SHARED = "what is untuned is the same in base and head"
+
+
 def tuning_ended(tuning: TuningSummary) -> str:
     """Returns why tuning as a whole ended."""
     is_known = tuning.exact + tuning.waiting == tuning.tasks
     if is_known and not tuning.trials and not _of_older(tuning):
-        return "nothing to tune"
+        return _SHARED if tuning.waiting else "nothing to tune"
     if not tuning.trials and tuning.stopped in _LIMITS:
         return "too short for a trial" if tuning.seconds >= 1 else "no budget for a trial"
     if tuning.trials and tuning.stopped in _EARLY_ENDS:

@@ -115,6 +115,19 @@ def test_a_step_that_says_nothing_gives_a_sign_of_life_after_ten_seconds() -> No
     ]
 
 
+def test_a_late_step_that_says_nothing_tells_its_time_once() -> None:
+    stream, clock = io.StringIO(), SetClock()
+    lines = shown_progress.PlainLog(stream, clock)
+    lines.expect([ExpectedStep("build", (20.0,), "build 1 model")])
+    lines.step("build: 2 builds", "build")
+    for _ in range(6):
+        clock.now += 10.0
+        lines.pulse()
+    shown = [line[20:].strip() for line in stream.getvalue().splitlines()[2:]]
+    assert shown[0] == "10 s so far; about 10 s left in all"
+    assert shown[-1] == "longer than expected: 1.0 min so far"
+
+
 def test_a_pulsed_log_needs_nobody_to_say_anything() -> None:
     stream, clock = io.StringIO(), SetClock()
     log = shown_progress.Pulsed(shown_progress.PlainLog(stream, clock), seconds=0.01)

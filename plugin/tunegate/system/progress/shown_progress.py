@@ -211,8 +211,12 @@ class PlainLog:
         """Shows that the step goes on, after a long silence."""
         with self._lock:
             if self._clock() - self._display_for >= MAX_SILENT_SECONDS:
-                text = self._text or f"{self._clock() - self._entered:.0f} s so far"
-                self._line(f"  {text}{self._end()}")
+                now = self._clock()
+                # What is late says itself how long it has taken.
+                is_late = self._left.late(now) is not None
+                spent = "" if is_late else f"{now - self._entered:.0f} s so far"
+                left = time_left(self._left, now)
+                self._line("  " + "; ".join(filter(None, (self._text or spent, left))))
 
     def warn(self, text: str) -> None:
         with self._lock:
