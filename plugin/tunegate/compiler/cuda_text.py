@@ -1,12 +1,12 @@
-"""What is changed in TVM's CUDA texts: a maximum and a minimum keep NaN, fragments of TF32 have its
-name, and headers that a kernel does not need are not read.
+"""Changes TVM's CUDA texts: a maximum and a minimum keep NaN, fragments of TF32 get their name, and
+headers that a kernel does not need are not read.
 
 Every text from TVM begins with two headers of CUDA's C++ library. Reading them takes NVRTC a fifth
 to two thirds of a candidate's build, and a kernel needs only eight integer type names from them. So
 the names are declared instead. A text that does not compile this way is compiled as TVM does it.
 
-CUDA's maximum of NaN and a number is the number; ONNX Runtime's is NaN. The text has another one
-under its name, so that the kernels are plain TVM's: a schedule knows a maximum by its form.
+CUDA's maximum of NaN and a number is the number; ONNX Runtime's is NaN. So each text defines its
+own `max` and `min`. The kernels stay as TVM makes them: its schedules know a maximum by its form.
 """
 
 import os

@@ -146,13 +146,13 @@ def _tail_probability(effects: Sequence[float], margin: float) -> float:
 def shares(p_values: Sequence[float]) -> tuple[int, ...]:
     """Returns, for each cell, the number of parts that the error is split into: the `cells` of
     `bounds`."""
-    errors = [0] * len(p_values)
+    parts = [0] * len(p_values)
     left = len(p_values)
     for cell in sorted(range(len(p_values)), key=lambda cell: p_values[cell]):
-        errors[cell] = left
+        parts[cell] = left
         if p_values[cell] <= FAIL_ERROR / left:
             left -= 1
-    return tuple(errors)
+    return tuple(parts)
 
 
 # The effect of a launch, from its block pairs.

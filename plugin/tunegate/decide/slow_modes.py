@@ -98,12 +98,12 @@ def open_shares(rare: float, starts: HeadStarts) -> list[float]:
 
 def excluded_share(starts: HeadStarts) -> float | None:
     """Returns the smallest share from which on every mode is excluded, None if there is none."""
-    largest = None
+    smallest = None
     for share in reversed(_shares(_FINEST, 5 * _STEPS)):
         if not is_excluded(share, starts):
             break
-        largest = share
-    return largest
+        smallest = share
+    return smallest
 
 
 def slow_starts(rare: float, starts: HeadStarts) -> int:

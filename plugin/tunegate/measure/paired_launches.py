@@ -290,8 +290,8 @@ def launch_layers(
     inference_ms: float,
 ) -> DifferingLayers:
     """Returns the launches of the layers that differ: until their margin is decided, or as many as
-    gate.seconds pay for. Where launches get longer than the first one, they end half of these
-    seconds later at most. Raises MeasurementError."""
+    gate.seconds pay for. Where launches get longer than the first one, none begins after half as
+    many seconds more, once the first analysis is reached. Raises MeasurementError."""
     turns = turns_of(inference_ms)
 
     def launched(number: int) -> LayersLaunch:

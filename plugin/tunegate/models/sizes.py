@@ -243,16 +243,16 @@ def _likely_sizes(
         rank = len(value.dimensions)
         for axis in (axis for axis, size in enumerate(value.dimensions) if size is None):
             size = demands.get((value.name, axis)) or demands.get((value.name, axis - rank))
-            likely_one = likely_size(value, axis, kind)
+            size_of_axis = likely_size(value, axis, kind)
             if size is not None:
-                likely_one = LikelySize((size,), "its weights demand it", f"weights {size}")
-                by_symbol[value.symbol(axis)] = likely_one
-            likely[value.name, axis] = likely_one
-            by_symbol.setdefault(value.symbol(axis), likely_one)
+                size_of_axis = LikelySize((size,), "its weights demand it", f"weights {size}")
+                by_symbol[value.symbol(axis)] = size_of_axis
+            likely[value.name, axis] = size_of_axis
+            by_symbol.setdefault(value.symbol(axis), size_of_axis)
     symbols = {place: _symbol(inputs, *place) for place in likely}
     found_for = {
-        place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else likely_one
-        for place, likely_one in likely.items()
+        place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else size_of_axis
+        for place, size_of_axis in likely.items()
     }
     return of_protein(found_for)
 

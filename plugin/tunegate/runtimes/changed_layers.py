@@ -216,6 +216,7 @@ def layers_of(directory: Path, artifact: ArtifactFile) -> Layers:
     for tensor, _ in tensors_of(model):
         if tensor.external_data and _counts(tensor.data_type, tensor.dims):
             load_external_data_for_tensor(tensor, str(directory))
+            tensor.data_location = TensorProto.DEFAULT  # older versions of onnx leave it
             del tensor.external_data[:]
     return layers_in(model, {tensor.name: tensor.shape for tensor in artifact.inputs})
 

@@ -132,11 +132,11 @@ def median_times(loaded: Loaded, feed: Mapping[str, Any], inferences: int) -> di
     watched = loaded.watched(feed)
     for _ in range(inferences + 1):
         watched.infer()
-    found: dict[str, list[float]] = defaultdict(list)
+    times_of: dict[str, list[float]] = defaultdict(list)
     for times in watched.inferences_ms()[1:]:
         for name, milliseconds in times.items():
-            found[name].append(milliseconds)
-    return {name: statistics.median(times) for name, times in found.items()}
+            times_of[name].append(milliseconds)
+    return {name: statistics.median(times) for name, times in times_of.items()}
 
 
 _LOWER_QUARTILE = 25

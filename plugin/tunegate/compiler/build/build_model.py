@@ -270,7 +270,6 @@ def link_kernels(
     if str(lower.target.kind.name) != "cuda":
         into = Path(request.scratch) / "kernels"
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
-        module = with_infinite_extremes(module)
         executable, files = opened.objects.executable(module, lower.target, tiles, into)
         return exported(executable, directory, files)
     change_texts()
@@ -282,14 +281,17 @@ def link_kernels(
 
 
 def with_defaults(module: Any, lower: lower_kernels.TileKernels, request: BuildModel) -> Any:
-    """Returns the module with a default schedule for each kernel that has no other."""
+    """Returns the module with a default schedule for each kernel that has no other. On a CPU the
+    maximum of a row of minus infinity is minus infinity."""
     vectorize_elementary_functions()
     with lower.target, tvm.transform.PassContext(opt_level=3):
         if not request.keeps_constants:
             module = default_schedule.with_packing_schedules(module, lower.target, lower.kernels)
-        return default_schedule.with_default_schedule(
+        scheduled = default_schedule.with_default_schedule(
             lower_kernels.with_tiles(folded(module), lower.kernels), lower.target
         )
+    is_for_cuda = str(lower.target.kind.name) == "cuda"
+    return scheduled if is_for_cuda else with_infinite_extremes(scheduled)
 
 
 def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:

@@ -70,13 +70,13 @@ def mended_build(
     if clock.is_over(2 * built.seconds):
         return clock.late()
     device = kernel_device(target.target)
-    kernels = kernel_errors(
+    wrong = kernel_errors(
         directory / LIBRARY,
         _kernels(scheduled.values(), target),
         (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
         device,
     )
-    return _rebuilt(request, last.choices, kernels, (opened, target, inputs, clock))
+    return _rebuilt(request, last.choices, wrong, (opened, target, inputs, clock))
 
 
 class _Clock(NamedTuple):

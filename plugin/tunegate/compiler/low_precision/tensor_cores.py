@@ -366,7 +366,8 @@ class PackedWeights(NamedTuple):
         return self.shape[::-1] if self.is_turned else self.shape
 
     def pack(self, weights: np.ndarray) -> np.ndarray:
-        """Returns `weights`, the constant in its own shape, as `stored`: float16."""
+        """Returns `weights`, the constant in its own shape, as `stored`: of the kind of the
+        factors."""
         matrix = weights.transpose(self.order).reshape(self.sizes)
         whole = np.zeros(self.shape, self.factors.kind)
         whole[: self.sizes[0], : self.sizes[1]] = self.factors.of(matrix)
@@ -409,8 +410,8 @@ class Plan(NamedTuple):
 
 def tensor_core_kernel(function: Any, plan: Plan) -> Any:
     """Returns the function's kernel: its buffers in their own shapes, but for the packed weights,
-    which are `plan.packed.stored` in float16. Raises UnsupportedModelError for what its loads or
-    stages compute in an unknown way."""
+    which are `plan.packed.stored` of the kind of the factors. Raises UnsupportedModelError for what
+    its loads or stages compute in an unknown way."""
     columns, rows, images = _grid(plan.product, plan.tiles)
     if any(str(stage.buffer.dtype) != _FLOAT for stage in plan.product.stages):
         message = "a stage makes no float32"

@@ -375,10 +375,10 @@ def _kernel(template: Template, card: Card, shared: int) -> GpuKernel | None:
     name = _tiled_block(template.instructions)
     realized: list[Any] = []
     structural_walk(template.variant.module["main"].body, [(SBlockRealize, realized.append)])
-    kernels = [each for each in realized if each.block.name_hint == name]
-    if len(kernels) != 1:
+    tiled = [each for each in realized if each.block.name_hint == name]
+    if len(tiled) != 1:
         return None
-    block = kernels[0].block
+    block = tiled[0].block
     loads: list[Any] = []
     structural_walk(block.body, [(TensorLoad, loads.append)])
     operands = []

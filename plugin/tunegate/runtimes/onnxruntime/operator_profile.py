@@ -178,13 +178,13 @@ _MAX_STEPS = 8
 
 
 class InsertedNodes:
-    """The optimized graph. `known` returns a node's name for the user by its name and operator, ''
-    for an unknown node."""
+    """The optimized graph. `user_name` returns a node's name for the user by its name and operator,
+    '' for an unknown node."""
 
     def __init__(
-        self, nodes: Iterable[onnx.NodeProto], describe: Callable[[str, str], str]
+        self, nodes: Iterable[onnx.NodeProto], user_name: Callable[[str, str], str]
     ) -> None:
-        self._user_name = describe
+        self._user_name = user_name
         self._named: dict[str, onnx.NodeProto] = {}
         self._makers: dict[str, onnx.NodeProto] = {}
         self._readers: dict[str, onnx.NodeProto] = {}

@@ -107,10 +107,10 @@ def compile_model(
 def refusal_of(error: Exception) -> str:
     """Returns the error's statement about the model, in one line."""
     text = str(error).strip()
-    for pattern, text_form in _TELLING:
+    for pattern, template in _TELLING:
         match = pattern.search(text)
         if match:
-            return text_form.format(match[1].strip())[:_MAX_CHARACTERS]
+            return template.format(match[1].strip())[:_MAX_CHARACTERS]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return f"cannot take the model: {lines[-1] if lines else type(error).__name__}"[
         :_MAX_CHARACTERS

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import onnx.parser
 import pytest
 from tests.support.small_onnx import chain_model, save
+from tests.support.worker_requests import build_request
 
 from tunegate.compiler.build.build_model import Finished, link
+from tunegate.compiler.compile import handle_request
 from tunegate.compiler.forms import LIBRARY, form_for
+from tunegate.compiler.intrinsics import load_intrinsics
 from tunegate.compiler.low_precision.lower_kernels import TileKernels
 from tunegate.compiler.opening import OpenModel
 from tunegate.config import Config, ModelConfig, TargetConfig
@@ -17,11 +22,12 @@ from tunegate.errors import EnvironmentUnfitError
 from tunegate.models.preparation import prepare
 from tunegate.runtimes.requirements import require_installed
 from tunegate.runtimes.tvm.runtime import RUNTIME
-from tunegate.system.output.artifact_file import ArtifactTensor
+from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.tune.compiler_protocol import BuildModel
 from tunegate.tune.protocol import ModelFile
 from tunegate_whole_model import forms
 from tunegate_whole_model.forms import NATIVE, NATIVE_LAUNCH, PERSISTENT
+from tunegate_whole_model.native.loader import NativeArtifact
 from whole_model_tests.models import TARGET, opened
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
@@ -54,6 +60,18 @@ def test_a_native_artifact_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -
     require_installed(config(native), "plan")
     with pytest.raises(EnvironmentUnfitError, match="none of gcc, clang, cc is on the PATH"):
         require_installed(config(native), "run")
+
+
+def test_a_native_object_has_the_maximum_of_a_row_of_minus_infinity(tmp_path: Path) -> None:
+    load_intrinsics("llvm")
+    (tmp_path / "scratch").mkdir()
+    text = '<ir_version: 8, opset_import: ["" : 18]> m (float[2,4] x) => (float[1,1] y)'
+    model = save(onnx.parser.parse_model(f"{text} {{ y = ReduceMax(x) }}"), tmp_path / "m.onnx")
+    target = TargetConfig(name="cpu", threads=1, artifact="native")
+    handle_request(build_request(model, tmp_path, target=target))
+    at = tmp_path / "build"
+    (most,) = NativeArtifact(at, ArtifactFile.read(at)).run({"x": np.full((2, 4), -np.inf)})
+    assert most == -np.inf
 
 
 def test_one_launch_is_a_library_like_any_other(tmp_path: Path) -> None:
