@@ -23,6 +23,9 @@ from tunegate.runtimes.openvino.runtime import RUNTIME
 from tunegate.runtimes.runtime import Loaded
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
+pytest.importorskip(
+    "openvino", reason="OpenVINO is not installed: pip install 'tunegate[openvino]'"
+)
 pytestmark = pytest.mark.pipelines
 
 
