@@ -21,6 +21,12 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def where_it_leads(path: Path) -> Path:
+    """Returns the file behind links, such as those by which Kubernetes mounts a policy. A loop is
+    returned as a link, which cannot be opened: `resolve` would raise a RuntimeError."""
+    return Path(os.path.realpath(path))
+
+
 def opened_inside(root: Path, path: str) -> BinaryIO | None:
     """Opens the file at `path` below `root`; `root` may be a link. Returns None if there is no
     regular file, or if the way to it leads over a link."""

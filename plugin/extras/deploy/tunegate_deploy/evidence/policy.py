@@ -12,7 +12,7 @@ import msgspec
 
 from tunegate.artifacts.changes import Side, path_of, without_upgrade
 from tunegate.errors import ConfigError
-from tunegate.regular_files import read_regular
+from tunegate.regular_files import read_regular, where_it_leads
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 from tunegate_deploy.evidence import own_gate
 from tunegate_deploy.evidence.envelope import EvidenceError
@@ -47,7 +47,7 @@ class EvidencePolicy(
 def read_policy(path: Path) -> EvidencePolicy:
     """Returns the policy of a file. Raises ConfigError."""
     try:
-        text = read_regular(path.resolve()).decode()  # Kubernetes mounts links
+        text = read_regular(where_it_leads(path)).decode()
         policy = msgspec.convert(read_yaml(text), EvidencePolicy)
         own_gate.ordered_keys(policy.gate)
     except OSError as error:

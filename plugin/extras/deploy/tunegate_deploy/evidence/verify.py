@@ -12,7 +12,7 @@ import msgspec
 from tunegate.cli.handlers.reporting import write_line
 from tunegate.errors import ModelError
 from tunegate.models.file_pair import data_digest
-from tunegate.regular_files import read_regular
+from tunegate.regular_files import read_regular, where_it_leads
 from tunegate.report.escape import visible
 from tunegate.system.clock import SystemClock
 from tunegate.system.git.content import MAX_POINTER_BYTES, is_odd_lfs_pointer, lfs_pointer
@@ -62,7 +62,7 @@ def shown_by(
     keys = tuple(map(read_public_key, policy.keys))
     try:
         require_moderate(evidence.stat().st_size)
-        content = read_regular(evidence.resolve())
+        content = read_regular(where_it_leads(evidence))
         signed = (
             verified_bundle(content, policy.identities, Path(policy.trusted_root))
             if is_bundle(content)
@@ -86,15 +86,16 @@ def shown_by(
 
 def file_digests(model: Path) -> dict[str, str]:
     """Returns the SHA-256 of a model's file and of each of its data files, by name, the model's
-    first. The model is where a link leads. Raises ModelError for a file that is no model, for data
-    that is missing or behind a link, and for a Git LFS pointer in place of a file: it would be
-    unclear what is deployed."""
-    model = model.resolve()
+    first. The model is where a link leads, and its data lies there. Raises ModelError for a file
+    that is no model, for data that is missing, behind a link, or another one beside the link, and
+    for a Git LFS pointer in place of a file: it would be unclear what is deployed."""
+    link, model = model, where_it_leads(model)
     try:
         body = read_regular(model)
         _require_content("it", body)
         beside = data_files(body)
         for name in beside:
+            _require_one(name, link.parent / name, model.parent / name)
             if (file := model.parent / name).is_file() and file.stat().st_size <= MAX_POINTER_BYTES:
                 _require_content(f"its data file {name}", read_regular(file))
     except OSError as error:
@@ -103,6 +104,12 @@ def file_digests(model: Path) -> dict[str, str]:
         raise ModelError(f"{model}: {error}.") from error
     digest = hashlib.sha256(body).hexdigest()
     return {model.name: digest, **{name: data_digest(model, name) for name in beside}}
+
+
+def _require_one(name: str, beside_link: Path, beside_file: Path) -> None:
+    """A runtime may look for data beside a link to the model."""
+    if beside_link.exists() and not (beside_file.exists() and beside_link.samefile(beside_file)):
+        raise ModelError(f"its data file {name} beside the link is not the one beside the model")
 
 
 def _require_content(what: str, content: bytes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tunegate.errors import ConfigError, ModelError
-from tunegate.regular_files import opened_inside
+from tunegate.regular_files import opened_inside, where_it_leads
 from tunegate.system.output.artifact_file import ARTIFACT_FILE
 from tunegate_deploy.model_sources.addressed_model import PAGE, AddressedModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
@@ -26,7 +26,7 @@ class LocalPath:
         return str(self._path)
 
     def resolve(self) -> str:
-        real = self._path.resolve()
+        real = where_it_leads(self._path)
         if not real.exists():
             message = (
                 f"{self._path}: no such file. Name an ONNX file, a directory with an "
@@ -41,7 +41,7 @@ class LocalPath:
         return "" if real == self._path.absolute() else str(real)
 
     def download(self, into: Path, count: ByteCount) -> Path:
-        real = self._path.resolve()
+        real = where_it_leads(self._path)
         if real.is_dir():
             return bring_artifact(into, lambda name: _read_pieces(real, name), count)
         return bring_model(real.name, into, lambda name: _read_pieces(real.parent, name), count)

@@ -250,6 +250,10 @@ def test_a_long_policy_is_refused_and_not_cut(tmp_path: Path) -> None:
         read_policy(file)
     file.write_text(f"keys: ['{POLICY.keys[0]}']\n#{'ä' * 200_000}\ntargets: [cuda]\n")
     assert read_policy(file).targets == ("cuda",)
+    file.unlink()
+    file.symlink_to(file)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_policy(file)
 
 
 @pytest.mark.parametrize(

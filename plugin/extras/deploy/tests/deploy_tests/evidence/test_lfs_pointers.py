@@ -66,7 +66,13 @@ def test_a_pointer_in_place_of_what_is_deployed_is_refused_by_name(
 ) -> None:
     for file, content in (("m.onnx", MODEL), ("w", DATA)):
         (tmp_path / file).write_bytes(content)
-    assert set(file_digests(tmp_path / "m.onnx")) == {"m.onnx", "w"}
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "m.onnx").symlink_to(tmp_path / "m.onnx")
+    for at in (tmp_path, tmp_path / "link"):
+        assert set(file_digests(at / "m.onnx")) == {"m.onnx", "w"}
+    (tmp_path / "link" / "w").write_bytes(b"other data, which a runtime may read")
+    with pytest.raises(ModelError, match="w beside the link is not the one beside the model"):
+        file_digests(tmp_path / "link" / "m.onnx")
     (tmp_path / name).write_bytes(POINTERS[f"models/{name}"])
     with pytest.raises(ModelError, match=f"{told} is only a Git LFS pointer"):
         file_digests(tmp_path / "m.onnx")

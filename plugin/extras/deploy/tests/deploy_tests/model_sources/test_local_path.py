@@ -23,8 +23,10 @@ def test_a_file_is_copied_and_a_link_pinned_to_what_it_leads_to(tmp_path: Path) 
 
 
 def test_a_path_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file"):
-        LocalPath(tmp_path / "m.onnx").resolve()
+    (tmp_path / "loop.onnx").symlink_to("loop.onnx")
+    for name in ("m.onnx", "loop.onnx"):
+        with pytest.raises(ConfigError, match="no such file"):
+            LocalPath(tmp_path / name).resolve()
 
 
 def test_a_directory_without_an_artifact_is_refused(tmp_path: Path) -> None:
