@@ -52,8 +52,8 @@ class WatchedLocks(Protocol):
 
     @property
     def loosened(self) -> tuple[PolicyChange, ...]:
-        """The changes that someone must agree to: watched files that are gone, and compilers that
-        other packages move."""
+        """The changes that someone must agree to: watched files that are gone, and what the others
+        change without a measurement."""
         ...
 
     @property

@@ -121,7 +121,7 @@ def test_a_model_whose_blob_is_out_of_reach_is_listed_and_says_why(
     assert version.graph_digest is None
     assert problem == (
         "m.onnx: its content is not in this clone, and cannot be fetched. "
-        f"This says why: git cat-file -s {before[:12]}:m.onnx"
+        f"This says why: git cat-file blob {before[:12]}:m.onnx > /dev/null"
     )
 
 

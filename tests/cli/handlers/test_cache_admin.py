@@ -311,15 +311,20 @@ def test_every_task_has_a_row_and_the_taken_ones_are_counted(
     results = (
         Revalidated(name="conv", key=make_key(), status="taken", claimed_ms=1.25, measured_ms=1.5),
         Revalidated(
-            name="dense", key=make_key("d"), status="rejected", claimed_ms=2.0, reason="it died"
+            name="dense", key=make_key("d"), status="rejected", claimed_ms=2.0, reason="it\x1b died"
+        ),
+        Revalidated(
+            name="pool", key=make_key("p"), status="slower", claimed_ms=2.0, is_implausible=True
         ),
     )
     show_revalidation("promoted", results)
     lines = capsys.readouterr().out.splitlines()
-    conv, dense = (next(line for line in lines if name in line) for name in ("conv", "dense"))
+    names = ("conv", "dense", "pool")
+    conv, dense, pool = (next(line for line in lines if name in line) for name in names)
     assert conv.split() == ["conv", "taken", "1.25", "1.5"]
-    assert dense.split() == ["dense", "rejected", "2", "it", "died"]
-    assert "better records now: 1 of 2 tasks" in lines
+    assert dense.split() == ["dense", "rejected", "2", "it\\u001b", "died"]
+    assert "not what was claimed" in pool
+    assert "better records now: 1 of 3 tasks" in lines
 
 
 def test_what_the_cache_holds_is_counted_by_zone(shell: Shell) -> None:

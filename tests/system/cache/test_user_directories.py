@@ -19,6 +19,15 @@ def test_the_variables_name_the_directories_of_a_new_user(tmp_path: Path) -> Non
     assert shared_cache.state_home(variables) == tmp_path / "s" / "tunegate"
 
 
+def test_with_the_variables_no_home_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "~")
+    assert shared_cache.cache_home({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "tunegate"
+    with pytest.raises(ConfigError, match="Set HOME"):
+        shared_cache.cache_home({})
+
+
 def test_what_an_earlier_version_left_stays_in_use(tmp_path: Path) -> None:
     usual = Path("~/.cache/tunegate").expanduser()
     (usual / "ms1").mkdir(parents=True)

@@ -272,6 +272,10 @@ def test_a_machine_without_git_says_what_is_missing(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentUnfitError, match="git: not found on the PATH"):
         GitProcess(project.path)
+    (tmp_path / "git").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "git").chmod(0o755)
+    with pytest.raises(RevisionError, match=r"git cannot read it \(it ended with -9\)"):
+        GitProcess(project.path)
 
 
 def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from tunegate.report.escape import visible
 from tunegate.tune.revalidation import Revalidated
 from tunegate.wording import plural
 
@@ -97,7 +98,7 @@ def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
                 f"{result.claimed_ms:.4g}",
                 _milliseconds(result.measured_ms),
                 _milliseconds(result.incumbent_ms),
-                "not what was claimed" if result.is_implausible else result.reason,
+                "not what was claimed" if result.is_implausible else visible(result.reason),
             )
             for result in results
         ),

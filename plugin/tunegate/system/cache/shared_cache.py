@@ -4,7 +4,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tunegate.artifacts.tasks import CacheUse
@@ -319,10 +319,12 @@ def _expanded(path: str) -> Path:
 def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Path:
     """Returns the directory that already holds a part, else the one in the variable. A relative one
     would depend on the working directory, which may be a checkout: it is ignored."""
-    usual = _expanded(DEFAULT_CACHE_URL)
     base = Path(variables.get(name, ""))
     if not base.is_absolute():
-        return usual
+        return _expanded(DEFAULT_CACHE_URL)
     named = base / "tunegate"
-    used = (place for place in (named, usual) if any((place / part).exists() for part in parts))
+    places = [named]
+    with suppress(ConfigError):  # the home is needed only where the variable is not set
+        places.append(_expanded(DEFAULT_CACHE_URL))
+    used = (place for place in places if any((place / part).exists() for part in parts))
     return next(used, named)

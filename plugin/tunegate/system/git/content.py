@@ -67,7 +67,7 @@ def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> Non
         raise UnreadModelError(missing(revision, path))
     asked = shlex.quote(f"{revision[:12]}:{path}")
     message = f"{path}: its content is not in this clone, and cannot be fetched."
-    raise UnreadModelError(f"{message} This says why: git cat-file -s {asked}")
+    raise UnreadModelError(f"{message} This says why: git cat-file blob {asked} > /dev/null")
 
 
 def missing(revision: str, path: str) -> str:

@@ -349,7 +349,7 @@ def _caches(root: Path, path: str) -> Iterator[tuple[Path, str]]:
 
 
 def _settings_of_machine() -> Iterator[Path]:
-    # A home that is not known stays as it is, and holds no file.
+    # A home that is not known stays `~`, in the checkout, whose settings are read as well.
     own = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
     yield Path(os.environ.get("DVC_GLOBAL_CONFIG_DIR") or f"{own}/dvc")
     yield Path(os.environ.get("DVC_SYSTEM_CONFIG_DIR") or "/etc/xdg/dvc")

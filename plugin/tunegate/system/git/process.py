@@ -78,7 +78,7 @@ class GitProcess:
     def complaint(self, *arguments: str) -> str:
         """Returns what git says that it ends for, '' if it succeeds."""
         code, errors = _run_git(self.root, arguments, BytesIO())
-        return _fault(errors) if code else ""
+        return _fault(code, errors)
 
     def without_filters(self) -> dict[str, str]:
         """Returns settings that turn off the configured filters for working tree files; the
@@ -100,7 +100,7 @@ class GitProcess:
             )
             raise RevisionError(message)
         git_dir = Path(os.fsdecode(output.getvalue()).removesuffix("\n"))
-        fault = _fault(errors) if code else ""
+        fault = _fault(code, errors)
         if fault and not fault.startswith("not a git repository"):
             raise RevisionError(f"{self.root}: git cannot read it ({fault}).")
         if fault or _is_content(git_dir, self.root):
@@ -161,9 +161,11 @@ def _is_content(git_dir: Path, root: Path) -> bool:
     return git_dir.is_relative_to(root) and ".git" not in git_dir.relative_to(root).parts
 
 
-def _fault(errors: bytes) -> str:
-    """Returns what git says that it ends for, on one line."""
-    return " ".join(errors.decode(errors="replace").rpartition("fatal: ")[2].split()).rstrip(".")
+def _fault(code: int, errors: bytes) -> str:
+    """Returns what git says that it ends for, on one line, '' for a success. A git that is killed
+    says nothing."""
+    words = " ".join(errors.decode(errors="replace").rpartition("fatal: ")[2].split()).rstrip(".")
+    return (words or f"it ended with {code}") if code else ""
 
 
 def _no_repository(path: Path) -> RevisionError:
