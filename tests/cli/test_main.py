@@ -193,7 +193,7 @@ def test_a_programs_own_exit_code_is_kept(code: int) -> None:
     ("error", "code"),
     [
         (KeyboardInterrupt(), 130),
-        (SystemExit("text"), 70),
+        (SystemExit(1), 70),
         (SystemExit(0), 70),
         (ImportError("x"), 4),
         (BaseException(), 70),

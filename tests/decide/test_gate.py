@@ -249,7 +249,7 @@ def test_a_step_names_its_cell() -> None:
 # What is checked beside the latency.
 
 
-SLOWER, SAME = (0.05, 0.051, 0.049, 0.05), (0.001, -0.001, 0.0, 0.001)
+A_BIT_SLOWER = (0.05, 0.051, 0.049, 0.05)
 OBJECTIVE = ObjectiveConfig(ms=10.0, percentile=90.0)
 
 
@@ -377,7 +377,7 @@ def test_a_slowdown_that_comes_with_a_lower_clock_says_so() -> None:
     clocks = Clocks(
         base_mhz=1500, head_mhz=1425, dropped=0, is_mediated=True, throttled=("power cap",)
     )
-    measured = measured_cells.make_measurement(SLOWER)
+    measured = measured_cells.make_measurement(A_BIT_SLOWER)
     launches = tuple(msgspec.structs.replace(x, clocks=clocks) for x in measured.launches)
     judged = found(msgspec.structs.replace(measured, launches=launches), Policies())
     assert judged.status == "fail"
@@ -426,14 +426,14 @@ def test_without_the_clock_of_every_launch_seconds_decide() -> None:
 
 
 def test_cycles_that_are_more_too_fail_under_a_clock_that_moves() -> None:
-    judged = found(with_clocks(SLOWER, (1480, 1502, 1480, 1500)), Policies())
+    judged = found(with_clocks(A_BIT_SLOWER, (1480, 1502, 1480, 1500)), Policies())
     assert judged.status == "fail"
     assert "clock" not in judged.reason
 
 
 def test_what_passes_by_the_absolute_floor_names_the_floor() -> None:
     judged = verdict(
-        measured_cells.make_measurement(SLOWER), Policies(), GateConfig(absolute_floor_us=1e6)
+        measured_cells.make_measurement(A_BIT_SLOWER), Policies(), GateConfig(absolute_floor_us=1e6)
     )
     assert judged.status == "pass"
     assert judged.findings[0].reason.endswith(

@@ -219,6 +219,7 @@ def test_a_file_that_takes_long_to_scan_is_scanned_once(monkeypatch: pytest.Monk
         return scan(data)
 
     monkeypatch.setattr(onnx_scan, "_has_external_data", counted)
+    monkeypatch.setattr(onnx_scan, "_slow", {})
     one, other = (numbers(b"\x42" + varint(50) + bytes([n] * 50)) for n in (0, 1))
     for seconds, times in ((9.0, 6), (-1.0, 2)):
         monkeypatch.setattr(onnx_scan, "_SLOW_SECONDS", seconds)
