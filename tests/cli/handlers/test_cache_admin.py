@@ -187,6 +187,9 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     kinds = [flaw["kind"] for flaw in shell.cache("fsck", code=4)["found"]]
     assert kinds == ["snapshot", "segment"]
     assert "--repair" in shell.shown("fsck", code=4)
+    advice = shell.shown("doctor")
+    assert "tunegate cache fsck says which" in advice
+    assert "in order" not in advice
     assert shell.cache("fsck", "--repair")["left"] == []
     assert shell.cache("stats")["contents"][0]["records"] == 2
 

@@ -177,11 +177,12 @@ def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str
         yield "run it again: every task is now an exact hit, and nothing is tuned"
         yield "schedule tunegate cache compact, then tunegate cache gc, once a day"
         return
-    if any(row.corrupt or row.refused for row in groups):
+    has_damage = any(row.corrupt or row.refused for row in groups)
+    if has_damage:
         yield "some objects cannot be read: tunegate cache fsck says which"
     if any(row.segments > _MANY_SEGMENTS for row in groups):
         yield "many segments stand alone: run tunegate cache compact, best on a schedule"
-    else:
+    elif not has_damage:
         yield "nothing: the cache is in use and in order"
 
 
