@@ -61,11 +61,26 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
 # What TVM would build wrong is refused by name.
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool"])
+def test_a_pooling_of_less_than_its_window_is_refused(operator: str) -> None:
+    node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2])
+    feed = {"x": np.zeros((1, 1, 4, 2), np.float32)}
+    with pytest.raises(NodeError, match="its window is larger than its image"):
+        imported(operator_model(node, feed))
+
+
 def test_an_output_that_is_no_tensor_is_named() -> None:
     model: onnx.ModelProto = one_node_model("SequenceConstruct")
     kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [4, 4])
     model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(kind))
     with pytest.raises(UnsupportedModelError, match="output y"):
+        importable(model)
+
+
+def test_an_output_without_numbers_is_named_where_it_is_a_constant() -> None:
+    """A build would save it, and never load."""
+    model = model_of([], {"x": [4]}, {"y": [0]}, {"y": np.zeros(0, np.float32)})
+    with pytest.raises(UnsupportedModelError, match="output y is a constant without numbers"):
         importable(model)
 
 
@@ -139,12 +154,14 @@ def test_a_model_of_them_gives_the_same_numbers(tmp_path: Path) -> None:
     for ours, theirs in zip(
         built(model, feed, tmp_path), outputs_of(onnx.load(model), feed), strict=True
     ):
+        assert ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
 def everything() -> onnx.ModelProto:
-    """A quantized convolution with padding, a running sum, and a GRU in both directions, and
-    extremes of scalars, which crashed the compiler beside a convolution."""
+    """A quantized convolution with padding, a running sum, a GRU in both directions, statistics of
+    a batch mixed with older ones, a mean of whole numbers, and extremes of scalars, which crashed
+    the compiler beside a convolution."""
     weights: dict[str, np.ndarray] = {
         "k": WEIGHTS,
         "scale": np.array(0.02, np.float32),
@@ -154,13 +171,21 @@ def everything() -> onnx.ModelProto:
         "axis": np.array(1, np.int64),
         "gw": RANDOM.standard_normal((2, 9, 4)).astype(np.float32),
         "gr": RANDOM.standard_normal((2, 9, 3)).astype(np.float32),
+        **{name: np.arange(1, 5, dtype=np.float32) for name in ("s", "o", "mean", "variance")},
     }
+    batch = ["x", "s", "o", "mean", "variance"]
     names = ["q", "scale", "zero", "k", "kscale", "kzero", "scale", "zero"]
     nodes = [
         helper.make_node("QLinearConv", names, ["a"], pads=[1, 1, 1, 1]),
         helper.make_node("DynamicQuantizeLinear", ["x"], ["d", "ds", "dz"]),
         helper.make_node("CumSum", ["x", "axis"], ["b"], reverse=1),
         helper.make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
+        helper.make_node("Cast", ["x"], ["whole"], to=TensorProto.INT32),
+        helper.make_node("ReduceMean", ["whole"], ["g"], axes=[1]),
+        helper.make_node(
+            "BatchNormalization", batch, ["e", "em", "ev"], training_mode=1, momentum=0.7
+        ),
+        helper.make_node("BatchNormalization", batch, ["f", "fm", "fv"], training_mode=1),
     ]
     return model_of(
         nodes,
@@ -170,6 +195,9 @@ def everything() -> onnx.ModelProto:
             "d": typed(TensorProto.UINT8, [3, 4]),
             "b": [3, 4],
             "c": [5, 2, 1, 3],
+            "g": typed(TensorProto.INT32, [3, 1]),
+            **{name: [3, 4] for name in ("e", "f")},
+            **{name: [4] for name in ("em", "ev", "fm", "fv")},
         },
         weights,
     )

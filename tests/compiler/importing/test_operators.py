@@ -414,6 +414,38 @@ def test_an_image_is_resized_by_its_scales_and_not_by_the_quotients_of_extents(m
     assert rewritten(operator_model(node, feed, {"s": whole}), feed) == ["Resize"]
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("size", [1, 4])
+def test_one_row_lies_at_the_first_where_corners_are_kept(mode: str, size: int) -> None:
+    feed = {"x": drawn(1, 2, 5, 6)}
+    options = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
+    node = helper.make_node("Resize", ["x", "", "", "z"], ["y"], **options)
+    rewritten(operator_model(node, feed, {"z": np.array([1, 2, 1, size])}), feed)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    ("opset", "scales"),
+    [(9, (2, 2)), (9, (1.5, 2.5)), (10, (2, 3)), (10, (0.5, 0.7)), (10, (0.3, 1))],
+)
+def test_an_older_operator_set_resizes_from_the_first_corner(
+    opset: int, scales: tuple[float, ...], mode: str
+) -> None:
+    """ONNX's converter takes it for one that resizes around the middle."""
+    operator = "Upsample" if opset == 9 else "Resize"
+    feed, constants = {"x": drawn(1, 2, 7, 6)}, {"s": np.array([1, 1, *scales], np.float32)}
+    node = helper.make_node(operator, ["x", "s"], ["y"], mode=mode)
+    assert "Upsample" not in rewritten(operator_model(node, feed, constants, opset=opset), feed)
+
+
+def test_what_shrinks_one_way_and_grows_the_other_is_refused_there() -> None:
+    node = helper.make_node("Resize", ["x", "s"], ["y"])
+    constants = {"s": np.array([1, 1, 0.5, 2], np.float32)}
+    model = operator_model(node, {"x": drawn(1, 2, 6, 6)}, constants, opset=10)
+    with pytest.raises(UnsupportedModelError, match="may shrink one axis and stretch another"):
+        importable(model)
+
+
 @pytest.mark.parametrize(
     ("dtype", "mode"),
     [("float16", "linear"), ("float16", "nearest"), ("uint8", "nearest"), ("int32", "nearest")],
@@ -464,6 +496,21 @@ def test_a_slice_that_ends_before_it_begins_is_refused(start: int, end: int, ste
     model = operator_model(node, feed, {name: np.array([value]) for name, value in numbers})
     with pytest.raises(UnsupportedModelError, match=r'Slice \(node "cut"\) .*its result is empty'):
         importable(model)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceL2", "ReduceLogSum"])
+@pytest.mark.parametrize(("dtype", "opset"), [("int32", 11), ("int64", 18)])
+def test_fractions_of_whole_numbers_are_cut(operator: str, dtype: str, opset: int) -> None:
+    sign = -1 if operator == "ReduceMean" else 1
+    feed = {"x": np.array([[7, 1, 3], [5, 6, 2]], dtype) * np.array(sign, dtype)}
+    node = helper.make_node(operator, ["x"], ["y"], keepdims=0)
+    assert "Cast" in rewritten(operator_model(node, feed, opset=opset), feed)
+
+
+def test_exponents_of_whole_numbers_are_refused() -> None:
+    node = helper.make_node("ReduceLogSumExp", ["x"], ["y"])
+    with pytest.raises(UnsupportedModelError, match="its numbers are int32"):
+        importable(operator_model(node, {"x": np.array([1, 2], np.int32)}))
 
 
 def test_random_numbers_are_refused_as_such() -> None:

@@ -15,7 +15,7 @@ import onnx
 import tvm
 import tvm_ffi
 from tvm import relax, topi
-from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+from tvm.relax.frontend.onnx.onnx_frontend import BatchNormalization, ONNXGraphImporter
 
 from tunegate.compiler.build.functions import (
     CHOICE,
@@ -226,6 +226,7 @@ Operator = Callable[[Any, Operands, Attributes], Any]
 """Returns the expression, or None to use TVM's own converter."""
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
+_TRAINING_OPSET = 15
 
 
 def integer_convolution(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -343,6 +344,31 @@ def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return relax.op.minimum(above, most)
 
 
+def trained(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts BatchNormalization in training mode. Momentum is the share of the statistics that it
+    is given; TVM takes it for that of the batch."""
+    if not attributes.get("training_mode", 0):
+        return None
+    given_share = attributes.get("momentum", 0.9)
+    changed = {**attributes, "momentum": 1 - given_share}
+    return BatchNormalization.get_converter(_TRAINING_OPSET)(builder, operands, changed, [])
+
+
+def pooled(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Refuses a pooling whose window is larger than its image: ONNX Runtime takes what there is,
+    and TVM nothing."""
+    if attributes.get("auto_pad", b"NOTSET") not in {b"NOTSET", b"VALID"}:
+        return None
+    window, image = attributes["kernel_shape"], list(operands[0].ty.shape)[2:]
+    rank = len(window)
+    pads = attributes.get("pads", (0,) * 2 * rank)
+    steps = attributes.get("dilations", (1,) * rank)
+    for axis, (size, extent) in enumerate(zip(window, image, strict=True)):
+        if (size - 1) * steps[axis] >= int(extent) + pads[axis] + pads[axis + rank]:
+            raise tvm.error.OpNotImplemented("its window is larger than its image")
+    return None
+
+
 def above_threshold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts ThresholdedRelu. TVM multiplies by 0, which infinity survives as NaN."""
     (x,) = operands
@@ -416,6 +442,8 @@ OPERATORS: Mapping[str, Operator] = {
     "CumProd": product_so_far,
     "BitCast": same_bits,
     "Clip": clipped,
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooled),
+    "BatchNormalization": trained,
     "Equal": equal_bits,
     "ThresholdedRelu": above_threshold,
     **dict.fromkeys(("Scatter", "ScatterElements"), scattered),

@@ -25,6 +25,7 @@ _OF_ONE = {
     **dict.fromkeys(("ReduceL1", "ReduceL2"), "Abs"),
 }
 """The operators on single numbers that these are over no axes."""
+_BY_FRACTIONS = frozenset({"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
 
 
 def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -33,8 +34,9 @@ def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
         return None
-    if 0 in data.shape:
-        return _reduce_empty(node, result)
+    is_cut = 0 not in data.shape and data.dtype.kind in "iu" and node.op_type in _BY_FRACTIONS
+    if 0 in data.shape or is_cut:
+        return _reduce_to_whole(node, data) if is_cut else _reduce_empty(node, result)
     axes = graph_view.operand(node, 1)
     axes_type = view.type_of(axes) if axes else None
     is_empty = not axes or (axes_type is not None and 0 in axes_type.shape)
@@ -67,7 +69,7 @@ def extreme(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     compared, that of infinities alone must be infinite."""
     data = view.type_of(node.input[0])
     if data is not None and data.dtype.kind == "b":
-        return _reduce_as_integers(node)
+        return _reduce_through(node, onnx.TensorProto.INT32, data.elements)
     instead = reduced(node, view)
     if instead is not None or data is None or data.dtype.kind != "f":
         return instead
@@ -152,13 +154,22 @@ def _is_chosen(
     return new.add("Equal", [sums, new.constant(sum(2**axis for axis in reduced_axes), np.int64)])
 
 
-def _reduce_as_integers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """Reduces booleans as integers: TVM has no minimum or maximum of booleans."""
+def _reduce_to_whole(node: onnx.NodeProto, data: graph_view.TensorType) -> list[onnx.NodeProto]:
+    """Reduces whole numbers as fractions, and cuts the result. Raises UnsupportedModelError where
+    ONNX Runtime also cuts on the way."""
+    if node.op_type == "ReduceLogSumExp":
+        raise UnsupportedModelError(f"its numbers are {data.dtype}")
+    return _reduce_through(node, onnx.TensorProto.DOUBLE, data.elements)
+
+
+def _reduce_through(node: onnx.NodeProto, kind: int, result: int) -> list[onnx.NodeProto]:
+    """Reduces in another type. TVM has no minimum or maximum of booleans, and makes int64 of the
+    mean of other whole numbers."""
     new = graph_view.Replacement(node)
     options = attributes_of(node)
-    whole = new.cast(node.input[0], onnx.TensorProto.INT32)
-    as_integers = new.add(node.op_type, [whole, *node.input[1:]], **options)
-    new.cast(as_integers, onnx.TensorProto.BOOL, to=node.output[0])
+    numbers = new.cast(node.input[0], kind)
+    reduced_numbers = new.add(node.op_type, [numbers, *node.input[1:]], **options)
+    new.cast(reduced_numbers, result, to=node.output[0])
     return new.nodes
 
 

@@ -70,6 +70,24 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
     return work.new.nodes
 
 
+def as_written_before(node: onnx.NodeProto, view: GraphView) -> None:
+    """Gives a Resize that was an Upsample, or a Resize before operator set 11, the attributes of
+    what it was: ONNX's converter leaves them out, and their defaults compute other numbers. Raises
+    UnsupportedModelError for one that no attributes describe."""
+    scales = view.constant(operand(node, _SCALES))
+    added = {"coordinate_transformation_mode": "asymmetric"}
+    if attribute(node, "mode", "nearest") == "nearest":
+        if scales is None or ((scales > 1).any() and (scales < 1).any()):
+            raise UnsupportedModelError("it may shrink one axis and stretch another")
+        added["nearest_mode"] = "ceil" if (scales < 1).any() else "floor"
+    node.attribute.extend(onnx.helper.make_attribute(*each) for each in added.items())
+
+
+def unconverted(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Raises UnsupportedModelError for an Upsample, which is a Resize after the conversion."""
+    raise UnsupportedModelError("ONNX does not convert the model to a newer operator set")
+
+
 def _has_no_elements(name: str, view: GraphView) -> bool:
     kind = view.type_of(name) if name else None
     return kind is not None and 0 in kind.shape
@@ -96,6 +114,8 @@ def _is_of_tvm(
     way = attribute(node, "coordinate_transformation_mode", "half_pixel")
     policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
     if not is_image or way not in _WAYS or policy != "stretch" or attribute(node, "axes"):
+        return False
+    if way == "align_corners" and 1 in result.shape:  # TVM divides by the extent less one
         return False
     scales = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
     if scales is None:

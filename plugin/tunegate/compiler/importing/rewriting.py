@@ -31,6 +31,7 @@ from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.reference.session import write_optimized
+from tunegate.system.onnx_scan import nodes_of
 
 # Rewrites products of quantized numbers: integer products, then scaled and rounded.
 
@@ -201,7 +202,7 @@ _RANDOM = (
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
     *("Bernoulli", "Multinomial"),
 )
-_RULES_OPSET = 13
+_RULES_OPSET, _RESIZE_SAYS_HOW = 13, 11
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
 
@@ -227,9 +228,16 @@ def _has_rules(model: onnx.ModelProto) -> bool:
 def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns the model in the operator set in which the rules write: in an older one Clip has no
     bounds as inputs, and they would be left out. The model itself if ONNX cannot convert it."""
+    upgraded = model
     with suppress(Exception):  # onnx raises many kinds
-        return onnx.version_converter.convert_version(model, _RULES_OPSET)
-    return model
+        upgraded = onnx.version_converter.convert_version(model, _RULES_OPSET)
+    if upgraded is not model and graph_view.GraphView.opset_of(model) < _RESIZE_SAYS_HOW:
+        view = graph_view.GraphView(upgraded)
+        for node in nodes_of(upgraded):
+            if operator_of(node) == "Resize":
+                with importing(node):
+                    resizing.as_written_before(node, view)
+    return upgraded
 
 
 def _rewrite(model: onnx.ModelProto) -> onnx.ModelProto | None:
@@ -297,8 +305,12 @@ def inserted(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
 
 
 def require_tensors(model: onnx.ModelProto) -> None:
-    """Raises UnsupportedModelError where an output is a sequence, a map or an optional value."""
+    """Raises UnsupportedModelError where an output is a sequence, a map, an optional value, or a
+    constant of no numbers, which a build would save and never load."""
+    empty = {tensor.name for tensor in model.graph.initializer if 0 in tensor.dims}
     for output in model.graph.output:
+        if output.name in empty:
+            raise UnsupportedModelError(f"output {output.name} is a constant without numbers")
         if output.type.WhichOneof("value") not in {"tensor_type", None}:
             raise UnsupportedModelError(
                 f"output {output.name} is not a tensor, which is not supported"
@@ -331,6 +343,7 @@ RULES: Mapping[str, RewritingRule] = {
     "Pad": windows.padded,
     **dict.fromkeys(reductions.REDUCTIONS, reductions.reduced),
     "Resize": resizing.resized,
+    "Upsample": resizing.unconverted,
     **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
     **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
     "OneHot": selections.one_hot,
