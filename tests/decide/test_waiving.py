@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decide.test_gate import SAME, SLOWER, found, verdict
+from tests.decide.test_gate import A_BIT_SLOWER, SAME, found, verdict
 from tests.support.measured_cells import (
     MODEL,
     make_build,
@@ -86,7 +86,9 @@ TIP = "the tip of the branch that this merges into"
 
 
 def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
-    judged = verdict(make_measurement(SLOWER), Policies(waivers=(make_waiver(),), today=TODAY))
+    judged = verdict(
+        make_measurement(A_BIT_SLOWER), Policies(waivers=(make_waiver(),), today=TODAY)
+    )
     assert (judged.status, judged.exit_code) == ("waived", 0)
     assert "waived up to +8% until 2026-07-31: a wider head" in judged.findings[0].reason
     assert judged.notes == ()
@@ -103,7 +105,7 @@ def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
     ],
 )
 def test_a_waiver_that_does_not_cover_leaves_it_red(waiver: object, said: str) -> None:
-    judged = verdict(make_measurement(SLOWER), Policies(waivers=(waiver,), today=TODAY))  # type: ignore[arg-type]
+    judged = verdict(make_measurement(A_BIT_SLOWER), Policies(waivers=(waiver,), today=TODAY))  # type: ignore[arg-type]
     assert (judged.status, judged.exit_code) == ("fail", 1)
     assert said in judged.findings[0].reason
 
@@ -144,7 +146,7 @@ def test_what_is_waived_says_where_its_waiver_is(
     policies: Policies, source: str, said: str
 ) -> None:
     gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
-    (finding,) = verdict(make_measurement(SLOWER), policies, gate).findings
+    (finding,) = verdict(make_measurement(A_BIT_SLOWER), policies, gate).findings
     assert finding.remarks.endswith(f"the waiver is {said}")
 
 
@@ -156,16 +158,16 @@ def test_a_waiver_is_for_slowdowns_only() -> None:
 
 def test_a_waiver_that_is_not_merged_waives_nothing_and_says_what_to_do() -> None:
     pending = Policies(pending_waivers=(make_waiver(),), today=TODAY)
-    finding = found(make_measurement(SLOWER), pending)
+    finding = found(make_measurement(A_BIT_SLOWER), pending)
     assert finding.status == "fail"
     assert "merge the waiver first" in finding.reason
     signed = make_waiver(ceiling_percent=90.0)
     both = Policies(pending_waivers=(make_waiver(), signed), signed_waivers=(signed,), today=TODAY)
-    assert "merge the waiver first" in found(make_measurement(SLOWER), both).reason
+    assert "merge the waiver first" in found(make_measurement(A_BIT_SLOWER), both).reason
     alone = Policies(pending_waivers=(signed,), signed_waivers=(signed,), today=TODAY)
-    assert "gate.waiver-trailers: true" in found(make_measurement(SLOWER), alone).reason
+    assert "gate.waiver-trailers: true" in found(make_measurement(A_BIT_SLOWER), alone).reason
     too_low = Policies(pending_waivers=(make_waiver(ceiling_percent=0.1),), today=TODAY)
-    assert "merge the waiver" not in found(make_measurement(SLOWER), too_low).reason
+    assert "merge the waiver" not in found(make_measurement(A_BIT_SLOWER), too_low).reason
 
 
 def slow_inside(
@@ -205,7 +207,7 @@ def test_a_waiver_bounds_the_mean_as_well_as_the_median() -> None:
 
 def test_a_waiver_excludes_slow_starts_above_its_ceiling() -> None:
     """They are asked for as by a pass with the ceiling as margin: 16 starts, none of them slow."""
-    seen = make_measurement(SLOWER)
+    seen = make_measurement(A_BIT_SLOWER)
     assert "fewer than 18% of launches are slow" in waived(seen, 8.0).findings[0].reason
     slow = (*seen.probes[1:], *make_launches([0.7]))
     for probes, said in (((), ""), (slow, "; 1 of 19 starts of the head was over +")):
@@ -223,7 +225,7 @@ def test_a_waiver_excludes_slow_starts_above_its_ceiling() -> None:
     ],
 )
 def test_no_ceiling_bounds_stalls(quartets: int, status: str, said: str) -> None:
-    slow = slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER)
+    slow = slow_inside((5.0, 6.0, 5.5, 6.5), A_BIT_SLOWER)
     of_head = Stalls(times=50.0, base=0, head=9, base_worse=0, head_worse=quartets, inferences=400)
     launches = tuple(
         msgspec.structs.replace(x, stalls=(of_head,), head_times=histogram([1.06] * 100))
@@ -251,11 +253,11 @@ def test_a_waiver_bounds_every_percentile_that_failed() -> None:
 
 def test_a_mean_that_is_open_above_the_ceiling_leaves_it_undecided() -> None:
     """The median alone is proven to be slower, and the waiver is for that."""
-    scattered = slow_inside((1.0, 2.0, 45.0, 3.0), SLOWER)
+    scattered = slow_inside((1.0, 2.0, 45.0, 3.0), A_BIT_SLOWER)
     judged = waived(scattered, 8.0)
     assert (judged.status, judged.exit_code) == ("inconclusive", 3)
     assert "but not decided below that: the mean by +" in judged.findings[0].reason
-    assert waived(slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER), 8.0).status == "waived"
+    assert waived(slow_inside((5.0, 6.0, 5.5, 6.5), A_BIT_SLOWER), 8.0).status == "waived"
 
 
 def offer_for(measured: CellMeasurement, policies: Policies) -> tuple[WaiverOffer | None, bool]:
@@ -274,7 +276,8 @@ def on_commits(judged: Verdict) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    "measured", [SLOW_MEAN, make_measurement(SLOWER), slow_inside((5.0, 6.0, 5.5, 6.5), SLOWER)]
+    "measured",
+    [SLOW_MEAN, make_measurement(A_BIT_SLOWER), slow_inside((5.0, 6.0, 5.5, 6.5), A_BIT_SLOWER)],
 )
 def test_an_offered_waiver_holds(measured: CellMeasurement) -> None:
     offer, holds = offer_for(measured, Policies(today=TODAY))
@@ -297,7 +300,10 @@ def test_no_waiver_holds_where_the_objective_fails_too() -> None:
 @pytest.mark.parametrize("target", ["gpu", "cpu-2"])
 def test_a_waiver_of_another_target_or_model_is_none(target: str) -> None:
     others = (make_waiver(target=target), make_waiver(model="models/n.onnx"))
-    assert verdict(make_measurement(SLOWER), Policies(waivers=others, today=TODAY)).status == "fail"
+    assert (
+        verdict(make_measurement(A_BIT_SLOWER), Policies(waivers=others, today=TODAY)).status
+        == "fail"
+    )
 
 
 def test_the_waiver_of_a_commit_takes_nothing_from_the_bounds_of_the_mean() -> None:
