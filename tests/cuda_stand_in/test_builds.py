@@ -104,3 +104,32 @@ def test_a_model_with_an_embedding_is_built_and_right(
     if launch != "whole":
         assert sorted(found["layers"]) == sorted(set(found["names"]))
         assert all(milliseconds > 0 for milliseconds in found["layers"].values())
+
+
+def gate_model() -> onnx.ModelProto:
+    """Eight sums, each a factor of an image: a block of TVM's has threads for sixteen."""
+    draw = np.random.default_rng(0)
+    weights = numpy_helper.from_array(draw.standard_normal((8, 2, 1, 1)).astype(np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["sums"], name="sums"),
+        helper.make_node("Mul", ["image", "sums"], ["y"], name="gate"),
+    ]
+    sizes = {"x": [1, 2, 1, 1], "image": [1, 8, 6, 8], "y": [1, 8, 6, 8]}
+    x, image, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in sizes.items()
+    )
+    graph = helper.make_graph(nodes, "g", [x, image], [y], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_few_sums_are_written_where_their_variable_ends(
+    cuda_stand_in: WhatCuda, tmp_path: Path
+) -> None:
+    save(gate_model(), tmp_path / "m.onnx")
+    done = run_program(
+        [sys.executable, "-c", BUILDS, str(tmp_path), "kernels"],
+        env=cuda_stand_in(multiprocessors=1, memory_mb=512),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["error"], found["is_right"], found["names"]) == (None, True, ["sums"])

@@ -22,8 +22,11 @@ from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 6
+DEFAULTS_VERSION = 7
 """Goes up with every change of these schedules: a build with other ones is another build."""
+
+_MOST_ROWS, _THREADS_OF_A_ROW = 16, 32
+"""Of a block of TVM's products with a vector, on a GPU."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
@@ -40,11 +43,29 @@ def with_default_schedule(module: Any, target: Any) -> Any:
     with target:
         return dlight.ApplyDefaultSchedule(
             dlight.gpu.Matmul(),
-            dlight.gpu.GEMV(),
+            _RowsWithoutRest(),
             dlight.gpu.Reduction(),
             dlight.gpu.GeneralReduction(),
             dlight.gpu.Fallback(),
         )(busy.clone())  # it changes the module that it is given
+
+
+class _RowsWithoutRest(dlight.gpu.GEMV):  # type: ignore[misc]
+    """TVM's rule for products with a vector, but a block takes a number of rows that divides all of
+    them. TVM's blocks take 16, and the condition that leaves out rows that are not there gets lost
+    where the sums of threads are written: up to 15 numbers behind the result, or in shared memory
+    behind the variable that holds it."""
+
+    def sch_inner_reduction(
+        self, sch: Any, target: Any, block: Any, vector_input_buffers: Any, epilogue_info: Any
+    ) -> Any:
+        extents = [sch.get(loop).extent for loop in sch.get_loops(block)[:2]]  # batch, rows
+        if all(isinstance(extent, IntImm) for extent in extents):
+            rows = math.gcd(_MOST_ROWS, math.prod(int(extent) for extent in extents))
+            # From what a block may have TVM takes the rows.
+            threads = min(int(target.attrs["max_num_threads"]), rows * _THREADS_OF_A_ROW)
+            target = tvm.target.Target({**target.export(), "max_num_threads": threads})
+        return super().sch_inner_reduction(sch, target, block, vector_input_buffers, epilogue_info)
 
 
 def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
