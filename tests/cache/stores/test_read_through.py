@@ -312,18 +312,7 @@ def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
 # A store that cannot be had says why, whatever it is asked.
 
 
-@pytest.mark.parametrize(
-    "request_of",
-    [
-        lambda store: store.read("a"),
-        lambda store: store.read_part("a", 0, 1),
-        lambda store: store.read_pointer("a"),
-        lambda store: store.names("a"),
-        lambda store: store.write("a", b""),
-        lambda store: store.move_pointer("a", b"", None),
-        lambda store: store.delete("a"),
-    ],
-)
+@pytest.mark.parametrize("request_of", REQUESTS)
 def test_every_request_fails_with_the_reason(
     request_of: Callable[[MaintainedStore], object],
 ) -> None:
