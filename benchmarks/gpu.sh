@@ -4,8 +4,9 @@
 #   OUT=results benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...] [-- OPTIONS OF gpu_job.py]
 #
 # Such a machine has Python with numpy, scipy, scikit-learn, onnx and onnxruntime, and nvcc. The parts
-# hold the rest (apache-tvm, msgspec, zstandard, cryptography, cupti-python with pyelftools, ...), as
-# one xz archive of a site directory. Without a folder, what is installed is used.
+# hold the rest (apache-tvm, msgspec, zstandard, cryptography, cupti-python with pyelftools, pytest
+# and hypothesis for the tests of a device, ...: BRINGS in gpu_rehearsal.py), as one xz archive of a
+# site directory. Without a folder, what is installed is used.
 # Results go to $OUT, or to .gpu-results. Few files come back from a lease, so there are three:
 # gpu.json and steps.tar.gz after each step, and unpacking.log.
 #

@@ -11,7 +11,8 @@ over when it begins, and steps have `--patience` times their limits.
 
 Where PyTorch is, the models are those of `gpu_models.py`, an encoder and ResNet-50, and PyTorch's
 times are measured first. `--every` takes all eight, changes the weights of each, and prints the
-table that compares both. `--more` says how many percent of work the two slower heads have more.
+table that compares both. `--more` says how many percent of work the two slower heads have more,
+`--small` has `tiles` and `whole` compute as little as they can: a stand-in for a device is slow.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ import numpy as np
 import onnx
 import onnx.shape_inference
 import onnxruntime
+import yaml
 from onnx import helper, numpy_helper
 
 from benchmarks import gpu_models
@@ -44,6 +46,7 @@ from benchmarks.kit.markdown_tables import tables
 from benchmarks.kit.model_changes import new_weights
 from benchmarks.kit.tables import heading, row
 
+_WHOLE_MODEL = Path(__file__).resolve().parents[1] / "plugin" / "extras" / "whole_model"
 _FEW_SECONDS = 30
 _GRACE_SECONDS = 20
 _KILLED_SECONDS = 10
@@ -53,6 +56,7 @@ _SECONDS = "{seconds}"
 """In a command: what it may take to end by itself."""
 _TO_END_SECONDS = 40
 _PRODUCTS = {"MatMul", "Gemm", "Conv"}
+_RECURRENT = {"LSTM", "GRU", "RNN"}
 _MORE_PERCENT = [8.0, 30.0]
 _CONFIG = """\
 models:
@@ -68,6 +72,12 @@ cache:
 """
 _TUNEGATE = (sys.executable, "-P", "-m", "tunegate")
 _BENCHMARK = (sys.executable, "-m")
+_TILES = ("benchmarks.kernels.tensor_cores",)
+_SMALL_TILES = (*_TILES, "--rounds", "1", "--number", "1", "--cases", "64 x 64 x 64")
+_WHOLE = "transformer --launches 2 --batches 1"
+_SMALL_WHOLE = f"{_WHOLE} --sequence 8 --width 32"
+_TESTS = ("pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", ".")
+"""What holds for all tests needs more packages than those for a device."""
 _FIRST_PICKS = f"transformer-128 --seconds {_SECONDS} --per-task 64 --tasks 4"
 _LIVE = (
     f"--gpu transformer-128 --put-in 0 0 1 --margin 0.5 --rare 0 --seconds 20 --lasting {_SECONDS}"
@@ -89,6 +99,14 @@ class Step(NamedTuple):
         """Whether it runs in the repository of the job, not in this checkout."""
         return self.command[: len(_TUNEGATE)] == _TUNEGATE
 
+    def variables(self) -> dict[str, str]:
+        """What its process has. A model as one launch is an extra: the job does without it, as
+        users do."""
+        if self.is_of_job:
+            return dict(os.environ)
+        searched = (os.environ.get("PYTHONPATH", ""), str(_WHOLE_MODEL))
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, searched))}
+
 
 def steps(
     repository: Path,
@@ -96,6 +114,9 @@ def steps(
     changed: Sequence[Path],
     refused: Sequence[Path] = (),
     more_percent: Sequence[float] = _MORE_PERCENT,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    is_small: bool = False,
 ) -> list[Step]:
     """In the order of their worth. New weights come to all that are `changed`, more work to the
     first one. Those that are `refused` by TVM are not in the repository before their own step:
@@ -103,7 +124,7 @@ def steps(
     run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", "0.5")
     little, much = (
         lambda percent=percent: _commit(
-            repository, changed[:1], lambda model: more_work(model, percent / 100)
+            repository, changed[:1], lambda model: more_work(model, percent / 100, sizes)
         )
         for percent in more_percent
     )
@@ -129,17 +150,17 @@ def steps(
         # float16 and TF32 on tensor cores: what they make of the models, and of single kernels by
         # each tile.
         Step("half", run, 170, prepare=lambda: _allow_error(repository, changed[:1])),
-        Step("tiles", (*_BENCHMARK, "benchmarks.kernels.tensor_cores"), 90),
+        Step("tiles", (*_BENCHMARK, *(_SMALL_TILES if is_small else _TILES)), 90),
         # What is found first, by what many more find: the goal is 0.9 of 64.
         Step("first", (*_BENCHMARK, "benchmarks.tuning.gpu_tuning", *_FIRST_PICKS.split()), 230),
         Step("live", (*_BENCHMARK, "benchmarks.gate.live_gates", *_LIVE.split()), 200),
         Step("much_slower", run, 170, 1, prepare=much),
-        Step("tests", (*_BENCHMARK, "pytest", "-q", "-m", "gpu", "tests/gpu"), 300),
+        Step("tests", (*_BENCHMARK, *_TESTS, "tests/gpu"), 300),
         *(
             Step(name, (*_BENCHMARK, f"benchmarks.{module}", *arguments.split()), limit)
             for name, module, arguments, limit in (
                 ("gate", "gate.gpu_launches", "transformer-128 --launches 3", 150),
-                ("whole", "gate.gpu_launches", "transformer --launches 2 --batches 1", 150),
+                ("whole", "gate.gpu_launches", _SMALL_WHOLE if is_small else _WHOLE, 150),
             )
         ),
     ]
@@ -149,15 +170,22 @@ def _has_other_runtime() -> bool:
     return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 
 
-def more_work(model: onnx.ModelProto, share: float) -> onnx.ModelProto:
+def more_work(
+    model: onnx.ModelProto, share: float, sizes: Mapping[str, int] | None = None
+) -> onnx.ModelProto:
     """The model with about so much of the multiplications of its weights again: products run once
     more or several times, on other weights, and the mean of all goes on, so that no optimizer can
-    leave them out. Of a part the largest products that fit come first, at least the smallest."""
+    leave them out. Of a part the largest products that fit come first, at least the smallest.
+    Recurrent layers are part of all the work, and are not repeated. `sizes` are those of dynamic
+    dimensions, by name."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     graph = changed.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
-    times = _repetitions(_multiplications(model, weights), share)
+    costs = _multiplications(model, weights, sizes or {})
+    products = {node.output[0] for node in graph.node if node.op_type in _PRODUCTS}
+    repeatable = {name: cost for name, cost in costs.items() if name in products}
+    times = _repetitions(repeatable, share, sum(costs.values()) - sum(repeatable.values()))
     nodes = []
     for node in graph.node:
         nodes.append(node)
@@ -184,10 +212,17 @@ def more_work(model: onnx.ModelProto, share: float) -> onnx.ModelProto:
 
 
 def _multiplications(
-    model: onnx.ModelProto, weights: Mapping[str, onnx.TensorProto]
+    model: onnx.ModelProto, weights: Mapping[str, onnx.TensorProto], given: Mapping[str, int]
 ) -> dict[str, int]:
-    """Those of each product of weights, by its output. A size that is not known counts as one."""
-    inferred = onnx.shape_inference.infer_shapes(model).graph
+    """Those of each product of weights, and of each recurrent layer, by its first output. A size
+    that is not known counts as one."""
+    sized = onnx.ModelProto()
+    sized.CopyFrom(model)
+    for value in sized.graph.input:
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param in given:
+                size.dim_value = given[size.dim_param]
+    inferred = onnx.shape_inference.infer_shapes(sized).graph
     sizes = {
         value.name: [max(1, size.dim_value) for size in value.type.tensor_type.shape.dim]
         for value in (*inferred.value_info, *inferred.output)
@@ -199,17 +234,25 @@ def _multiplications(
             channels = shape[1] if node.op_type == "Conv" and len(shape) > 1 else shape[-1]
             weight = int(np.prod(weights[node.input[1]].dims))
             found[node.output[0]] = int(np.prod(shape)) * weight // channels
+        if node.op_type in _RECURRENT:
+            each = sum(int(np.prod(weights[name].dims)) for name in node.input if name in weights)
+            steps, _, batch, _ = sizes.get(node.output[0]) or [1, 1, 1, 1]
+            found[node.output[0]] = steps * batch * each
     return found
 
 
-def _repetitions(costs: Mapping[str, int], share: float) -> dict[str, int]:
-    """How often each is repeated, so that they cost this share of all once more."""
+def _repetitions(costs: Mapping[str, int], share: float, others: int = 0) -> dict[str, int]:
+    """How often each is repeated, so that they cost this share of all once more. `others` are
+    costs of what is not repeated. Where few can be, they are repeated more than once."""
     times = dict.fromkeys(costs, int(share))
-    left = share % 1 * sum(costs.values())
-    for name in sorted(costs, key=lambda name: -costs[name]):
-        if costs[name] <= left:
-            times[name] += 1
-            left -= costs[name]
+    wanted = left = share * (sum(costs.values()) + others) - int(share) * sum(costs.values())
+    is_open = True
+    while is_open:
+        for name in sorted(costs, key=lambda name: -costs[name]):
+            if 0 < costs[name] <= left:
+                times[name] += 1
+                left -= costs[name]
+        is_open = left > wanted / 4 and any(left / 20 <= cost <= left for cost in costs.values())
     if costs and not any(times.values()):
         times[min(costs, key=lambda name: costs[name])] = 1
     return times
@@ -269,7 +312,12 @@ def _end_code(step: Step, at: Path, log: Path, limit_seconds: float) -> int | No
     command = [each.replace(_SECONDS, own) for each in step.command]
     with log.open("a") as written:
         process = subprocess.Popen(
-            command, cwd=at, stdout=written, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=at,
+            env=step.variables(),
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             return process.wait(limit_seconds)
@@ -354,6 +402,7 @@ class _Job:
         self._began = time.monotonic() - spent
         self._machine = os.environ.get("GPU_MACHINE", "")
         self.done: list[dict[str, Any]] = []
+        _write(self._out, self._machine, self.done)
 
     def carry_out(self, step: Step, at: Path, unprepared: str = "") -> None:
         left = self._seconds - (time.monotonic() - self._began)
@@ -439,6 +488,7 @@ def main() -> int:
         models=Many(str, is_required=False),
         config="",
         every=False,
+        small=False,
         more=_MORE_PERCENT,
         steps=Many(str, is_required=False),
     )
@@ -450,17 +500,24 @@ def main() -> int:
     kept.mkdir()
     job = _Job(out, kept, options.seconds, spent=options.spent, patience=options.patience)
     repository, changed, refused, unprepared = scratch / "job", list[Path](), list[Path](), ""
+    sizes: dict[str, int] = {}
     try:
         files = _models(options.models or (), scratch / "models", job, has_every=options.every)
         refused = [each for each in files if each.stem in gpu_models.REFUSED]
         files = [each for each in files if each not in refused]
         config = Path(options.config).read_text() if options.config else config_of(files)
+        sizes = yaml.safe_load(config).get("dims", {})
         prepared_repository(repository, files, config)
         changed = [repository / "models" / each.name for each in files]
     except Exception as error:  # noqa: BLE001 -- some steps need no repository
         unprepared = f"the job has no repository: {type(error).__name__}: {error}"
     changed = changed if options.every else changed[:1]
-    for step in steps(repository, options.minutes, changed, refused, options.more):
+    of_job = steps(
+        *(repository, options.minutes, changed, refused, options.more),
+        sizes=sizes,
+        is_small=options.small,
+    )
+    for step in of_job:
         if not options.steps or step.name in options.steps:
             is_of_job = step.is_of_job
             job.carry_out(

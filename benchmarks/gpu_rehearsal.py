@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,36 +25,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from tests.cuda_stand_in import environment
 from tests.support.small_onnx import chain_model, save
 
 MOST_FILES = 4
 """A lease returns eight; a caller's own log and others come on top."""
-_HAS = (
+HAS = (
     *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "onnx", "protobuf", "ml_dtypes"),
     *("onnxruntime", "flatbuffers", "sympy", "mpmath", "jinja2", "markupsafe", "psutil", "pyyaml"),
     *("packaging", "typing_extensions"),
 )
 """Distributions of a machine that is lent."""
-_BRINGS = (
+BRINGS = (
     *("apache-tvm", "apache-tvm-ffi", "xgboost-cpu", "msgspec", "zstandard", "cryptography"),
     *("cffi", "pycparser", "boto3", "botocore", "s3transfer", "jmespath", "python-dateutil", "six"),
     *("urllib3", "rich", "markdown-it-py", "mdurl", "pygments", "cupti-python", "pyelftools"),
-    *("shtab",),
+    *("shtab", "pytest", "pluggy", "iniconfig", "hypothesis", "sortedcontainers"),
 )
-"""Distributions of the parts."""
+"""Distributions of the parts. From pytest on they are for the tests of a device."""
 _LEFT_OUT = {"3rdparty", "tests", "__pycache__"}
 _PROGRAMS = (
     *("bash", "sh", "env", "git", "timeout", "cat", "head", "tail", "mktemp", "dirname", "mkdir"),
     *("rm", "readlink", "g++", "as", "ld", "sleep"),
 )
-_STEPS = ("doctor", "warm", "weights", "slower")
+_BENCHMARKS = ("tiles", "whole")
+"""Steps that leave tables whose last column are numbers."""
+_STEPS = ("doctor", "warm", "weights", "slower", *_BENCHMARKS)
 _CONFIG = """\
 models:
   - path: models/*.onnx
 targets:
-  - {name: gpu, kind: cuda, arch: sm_75, device-wait-seconds: 60}
+  - {name: gpu, kind: cuda, arch: sm_80, device-wait-seconds: 60}
 budget: {trials: 2}
 gate:
   pairs: 4
@@ -64,7 +68,7 @@ gate:
 cache: {url: cache}
 """
 _OPTIONS = (
-    *("--minutes", "0.5", "--seconds", "2000", "--patience", "5", "--more", "8", "30"),
+    *("--minutes", "0.5", "--seconds", "2000", "--patience", "5", "--more", "8", "30", "--small"),
     *("--steps", *_STEPS),
 )
 
@@ -76,7 +80,7 @@ def main() -> int:
     checkout, python = place / "checkout", place / "python"
     _say("copies the checkout, and packs the parts")
     _copy_checkout(checkout)
-    _make_python(python)
+    make_python(python, HAS)
     parts = _packed(place / "parts")
     programs = _linked_programs(place / "bin")
     save(chain_model(layers=13, width=32, rows=16), place / "m.onnx")
@@ -138,7 +142,16 @@ def _to_the_end(
     for step in _STEPS:
         if not ended.get(step, {}).get("is_as_expected"):
             yield f"{step} did not end as it should: {ended.get(step)}"
+    for step in _BENCHMARKS:
+        if not _has_figures(ended.get(step, {}).get("tables", [])):
+            yield f"{step} left no figures: {ended.get(step)}"
     yield from _problems_of_files(out)
+
+
+def _has_figures(tables: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there are tables, and each of their rows ends with a number: a reason does not."""
+    last = [row[-1] for table in tables for row in table["rows"]]
+    return bool(last) and all(re.fullmatch(r"[0-9.]+", each) for each in last)
 
 
 def _problems_of_files(out: Path) -> Iterator[str]:
@@ -147,9 +160,9 @@ def _problems_of_files(out: Path) -> Iterator[str]:
         yield f"{len(files)} files are left, and {MOST_FILES} at most come back: {files}"
 
 
-def _steps(out: Path) -> list[dict[str, object]]:
+def _steps(out: Path) -> list[dict[str, Any]]:
     try:
-        steps: list[dict[str, object]] = json.loads((out / "gpu.json").read_text())["steps"]
+        steps: list[dict[str, Any]] = json.loads((out / "gpu.json").read_text())["steps"]
     except OSError:
         return []
     return steps
@@ -166,11 +179,11 @@ def _copy_checkout(into: Path) -> None:
             shutil.copyfile(name, into / name)
 
 
-def _make_python(at: Path) -> None:
-    """Makes a Python that has nothing but the distributions of such a machine."""
+def make_python(at: Path, has: Sequence[str]) -> None:
+    """Makes a Python that has nothing but these distributions."""
     venv.create(at, symlinks=True)
     (site,) = at.glob("lib/python*/site-packages")
-    for distribution in _installed(_HAS):
+    for distribution in _installed(has):
         for top in {each.parts[0] for each in distribution.files or () if each.parts[0] != ".."}:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(distribution.locate_file(top))))
@@ -180,7 +193,7 @@ def _packed(into: Path) -> Path:
     """Packs the other distributions as one part."""
     into.mkdir()
     with tarfile.open(into / "part-00", "w:xz", preset=0) as packed:
-        for distribution in _installed(_BRINGS):
+        for distribution in _installed(BRINGS):
             for each in distribution.files or ():
                 at = Path(str(distribution.locate_file(each)))
                 if each.parts[0] != ".." and not _LEFT_OUT & {*each.parts} and at.is_file():
@@ -208,7 +221,7 @@ def _linked_programs(at: Path) -> Path:
 def _variables(place: Path, programs: Sequence[Path]) -> dict[str, str]:
     """Those of the stand-in's device, and no others: no home, no locale."""
     given = environment.variables(
-        place / "device", inherited={}, multiprocessors=1, capability=75, pace=2000
+        place / "device", inherited={}, multiprocessors=1, capability=80, pace=2000
     )
     searched = given.pop("PYTHONPATH").split(os.pathsep)
     own = [each for each in searched if each.startswith(str(Path("tests").resolve()))]

@@ -3,8 +3,9 @@ clock, with and without CUDA graphs.
 
     python -m benchmarks.gate.gpu_launches transformer-128 [--launches 6] [--batches 1 16 32]
 
-Prints a row for each kind of launch. With batches it prints, for a transformer of each, its kernels
-by themselves, as a CUDA graph and as one persistent kernel instead. (Zhuang et al., "MonoNN", OSDI
+Prints a row for each kind of launch. With batches it prints, for a transformer of each, of this
+`--sequence` and `--width`, its kernels by themselves, as a CUDA graph and as one persistent kernel
+instead. (Zhuang et al., "MonoNN", OSDI
 2024: 1.91 times less than its baselines in the mean, 2.49 at most.)
 """
 
@@ -27,9 +28,16 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 
 
 def main() -> None:
-    options = command_line(__doc__, "model", launches=6, batches=Many(int, is_required=False))
+    options = command_line(
+        __doc__,
+        "model",
+        launches=6,
+        batches=Many(int, is_required=False),
+        sequence=64,
+        width=256,
+    )
     if options.batches:
-        show_ways(GPU, options.batches, options.launches)
+        show_ways(GPU, options.batches, options.launches, options.sequence, options.width)
         return
     with scratch_folder() as scratch:
         model = saved(options.model, scratch)

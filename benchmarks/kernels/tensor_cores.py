@@ -1,10 +1,11 @@
 """Products in float16 and TF32 on tensor cores: the time of each tile, and the one that analysis
 picks.
 
-    python -m benchmarks.kernels.tensor_cores [--rounds 20]
+    python -m benchmarks.kernels.tensor_cores [--rounds 20] [--number 20] [--cases "64 x 64 x 64"]
 
 Kernels of an encoder (384 wide, 128 tokens) and of ResNet-50, batch 1, each alone: the least of the
-rounds, by TVM's timer of the device, in microseconds. `chosen / best` says what the analysis costs.
+rounds, of so many launches each, by TVM's timer of the device, in microseconds. `chosen / best`
+says what the analysis costs. A stand-in for a device has time for the smallest case alone.
 """
 
 import os
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 import tvm
 from tests.compiler.low_precision.product_kernels import Fused, activations, matrices
-from tests.compiler.low_precision.test_tensor_cores import compiled, convolution, lowered
+from tests.compiler.low_precision.tensor_core_kernels import compiled, convolution, lowered
 
-from benchmarks.kit.command import command_line
+from benchmarks.kit.command import Choice, command_line
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.low_precision import tensor_cores
@@ -33,10 +34,11 @@ CASES: dict[str, Callable[[], Fused]] = {
     "3x3, 14 x 14, 256 to 256": lambda: convolution((1, 256, 14, 14), (256, 256, 3, 3), padding=1),
     "1024 x 1024 x 1024": lambda: matrices((1024,), 1024, 1024),
 }
+SMALLEST = {"64 x 64 x 64": lambda: matrices((64,), 64, 64)}
 
 
 def main() -> None:
-    options = command_line(__doc__, rounds=20)
+    options = command_line(__doc__, rounds=20, number=20, cases=Choice(CASES | SMALLEST, [*CASES]))
     os.environ.update(cuda_variables())
     change_texts()
     device = tvm.cuda()
@@ -46,8 +48,9 @@ def main() -> None:
         names = [f"{each.rows} x {each.columns}" for each in tiles]
         told = " | ".join((precision, *names, "chosen", "chosen / best"))
         heading(told, words=(0, len(names) + 1))
-        for case, make in CASES.items():
-            times = times_us(make(), tiles, device, options.rounds)
+        for case in options.cases:
+            make = (CASES | SMALLEST)[case]
+            times = times_us(make(), tiles, device, options.rounds, options.number)
             chosen = chosen_tile(make(), precision, device)
             ratio = times[chosen] / min(times)
             row(case, *(f"{each:.1f}" for each in times), names[chosen], f"{ratio:.2f}")
@@ -66,7 +69,7 @@ def chosen_tile(kernel: Fused, precision: str, device: Any) -> int:
 
 
 def times_us(
-    kernel: Fused, tiles: Sequence[tensor_cores.Tiles], device: Any, rounds: int
+    kernel: Fused, tiles: Sequence[tensor_cores.Tiles], device: Any, rounds: int, number: int
 ) -> list[float]:
     found = []
     for each in tiles:
@@ -75,7 +78,7 @@ def times_us(
         arguments = [*lower.packed_arguments(), np.zeros(shape, np.float32)]
         tensors = [tvm.runtime.tensor(argument, device) for argument in arguments]
         built = compiled(lower, architecture(device))
-        timer = built.time_evaluator("main", device, number=20, repeat=1)
+        timer = built.time_evaluator("main", device, number=number, repeat=1)
         found.append(min(timer(*tensors).mean for _ in range(rounds)) * 1e6)
     return found
 

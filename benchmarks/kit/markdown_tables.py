@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import msgspec
 
@@ -22,7 +23,7 @@ def tables(text: str) -> tuple[Table, ...]:
     """All tables of `text` that have a row. Other lines may stand between their rows."""
     found: list[tuple[tuple[str, ...], tuple[int, ...], list[tuple[str, ...]]]] = []
     lines = [line.strip() for line in text.splitlines()]
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*lines, ""]):
         if not line.startswith("|") or RULE.fullmatch(line):
             continue
         if RULE.fullmatch(following):

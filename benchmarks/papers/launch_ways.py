@@ -20,17 +20,19 @@ from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate_whole_model.forms import WHOLE
 
-SEQUENCE = 64
 PAIRS = 8
 WAYS = ("kernels", "graph", "whole")
 
 
-def show_ways(gpu: TargetConfig, batches: Iterable[int], launches: int) -> None:
+def show_ways(
+    gpu: TargetConfig, batches: Iterable[int], launches: int, sequence: int, width: int
+) -> None:
     """Prints a row for each batch and way. Nothing is tuned; the kernels are the base."""
     heading("batch | way | ms | kernels / way", words=(1,))
     for batch in batches:
         with scratch_folder() as scratch:
-            file = save(transformer(sequence=SEQUENCE, batch=batch), scratch / "m.onnx")
+            model = transformer(sequence=sequence, width=width, batch=batch)
+            file = save(model, scratch / "m.onnx")
             builds = {way: _built(gpu, way, file, scratch) for way in WAYS}
             _show(gpu, batch, builds, launches, scratch)
 

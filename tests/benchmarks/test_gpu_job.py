@@ -17,6 +17,7 @@ from benchmarks import gpu_models
 from benchmarks.gate.live_gates import count_verdicts, show
 from benchmarks.gpu_job import (
     Step,
+    _Job,
     _repetitions,
     carried_out,
     compared,
@@ -26,7 +27,8 @@ from benchmarks.gpu_job import (
     prepared_repository,
     steps,
 )
-from onnx import numpy_helper
+from benchmarks.gpu_rehearsal import BRINGS, HAS, MOST_FILES, make_python
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.measure.test_paired_launches import ScriptedBench
@@ -77,6 +79,23 @@ def test_a_part_of_the_work_is_made_of_the_largest_that_fit() -> None:
     assert _repetitions(costs, 0.25) == {"large": 0, "middle": 0, "small": 1, "least": 1}
     assert _repetitions(costs, 1.5) == {"large": 2, "middle": 1, "small": 1, "least": 1}
     assert _repetitions(costs, 0.01) == {"large": 0, "middle": 0, "small": 0, "least": 1}
+
+
+def test_recurrent_layers_are_work_and_others_are_repeated_for_them() -> None:
+    """A GRU costs 384 multiplications a token, the product 64 of 448: twice more is 29%."""
+    weights = {"w": (1, 24, 8), "r": (1, 24, 8), "v": (8, 8)}
+    nodes = [
+        helper.make_node("GRU", ["x", "w", "r"], ["states"], hidden_size=8),
+        helper.make_node("MatMul", ["states", "v"], ["y"], name="product"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["length", 1, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["length", 1, 1, 8])
+    initializers = [
+        numpy_helper.from_array(np.ones(size, np.float32), name) for name, size in weights.items()
+    ]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], initializers))
+    names = [node.name for node in more_work(model, 0.3, {"length": 4}).graph.node]
+    assert names == ["", "product", "product_again", "product_again1", "product_mean"]
 
 
 def test_what_changes_is_as_each_step_says(tmp_path: Path) -> None:
@@ -154,6 +173,44 @@ def test_without_a_repository_the_steps_that_need_none_run(tmp_path: Path) -> No
     doctor, gate = json.loads((tmp_path / "out" / "gpu.json").read_text())["steps"]
     assert doctor["last_line"].startswith("the job has no repository: FileNotFoundError")
     assert gate == {"step": "gate", "is_left_out": True}
+
+
+def test_a_lease_cut_short_in_any_step_leaves_what_came_before(tmp_path: Path) -> None:
+    """Each step copies what would come back if the machine were taken away now."""
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    out.mkdir()
+    kept.mkdir()
+    job = _Job(out, kept, 600, spent=0, patience=1)
+    assert json.loads((out / "gpu.json").read_text())["steps"] == []
+    names = [step.name for step in steps(tmp_path, 1, [], [tmp_path / "places.onnx"])]
+    for name in names:
+        copies = f"import shutil; shutil.copytree({str(out)!r}, {str(tmp_path / name)!r})"
+        job.carry_out(Step(name, (sys.executable, "-I", "-S", "-c", copies), 60), tmp_path)
+    for number, name in enumerate(names):
+        *ended, last = json.loads((tmp_path / name / "gpu.json").read_text())["steps"]
+        assert [(each["step"], each["exit_code"]) for each in ended] == [
+            (each, 0) for each in names[:number]
+        ]
+        assert last == {"step": name, "is_running": True}
+        assert len([*(tmp_path / name).iterdir()]) <= MOST_FILES
+        for file in (tmp_path / name).glob("steps.tar.gz"):
+            with tarfile.open(file) as packed:
+                assert {*packed.getnames()} == {".", *(f"./{each}.log" for each in names[:number])}
+
+
+def test_a_lent_machine_has_what_the_steps_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no pytest, no hypothesis and none of the extras, unless the parts bring them."""
+    make_python(tmp_path / "python", (*HAS, *BRINGS))
+    places = (ROOT / place for place in ("", "plugin", "cache", "action"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, places)))  # as gpu.sh has it
+    others = [each for each in steps(tmp_path, 1, [tmp_path]) if not each.is_of_job]
+    modules = {"tests.gpu.test_on_a_gpu", *(each.command[2] for each in others)}
+    python = tmp_path / "python" / "bin" / "python3"
+    variables = {**others[0].variables(), "PATH": "/usr/bin:/bin"}
+    done = run_program([str(python), "-c", f"import {', '.join(modules)}"], env=variables)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_a_model_is_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path) -> None:

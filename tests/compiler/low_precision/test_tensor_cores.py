@@ -2,7 +2,7 @@
 operands, and NVRTC takes their text. A stand-in for a device computes."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +10,14 @@ import tvm
 from tvm import relax
 
 from tests.compiler.low_precision import product_kernels
+from tests.compiler.low_precision.tensor_core_kernels import (
+    Lowered,
+    compiled,
+    convolution,
+    lowered,
+)
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.cuda_stand_in.programs import given_by
-from tests.support.present import present
 from tunegate.artifacts.candidates import FLOAT16, TFLOAT32
 from tunegate.compiler.cuda_text import change_texts, machine_code, without_library_headers
 from tunegate.compiler.low_precision import tensor_cores
@@ -22,17 +27,6 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.tune.gpu_analysis import card_of
 
 CARD = card_of("sm_90")
-
-
-def convolution(
-    image: tuple[int, ...], weights: tuple[int, ...], **attributes: Any
-) -> product_kernels.Fused:
-    def value(x: Any) -> Any:
-        made = relax.op.nn.conv2d(x, product_kernels.drawn(weights), **attributes)
-        bias = product_kernels.drawn((1, weights[0], 1, 1))
-        return relax.op.nn.relu(relax.op.add(made, bias))
-
-    return product_kernels.fused_kernel(image, value)
 
 
 CASES: dict[str, Callable[[], product_kernels.Fused]] = {
@@ -47,47 +41,6 @@ CASES: dict[str, Callable[[], product_kernels.Fused]] = {
     ),
 }
 """Kernels as a model for a GPU has them: images have their channels first."""
-
-
-class Lowered(NamedTuple):
-    module: Any
-    arguments: list[np.ndarray]
-    plan: tensor_cores.Plan
-
-    def packed_arguments(self) -> list[np.ndarray]:
-        packed, place = self.plan.packed, self.plan.place
-        return [
-            packed.pack(each) if packed is not None and n == place else each
-            for n, each in enumerate(self.arguments)
-        ]
-
-
-def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered:
-    """The kernel on tensor cores, and its arguments; the weights are packed."""
-    product = present(tensor_cores.matrix_product(kernel.function))
-    constants = {n: a for n, a in enumerate(kernel.arguments) if isinstance(a, tvm.ir.GenericConst)}
-    plan = tensor_cores.Plan(product, tiles)
-    draw = np.random.default_rng(0)
-    arguments = [
-        constants[n].value.numpy()
-        if n in constants
-        else draw.normal(0, 1, [int(extent) for extent in buffer.shape]).astype("float32")
-        for n, buffer in enumerate(kernel.function.params[:-1])
-    ]
-    for operand in (product.rows, product.columns):
-        if operand.parameter in constants:
-            packed = present(tensor_cores.packed_weights(product, operand, tiles))
-            plan = plan._replace(packed=packed, place=operand.parameter)
-    function = tensor_cores.tensor_core_kernel(kernel.function, plan)
-    return Lowered(
-        tvm.IRModule({"main": function.with_attr("global_symbol", "main")}), arguments, plan
-    )
-
-
-def compiled(kernel: Lowered, arch: str) -> Any:
-    target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch=arch)).target
-    with target:
-        return tvm.tirx.build(kernel.module, target=target, pipeline="default")
 
 
 def largest_errors(precision: str) -> dict[str, list[float]]:
