@@ -9,7 +9,16 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from tunegate.config_key import NAME_PATTERN, URL_PATTERN, Key, larger, later, rarer, smaller
+from tunegate.config_key import (
+    NAME_PATTERN,
+    URL_PATTERN,
+    WHOLE,
+    Key,
+    larger,
+    later,
+    rarer,
+    smaller,
+)
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
@@ -605,7 +614,7 @@ class GateConfig(_Section, frozen=True, kw_only=True):
     ] = 5.0
     release_tags: Annotated[
         str,
-        msgspec.Meta(pattern=r"^[A-Za-z0-9._/-]*\*?[A-Za-z0-9._/-]*$"),
+        msgspec.Meta(pattern=r"^[A-Za-z0-9._/-]*\*?[A-Za-z0-9._/-]*" + WHOLE),
         Key("what release tags are called, with one `*` at most"),
     ] = "v*"
 
@@ -636,12 +645,12 @@ class OperatorLibraryConfig(_Section, frozen=True, kw_only=True):
 
     library: Annotated[
         str,
-        msgspec.Meta(pattern=r"^(/.+|[A-Za-z_][A-Za-z0-9_]*)$"),
+        msgspec.Meta(pattern=r"^(/.+|[A-Za-z_][A-Za-z0-9_]*)" + WHOLE),
         Key("a package beside tunegate, such as `onnxruntime_extensions`, or an absolute path"),
     ]
     sha256: Annotated[
         str,
-        msgspec.Meta(pattern=r"^[0-9a-f]{64}$"),
+        msgspec.Meta(pattern=r"^[0-9a-f]{64}" + WHOLE),
         Key("the digest of the library's file; another file is not loaded"),
     ]
 

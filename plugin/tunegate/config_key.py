@@ -152,8 +152,10 @@ def describe_type(kind: inspect.Type, unit: str = "") -> str:
     return words
 
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-URL_PATTERN = r"^https?://[^\s]+$"
+WHOLE = r"$(?!\n)"
+"""The end of a text, for Python and JSON Schema: Python's `$` also fits before a last line break."""
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}" + WHOLE
+URL_PATTERN = r"^https?://[^\s]+" + WHOLE
 _PATTERNS = {
     NAME_PATTERN: "up to 100 letters, digits, dots, dashes and underscores",
     URL_PATTERN: "an https:// or http:// address",

@@ -58,6 +58,20 @@ def problem(**content: Any) -> str:
                 "YAML wants a point and a sign: 1.0e+12."
             ),
         ),
+        (
+            {"models": [{**MODEL, "inputs": {"x": ["010"]}}]},
+            (
+                "models[0].inputs.x[0]: some read 010 as octal. "
+                "Write it without the zero in front."
+            ),
+        ),
+        (
+            {"models": [MODEL], "targets": [{"name": "cpu\n"}]},
+            (
+                "targets[0].name: expected up to 100 letters, digits, dots, dashes and "
+                'underscores, not "cpu\\n".'
+            ),
+        ),
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_file(content: dict[str, Any], said: str) -> None:

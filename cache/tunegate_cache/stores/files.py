@@ -106,6 +106,18 @@ class FileStore:
         except OSError as error:
             raise self._fault(error) from error
 
+    def write_problem(self) -> str:
+        """Returns why nothing can be written here, as far as permissions tell; '' if it can. Makes
+        nothing."""
+        nearest = next(
+            path for path in (self._root, *self._root.parents) if os.access(path, os.F_OK)
+        )
+        if not nearest.is_dir():
+            return f"{nearest} is no directory"
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            return f"{nearest} cannot be written by this user"
+        return ""
+
     @contextmanager
     def _object(self, name: str) -> Iterator[BinaryIO]:
         """Opens an object. What is no plain file is none: whoever writes a zone could put a pipe

@@ -64,6 +64,8 @@ def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> 
     """Returns the line for a value of another type or out of bounds."""
     expected, place = describe_type(kind, unit), path or "the file"
     if isinstance(value, str):
+        if re.fullmatch(r"[-+]?0[0-9_]+", value):
+            return f"{place}: some read {value} as octal. Write it without the zero in front."
         if unit:
             number = re.sub(r" [<>].*", "", expected)
             return f'{place} must be {number} without a unit, not "{value}".'

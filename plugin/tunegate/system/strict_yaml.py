@@ -4,6 +4,7 @@ what it lets pass, such as a duplicate key, is rejected with its line."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -106,8 +107,9 @@ def _truth(loader: _Loader, node: yaml.ScalarNode) -> bool | str:
 
 
 def _integer(loader: _Loader, node: yaml.ScalarNode) -> int | str:
-    """Returns an integer, but `1:30` as text: it is not 90."""
-    if ":" in node.value:
+    """Returns an integer, but as text what is another number than it looks like: `1:30` is not 90,
+    and `010` not 8."""
+    if ":" in node.value or re.match(r"[-+]?0[0-9_]", node.value):
         return str(node.value)
     number = loader.construct_yaml_int(node)
     if abs(number) > _MAX_INTEGER:

@@ -1,5 +1,7 @@
+import os
 from pathlib import Path
 
+import msgspec
 import onnx
 import pytest
 
@@ -85,3 +87,16 @@ def test_an_empty_cache_is_filled_by_nobody_where_nothing_is_compiled(tmp_path: 
     assert "tunegate warm fills it" in check_cache(config, root=tmp_path).detail
     found = check_cache(config, root=tmp_path, is_compiled=False)
     assert found.detail.endswith("nothing in zone main yet; no target compiles anything")
+
+
+def test_a_directory_that_no_run_could_write_is_a_problem_unless_it_is_only_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    config = CacheConfig(url=str(tmp_path / "file/cache"))
+    found = check_cache(config, root=tmp_path)
+    assert (found.ok, "file is no directory, so nothing is kept" in found.detail) == (False, True)
+    assert check_cache(msgspec.structs.replace(config, mode="ro"), root=tmp_path).ok
+    config = CacheConfig(url="/sys/cache")
+    is_refused = "cannot be written by this user" in check_cache(config, root=tmp_path).detail
+    assert is_refused != os.access("/sys", os.W_OK)

@@ -32,7 +32,7 @@ from tunegate.review.input_shapes import ResolvedShapes
 from tunegate.review.named_files import described_missing, missing_files, value_problems
 from tunegate.review.waivers import parse_waivers
 from tunegate.settings import Settings
-from tunegate.system.cache.shared_cache import location_of, objects_in_zone
+from tunegate.system.cache.shared_cache import location_of, objects_in_zone, write_problem
 from tunegate.system.git.process import git_version
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.machine.health_check import HealthCheck, in_section
@@ -477,8 +477,12 @@ def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) ->
     try:
         where = location_of(config, root=root)
         objects = objects_in_zone(config, root=root)
+        problem = write_problem(config, root=root)
     except (StoreUnavailableError, ConfigError) as error:
         return _cache(str(error), ok=False)
+    if problem:
+        advice = "make it one that may be written, or set cache.mode: ro"
+        return _cache(f"{where}: {problem}, so nothing is kept: {advice}", ok=False)
     return _cache(_objects_text(where, objects, config.zone, is_compiled=is_compiled))
 
 

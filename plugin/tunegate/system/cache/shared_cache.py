@@ -176,6 +176,14 @@ def objects_in_zone(config: CacheConfig, *, root: Path) -> int:
     return len(open_shared_store(config, root=root).names(f"ms1/z/{config.zone}/g/"))
 
 
+def write_problem(config: CacheConfig, *, root: Path) -> str:
+    """Returns why a run could not write to the directory, '' if it can or need not. Other stores
+    are not asked. Raises ConfigError."""
+    if config.mode != "rw" or _has_scheme(config.url):
+        return ""
+    return FileStore(cache_directory(config.url, root)).write_problem()
+
+
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
     """Returns the kind of the configured store. Raises ConfigError for an invalid address."""
     with _bad_address_is_config_error():
@@ -213,7 +221,7 @@ def location_of(config: CacheConfig, *, root: Path) -> str:
 
 def _address(config: CacheConfig, root: Path) -> StoreAddress:
     url = config.url
-    if ":" not in url.partition("/")[0]:
+    if not _has_scheme(url):
         url = str(cache_directory(url, root))
     return StoreAddress(
         url=url,
@@ -222,6 +230,10 @@ def _address(config: CacheConfig, root: Path) -> StoreAddress:
         sse=config.sse,
         sse_kms_key=config.sse_kms_key,
     )
+
+
+def _has_scheme(url: str) -> bool:
+    return ":" in url.partition("/")[0]
 
 
 _: type[TaskIndex] = SharedCache
