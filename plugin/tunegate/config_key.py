@@ -153,7 +153,7 @@ def describe_type(kind: inspect.Type, unit: str = "") -> str:
 
 
 WHOLE = r"$(?!\n)"
-"""The end of a text, for Python and JSON Schema: Python's `$` also fits before a last line break."""
+"""The end of a text, for Python and JSON Schema: Python's `$` also fits before a line break."""
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}" + WHOLE
 URL_PATTERN = r"^https?://[^\s]+" + WHOLE
 _PATTERNS = {

@@ -172,6 +172,11 @@ def measure_shard(
         bound=binding(planned, outcomes, judging.rules),
         machine=context.device.machine(),
         run=_measure_cells(judging, builds, references, other_cells=others, upgrades=upgrades),
+        unasked=tuple(
+            sorted(
+                key for key, target in unasked_tasks(mine, tools.origin) if target == shard.target
+            )
+        ),
     )
     artifact_io.write(context.out / f"measurements-{shard.index}.json", measurements)
     return measurements

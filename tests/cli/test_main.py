@@ -85,12 +85,23 @@ def test_a_command_that_ends_the_process_has_not_judged(
     assert cli.main(["run", "--out", str(tmp_path)]) == 70
 
 
-def test_an_interrupt_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["page", "_carry_out"])
+def test_an_interrupt_is_cancelled_and_names_no_folder_that_is_not_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    where: str,
+) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "page", interrupted)
-    assert cli.main(["run"]) == 130
+    monkeypatch.setattr(cli, where, interrupted)
+    line = ["run", "--out", str(tmp_path / "out")]
+    assert cli.main(line) == 130
+    assert "/out" not in capsys.readouterr().err
+    (tmp_path / "out").mkdir()
+    cli.main(line)
+    assert ("/out" in capsys.readouterr().err) == (where == "_carry_out")
 
 
 def test_quiet_leaves_the_product_and_errors(

@@ -18,7 +18,7 @@ from tunegate.config import GateConfig
 from tunegate.decide.compare import compare
 from tunegate.errors import ArtifactError
 from tunegate.measure.merge_shards import HandedShard, MergedShards, merge_shards
-from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey
 
 BOUND = ShardBinding(plan="p", rules="r", outcomes="o")
 OTHER = DeviceFingerprint(name="another cpu", kind="cpu", units=2, memory_bytes=8)
@@ -77,6 +77,9 @@ def test_all_together_are_compared_as_one_run_is() -> None:
     assert found.run is not None
     whole = run_of("a.onnx", "b.onnx", "c.onnx", "d.onnx")
     assert compare(found.run, GateConfig()) == compare(whole, GateConfig())
+    key = WorkloadKey("w", "t")
+    asked = merged(handed(replace(measured(0), unasked=(key,))), *ALL[1:])
+    assert asked.unasked == {(key, "cpu")}
     alone = compare(measured(0).run, GateConfig())[0].change_percent
     together = present(compare(found.run, GateConfig())[0].change_percent)
     assert together.low < present(alone).low

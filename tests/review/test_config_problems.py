@@ -60,10 +60,7 @@ def problem(**content: Any) -> str:
         ),
         (
             {"models": [{**MODEL, "inputs": {"x": ["010"]}}]},
-            (
-                "models[0].inputs.x[0]: some read 010 as octal. "
-                "Write it without the zero in front."
-            ),
+            ("models[0].inputs.x[0]: some read 010 as octal. Write it without the zero in front."),
         ),
         (
             {"models": [MODEL], "targets": [{"name": "cpu\n"}]},

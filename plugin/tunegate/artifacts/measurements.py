@@ -9,7 +9,7 @@ from tunegate.artifacts.changes import ModelPath, Side
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.plans import EnergySource
 from tunegate.artifacts.tasks import ScheduleSource
-from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -351,7 +351,7 @@ class ShardBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 class ShardMeasurements(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `measurements-<shard>.json`. `machine` is the machine's name until it
-    restarts."""
+    restarts. Of the tasks, only an older toolchain than this machine's has tuned the `unasked`."""
 
     schema: Literal[1] = 1
     shard: int
@@ -359,6 +359,7 @@ class ShardMeasurements(msgspec.Struct, frozen=True, kw_only=True):
     bound: ShardBinding
     machine: str
     run: MeasurementRun
+    unasked: tuple[WorkloadKey, ...] = ()
 
 
 class UnmeasuredShard(msgspec.Struct, frozen=True, kw_only=True):

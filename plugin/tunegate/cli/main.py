@@ -164,6 +164,8 @@ def _ending_of_error(error: BaseException, parsed: Parsed | None, talk: Talk) ->
 
 def _describe_leftovers(out: Path) -> str:
     """Returns a sentence on what a cancelled command leaves, and where."""
+    if not out.is_dir():  # it was cancelled before it began to work
+        return "there is no verdict"
     return (
         "there is no verdict. What tuning finished is in the cache where cache.mode is rw, and the "
         f"logs and all else of this run are in {out}"

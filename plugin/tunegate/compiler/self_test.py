@@ -4,12 +4,13 @@ It runs as a child (`python -m`): if tvm-ffi does not match, the database write 
 """
 
 import sys
-import tempfile
 from pathlib import Path
 
 import tvm
 from tvm import te
 from tvm.s_tir.meta_schedule import database
+
+from tunegate.system.output.temporary_folder import TemporaryFolder
 
 
 def main() -> int:
@@ -17,7 +18,7 @@ def main() -> int:
     doubled = te.compute((16, 16), lambda i, j: a[i, j] * 2.0, name="doubled")
     module = tvm.IRModule({"main": te.create_prim_func([a, doubled])})
     target = tvm.target.Target({"kind": "llvm", "num-cores": 1})
-    with tempfile.TemporaryDirectory() as directory:
+    with TemporaryFolder() as directory:
         written = database.JSONDatabase(work_dir=str(Path(directory)))
         written.commit_workload(module)
     tvm.compile(module, target=target)

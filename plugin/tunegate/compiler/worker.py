@@ -4,7 +4,6 @@ re-load."""
 import faulthandler
 import json
 import math
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from tunegate.models.reference.tolerance import differs
 from tunegate.system.clock import derive_seed
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.processes.memory_limit import lacked_memory
 from tunegate.tune.device_slots import in_slot
 from tunegate.tune.protocol import Measure, Measured
@@ -59,7 +59,7 @@ def library_of(request: Measure) -> bytes:
     """Returns the candidate as a library, for `handle_with_library` on another machine; the reason
     as text if it does not compile."""
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with TemporaryFolder() as folder:
             library = Path(folder) / "candidate.so"
             _build(request).function.export_library(str(library))
             return library.read_bytes()
@@ -73,7 +73,7 @@ def handle_with_library(library: bytes, request: Measure) -> Measured:
     if not library.startswith(_ELF):
         return _compile_failure(request, library.decode(errors="replace"), 0.0)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         file = Path(folder) / "candidate.so"
         file.write_bytes(library)
         module = tvm.ir.load_json(request.candidate.module)

@@ -13,7 +13,7 @@ from tunegate.artifacts import measurements
 from tunegate.artifacts.builds import Cell
 from tunegate.artifacts.plans import MeasuringShard
 from tunegate.errors import ArtifactError
-from tunegate_cache.format.records import DeviceFingerprint
+from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey
 
 
 class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +27,12 @@ class HandedShard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedShards(msgspec.Struct, frozen=True, kw_only=True):
-    """`run` is None if no shard counts."""
+    """`run` is None if no shard counts. Of the tasks, only an older toolchain has tuned the
+    `unasked`."""
 
     run: measurements.MeasurementRun | None
     unmeasured: tuple[measurements.UnmeasuredShard, ...]
+    unasked: frozenset[tuple[WorkloadKey, str]] = frozenset()
 
 
 def merge_shards(
@@ -59,6 +61,7 @@ def merge_shards(
     return MergedShards(
         run=_merged(runs) if runs else None,
         unmeasured=tuple(sorted(unmeasured, key=lambda each: each.shard)),
+        unasked=frozenset((key, each.target) for each in runs for key in each.unasked),
     )
 
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tunegate.config import OperatorLibraryConfig
 from tunegate.errors import ConfigError, ModelError
+from tunegate.system.output.temporary_folder import TemporaryFolder
 
 USUAL_LIBRARY = "onnxruntime_extensions"
 Libraries = Sequence[OperatorLibraryConfig]
@@ -45,9 +45,9 @@ def _copy(library: OperatorLibraryConfig) -> Path:
 
 
 @cache
-def _copies() -> TemporaryDirectory[str]:
+def _copies() -> TemporaryFolder:
     """Returns the folder of the copies, which goes with the process."""
-    return TemporaryDirectory(prefix="tunegate-libraries-")
+    return TemporaryFolder()
 
 
 def files_of(library: str) -> Iterator[Path]:

@@ -2,7 +2,6 @@
 tried in a child with limits of time and memory."""
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -27,6 +26,7 @@ from tunegate.models.trial_messages import (
 from tunegate.regular_files import opened_inside
 from tunegate.review.input_shapes import ShapeLevel, is_symbol, resolve_shapes
 from tunegate.system.onnx_scan import parsed_model
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
@@ -67,7 +67,7 @@ def try_models(
     """Returns the models with sizes at which ONNX Runtime runs them. Models that the time limit
     leaves untried keep their likely sizes."""
     deadline = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory(prefix="tunegate-init-") as scratch:
+    with TemporaryFolder() as scratch:
         talk = _Children(Path(scratch))
         try:
             return tuple(_try_model(root, model, talk, deadline) for model in models)

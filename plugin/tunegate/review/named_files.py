@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
 from tunegate.artifacts.changes import ModelPath, ModelVersion, PolicyChange, Revisions
@@ -15,6 +14,7 @@ from tunegate.errors import ConfigKey, ModelError, RevisionError, config_error
 from tunegate.ports import InputReaders, ModelReader, Repository, TreeEntry
 from tunegate.review import model_settings
 from tunegate.review.base_rules import METRIC_KEY, metric_of
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.wording import did_you_mean
 
 IdentityAt = Callable[[str, str], str]
@@ -191,7 +191,7 @@ def value_problems(
 ) -> Iterator[str]:
     """Yields a line for each value that a model rejects, except for missing files, which
     `missing_files` finds. `files` are the models; value files are read at `revision`."""
-    with TemporaryDirectory(prefix="tunegate-values-") as place:
+    with TemporaryFolder() as place:
         read_values = readers.values_into(Path(place))
         for path, file in files.items():
             for name in model_settings.profiles_for(config, path):
@@ -236,7 +236,7 @@ def given_value_problems(
     models: Mapping[ModelPath, ModelVersion],
 ) -> tuple[str, ...]:
     """Returns such lines for all values of these head models."""
-    with TemporaryDirectory(prefix="tunegate-values-") as place:
+    with TemporaryFolder() as place:
         giving = {path: each for path, each in models.items() if _has_values(config, path)}
         files = dict(_write_graphs(repository, giving, Path(place)))
         return tuple(value_problems(readers, config, files, revisions.head))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from tunegate.report.escape import visible
 from tunegate.review.globs import literal
 from tunegate.review.side_settings import settings_of_sides
 from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
 from tunegate_deploy.evidence.envelope import EvidenceError
@@ -59,7 +59,7 @@ def run(options: DeployGateOptions) -> int:
     limits = DownloadLimits(seconds=options.download_minutes * _SECONDS_PER_MINUTE)
     with (
         opened_output(settings.out, "deploy-gate") as out,
-        tempfile.TemporaryDirectory(prefix="tunegate-models-") as scratch,
+        TemporaryFolder() as scratch,
     ):
         out.forget(since="plan")
         base = _fetch(production, Path(scratch, "production"), limits)

@@ -7,7 +7,6 @@ configuration, and compared with GOOD's. Nothing is tuned.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +43,7 @@ from tunegate.review.pair_models import pair_models
 from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.wording import plural
 from tunegate_history.bisection import (
     Bisection,
@@ -203,7 +203,7 @@ class _Measuring:
     def compare(self, commit: str) -> _Measured:
         """Returns the comparison of the target that slowed down most. Raises ConfigError."""
         try:
-            with tempfile.TemporaryDirectory(prefix="tunegate-bisect-") as place:
+            with TemporaryFolder() as place:
                 report = self._report(commit, Path(place))
         except (ModelError, RevisionError, MeasurementError) as error:
             return _Measured(None, str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -28,6 +27,7 @@ from tunegate.ports import ModelJob
 from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named
 from tunegate.system.cache.shared_cache import cache_home
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.processes.runtime_environment import RuntimeEnvironment
 from tunegate.tools import GateTools, ModelSource, RunContext
 from tunegate_upgrades.culprits import Culprits
@@ -135,7 +135,7 @@ def opened_upgrades(
         return
     place = cache_home() / "environments"
     indexes = source.config.watch.indexes
-    with tempfile.TemporaryDirectory(prefix="tunegate-uv-") as scratch:
+    with TemporaryFolder() as scratch:
         uv = Uv(indexes, Path(scratch))
         with KeptEnvironments(place, uv, indexes) as kept:
             making = _Making(indexes, uv, kept)

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import msgspec
@@ -40,6 +39,7 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.output.directory import opened_output
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.strict_yaml import read_yaml
 from tunegate.tune.claims import reopen_older
 from tunegate.tune.outcomes import warmed_models
@@ -259,7 +259,7 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
     listed = project.all_models()
     changes = msgspec.structs.replace(listed, models=listed.models[:most])
     with (
-        TemporaryDirectory(prefix="tunegate-doctor-") as place,
+        TemporaryFolder() as place,
         opened_output(Path(place) / "out", "doctor") as out,
         opened_tools(settings, project.checkout(), out) as tools,
     ):

@@ -169,6 +169,7 @@ def _judge_shards(
         outcomes=outcomes,
         unmeasured=merged.unmeasured,
         machine=", ".join(sorted(machines)),
+        unasked=merged.unasked,
     )
     return pipeline.decide(merged.run, judged, rules, settings.out)
 

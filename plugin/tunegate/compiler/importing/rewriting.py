@@ -1,7 +1,6 @@
 """Rewrites a model into operators that TVM's importer knows, still as ONNX, and folds the constants
 that result."""
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +31,7 @@ from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.reference.session import write_optimized
 from tunegate.system.onnx_scan import nodes_of
+from tunegate.system.output.temporary_folder import TemporaryFolder
 
 # Rewrites products of quantized numbers: integer products, then scaled and rounded.
 
@@ -267,7 +267,7 @@ def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns the model with constants folded by ONNX Runtime. A model that ONNX Runtime rejects
     stays as it is: the importer reports what is wrong."""
     names = {value.name for value in model.graph.input}
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder() as folder:
         before, after = Path(folder) / "before.onnx", Path(folder) / "after.onnx"
         try:
             onnx.save(model, before)

@@ -2,7 +2,6 @@
 
 import re
 import statistics
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import onnx
 
 from tunegate.models import narrow_types
 from tunegate.system.onnx_scan import nodes_of
+from tunegate.system.output.temporary_folder import TemporaryFolder
 
 _KERNEL = "_kernel_time"
 _ADDED = re.compile(r"_nchwc(__?\w*\d+)?$|_token_\d+$")
@@ -63,7 +63,7 @@ class ProfiledSession:
 
     def __init__(self, model: Path, feed: Mapping[str, Any], opened: OpensProfiled) -> None:
         self._proto = onnx.load(model, load_external_data=False)
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = TemporaryFolder()
         folder = Path(self._folder.name)
         self._graph = folder / "optimized.onnx" if _may_be_saved(model, self._proto) else None
         self._session = opened(profile=folder / "profile", optimized=self._graph)

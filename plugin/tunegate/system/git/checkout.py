@@ -1,6 +1,5 @@
 """Files of a checkout that git tracks."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -8,6 +7,7 @@ from tunegate.errors import RevisionError
 from tunegate.ports import Trailer
 from tunegate.system.git.fetch import deepened_until, is_history_whole, is_shallow
 from tunegate.system.git.process import GitProcess, new_repository
+from tunegate.system.output.temporary_folder import TemporaryFolder
 
 
 def first_tracked(root: Path, directory: Path) -> str | None:
@@ -44,7 +44,7 @@ def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[s
     unconverted paths. `attributes` are the revision's `.gitattributes` by path."""
     if not attributes or not paths:
         return {}
-    with tempfile.TemporaryDirectory() as directory:
+    with TemporaryFolder() as directory:
         git = new_repository(Path(directory) / "attributes")
         for path, content in attributes.items():
             file = git.root / path

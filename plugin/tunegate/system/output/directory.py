@@ -20,6 +20,7 @@ from tunegate.regular_files import read_regular, replace
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.working_tree import working_tree
 from tunegate.system.output import owned_directory
+from tunegate.system.output.temporary_folder import remove_abandoned
 
 BUILDS = "builds"
 STUDY, CELLS = "study", "cells"
@@ -70,7 +71,9 @@ class OutputDirectory:
             path.unlink(missing_ok=True)
 
     def empty_workdir(self) -> Path:
-        """Empties the working directory of what an earlier run left in it."""
+        """Empties the working directory of what an earlier run left in it, and TMPDIR of what a
+        killed one left."""
+        remove_abandoned()
         with _write_errors_named(self.workdir):
             if self.workdir.exists():
                 shutil.rmtree(self.workdir)

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tunegate.errors import ArtifactError
 from tunegate.system.clock import SystemClock
 from tunegate.system.git.repository import GitRepository
 from tunegate.system.output.directory import refuse_tracked
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.command import AttestOptions
 from tunegate_deploy.evidence.cyclonedx import bill_of_materials
@@ -114,7 +114,7 @@ def _digests(repository: GitRepository, version: ModelVersion) -> Iterator[tuple
         yield version.path, version.content_digest
         yield from ((str(Path(version.path).parent / x.path), x.digest) for x in version.external)
         return
-    with tempfile.TemporaryDirectory(prefix="tunegate-evidence-") as place:
+    with TemporaryFolder() as place:
         model = repository.export_model(version, Path(place))
         for file in sorted(Path(place).rglob("*")):
             if file.is_file():

@@ -61,11 +61,10 @@ def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: 
         )
     package = _imported()
     try:
-        root = package.TrustedRoot.from_file(str(trusted_root))
+        verifier = package.Verifier(trusted_root=package.TrustedRoot.from_file(str(trusted_root)))
     except Exception as error:  # the package passes on errors of several others
         raise ConfigError(f"{trusted_root}: no trusted root ({_first_line(error)}).") from error
     try:
-        verifier = package.Verifier(trusted_root=root)
         bundle = package.Bundle.from_json(evidence)
         payload_type, payload = verifier.verify_dsse(bundle, _AnyOf(signers))
     except Exception as error:  # hostile certificates raise what the parsers raise

@@ -3,7 +3,6 @@ weights."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tvm.support import cc
 from tunegate.compiler.build.build_model import Finished, with_defaults
 from tunegate.compiler.targets import threads_of
 from tunegate.errors import EnvironmentUnfitError, UnsupportedModelError
+from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.tune.compiler_protocol import BuildModel
 from tunegate_whole_model.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate_whole_model.native.c_text import c_text, header
@@ -73,7 +73,7 @@ def export_native(
     library = tvm.tirx.build(_name_functions(functions), target=target, pipeline="default")
     at.mkdir(parents=True, exist_ok=True)
     (at / HEADER).write_text(header())
-    with tempfile.TemporaryDirectory() as sources:
+    with TemporaryFolder() as sources:
         _link(library, program, Path(sources), at / NATIVE_OBJECT, compiler)
     return program
 

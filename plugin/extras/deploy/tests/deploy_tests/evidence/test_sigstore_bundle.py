@@ -150,11 +150,17 @@ def test_a_policy_of_keys_alone_takes_no_attestation(place: Place) -> None:
         ({"identities": [{"identity": JOB}]}, "missing required field `issuer`"),
         ({"trusted-root": "nowhere.json"}, "nowhere.json: no trusted root"),
         ({"trusted-root": "new.onnx"}, "new.onnx: no trusted root"),
+        (
+            {"trusted-root": "hollow.json"},
+            "hollow.json: no trusted root .*not found in trusted root",
+        ),
     ],
 )
 def test_a_policy_that_would_trust_anybody_is_refused(
     place: Place, policy: Mapping[str, object], told: str
 ) -> None:
+    hollow = {**json.loads(REAL.trusted_root()), "certificateAuthorities": []}
+    (place.root / "hollow.json").write_text(json.dumps(hollow))
     place.write_policy({"identity": JOB, "issuer": ISSUER}, **policy)
     with pytest.raises(ConfigError, match=told):
         place.shown(REAL.bundle(place.payload, JOB))
