@@ -494,6 +494,20 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
     assert outline_of(model.SerializeToString()).choosing == told
 
 
+@pytest.mark.parametrize(
+    ("kind", "place"), [("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)]
+)
+def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, place: int) -> None:
+    def choosing(name: str) -> tuple[str, ...]:
+        inputs = [*["w"] * place, name]
+        model = matmul_model()
+        model.graph.node.append(helper.make_node(kind, inputs, ["chosen"]))
+        return outline_of(model.SerializeToString()).choosing
+
+    assert choosing("x") == (kind,)
+    assert choosing("w") == ()
+
+
 def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:
     random = helper.make_node("RandomUniformLike", ["a"], ["b"])
     seed = random.attribute.add(name="seed", ref_attr_name="s", type=onnx.AttributeProto.FLOAT)

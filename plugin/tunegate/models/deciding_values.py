@@ -8,32 +8,49 @@ import onnx
 from tunegate.models.model_inputs import real_inputs
 from tunegate.system.onnx_scan import bodies_of, nodes_of
 
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 _DECIDING_INPUTS: dict[str, slice] = {
+    **{f"Reduce{kind}": slice(1, 2) for kind in _REDUCTIONS},  # the axes
     "AffineGrid": slice(1, 2),
+    "BeamSearch": slice(0, None),
     "BlackmanWindow": slice(0, 1),
     "CenterCropPad": slice(1, 2),
     "Col2Im": slice(1, 3),
     "ConstantOfShape": slice(0, 1),
+    "ConvTransposeWithDynamicPads": slice(2, 3),
+    "CropAndResize": slice(1, 4),
     "DFT": slice(1, 3),
     "Expand": slice(1, 2),
+    "GRU": slice(4, 5),
+    "GreedySearch": slice(0, None),
+    "GroupQueryAttention": slice(5, 7),
     "HammingWindow": slice(0, 1),
     "HannWindow": slice(0, 1),
     "If": slice(0, 1),
+    "LSTM": slice(4, 5),
     "Loop": slice(0, 2),
+    "MaxRoiPool": slice(1, 2),
     "MaxUnpool": slice(2, 3),
     "MelWeightMatrix": slice(0, 5),
     "NonMaxSuppression": slice(2, 5),
     "OneHot": slice(1, 2),
     "Pad": slice(1, 2),
+    "RNN": slice(4, 5),
     "Range": slice(0, 3),
     "Reshape": slice(1, 2),
     "Resize": slice(1, 4),
+    "RoiAlign": slice(1, 2),  # a larger region has more samples
     "STFT": slice(1, 4),
+    "Sampling": slice(0, None),
+    "SequenceAt": slice(1, 2),
+    "SequenceErase": slice(1, 2),
+    "SequenceInsert": slice(2, 3),
     "Slice": slice(1, 5),
     "Split": slice(1, 2),
     "Tile": slice(1, 3),
     "TopK": slice(1, 2),
     "Upsample": slice(1, 2),
+    "WhisperBeamSearch": slice(0, None),
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
