@@ -112,7 +112,7 @@ def value_of(array: Any) -> Any:
 
     name = str(array.dtype)
     if name not in _NUMBERS:
-        return made.ortvalue_from_numpy(np.ascontiguousarray(array))
+        return made.ortvalue_from_numpy(np.asarray(array, order="C"))
     value = made.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
     content = (_pack(array, name) if name in _BITS else array).tobytes()
     ctypes.memmove(value.data_ptr(), content, len(content))

@@ -32,6 +32,7 @@ ONE, OTHER = (each.ravel() for each in np.meshgrid(EDGES, EDGES))
 ROWS = np.array([[-np.inf] * 4, [3, 1, 3, 1], [np.inf, 1, np.inf, 2]], np.float32)
 LEAST = np.array([[-128, -128], [127, 127]], np.int8)
 IMAGE = np.where(np.arange(32).reshape(1, 1, 8, 4) < 16, -np.inf, 1).astype(np.float32)
+PHOTO = np.random.default_rng(0).standard_normal((1, 2, 8, 7)).astype(np.float32)
 BITS = np.array([True, True, False])
 CUBE = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 PLACES = np.array([[[0, -1], [2, 1]], [[-1, 0], [1, -2]]])
@@ -59,6 +60,16 @@ def of_edges() -> list[Node]:
         ("Sign", [np.array([0, 3], np.uint8)], {}),
     ]
     nodes.append(("MaxPool", [IMAGE], {"kernel_shape": [2, 2]}))
+    nodes += [
+        (name, [PHOTO], {"kernel_shape": [2, 3], "strides": [3, 2], **each})
+        for name in ("MaxPool", "AveragePool", "LpPool")
+        for each in (
+            {"auto_pad": "SAME_LOWER"},
+            {"auto_pad": "SAME_UPPER", "ceil_mode": 1},
+            {"ceil_mode": 1},
+            {"ceil_mode": 1, "pads": [1, 0, 1, 2]},
+        )
+    ]
     for axis in (0, 1, -1):
         nodes.append(("GatherElements", [CUBE, PLACES], {"axis": axis}))
         updates = CUBE[:2, :2, :2] + 100
@@ -143,6 +154,24 @@ def reached_outside(directory: str, target: TargetConfig) -> list[float]:
     return sorted(found - {*range(12), 50})
 
 
+def regions_outside(directory: str, target: TargetConfig) -> list[float]:
+    """Numbers that are in no image, for regions of images that there are not."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> m (float[3,1,2,2] x, float[1,1] n)'
+        " => (float[1,1,1,1] y, float[1,1,1,1] z) { small = Constant<value_float = 0.001>()"
+        " much = Abs(n) image = Mul(much, small) box = Constant<value = float[1,4]{0, 0, 0, 0}>()"
+        " regions = Concat<axis = 1>(image, box) y = MaxRoiPool<pooled_shape = [1, 1]>(x, regions)"
+        " one = Constant<value_ints = [1]>() flat = Reshape(image, one) whole = Cast<to = 7>(flat)"
+        " z = RoiAlign<spatial_scale = 0.5>(x, box, whole) }"
+    )
+    data = np.arange(12, dtype=np.float32).reshape(3, 1, 2, 2)
+    build, found = compiled(model, Path(directory), target), set[float]()
+    for far in (0, 1500, 1e15, np.nan):
+        given = {"x": data, "n": np.array([[far]], np.float32)}
+        found.update(*(output.ravel().tolist() for output in build.run(given)))
+    return sorted(found - {*range(12)})
+
+
 def wrong_of_nothing(directory: str, target: TargetConfig) -> list[bool]:
     """Whether outputs differ that are made of a tensor without a number, or have none."""
     model = onnx.parser.parse_model(
@@ -162,7 +191,9 @@ def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
 
 def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
     """ONNX Runtime stops with an error; a kernel takes the nearest element."""
-    assert not reached_outside(str(tmp_path), CPU)
+    for reached in (reached_outside, regions_outside):
+        (tmp_path / reached.__name__).mkdir()
+        assert not reached(str(tmp_path / reached.__name__), CPU)
 
 
 @pytest.mark.cuda_stand_in

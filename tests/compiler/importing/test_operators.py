@@ -466,9 +466,56 @@ def test_what_tvm_computes_otherwise_is_refused() -> None:
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
     with pytest.raises(UnsupportedModelError, match="uint8 is resized only in images"):
         importable(operator_model(resize, whole, scales))
-    pad = helper.make_node("Pad", ["x", "p"], ["y"], mode="wrap")
-    with pytest.raises(UnsupportedModelError, match="it wraps what it also cuts"):
-        importable(operator_model(pad, {"x": drawn(3, 4)}, {"p": np.array([-1, 2, 1, -1])}))
+
+
+@pytest.mark.parametrize("pads", [[-1, 2, 1, -1], [0, 9, 4, 0], [1, 2, 3, 4]])
+def test_what_wraps_more_than_an_axis_or_also_cuts_reads_no_other_numbers(pads: list[int]) -> None:
+    node = helper.make_node("Pad", ["x", "p", "", "axes"], ["y"], mode="wrap")
+    constants = {"p": np.array(pads), "axes": np.array([0, -1])}
+    operators = rewritten(operator_model(node, {"x": drawn(3, 4)}, constants), {"x": drawn(3, 4)})
+    assert ("Pad" in operators) == (pads == [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("opset", [7, 10, 12])
+@pytest.mark.parametrize("options", [{}, {"axis": 0}])
+def test_what_an_older_operator_set_means_is_kept(opset: int, options: dict[str, Any]) -> None:
+    """Hardmax went over all axes from its own on, and masks of Dropout were zero."""
+    feed = {"x": drawn(2, 3, 4)}
+    hard = operator_model(helper.make_node("Hardmax", ["x"], ["h"], **options), feed, opset=opset)
+    mask = operator_model(helper.make_node("Dropout", ["x"], ["y", "m"]), feed, opset=opset)
+    hard.graph.node.extend(mask.graph.node)
+    hard.graph.output.extend(mask.graph.output)
+    assert "Dropout" not in rewritten(hard, feed)
+
+
+@pytest.mark.parametrize("way", ["add", "mul"])
+def test_booleans_are_scattered(way: str) -> None:
+    feed = {"x": drawn(4) > 0, "u": np.array([True, False, True])}
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction=way)
+    model = operator_model(node, feed, {"i": np.array([[0], [0], [3]])})
+    assert rewritten(model, feed) == ["Cast", "Cast", "ScatterND", "Cast"]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_float16_is_quantized_in_float32(dtype: str) -> None:
+    feed = {"x": (40 * drawn(5, 6)).astype(np.float16)}
+    constants = {"s": np.array(0.3, np.float16), "z": np.array(7, dtype)}
+    node = helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])
+    assert "Cast" in rewritten(operator_model(node, feed, constants), feed)
+
+
+@pytest.mark.parametrize("way", ["half_pixel", "output_half_pixel"])
+def test_regions_are_scaled_before_they_are_aligned(way: str) -> None:
+    feed = {"x": drawn(2, 3, 6, 7), "r": np.array([[0, 1, 5, 7], [2, 2, 9, 9]], np.float32)}
+    options: dict[str, Any] = {"spatial_scale": 0.5, "output_height": 2}
+    options["coordinate_transformation_mode"] = way
+    node = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], **options)
+    model = operator_model(node, feed, {"b": np.array([1, 0])})
+    assert "Mul" in rewritten(model, feed)
+    assert attribute(importable(model).graph.node[-1], "spatial_scale") == 1
+    model.graph.node[0].attribute.append(helper.make_attribute("mode", "max"))
+    with pytest.raises(UnsupportedModelError, match="it takes a maximum"):
+        importable(model)
 
 
 @pytest.mark.parametrize(

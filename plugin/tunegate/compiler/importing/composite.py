@@ -188,7 +188,45 @@ def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     return new.nodes
 
 
+def of_flat_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites a Hardmax of an operator set before 13, over all axes from its own on: ONNX's
+    converter takes it for one over its axis alone."""
+    data = view.type_of(node.input[0])
+    if data is None:
+        raise UnsupportedModelError("the shape of its input is not known")
+    axis = attribute(node, "axis", 1) % data.rank
+    new = Replacement(node)
+    rows = new.reshaped(node.input[0], [math.prod(data.shape[:axis]), math.prod(data.shape[axis:])])
+    new.reshaped(new.add("Hardmax", [rows], axis=1), data.shape, to=node.output[0])
+    return new.nodes
+
+
 # Operators on single numbers that TVM computes differently from ONNX Runtime.
+
+
+def quantized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites QuantizeLinear of float16 as one of float32, in which ONNX Runtime divides and
+    rounds; float16 lacks the last number of uint16."""
+    data = view.type_of(node.input[0])
+    if data is None or data.dtype != np.float16:
+        return None
+    new, changed = Replacement(node), onnx.NodeProto()
+    changed.CopyFrom(node)
+    changed.input[:2] = [new.cast(name, onnx.TensorProto.FLOAT) for name in node.input[:2]]
+    return [*new.nodes, changed]
+
+
+def scattered_bits(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites a scatter that adds or multiplies booleans, as one of whole numbers."""
+    data = view.type_of(node.input[0])
+    is_plain = attribute(node, "reduction", "none") == "none"
+    if is_plain or data is None or data.dtype.kind != "b":
+        return None
+    new = Replacement(node)
+    whole, updates = (new.cast(node.input[at], onnx.TensorProto.INT32) for at in (0, 2))
+    sums = new.add(node.op_type, [whole, node.input[1], updates], **attributes_of(node))
+    new.cast(sums, onnx.TensorProto.BOOL, to=node.output[0])
+    return new.nodes
 
 
 def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:

@@ -15,7 +15,13 @@ import onnx
 import tvm
 import tvm_ffi
 from tvm import relax, topi
-from tvm.relax.frontend.onnx.onnx_frontend import BatchNormalization, ONNXGraphImporter
+from tvm.relax.frontend.onnx.onnx_frontend import (
+    AveragePool,
+    BatchNormalization,
+    LpPool,
+    MaxPool,
+    ONNXGraphImporter,
+)
 
 from tunegate.compiler.build.functions import (
     CHOICE,
@@ -27,6 +33,7 @@ from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
+from tunegate.compiler.importing.pooling import pooled
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
@@ -354,21 +361,6 @@ def trained(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return BatchNormalization.get_converter(_TRAINING_OPSET)(builder, operands, changed, [])
 
 
-def pooled(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Refuses a pooling whose window is larger than its image: ONNX Runtime takes what there is,
-    and TVM nothing."""
-    if attributes.get("auto_pad", b"NOTSET") not in {b"NOTSET", b"VALID"}:
-        return None
-    window, image = attributes["kernel_shape"], list(operands[0].ty.shape)[2:]
-    rank = len(window)
-    pads = attributes.get("pads", (0,) * 2 * rank)
-    steps = attributes.get("dilations", (1,) * rank)
-    for axis, (size, extent) in enumerate(zip(window, image, strict=True)):
-        if (size - 1) * steps[axis] >= int(extent) + pads[axis] + pads[axis + rank]:
-            raise tvm.error.OpNotImplemented("its window is larger than its image")
-    return None
-
-
 def above_threshold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts ThresholdedRelu. TVM multiplies by 0, which infinity survives as NaN."""
     (x,) = operands
@@ -442,7 +434,7 @@ OPERATORS: Mapping[str, Operator] = {
     "CumProd": product_so_far,
     "BitCast": same_bits,
     "Clip": clipped,
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooled),
+    **{each.__name__: pooled(each) for each in (MaxPool, AveragePool, LpPool)},
     "BatchNormalization": trained,
     "Equal": equal_bits,
     "ThresholdedRelu": above_threshold,

@@ -58,6 +58,38 @@ def _clamped(indices: Any, extents: Sequence[int]) -> Any:
     return te.compute(indices.shape, nearest, name="nearest")
 
 
+def _of_images(builder: Any, call: Any) -> Any:
+    """Legalizes RoiAlign and MaxRoiPool: the first column of a region says of which image it is,
+    and the others where it begins and ends. TVM takes no sample of a region of no size, and leaves
+    what it should write as it was."""
+    image, regions = call.args
+    regions = builder.emit(builder.call_te(_of_nearest_image, regions, image.ty.shape[0]))
+    changed = relax.Call(call.op, [image, regions], call.attrs, call.ty_args)
+    pooled = call.op.get_attr("FLegalize")(builder, builder.normalize(changed))
+    if not getattr(call.attrs, "aligned", False) or call.attrs.sample_ratio > 0:
+        return pooled
+    return builder.call_te(_zero_where_empty, builder.emit(pooled), regions)
+
+
+def _of_nearest_image(regions: Any, images: Any) -> Any:
+    def nearest(row: Any, column: Any) -> Any:
+        number, dtype = regions[row, column], regions.dtype
+        zero, last = tirx.const(0, dtype), tirx.Cast(dtype, images - 1)
+        inside = tirx.Select(number > zero, tirx.min(number, last), zero)  # NaN is of the first
+        return tirx.Select(column == 0, inside, number)
+
+    return te.compute(regions.shape, nearest, name="nearest")
+
+
+def _zero_where_empty(pooled: Any, regions: Any) -> Any:
+    def written(*at: Any) -> Any:
+        row = at[0]
+        has_size = tirx.all(*(regions[row, end] > regions[row, end - 2] for end in (3, 4)))
+        return tirx.Select(has_size, pooled[at], tirx.const(0, pooled.dtype))
+
+    return te.compute(pooled.shape, written, name="written")
+
+
 def _extents_of_axis(call: Any) -> Sequence[int]:
     shape, axis = [int(each) for each in call.args[0].ty.shape], call.attrs.axis
     return [math.prod(shape) if axis is None else shape[int(axis)]]
@@ -97,6 +129,7 @@ LEGALIZERS = {
     _TAKE: _within(_extents_of_axis),
     **dict.fromkeys(_ELEMENTS, _within(_extents_of_axis)),
     **dict.fromkeys(_COORDINATES, _within(_extents_of_coordinates)),
+    **dict.fromkeys(("relax.vision.roi_align", "relax.vision.roi_pool"), _of_images),
     **dict.fromkeys(("relax.argmax", "relax.argmin"), _first_if_none),
     "relax.sign": _sign,
 }

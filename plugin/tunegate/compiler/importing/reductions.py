@@ -200,7 +200,8 @@ def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
 _TRAINING = 2
 _MANY = 2**20
 """More numbers are better computed than kept."""
-_MASK_IS_BOOL = 12
+_MASK_IS_BOOL, _MASK_IS_KEPT = 10, 12
+"""From these operator sets on, a mask is boolean, and true where a number is kept."""
 
 
 def one_hot(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -260,20 +261,22 @@ def triangle(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
 def rewrite_dropout_mask(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
-    """Rewrites Dropout in inference with its (boolean) mask as an output. Raises
-    UnsupportedModelError in training, or where that is an input: TVM would keep everything."""
+    """Rewrites Dropout in inference with its mask as an output: all true, and all zero before
+    operator set 12. Raises UnsupportedModelError in training, or where that is an input: TVM would
+    keep everything."""
     data, training = view.type_of(node.input[0]), graph_view.operand(node, _TRAINING)
     flag = view.constant(training) if training else np.zeros(1)
     if flag is None:
         raise UnsupportedModelError("whether it is training is an input")
     if flag.any():
         raise UnsupportedModelError("it is training, and drops at random")
-    if data is None or not any(node.output[1:]) or view.opset < _MASK_IS_BOOL:
+    if data is None or not any(node.output[1:]):
         return None
     new = graph_view.Replacement(node)
     if node.output[0]:
         new.add("Identity", node.input[:1], to=node.output[0])
-    new.constant(np.ones(data.shape), np.bool_, to=node.output[1])
+    dtype = data.dtype if view.opset < _MASK_IS_BOOL else np.bool_
+    new.constant(np.full(data.shape, view.opset >= _MASK_IS_KEPT), dtype, to=node.output[1])
     return new.nodes
 
 

@@ -211,18 +211,18 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns an equivalent model in operators that TVM imports, as far as rules exist; the model
     itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
-    if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model):
-        model = _upgraded(model)
+    if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model, RULES):
+        model = _upgraded(_rewrite(model, _RULES_BEFORE) or model)
     for _ in range(_ROUNDS):
-        changed = _rewrite(model) or with_definitions(model)
+        changed = _rewrite(model, RULES) or with_definitions(model)
         if changed is None:
             break
         model = _fold_constants(changed)
     return model
 
 
-def _has_rules(model: onnx.ModelProto) -> bool:
-    return any(operator_of(node) in RULES for node in model.graph.node)
+def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> bool:
+    return any(operator_of(node) in rules for node in model.graph.node)
 
 
 def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -240,14 +240,16 @@ def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
     return upgraded
 
 
-def _rewrite(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    if not _has_rules(model):
+def _rewrite(
+    model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]
+) -> onnx.ModelProto | None:
+    if not _has_rules(model, rules):
         return None
     view = graph_view.GraphView(model)
     nodes: list[onnx.NodeProto] = []
     is_changed = False
     for node in model.graph.node:
-        rule = RULES.get(operator_of(node))
+        rule = rules.get(operator_of(node))
         with importing(node):
             instead = rule(node, view) if rule else None
         is_changed = is_changed or instead is not None
@@ -322,6 +324,11 @@ def require_tensors(model: onnx.ModelProto) -> None:
 RewritingRule = Callable[[onnx.NodeProto, graph_view.GraphView], list[onnx.NodeProto] | None]
 """Returns the nodes that replace one, or None if it stays."""
 
+_RULES_BEFORE: Mapping[str, RewritingRule] = {
+    "Hardmax": normalizations.of_flat_rows,
+    "Dropout": selections.rewrite_dropout_mask,
+}
+"""For what ONNX's converter to a newer operator set makes another operator of."""
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
@@ -330,6 +337,7 @@ RULES: Mapping[str, RewritingRule] = {
     "If": recurrent.branched,
     "ConvTranspose": convolutions.transposed,
     "Col2Im": convolutions.image_of_columns,
+    "RoiAlign": windows.regions_in_pixels,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
     **dict.fromkeys(_RANDOM, drawn_at_random),
     "Dropout": selections.rewrite_dropout_mask,
@@ -361,5 +369,7 @@ RULES: Mapping[str, RewritingRule] = {
     "MatMulInteger": single_zeros,
     "DynamicQuantizeLinear": dynamically,
     "DequantizeLinear": unpacked,
+    "QuantizeLinear": elementwise.quantized,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), elementwise.scattered_bits),
     "SequenceInsert": inserted,
 }

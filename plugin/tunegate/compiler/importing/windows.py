@@ -64,12 +64,12 @@ def _is_crossed(node: onnx.NodeProto, view: graph_view.GraphView) -> bool:
 
 
 def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Pad by inputs, or with a number that is an input. Raises UnsupportedModelError for
-    one that wraps and cuts, which TVM does in another order."""
+    """Rewrites Pad by inputs, or with a number that is an input, and one that wraps more than once,
+    where TVM reads outside of the tensor."""
     mode = graph_view.attribute(node, "mode", "constant")
     pads = view.constant(graph_view.operand(node, 1))
-    if mode == "wrap" and pads is not None and (pads < 0).any():
-        raise UnsupportedModelError("it wraps what it also cuts")
+    if mode == "wrap" and pads is not None:
+        return _wrapped(node, view, pads.reshape(2, -1))
     window = _window(node, view, operands=(1, 2, 3))
     count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
@@ -92,6 +92,27 @@ def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
             value = new.add("Where", [mask, value, fill])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
+
+
+def _wrapped(
+    node: onnx.NodeProto, view: graph_view.GraphView, pads: np.ndarray
+) -> list[onnx.NodeProto] | None:
+    """Rewrites a Pad that wraps more than the axis, or also cuts it, which comes first."""
+    data, axes = view.type_of(node.input[0]), graph_view.operand(node, 3)
+    numbers = view.constant(axes) if axes else np.arange(pads.shape[1])
+    if data is None or numbers is None:
+        raise UnsupportedModelError("its axes or extents are not known")
+    new, value, is_plain = graph_view.Replacement(node), node.input[0], True
+    for axis, begin, end in zip(numbers.tolist(), *pads.tolist(), strict=True):
+        extent = data.shape[axis]
+        is_plain = is_plain and 0 <= begin <= extent and 0 <= end <= extent
+        kept = np.arange(extent)[max(-begin, 0) : extent - max(-end, 0)]
+        if not kept.size:
+            raise UnsupportedModelError("it wraps nothing")
+        places = np.arange(-max(begin, 0), kept.size + max(end, 0)) % kept.size
+        value = new.add("Gather", [value, new.constant(kept[places], np.int64)], axis=axis)
+    new.add("Identity", [value], to=node.output[0])
+    return None if is_plain else new.nodes
 
 
 class _Spread:
@@ -257,6 +278,23 @@ def _replace_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> on
     changed.attribute.append(onnx.helper.make_attribute("pads", pads))
     changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
     return changed
+
+
+def regions_in_pixels(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
+    """Rewrites RoiAlign with the regions scaled before: TVM moves them by half a pixel first.
+    Raises UnsupportedModelError for the largest of samples, of which ONNX takes shares."""
+    if graph_view.attribute(node, "mode", "avg") == "max":
+        raise UnsupportedModelError("it takes a maximum")
+    scale, regions = graph_view.attribute(node, "spatial_scale", 1.0), view.type_of(node.input[1])
+    if scale == 1 or regions is None:
+        return None
+    new, changed = graph_view.Replacement(node), onnx.NodeProto()
+    changed.CopyFrom(node)
+    changed.input[1] = new.add("Mul", [node.input[1], new.constant(scale, regions.dtype)])
+    next(each for each in changed.attribute if each.name == "spatial_scale").f = 1
+    return [*new.nodes, changed]
 
 
 # Operators whose result has known extents though the operand that gives them is a model input: the
