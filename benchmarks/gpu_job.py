@@ -58,6 +58,8 @@ _TO_END_SECONDS = 40
 _PRODUCTS = {"MatMul", "Gemm", "Conv"}
 _RECURRENT = {"LSTM", "GRU", "RNN"}
 _MORE_PERCENT = [8.0, 30.0]
+_RUN_MINUTES = 0.5
+"""Of tuning, for each step but `warm`."""
 _CONFIG = """\
 models:
   - path: models/*.onnx
@@ -116,12 +118,13 @@ def steps(
     more_percent: Sequence[float] = _MORE_PERCENT,
     *,
     sizes: Mapping[str, int] | None = None,
+    run_minutes: float = _RUN_MINUTES,
     is_small: bool = False,
 ) -> list[Step]:
     """In the order of their worth. New weights come to all that are `changed`, more work to the
     first one. Those that are `refused` by TVM are not in the repository before their own step:
     each run would end with their reason."""
-    run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", "0.5")
+    run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", str(run_minutes))
     little, much = (
         lambda percent=percent: _commit(
             repository, changed[:1], lambda model: more_work(model, percent / 100, sizes)
@@ -485,6 +488,7 @@ def main() -> int:
         spent=0.0,
         patience=1.0,
         minutes=2.0,
+        run_minutes=_RUN_MINUTES,
         models=Many(str, is_required=False),
         config="",
         every=False,
@@ -515,6 +519,7 @@ def main() -> int:
     of_job = steps(
         *(repository, options.minutes, changed, refused, options.more),
         sizes=sizes,
+        run_minutes=options.run_minutes,
         is_small=options.small,
     )
     for step in of_job:

@@ -60,8 +60,8 @@ _OTHERS = (
 
 
 class Case(NamedTuple):
-    """A model, the picoseconds of a step, for some 20 ms of the device for an inference, and sizes
-    that a CPU manages: `dims` in the configuration, an image in the file."""
+    """A model, the picoseconds of a step, for at least 20 ms of the device for an inference, and
+    sizes that a CPU manages: `dims` in the configuration, an image in the file."""
 
     what: str
     pace: int
@@ -85,6 +85,8 @@ CASES = {
     ),
 }
 _STEPS = ("warm", "weights", "slower", "faster", "much_slower")
+_TUNING = ("--minutes", "60", "--run-minutes", "60")
+"""Trials end it, so that a busy machine tunes what a quiet one does."""
 _CONFIG = """\
 models:
   - path: models/*.onnx
@@ -157,7 +159,7 @@ def job_of(
             place / "device", multiprocessors=1, capability=75, pace=case.pace
         )
         command = [
-            *(sys.executable, "-m", "benchmarks.gpu_job", "--out", str(out), "--minutes", "0.5"),
+            *(sys.executable, "-m", "benchmarks.gpu_job", "--out", str(out), *_TUNING),
             *("--seconds", str(seconds), "--patience", "10", "--models", str(model)),
             *("--config", str(config), "--steps", *(_STEPS[:1] if case.is_refused else _STEPS)),
         ]

@@ -22,11 +22,13 @@ from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 7
+DEFAULTS_VERSION = 8
 """Goes up with every change of these schedules: a build with other ones is another build."""
 
 _MOST_ROWS, _THREADS_OF_A_ROW = 16, 32
 """Of a block of TVM's products with a vector, on a GPU."""
+_FEW_TERMS, _THREADS_OF_FEW = 32, 128
+"""A sum of so few terms, on a GPU, is one thread's, of a block of so many."""
 
 
 def with_default_schedule(module: Any, target: Any) -> Any:
@@ -45,6 +47,7 @@ def with_default_schedule(module: Any, target: Any) -> Any:
             dlight.gpu.Matmul(),
             _RowsWithoutRest(),
             dlight.gpu.Reduction(),
+            _FewTerms(),
             dlight.gpu.GeneralReduction(),
             dlight.gpu.Fallback(),
         )(busy.clone())  # it changes the module that it is given
@@ -66,6 +69,51 @@ class _RowsWithoutRest(dlight.gpu.GEMV):  # type: ignore[misc]
             threads = min(int(target.attrs["max_num_threads"]), rows * _THREADS_OF_A_ROW)
             target = tvm.target.Target({**target.export(), "max_num_threads": threads})
         return super().sch_inner_reduction(sch, target, block, vector_input_buffers, epilogue_info)
+
+
+class _FewTerms(dlight.ScheduleRule):  # type: ignore[misc]
+    """A thread for each sum of few terms, as a depthwise convolution has them, and for the element
+    that is made of it. TVM's rule gives each a block of 256 threads, most of which wait."""
+
+    def apply(self, func: Any, target: Any, _: bool) -> Any:
+        with suppress(ScheduleError):
+            schedule = Schedule(func)
+            blocks = dlight.normalize_prim_func(schedule)
+            blocks = dlight.try_inline(schedule, blocks) if blocks else []
+            terms = _terms_of_one_sum(blocks) if blocks else 0
+            if terms and len(schedule.get(blocks[0].block_rv).writes) == 1:  # no argmax
+                _give_each_a_thread(schedule, blocks, terms)
+                return schedule
+        return None
+
+
+def _terms_of_one_sum(blocks: Sequence[Any]) -> int:
+    """Returns over how many axes the first block sums, 0 where its terms are many or unknown, or
+    where what follows is more than one block with an element for each sum."""
+    sums, *rest = blocks
+    terms = [each.dom for each in sums.iters if each.kind == "R"]
+    places = [each.dom for each in sums.iters if each.kind == "S"]
+    is_known = all(isinstance(extent, int) for extent in (*terms, *places))
+    if not terms or not places or not is_known or math.prod(terms) > _FEW_TERMS:
+        return 0
+    is_alone = all(
+        each.is_injective() and [one.dom for one in each.iters] == places for each in rest
+    )
+    is_in_order = sums.dom_kind() == "S" * len(places) + "R" * len(terms)
+    return len(terms) if is_alone and is_in_order and len(rest) < 2 else 0  # noqa: PLR2004
+
+
+def _give_each_a_thread(schedule: Any, blocks: Sequence[Any], terms: int) -> None:
+    sums, last = blocks[0].block_rv, blocks[-1].block_rv
+    loops = schedule.get_loops(last)
+    elements = schedule.fuse(*(loops if len(blocks) > 1 else loops[:-terms]))
+    block, thread = schedule.split(elements, [None, _THREADS_OF_FEW])
+    schedule.bind(block, "blockIdx.x")
+    schedule.bind(thread, "threadIdx.x")
+    if len(blocks) > 1:
+        schedule.compute_at(sums, thread, preserve_unit_loops=True)
+        schedule.set_scope(sums, 0, "local")
+    schedule.decompose_reduction(sums, schedule.get_loops(sums)[-terms])
 
 
 def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
