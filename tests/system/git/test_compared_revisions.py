@@ -385,12 +385,13 @@ def test_a_way_that_leads_nowhere_is_no_revision(origin: Checkout) -> None:
             named_commit(GitProcess(job.path), name, "--base")
 
 
-@pytest.mark.parametrize("kind", ["refs/tags/", "refs/heads/", "refs/remotes/origin/"])
+@pytest.mark.parametrize("kind", ["refs/", "refs/tags/", "refs/heads/", "refs/remotes/origin/"])
 @pytest.mark.parametrize("way", ["", "~1", "^", "^{commit}"])
+@pytest.mark.parametrize("described", ["", "v1.0-3-g"])
 def test_a_reference_that_is_called_like_a_short_id_is_ambiguous(
-    here: Checkout, kind: str, way: str
+    here: Checkout, kind: str, way: str, described: str
 ) -> None:
-    short = commit_of(here, "main")[:8]
+    short = f"{described}{commit_of(here, 'main')[:8]}"
     here.git("update-ref", f"{kind}{short}", commit_of(here, "origin/topic"))
     with pytest.raises(RevisionError) as raised:
         named_commit(GitProcess(here.path), f"{short}{way}", "--base")

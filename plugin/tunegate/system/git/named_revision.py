@@ -16,6 +16,7 @@ _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _WAY = re.compile(r"[~^@:]")
 _SURELY_AN_ID = 7
 """Git shows no shorter ids. A shorter name, such as a year, is an id only if an object has it."""
+_DESCRIBED = re.compile(r".+-g([0-9a-fA-F]{4,63})")
 _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 
 
@@ -147,11 +148,15 @@ def _refuse_others(git: GitProcess, name: str, option: str, kind: str, refs: Seq
 
 def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
     """Raises RevisionError for an ambiguous id. A full id is that commit, whatever else has its
-    name. For a shorter one, or a name such as `1a2b3c4d~1`, the intention is unclear."""
+    name. For a shorter one, also in `1a2b3c4d~1` and git-describe's `v1.0-3-g1a2b3c4d`, the
+    intention is unclear."""
     start = _WAY.split(name, maxsplit=1)[0]
-    if fetch.is_commit_id(start) or not _SHORT_ID.fullmatch(start):
+    described = _DESCRIBED.fullmatch(start)
+    short = described[1] if described else start
+    if fetch.is_commit_id(start) or not _SHORT_ID.fullmatch(short):
         return
-    if len(start) < _SURELY_AN_ID and not git.text("rev-parse", f"--disambiguate={start}"):
+    is_sure = len(short) >= _SURELY_AN_ID and not described
+    if not is_sure and not git.text("rev-parse", f"--disambiguate={short}"):
         return
     named = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
     if named:
@@ -164,7 +169,8 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
 
 def _references(name: str) -> tuple[str, ...]:
     """Returns the full names that git would prefer to a commit's short id."""
-    return (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
+    named = (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
+    return (*named, f"refs/{name}", f"refs/remotes/{name}/HEAD")
 
 
 # The default branch, if nothing names it.
