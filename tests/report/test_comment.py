@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from tests.report.waived import waived
 from tests.support.golden import Golden
@@ -104,6 +105,18 @@ def test_what_passed_without_moving_is_counted_and_folded() -> None:
     assert "| ✅ Pass |" not in shown
     assert "122 more checks passed." in shown
     assert "<summary>122 more checks</summary>" in text
+
+
+def test_three_hundred_failing_models_are_all_named_with_their_numbers() -> None:
+    """What got slower is told of those that the first table shows."""
+    report = make_report("slowed")
+    (finding,) = report.verdict.findings
+    names = [f"models/family_{n % 7}/deep/encoder_{n:03}.onnx" for n in range(300)]
+    failing = tuple(replace(finding, model=name) for name in names)
+    text = render(replace(report, verdict=replace(report.verdict, findings=failing)))
+    assert len(text) < 60_001
+    assert [name for name in names if f"| `{name}`" not in text] == []
+    assert text.count("What got slower in") == text.partition("####")[0].count("| ❌ Fail |") == 20
 
 
 def test_one_latency_is_told_with_one_number() -> None:

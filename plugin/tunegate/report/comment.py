@@ -55,8 +55,8 @@ def render(report: Report, *, limit_chars: int = 60_000) -> str:
         Section(0, f"### {MARKS[report.verdict.status]} {headline(report, code, prose)}"),
         Section(1, _policy(report)),
         Section(2, _checks(report, shown)),
-        *(Section(5, each) for each in _slowdowns(report)),
-        *(Section(6, each) for each in _changed_layers(report)),
+        *(Section(5, each) for each in _slowdowns(shown.rows)),
+        *(Section(6, each) for each in _changed_layers(report, shown.rows)),
         Section(3, _steps(report)),
         Section(4, _waiver(report)),
         Section(4, _accuracy(report)),
@@ -118,9 +118,8 @@ def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
     )
 
 
-def _slowdowns(report: Report) -> Iterator[str]:
-    """Yields the worst slowdown, and the others in folds."""
-    findings = worst_first(report.verdict)
+def _slowdowns(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yields the first slowdown of these findings, and the others in folds."""
     for at, finding in enumerate(each for each in findings if _is_explained(each)):
         name = code_element if at else code
         title = f"What got slower in {name(finding.model)} on {name(finding.target)}"
@@ -128,10 +127,10 @@ def _slowdowns(report: Report) -> Iterator[str]:
         yield fold(title, table) if at else f"#### {title}\n\n{table}"
 
 
-def _changed_layers(report: Report) -> Iterator[str]:
-    """Yields the changed layers of each model that did not pass, one line per layer. Profiles of
-    one model share them."""
-    paths = {path_of(each.model) for each in report.verdict.findings if each.status not in SILENT}
+def _changed_layers(report: Report, findings: Sequence[Finding]) -> Iterator[str]:
+    """Yields the changed layers of each model that did not pass, one line per layer, of these
+    findings. Profiles of one model share them."""
+    paths = {path_of(each.model) for each in findings if each.status not in SILENT}
     for change in report.changes.models:
         path = path_of(change.path)
         if change.layers and path in paths:

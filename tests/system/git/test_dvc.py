@@ -141,6 +141,10 @@ def test_an_output_that_is_not_here_says_what_to_pull(project: Checkout) -> None
         ),
         ({"dvc.lock": b"{"}, "dvc.lock (cannot be read"),
         (
+            {"dvc.lock": lock_of("models/enc.onnx", b"x"), "dvc.yaml": b"{"},
+            "dvc.lock (dvc.yaml beside it cannot be read",
+        ),
+        (
             {"dvc.lock": lock_of("models/enc.onnx", b"x"), "dvc.yaml": None},
             "dvc.lock (there is no dvc.yaml beside it) changed and is not read",
         ),

@@ -138,11 +138,13 @@ def _in_lock(
     if pipeline not in paths:
         yield lock, f"there is no {_PIPELINE} beside it"
         return
+    subject = ""
     try:
         stages = _stages(_parsed(read(lock)))
+        subject = f"{_PIPELINE} beside it "
         written = _stages(_parsed(read(pipeline)))
     except (YamlProblemError, UnicodeDecodeError) as error:
-        yield lock, f"cannot be read ({error})"
+        yield lock, f"{subject}cannot be read ({error})"
         return
     outputs: dict[str, tuple[set[str], set[str]]] = {}
     for name, stage in stages.items():
