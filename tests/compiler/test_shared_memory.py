@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cuda_stand_in.environment import ILLEGAL_ADDRESS, lose_device
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.support.programs import run_program
 
@@ -17,6 +18,12 @@ VARIABLES = """
 import json
 from tunegate.runtimes.tvm.runtime import gpu_variables
 print(json.dumps(dict(gpu_variables())))
+"""
+TRIED = """
+import json
+from tunegate.runtimes.tvm.runtime import tried_kernel
+from tunegate.system.nvidia.gpus import visible_gpus
+print(json.dumps(tried_kernel(visible_gpus()[0])))
 """
 WORKLOAD = """
 import json, os, random
@@ -87,6 +94,16 @@ def test_a_block_may_use_what_a_kernel_has_used_on_the_card(
 ) -> None:
     variables = cuda_stand_in(multiprocessors=1, memory_mb=64, **card)
     assert said_by(VARIABLES, variables) == found
+
+
+def test_a_kernel_that_does_not_run_there_gives_the_error_of_the_device(
+    cuda_stand_in: WhatCuda,
+) -> None:
+    variables = cuda_stand_in(multiprocessors=1, memory_mb=64, lost_after=10**9)
+    assert said_by(TRIED, variables) == [226 * 1024, ""]
+    lose_device(variables, ILLEGAL_ADDRESS)
+    usable, failure = said_by(TRIED, variables)
+    assert (usable, "cudaErrorIllegalAddress (700)" in failure) == (48 * 1024, True), failure
 
 
 def test_without_a_device_nothing_is_tried() -> None:

@@ -2,17 +2,17 @@ import json
 import operator
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import pytest
 import tvm
-import tvm_ffi
 from tvm import te, tirx
 from tvm.s_tir import dlight
 from tvm.support import nvcc
 
+from tests.compiler.conftest import CALLBACK
 from tests.support.present import present
 from tunegate.compiler import cuda_text, versions
 from tunegate.compiler.runtime import use_threads
@@ -20,7 +20,6 @@ from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.system.machine import packages as installed_version
-from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 
 
 def test_a_cpu_is_named_with_the_threads_that_it_was_tuned_for() -> None:
@@ -101,7 +100,6 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
 
 # NVRTC itself compiles here: it needs no device.
 
-CALLBACK = "tvm_callback_cuda_compile"
 TARGET = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
 
 
@@ -131,24 +129,9 @@ def code_of(cubin: bytes) -> dict[str, bytes]:
     }
 
 
-@pytest.fixture
-def nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """NVRTC compiles, and texts are brief until the end of a test. Gives TVM's own callback."""
-    found = cuda_variables()
-    if found.get("TVM_CUDA_COMPILE_MODE") != "nvrtc":
-        pytest.skip("the headers of CUDA, or NVRTC, are missing")
-    for name, value in found.items():
-        monkeypatch.setenv(name, value)
-    before = tvm.get_global_func(CALLBACK)
-    cuda_text.change_texts.cache_clear()
-    cuda_text.change_texts()
-    yield before
-    tvm_ffi.register_global_func(CALLBACK, before, override=True)
-    cuda_text.change_texts.cache_clear()
-
-
+@pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8", "int64"])
-def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str) -> None:
+def test_the_machine_code_is_the_same_without_the_headers(dtype: str) -> None:
     text = text_of(dtype)
     brief = present(cuda_text.without_library_headers(text))
     assert "cuda/std" not in brief
@@ -158,7 +141,8 @@ def test_the_machine_code_is_the_same_without_the_headers(nvrtc: Any, dtype: str
     assert code_of(bytes(present(found))) == expected
 
 
-def test_a_maximum_that_keeps_nan_is_no_instruction_more(nvrtc: Any) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_a_maximum_that_keeps_nan_is_no_instruction_more() -> None:
     text = cuda_text.without_library_headers(text_of("float32", tirx.max))
     assert text is not None
     with TARGET:
@@ -186,9 +170,8 @@ def test_a_text_that_begins_in_another_way_is_left_alone() -> None:
     assert cuda_text.without_library_headers("#include <cuda.h>\n__global__ void k() {}") is None
 
 
-def test_what_does_not_compile_so_is_compiled_as_tvm_does(
-    nvrtc: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("nvrtc")
+def test_what_does_not_compile_so_is_compiled_as_tvm_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_text, "_NAMES", "this is no C\n")
     with TARGET:
         assert code_of(bytes(tvm.get_global_func(CALLBACK)(text_of("int64"))))

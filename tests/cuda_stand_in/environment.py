@@ -79,13 +79,19 @@ def launches(given: Mapping[str, str]) -> tuple[int, ...]:
     return struct.unpack_from(f"{devices}q", counters, 16)
 
 
-def lose_device(given: Mapping[str, str]) -> None:
+LOST, ILLEGAL_ADDRESS = 999, 700
+
+
+def lose_device(given: Mapping[str, str], error: int = LOST) -> None:
     """From now on the device is lost for all processes that had these variables, among them
-    `lost_after`."""
-    with Path(given["NVIDIA_STAND_IN_COUNTERS"]).open("r+b") as counters:
+    `lost_after`. With another error each of their launches fails with that."""
+    path = Path(given["NVIDIA_STAND_IN_COUNTERS"])
+    path.touch()
+    with path.open("r+b") as counters:
         counters.seek(8)
-        counters.write(struct.pack("q", 1))
-    Path(given["NVIDIA_STAND_IN_LOST_MARKER"]).touch()
+        counters.write(struct.pack("q", error))
+    if error == LOST:
+        Path(given["NVIDIA_STAND_IN_LOST_MARKER"]).touch()
 
 
 def _gpu(uuid: str, memory_mb: int, parts: Sequence[str]) -> dict[str, Any]:

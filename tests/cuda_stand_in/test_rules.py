@@ -64,6 +64,11 @@ extern "C" __global__ void beside_shared(float* a, int at) {
   only[at] = 2;
   a[threadIdx.x] = only[0];
 }
+extern "C" __global__ void beyond_own(float* a, int at) {
+  float before[4] = {}, own[4] = {}, behind[4] = {};
+  own[at] = 2;
+  a[0] = before[at % 4] + own[0] + behind[at % 4];
+}
 extern "C" __global__ void unwritten_shared(float* a) {
   __shared__ float never[32];
   __syncthreads();
@@ -262,6 +267,8 @@ def test_more_registers_than_a_multiprocessor_has(cuda_stand_in: WhatCuda) -> No
         ('m.launch("add", 1, 128, freed, 100, 1)', 700),
         ('m.launch("beyond_shared", 1, 64, c.allocate(256), 64)', 700),
         ('m.launch("beside_shared", 1, 1, c.allocate(256), 60)', 700),
+        ('m.launch("beyond_own", 1, 1, c.allocate(256), 4)', 700),
+        ('m.launch("beyond_own", 1, 1, c.allocate(256), -1)', 700),
         ('m.launch("misaligned", 1, 1, c.allocate(256))', 716),
         ('m.launch("trap", 2, 128, c.allocate(4096))', 719),
         ('m.launch("divide", 1, 1, c.allocate(256))', 719),

@@ -28,6 +28,8 @@ _KERNEL_FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-gnu-unique", "-march=x86-64-v3", "-w"),
     # As on a device: integers wrap, and memory is read as what it is asked for.
     *("-fwrapv", "-fno-strict-aliasing", "-fmax-errors=5"),
+    # A device has no page beside a thread's own array, and would spoil its neighbour.
+    *("-fsanitize=bounds", "-fsanitize-undefined-trap-on-error"),
 )
 _ARCH = re.compile(r"(?:sm|compute)_(\d+)")
 _SOURCES = ("errors", "machine", "fibers", "faults", "shared_memory", "blocks", "memory")

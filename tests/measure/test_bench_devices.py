@@ -1,5 +1,6 @@
 """A build for a GPU is measured on the right one, held against all others."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -108,6 +109,18 @@ def test_a_device_that_is_lost_is_named_and_not_asked_again(
     for error in ("error 999", "another one"):
         with pytest.raises(MeasurementError, match=lost), devices.of(build):
             break_down(error)
+
+
+def test_an_error_of_a_device_is_told_with_its_name_and_another_one_as_it_is(
+    simulate: Simulate, tmp_path: Path
+) -> None:
+    simulate(gpu("GPU-a"))
+    devices, build = Devices(TARGET), artifact(tmp_path / "a", "cuda")
+    illegal = "the measuring process failed (CUDA: cudaErrorIllegalAddress (700))"
+    named = rf"^NVIDIA L4 \(GPU-a\) ended .*: {re.escape(illegal)}\. .* Run tunegate doctor"
+    for error, told in ((illegal, named), ("no answer in 3 s", "^no answer in 3 s$")):
+        with pytest.raises(MeasurementError, match=told), devices.of(build):
+            raise MeasurementError(error)
 
 
 def test_a_device_is_looked_at_as_it_is_now(simulate: Simulate, tmp_path: Path) -> None:

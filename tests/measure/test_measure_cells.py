@@ -36,7 +36,7 @@ class ScriptedBench:
         self.asked.append(pairs)
         effect = self.effects.pop(0)
         if effect is None:
-            message = "the measuring process killed by SIGKILL"
+            message = "the measuring process was killed by SIGKILL"
             raise MeasurementError(message)
         return make_launches([effect])[0]
 

@@ -204,16 +204,25 @@ def test_a_pool_for_a_cpu_has_as_many_workers_as_asked_for(tmp_path: Path) -> No
 
 
 DIED = Measured(number=1, status="compile", has_killed_worker=True)
+ILLEGAL = "the worker ended (failed (CUDA: cudaErrorIllegalAddress (700)))"
 
 
-def test_four_workers_that_die_before_anything_ran_end_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("detail", "told"),
+    [("", "libfoo is missing"), (ILLEGAL, r"^the device ends each .*Address \(700\)")],
+)
+def test_four_workers_that_die_before_anything_ran_end_the_run(
+    tmp_path: Path, detail: str, told: str
+) -> None:
+    """The last line of their log tells why, unless their device does."""
     log = tmp_path / "workers.log"
     log.write_text("one\nlibfoo is missing\n")
     watch = BrokenMachineWatch(log)
+    died = msgspec.structs.replace(DIED, detail=detail)
     for _ in range(3):
-        watch.see(DIED)
-    with pytest.raises(EnvironmentUnfitError, match="libfoo is missing"):
-        watch.see(DIED)
+        watch.see(died)
+    with pytest.raises(EnvironmentUnfitError, match=told):
+        watch.see(died)
 
 
 def test_once_something_ran_the_candidates_are_at_fault(tmp_path: Path) -> None:

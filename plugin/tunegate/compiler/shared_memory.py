@@ -6,12 +6,14 @@ their digests do not depend on the limit: a record of a small card serves a larg
 small card a schedule that is too large for it is refused when it is replayed.
 
 Run as a child (`python -m`) on a device, it builds a kernel with all that the card offers, launches
-it and checks what it computes. It prints the bytes that a block may use, or fails.
+it and checks what it computes. It prints the bytes that a block may use. If that fails, a kernel
+with the usual 48 KB is tried, and the child's last line is the error of that one.
 """
 
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -97,12 +99,25 @@ def works_with(count: int) -> bool:
     return bool((output.numpy() == numbers[::-1] + 1).all())
 
 
-def main() -> int:
+def largest_that_works() -> int:
+    """Returns the bytes that a block may use. Raises what the compiler and the device raise."""
     offered = offered_bytes()
-    floats = offered // 4 // _THREADS * _THREADS
-    if offered - _SPARE_BYTES <= USUAL_SHARED_MEMORY or not works_with(floats):
-        return 1
-    sys.stdout.write(f"{offered - _SPARE_BYTES}\n")
+    if offered - _SPARE_BYTES > USUAL_SHARED_MEMORY:
+        with suppress(Exception):  # a device that failed fails again
+            if works_with(offered // 4 // _THREADS * _THREADS):
+                return offered - _SPARE_BYTES
+    if not works_with(USUAL_SHARED_MEMORY // 4):
+        raise ValueError("a kernel computes wrong numbers")
+    return USUAL_SHARED_MEMORY
+
+
+def main() -> int:
+    try:
+        sys.stdout.write(f"{largest_that_works()}\n")
+    except Exception as error:
+        sys.stderr.write(f"\n{(str(error).strip().splitlines() or [type(error).__name__])[-1]}\n")
+        sys.stderr.flush()
+        os._exit(1)  # on a failed device destructors abort
     return 0
 
 

@@ -32,7 +32,7 @@ from tunegate.system.energy import POWERCAP, device_energy
 from tunegate.system.machine.device_lock import held_device
 from tunegate.system.nvidia.gpus import MeasuredGpu
 from tunegate.system.nvidia.nvml import StateReader, watch_device
-from tunegate.system.nvidia.session import gpus_of, loss_among, prepare_devices
+from tunegate.system.nvidia.session import error_on, gpus_of, loss_among, prepare_devices
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 from tunegate.system.processes.child import Child, ChildDiedError
 from tunegate.system.processes.memory_limit import MemoryLimit, memory_limit
@@ -225,12 +225,12 @@ class Devices:
         except EnvironmentUnfitError as error:
             raise MeasurementError(str(error)) from error
         except MeasurementError as error:
-            self._loss = loss_among(
-                [self._measured_gpu().gpu], "while models were timed", str(error)
-            )
-            if not self._loss:
+            device = self._measured_gpu().gpu
+            self._loss = loss_among([device], "while models were timed", str(error))
+            trouble = self._loss or error_on(device, str(error))
+            if not trouble:
                 raise
-            raise MeasurementError(self._loss) from error
+            raise MeasurementError(trouble) from error
 
     def _measured_gpu(self) -> MeasuredGpu:
         if self._gpu is None:

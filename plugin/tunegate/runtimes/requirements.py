@@ -76,7 +76,7 @@ def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
         if not (versions.is_absent and tunes(runtime)):  # its own checks name what is missing
             yield versions
         if tunes(runtime):
-            yield from runtime.checks()
+            yield from runtime.checks(targets)
     for problem in installed.problems:
         yield HealthCheck("runtimes", ok=False, detail=problem)
 

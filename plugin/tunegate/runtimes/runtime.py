@@ -125,6 +125,6 @@ class TuningRuntime(Runtime, Protocol):
         another runtime for these targets, '' if there is none."""
         ...
 
-    def checks(self) -> Iterator[HealthCheck]:
-        """Yields its lines of `tunegate doctor`."""
+    def checks(self, targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
+        """Yields its lines of `tunegate doctor` for these targets, or for any without them."""
         ...

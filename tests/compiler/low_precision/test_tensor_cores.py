@@ -23,7 +23,6 @@ from tunegate.compiler.cuda_text import change_texts, machine_code, without_libr
 from tunegate.compiler.low_precision import tensor_cores
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
-from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.tune.gpu_analysis import card_of
 
 CARD = card_of("sm_90")
@@ -85,19 +84,12 @@ def test_kernels_compute_what_float32_does_but_for_rounding(
     assert all(1e-6 < error < 2e-3 for errors in found.values() for error in errors), found
 
 
+@pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize(
     ("arch", "precision"),
     [("sm_75", FLOAT16), ("sm_80", FLOAT16), ("sm_80", TFLOAT32), ("sm_90", TFLOAT32)],
 )
-def test_nvrtc_compiles_their_text(
-    monkeypatch: pytest.MonkeyPatch, arch: str, precision: str
-) -> None:
-    variables = cuda_variables()
-    if variables.get("TVM_CUDA_COMPILE_MODE") != "nvrtc":
-        pytest.skip("the headers of CUDA, or NVRTC, are missing")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    change_texts()
+def test_nvrtc_compiles_their_text(arch: str, precision: str) -> None:
     tiles = tensor_cores.TILES[precision][-1]
     (source,) = compiled(lowered(CASES["window"](), tiles), arch).imports
     text = without_library_headers(source.inspect_source())

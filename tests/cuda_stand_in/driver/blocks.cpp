@@ -239,7 +239,7 @@ Fault Pool::run(const Launch& launch) {
   std::unique_lock<std::mutex> hold(lock_);
   sigset_t all, before;  // signals to the process are for its own threads, not for these
   sigfillset(&all);
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigdelset(&all, signal);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, signal);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   for (; threads_ < wanted; ++threads_) std::thread(&Pool::work, this).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -9,8 +9,8 @@
 namespace stand_in {
 namespace {
 
-constexpr int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE};
-constexpr int SIGNAL_COUNT = 3;
+constexpr int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int SIGNAL_COUNT = 4;
 struct sigaction earlier[SIGNAL_COUNT];
 thread_local Catcher* own_catcher;
 
@@ -46,6 +46,9 @@ void handle(int signal, siginfo_t* info, void* context) {
   if (signal == SIGFPE) {
     catcher->error = LAUNCH_FAILED;
     catcher->why = "an integer division by zero";
+  } else if (signal == SIGILL) {  // where the sanitizer of bounds stops: see toolchain.py
+    catcher->error = ILLEGAL_ADDRESS;
+    catcher->why = "an index outside an array of a thread or a block";
   } else if (signal == SIGSEGV && info->si_code == SI_KERNEL && is_aligned_move(code)) {
     catcher->error = MISALIGNED_ADDRESS;
     catcher->why = "a misaligned address";

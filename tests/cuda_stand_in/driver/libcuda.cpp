@@ -115,7 +115,7 @@ int run(int device, const Launch& launch) {
   const std::string name = launch.kernel->name;
   const std::string shape =
       name + "<<<" + text_of(launch.grid) + "," + text_of(launch.block) + ">>>";
-  if (!count_launch(device)) return UNKNOWN;
+  if (const int error = count_launch(device)) return error;
   show_memory(device);
   timespec begin, end;
   clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <vector>
 
+#include "errors.h"
+
 namespace stand_in {
 namespace {
 
@@ -75,7 +77,7 @@ const std::vector<int>& visible() {
 }
 
 // Counters that all processes share, in the file that NVIDIA_STAND_IN_COUNTERS names: launches,
-// whether the device is lost, and the launches of each device.
+// the error of a device that fails (999: it is lost), and the launches of each device.
 std::atomic<long>* launch_counter() {
   static std::atomic<long>* const counter = [] {
     const std::string path = text_setting("COUNTERS");
@@ -170,25 +172,25 @@ int attribute(int which) {
   }
 }
 
-bool is_lost(int device) {
-  const long limit = setting("LOST_AFTER", -1);
-  if (limit < 0 || visible()[device] != setting("LOST_DEVICE", 0)) return false;
-  return launch_counter()[1] > 0;
+bool can_fail(int device) {
+  return setting("LOST_AFTER", -1) >= 0 && visible()[device] == setting("LOST_DEVICE", 0);
 }
 
-bool count_launch(int device) {
-  const long launches = ++launch_counter()[0], limit = setting("LOST_AFTER", -1);
+bool is_lost(int device) { return can_fail(device) && launch_counter()[1] == UNKNOWN; }
+
+int count_launch(int device) {
+  const long launches = ++launch_counter()[0];
   ++launch_counter()[2 + visible()[device]];
-  if (limit < 0 || visible()[device] != setting("LOST_DEVICE", 0)) return true;
-  if (launches <= limit) return !is_lost(device);
-  if (launch_counter()[1].exchange(1) == 0) {
+  if (!can_fail(device)) return OK;
+  if (launches <= setting("LOST_AFTER", -1)) return (int)launch_counter()[1];
+  if (launch_counter()[1].exchange(UNKNOWN) == OK) {
     say("the device is lost");
     const std::string marker = text_setting("LOST_MARKER");  // for NVML, which tells of it too
     const int file =
         marker.empty() ? -1 : open(marker.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file >= 0) close(file);
   }
-  return false;
+  return UNKNOWN;
 }
 
 void say(const std::string& what) { fprintf(stderr, "CUDA stand-in: %s\n", what.c_str()); }

@@ -28,8 +28,9 @@ std::string device_name();
 long pace();
 int attribute(int which);  // 0 where it is not known
 
-// Counts a launch, of all processes together; false once the device is lost (LOST_AFTER).
-bool count_launch(int device);
+// Counts a launch, of all processes together, and gives the error that it ends with: 999 once the
+// device is lost (LOST_AFTER), or what the file of counters says.
+int count_launch(int device);
 bool is_lost(int device);
 
 void say(const std::string& what);    // on stderr, where failures are read

@@ -136,3 +136,9 @@ def test_a_device_that_the_driver_no_longer_knows_is_named_with_its_error(
     lost = r"^NVIDIA L4 \(GPU-two\) was lost while candidates ran, .* Seen first: a worker died\."
     with pytest.raises(EnvironmentUnfitError, match=lost):
         session.require_present(gpus, "while candidates ran", "a worker died.")
+
+
+def test_a_loss_that_follows_from_another_is_told_once() -> None:
+    first = session.loss_of("L4", "GPU-a", "while models were timed", "error 999.")
+    then = session.loss_of("L4", "GPU-a", "while models were built", f"nothing ran: {first}")
+    assert then == first.replace("timed", "built")

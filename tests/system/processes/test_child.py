@@ -80,7 +80,7 @@ def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason
     (tmp_path / "log").write_text("  what():  of an earlier child\n")
     with begun(tmp_path) as child:
         child.send(question(1, "abort"))
-        with pytest.raises(ChildDiedError, match=r"^killed by SIGABRT: CUDA error \(999\)$"):
+        with pytest.raises(ChildDiedError, match=r"^was killed by SIGABRT: CUDA error \(999\)$"):
             answer_of(child)
 
 
@@ -147,7 +147,7 @@ def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
     with begun(tmp_path) as child:
         child.send(question(1, "hang"))
         os.kill(child.pid, signal.SIGKILL)
-        with pytest.raises(ChildDiedError, match=r"^killed by SIGKILL$") as raised:
+        with pytest.raises(ChildDiedError, match=r"^was killed by SIGKILL$") as raised:
             answer_of(child)
     assert raised.value.by_signal
 

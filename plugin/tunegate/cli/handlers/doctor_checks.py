@@ -414,8 +414,10 @@ def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
     detail = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
     yield HealthCheck("cores", ok=True, detail=detail)
     yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
-    if config is None or any(target.kind == "cuda" for target in config.targets):
-        yield from _gpu_checks()
+    if config is None:
+        yield from _gpu_checks(())
+    elif named := [target.name for target in config.targets if target.kind == "cuda"]:
+        yield from _gpu_checks(named)
 
 
 _GLOBAL_FILE = (2, 32)
@@ -449,13 +451,17 @@ def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
     return HealthCheck("load", ok=True, detail=f"{detail}: {advice}", warns=True)
 
 
-def _gpu_checks() -> Iterator[HealthCheck]:
-    gpus = [
+def _gpu_checks(targets: Sequence[str]) -> Iterator[HealthCheck]:
+    """Yields the checks of the GPUs here, for targets of these names."""
+    gpus = visible_gpus()
+    described = [
         f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
         f"driver {gpu.driver}, {gpu.uuid}"
-        for gpu in visible_gpus()
+        for gpu in gpus
     ]
-    yield HealthCheck("cuda devices", ok=True, detail="; ".join(gpus) or "none")
+    none = f"none: {', '.join(targets)} cannot be tuned or gated here" if targets else "none"
+    detail = "; ".join(described) or none
+    yield HealthCheck("cuda devices", ok=True, detail=detail, warns=bool(targets) and not gpus)
     toolkit = cuda_variables()
     compiler = (
         f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"

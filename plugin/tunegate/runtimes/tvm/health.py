@@ -5,22 +5,22 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
 from tunegate.artifacts.candidates import RuntimeName
+from tunegate.artifacts.measurements import Gpu
 from tunegate.compiler.forms import form_for, installed_forms
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
-from tunegate.runtimes.tvm.runtime import gpu_variables
+from tunegate.runtimes.tvm.runtime import tried_kernel
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.processes import interpreter
-from tunegate.tune.gpu_analysis import SHARED_MEMORY, USUAL_SHARED_MEMORY
 
 
-def compiler_checks() -> Iterator[HealthCheck]:
-    """Yields the versions, whether byte code is kept, the compiler's self-test, the shared memory
-    of a GPU, and the linker."""
+def compiler_checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
+    """Yields the versions, whether byte code is kept, the compiler's self-test, a kernel tried on
+    each GPU for targets that have some, and the linker."""
     yield from map(_version_check, PINNED)
     bytecode = bytecode_check("tvm")
     if bytecode is not None:
@@ -28,15 +28,20 @@ def compiler_checks() -> Iterator[HealthCheck]:
     failure = compiler_failure()
     passed = "wrote a database, built a function"
     yield HealthCheck("compiler self-test", ok=not failure, detail=failure or passed)
-    if visible_gpus():
-        usable = int(gpu_variables().get(SHARED_MEMORY, USUAL_SHARED_MEMORY))
-        detail = f"{usable // 1024} KB for a block of a kernel"
-        yield HealthCheck("shared memory", ok=True, detail=detail)
+    if cuda_variables() and (not targets or any(each.kind == "cuda" for each in targets)):
+        yield from map(_kernel_check, visible_gpus())
     program = linker()
     missing = f"none of {', '.join(LINKERS)}: install one, builds are linked with it"
     yield HealthCheck("linker", ok=program is not None, detail=program or missing)
     for form in installed_forms():
         yield from form.checks()
+
+
+def _kernel_check(gpu: Gpu) -> HealthCheck:
+    usable_bytes, failure = tried_kernel(gpu)
+    passed = f"ran, with {usable_bytes // 1024} KB of shared memory for a block"
+    detail = f"{gpu.name} ({gpu.uuid}): {failure or passed}"
+    return HealthCheck("kernel on a GPU", ok=not failure, detail=detail)
 
 
 def _version_check(distribution: str) -> HealthCheck:

@@ -3,8 +3,10 @@
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tunegate.artifacts.candidates import FLOAT16, PRECISION, TFLOAT32, RuntimeName
+from tunegate.artifacts.measurements import Gpu
 from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.ports import Programs
@@ -15,7 +17,7 @@ from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import variables_for, visible_gpus
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.processes import interpreter
-from tunegate.tune.gpu_analysis import SHARED_MEMORY
+from tunegate.tune.gpu_analysis import SHARED_MEMORY, USUAL_SHARED_MEMORY
 from tunegate_cache.format.records import Toolchain
 
 # The child processes of this compiler that the engine drives.
@@ -38,11 +40,30 @@ def gpu_variables() -> Mapping[str, str]:
     # sm_75 has 16 KB more, not worth a trial in each run, and CUDA 13 knows no older card.
     if not gpus or float(gpus[0].compute_capability) < _LEAST_CAPABILITY:
         return {}
-    variables = {**cuda_variables(), **variables_for(gpus[0])}
+    usable = tried_kernel(gpus[0]).usable_bytes
+    return {SHARED_MEMORY: str(usable)} if usable > USUAL_SHARED_MEMORY else {}
+
+
+class TriedKernel(NamedTuple):
+    """The shared memory that a block of a kernel may use on a GPU, and why a kernel does not run
+    there, '' if it does."""
+
+    usable_bytes: int
+    failure: str
+
+
+@functools.cache
+def tried_kernel(gpu: Gpu) -> TriedKernel:
+    """Builds a kernel for a GPU and runs it there, in a child."""
+    variables = {**cuda_variables(), **variables_for(gpu)}
     program = "tunegate.compiler.shared_memory"
     done = interpreter.ask(program, variables=variables, limit_seconds=_LIMIT_SECONDS)
-    answer = b"" if done is None or done.returncode else done.stdout.strip()
-    return {SHARED_MEMORY: answer.decode()} if answer.isdigit() else {}
+    if done is None:
+        return TriedKernel(USUAL_SHARED_MEMORY, f"no answer in {_LIMIT_SECONDS:.0f} s")
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+        return TriedKernel(USUAL_SHARED_MEMORY, last[0].strip()[:200])
+    return TriedKernel(int(done.stdout), "")
 
 
 PROGRAMS = Programs(
@@ -97,10 +118,10 @@ class Tvm:
 
         require(targets, step, instead)
 
-    def checks(self) -> Iterator[HealthCheck]:
+    def checks(self, targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
         from tunegate.runtimes.tvm.health import compiler_checks  # noqa: PLC0415
 
-        return compiler_checks()
+        return compiler_checks(targets)
 
 
 RUNTIME: TuningRuntime = Tvm()

@@ -4,16 +4,21 @@ import re
 
 _STAYING = re.compile(
     "illegalmemoryaccess|illegaladdress|illegalinstruction|misalignedaddress|launchfail"
-    "|launchtimeout|launchtimedout|hardwarestackerror|invalidaddressspace|invalidpc"
-    "|cudaerrorassert|cudaerrorunknown|devicesideassert|uncorrectable|contextisdestroyed"
+    "|launchtimeout|launchtimedout|hardwarestackerror|addressspace|invalidpc|invalidprogramcounter"
+    "|cudaerrorassert|errorunknown|unknownerror|devicesideassert|uncorrectable|contextisdestroyed"
     "|deviceunavailable"
 )
 """Error names and messages of CUDA's two interfaces, in small letters, without separators."""
 
 
+def is_of_device(message: str) -> bool:
+    """Returns whether a message tells an error of CUDA's that stays."""
+    text = re.sub(r"[\s_-]", "", message.lower())
+    return "cuda" in text and _STAYING.search(text) is not None
+
+
 def raise_lost_device(error: BaseException) -> None:
     """Raises the error if it is one that stays. Code that catches all errors of a runtime must call
     this: the destructors of a process with such an error abort it."""
-    text = re.sub(r"[\s_-]", "", str(error).lower())
-    if "cuda" in text and _STAYING.search(text):
+    if is_of_device(str(error)):
         raise error

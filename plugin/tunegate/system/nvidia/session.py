@@ -13,6 +13,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
+from tunegate.system.nvidia.device_errors import is_of_device
 from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.nvidia.nvml import state_of
@@ -65,8 +66,24 @@ def loss_among(gpus: Iterable[Gpu], doing: str, reason: str) -> str:
 
 
 def loss_of(name: str, uuid: str, doing: str, reason: str) -> str:
-    seen = f" Seen first: {reason.rstrip('.')}." if reason else ""
+    """Returns the message for a lost device. A reason that is such a message keeps its symptom."""
+    symptom = reason.removesuffix(f" {RUN_DOCTOR}.").rpartition(_SEEN)[2].rstrip(".")
+    seen = f"{_SEEN}{symptom}." if symptom else ""
     return f"{name} ({uuid}) was lost {doing}, the driver no longer knows it.{seen} {RUN_DOCTOR}."
+
+
+_SEEN = " Seen first: "
+
+
+def error_on(gpu: Gpu, reason: str) -> str:
+    """Returns the message for a device error that ended a measurement, '' if the reason is
+    another."""
+    if not is_of_device(reason):
+        return ""
+    return (
+        f"{gpu.name} ({gpu.uuid}) ended with an error while models were timed: "
+        f"{reason.rstrip('.')}. A kernel, the driver or the device is at fault. {RUN_DOCTOR}."
+    )
 
 
 class Prepared(NamedTuple):

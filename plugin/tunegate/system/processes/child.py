@@ -200,7 +200,7 @@ class Child(Generic[_Reply]):
         is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
         limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
         thrown = self._uncaught_error() if -code == signal.SIGABRT else ""
-        how = f"killed by {signal.Signals(-code).name}{f': {thrown}' if thrown else limit}"
+        how = f"was killed by {signal.Signals(-code).name}{f': {thrown}' if thrown else limit}"
         return ChildDiedError(how, by_signal=True, from_outside=-code == signal.SIGKILL)
 
     def _uncaught_error(self) -> str:
