@@ -238,6 +238,21 @@ def test_a_base_is_run_at_the_only_sizes_of_a_head_that_became_static(tmp_path: 
     assert found.resized == {(CHANGE.path, "base"): {"x": (64, 8)}}
 
 
+class WithNewSymbol(Versions):
+    """The head calls its rows `n`, the base `batch`."""
+
+    def export_model(self, version: ModelVersion, into: Path) -> Path:
+        model = matmul_model(rows="batch" if version.content_digest == "b" else "n")
+        return save(model, into / "model.onnx")
+
+
+def test_a_renamed_symbol_is_told_with_the_size_that_the_base_has(tmp_path: Path) -> None:
+    config = Config(models=(ModelConfig(path="**", dims={"batch": 64}),))
+    source = source_of(tmp_path, config, WithNewSymbol(), read_inputs=inputs_of_file)
+    found = export_models(make_changes(), source)
+    assert 'Likely, as keys of its entry: dims: {"n": 64}.' in found.unreadable[CHANGE.path, "head"]
+
+
 class WithDefault(Versions):
     """The head's input `w` has a default; the base's callers have to give it."""
 

@@ -227,10 +227,10 @@ def test_keys_with_the_likeliest_sizes_can_be_pasted_for_what_is_open() -> None:
     made = model(
         [], {"image": ["batch", 3, "?", "?"], "tokens": ["batch", "seq"]}, {}, TensorProto.INT64
     )
-    keys = likeliest_keys(made, {("image", 2), ("image", 3), ("tokens", 1)})
+    keys = likeliest_keys(made, {("image", 2), ("image", 3), ("tokens", 1)}, {})
     assert keys == 'dims: {"seq": 128}, inputs: {"image": [1, 3, 224, 224]}'
     assert yaml.safe_load(f"{{{keys}}}")["inputs"] == {"image": [1, 3, 224, 224]}
-    assert likeliest_keys(made, ()) == ""
+    assert likeliest_keys(made, (), {}) == ""
 
 
 def test_an_input_without_a_rank_has_that_of_who_reads_it() -> None:

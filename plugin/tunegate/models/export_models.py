@@ -96,7 +96,7 @@ class _Exporting:
         settings = settings_of_sides(source.config, source.config_before, change, inputs)
         for side, file in files.items():
             try:
-                _require_sizes(path, file, settings[side].configured)
+                _require_sizes(path, file, settings[side])
                 if side == "head" and inputs[side] is not None:
                     _require_no_new_default(path, file, inputs)
                 if settings[side].resized:
@@ -124,10 +124,12 @@ class _Exporting:
         return answer.rules
 
 
-def _require_sizes(name: ModelPath, file: Path, shapes: ResolvedShapes) -> None:
+def _require_sizes(name: ModelPath, file: Path, settings: SideSettings) -> None:
     """Raises ModelError with everything that is wrong in the configuration."""
+    shapes = settings.configured
     if shapes.problems:
-        likely = () if shapes.mistakes else _likely_sizes(file, shapes)
+        is_hinted = settings.of_base or not shapes.mistakes
+        likely = _likely_sizes(file, shapes, settings.of_base) if is_hinted else ()
         raise ModelError(f"{name}: {' '.join((*shapes.problems, *likely))}")
 
 
@@ -146,12 +148,13 @@ def _require_no_new_default(
         raise ModelError(message)
 
 
-def _likely_sizes(file: Path, shapes: ResolvedShapes) -> Iterator[str]:
-    """Yields a sentence with what could be pasted. A run takes no size that nobody wrote: sides of
-    later changes would be timed at others."""
+def _likely_sizes(file: Path, shapes: ResolvedShapes, of_base: Shapes) -> Iterator[str]:
+    """Yields a sentence with what could be pasted, by the base's sizes where names are new. A run
+    takes no size that nobody wrote: sides of later changes would be timed at others."""
+    before = {(name, axis): n for name, shape in of_base.items() for axis, n in enumerate(shape)}
     open_places = {(each.input, each.axis) for each in shapes.dimensions if each.size is None}
     with suppress(ModelError, OSError):
-        keys = likeliest_keys(parsed_model(file.read_bytes()), open_places)
+        keys = likeliest_keys(parsed_model(file.read_bytes()), open_places, before)
         if keys:
             yield f"Likely, as keys of its entry: {keys}. tunegate init tries such sizes."
 

@@ -137,11 +137,18 @@ def guessed_sizes(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) -> G
     return next(size_candidates(model, evidence))
 
 
-def likeliest_keys(model: onnx.ModelProto, open_places: Collection[Place]) -> str:
-    """Returns the keys of an entry that give the open dimensions their likeliest sizes, by names,
-    places and weights alone: nothing is run or inferred. '' where none is known."""
+def likeliest_keys(
+    model: onnx.ModelProto, open_places: Collection[Place], before: Mapping[Place, int]
+) -> str:
+    """Returns the keys of an entry that give the open dimensions the sizes that they had `before`,
+    else their likeliest ones, by names, places and weights alone: nothing is run or inferred. ''
+    where none is known."""
     likely, symbols = _likely_places(model, NO_EVIDENCE)
-    guesses = _guesses(likely, dict.fromkeys((each.kind for each in likely.values()), 0), symbols)
+    first = _guesses(likely, dict.fromkeys((each.kind for each in likely.values()), 0), symbols)
+    guesses = [
+        msgspec.structs.replace(each, size=before.get((each.input, each.axis), each.size))
+        for each in first
+    ]
     wanted = [each for each in guesses if (each.input, each.axis) in open_places]
     dims = {each.symbol: each.size for each in wanted if is_symbol(each.symbol) and not each.is_sum}
     unnamed = {each.input for each in wanted if not is_symbol(each.symbol)}

@@ -22,13 +22,15 @@ from tunegate.review.model_settings import (
 class SideSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one side. `configured` are the shapes by the configuration, with its
     problems. `shapes` are those that the side runs at, `resized` the ones that are the other
-    side's. `former` maps inputs to their names at the base, if they differ."""
+    side's. `former` maps inputs to their names at the base, if they differ. `of_base` are the
+    base's shapes by the head's names."""
 
     configured: ResolvedShapes
     shapes: Shapes
     resized: Shapes = {}
     values: Mapping[str, ValuesConfig] = {}
     former: Mapping[str, str] = {}
+    of_base: Shapes = {}
 
 
 def settings_of_sides(
@@ -58,13 +60,15 @@ def settings_of_sides(
         )
     if "head" in inputs:
         # A head that leaves sizes open runs at the base's, wherever it takes them.
-        same = static_sizes(names.inputs(base), head)
+        same, of_base = static_sizes(names.inputs(base), head), dict[str, tuple[int, ...]]()
         if "base" in settings and not settings["base"].configured.problems:
-            same |= same_as_base(names.of(settings["base"].shapes), head)
+            of_base = names.of(settings["base"].shapes)
+            same |= same_as_base(of_base, head)
         settings["head"] = msgspec.structs.replace(
             _sized(levels_of_model, inputs["head"], same),
             values=values,
             former=names.backwards.renamed,
+            of_base=of_base,
         )
     return settings
 
