@@ -25,7 +25,7 @@ from benchmarks.kit.model_changes import new_weights
 from research.experience.lines import read_experience
 from research.experience.measured_tasks import MIN_ROWS
 
-from tests.cuda_stand_in.environment import launches, lose_device
+from tests.cuda_stand_in.environment import ILLEGAL_ADDRESS, LOST, launches, lose_device
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.e2e.action_runner import Event, run_action
 from tests.support.programs import run_program
@@ -208,18 +208,26 @@ def test_a_gate_that_is_cancelled_leaves_the_device_to_others(
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_gate_whose_device_is_lost_decides_nothing(
-    tmp_path: Path, cuda_stand_in: WhatCuda
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (LOST, "was lost while models were (timed|built).*cudaErrorUnknown .999."),
+        (ILLEGAL_ADDRESS, "ended with an error while models .*cudaErrorIllegalAddress .700."),
+    ],
+    ids=["lost", "700"],
+)
+def test_a_gate_whose_device_fails_decides_nothing(
+    tmp_path: Path, cuda_stand_in: WhatCuda, error: int, told: str
 ) -> None:
     variables = cuda_stand_in(lost_after=10**9, **SMALL)
     runner = GpuRunner(tmp_path / "w", variables)
     runner.commit(new_weights(chain_model(layers=2, width=WIDTH)))
-    code, said = runner.ended_by(lambda _: lose_device(variables), "measure: models/m.onnx", *GATE)
+    code, said = runner.ended_by(
+        lambda _: lose_device(variables, error), "measure: models/m.onnx", *GATE
+    )
     assert code == 4, said
     assert "Machine unfit: models/m.onnx on gpu" in said
-    lost = r"NVIDIA stand-in \(GPU-stand-in\) was lost while models were (timed|built)"
-    assert re.search(lost, " ".join(said.split())), said
-    assert "cudaErrorUnknown (999)" in said
+    assert re.search(rf"NVIDIA stand-in \(GPU-stand-in\) {told}", " ".join(said.split())), said
     assert "could not be measured on this machine" not in said
 
 
