@@ -6,13 +6,13 @@ from tunegate import errors
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.errors import ConfigError, TunegateError
 from tunegate.ports import NO_COUNTER, EnergyCounter
-from tunegate.settings import Overrides, overridden
+from tunegate.settings import Overrides, apply_overrides
 from tunegate.wording import compared_times, milliseconds
 
 
 def zones(written: CacheConfig, zone: str | None = None) -> tuple[str, tuple[str, ...]]:
     config = Config(models=(ModelConfig(path="m.onnx"),), cache=written)
-    cache = overridden(config, Overrides({"cache.zone": zone})).cache
+    cache = apply_overrides(config, Overrides({"cache.zone": zone})).cache
     return cache.zone, cache.read_zones
 
 

@@ -53,8 +53,13 @@ def safe_directory(environment: Mapping[str, str], checkout: Path) -> dict[str, 
     place = environment.get("RUNNER_TEMP")
     place = place if place and os.access(place, os.W_OK) else None
     file = Path(tempfile.mkdtemp(prefix="tunegate-git-", dir=place)) / "gitconfig"
-    places = [f"[include]\n\tpath = {_quoted(place)}\n" for place in _global_settings(environment)]
-    safe = f"[safe]\n\tdirectory = {_quoted(str((Path(workspace) / checkout).resolve()))}\n"
+    places = [
+        f"[include]\n\tpath = {_quote_git_value(place)}\n"
+        for place in _global_settings(environment)
+    ]
+    safe = (
+        f"[safe]\n\tdirectory = {_quote_git_value(str((Path(workspace) / checkout).resolve()))}\n"
+    )
     file.write_text("".join([*places, safe]))
     return {"GIT_CONFIG_GLOBAL": str(file)}
 
@@ -71,7 +76,7 @@ def _global_settings(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(filter(None, places))
 
 
-def _quoted(text: str) -> str:
+def _quote_git_value(text: str) -> str:
     """Returns a value as git reads it from its settings."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -94,7 +94,7 @@ def one(
         return "invalid-env", time.monotonic() - started
     if found.stopped == "disturbed":
         return "invalid-env", time.monotonic() - started
-    said = found.assessed(gate)
+    said = found.assess(gate)
     return said.decision if said else "undecided", time.monotonic() - started
 
 

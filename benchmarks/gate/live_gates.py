@@ -88,7 +88,7 @@ def count_verdicts(
                 print(f"a gate ended early: {error}", flush=True)
                 said = "invalid-env"
             else:
-                judged = found.assessed(gate)
+                judged = found.assess(gate)
                 decision: str = judged.decision if judged else "undecided"
                 said = "invalid-env" if found.stopped == "disturbed" else decision
             gates[percent].append((said, time.monotonic() - started))

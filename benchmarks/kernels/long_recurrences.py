@@ -25,7 +25,7 @@ from benchmarks.kit.tables import heading, row
 from tunegate.compiler.build.build_model import build_model
 from tunegate.compiler.importing import recurrent
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import TvmArtifact, raced
+from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.opening import opened_model
 from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
@@ -114,7 +114,7 @@ def timed(file: Path, steps: int, known: Records) -> Timed:
     feed = seeded_inputs(drawn_inputs(opened.prepared, request.inputs, "m.onnx"), 1)
     compiled = TvmArtifact(place / "built", artifact).bound(feed)
     session = opened_reference(file, 1)
-    return Timed(build_seconds, *raced(compiled, lambda: session.run(None, feed), 1))
+    return Timed(build_seconds, *race_in_turns(compiled, lambda: session.run(None, feed), 1))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from benchmarks.kit.peers import onnx_runtime
 from benchmarks.kit.tables import heading, row
 from tunegate.compiler.low_precision.product import RowsOfTiles, product_of
 from tunegate.compiler.low_precision.tile_kernel import tile_kernel
-from tunegate.compiler.low_precision.tile_numbers import NUMBERS, TileNumbers, packed
+from tunegate.compiler.low_precision.tile_numbers import NUMBERS, TileNumbers, pack_weights
 from tunegate.system.machine.cores import lacks_some
 
 CPUS = {
@@ -70,7 +70,7 @@ def shipped(case: Case, numbers: TileNumbers, image: Any, weights: Any) -> Candi
     kernel = tile_kernel(product, fused.function, 1, numbers).with_attr("global_symbol", "main")
     rows = RowsOfTiles(product.shape, numbers.depth)
     arrays = [image.reshape(shape)] * (product.weights + 1)
-    arrays[product.weights] = packed(weights.reshape(taps), rows, numbers)
+    arrays[product.weights] = pack_weights(weights.reshape(taps), rows, numbers)
     result = np.zeros((1, case.height, case.width, case.out), "float32")
     features = [f"+{each}" for each in sorted(numbers.features)]
     target = {"kind": "llvm", "mcpu": CPUS[numbers.multiply], "mattr": features}

@@ -34,7 +34,7 @@ from benchmarks.kit.tables import heading, row
 from benchmarks.kit.watched_kernels import WatchedKernels
 from tunegate.compiler.build.functions import kernel_nodes
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import TvmArtifact, raced
+from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.opening import opened_model
 from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
@@ -153,7 +153,7 @@ def compared(file: Path, options: argparse.Namespace, folder: Path) -> Compared:
     feed = seeded_inputs(artifact.inputs, 1)
     session = opened_reference(prepared.fixed, 1)
     run = TvmArtifact(build, artifact).bound(feed)
-    our_ms, their_ms = raced(run, partial(session.run, None, feed), 1)
+    our_ms, their_ms = race_in_turns(run, partial(session.run, None, feed), 1)
     slower = max(our_ms, their_ms, 0.01)
     count = int(min(_MOST, max(_FEWEST, 1000 * _PROFILE_SECONDS / slower)))
     profile = profiled_ms(

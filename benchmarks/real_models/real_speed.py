@@ -28,7 +28,7 @@ from benchmarks.kit.results import machine, saved_rows
 from benchmarks.kit.tables import heading, row
 from tunegate.artifacts.inputs import KnownInputs
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import TvmArtifact, raced
+from tunegate.compiler.loader import TvmArtifact, race_in_turns
 from tunegate.compiler.runtime import use_threads
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
@@ -97,7 +97,7 @@ def alone(model: PreparedModel, threads: int) -> float:
     session = opened_reference(model.original, threads)
     feed = seeded_inputs(drawn_inputs(model, KnownInputs(), "m.onnx"), 1)
     run = partial(session.run, None, feed)
-    return statistics.median(raced(run, run, threads))
+    return statistics.median(race_in_turns(run, run, threads))
 
 
 def timed(model: Path, builds: Mapping[str, Path], threads: int, trials: int) -> Speed:
@@ -108,7 +108,7 @@ def timed(model: Path, builds: Mapping[str, Path], threads: int, trials: int) ->
         artifact = ArtifactFile.read(place)
         feed = seeded_inputs(artifact.inputs, 1)
         compiled = TvmArtifact(place, artifact).bound(feed)
-        found[name], other = raced(compiled, partial(session.run, None, feed), threads)
+        found[name], other = race_in_turns(compiled, partial(session.run, None, feed), threads)
         others.append(other)
     return Speed(found, statistics.median(others), trials)
 

@@ -60,7 +60,7 @@ class Key(msgspec.Struct, frozen=True):
     @property
     def help(self) -> str:
         """The first sentence of the meaning, in plain text."""
-        return plain(self.meaning).partition(". ")[0]
+        return strip_markdown(self.meaning).partition(". ")[0]
 
 
 class DeclaredKey(NamedTuple):
@@ -73,7 +73,7 @@ class DeclaredKey(NamedTuple):
     key: Key
 
 
-def plain(markdown: str) -> str:
+def strip_markdown(markdown: str) -> str:
     """Returns the text without links and code marks."""
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "").strip()
 

@@ -60,8 +60,8 @@ def check_revisions(
     ):
         if revision is not None and revision != planned_for:
             message = (
-                f"{out / 'plan.json'}: made for {name} {_short(planned_for)}, and this is "
-                f"{_short(revision)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
+                f"{out / 'plan.json'}: made for {name} {_short_commit(planned_for)}, and this is "
+                f"{_short_commit(revision)}. {_PLAN_AGAIN} Or name the plan's own with --{name}."
             )
             raise ArtifactError(message)
 
@@ -189,5 +189,5 @@ def _digest_of_config(config: Config) -> str:
     )
 
 
-def _short(commit: str | None) -> str:
+def _short_commit(commit: str | None) -> str:
     return commit[:12] if commit else "nothing"

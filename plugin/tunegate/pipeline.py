@@ -29,11 +29,11 @@ from tunegate.measure.choose_runtime import (
     NOTHING_FIXED,
     Fixed,
     choose_runtime,
-    replaced,
-    restricted,
+    replace_builds,
+    restrict_candidates,
 )
 from tunegate.measure.election import side_seconds
-from tunegate.measure.measure_cells import Reference, measure, scored
+from tunegate.measure.measure_cells import Reference, measure, score_cells
 from tunegate.models.export_models import export_models
 from tunegate.plan.extract import Lists, extract
 from tunegate.plan.far_behind import KnownStandings, publish_standings
@@ -268,7 +268,7 @@ def _measure_cells(
         other_cells=other_cells,
     )
     measured = upgrades.explained(measured, tools) if upgrades is not None else measured
-    return scored(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
+    return score_cells(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 
 def build_sides(
@@ -292,14 +292,14 @@ def build_sides(
     )
     publish_wrong_marks(tools, candidates)
     chosen = choose_runtime(
-        restricted(candidates, fixed),
+        restrict_candidates(candidates, fixed),
         benchmarker=tools.gate.benchmarker,
         shipping=tools.gate.shipping,
         context=context,
         seconds=side_seconds(rules.seconds, rules.election_share),
     )
     require_same_device(device, context.device.fingerprint(), chosen)
-    return replaced(chosen, fixed)
+    return replace_builds(chosen, fixed)
 
 
 def require_same_device(

@@ -22,10 +22,10 @@ from tunegate.review.config_file import FoundConfig, config_at, path_inside, who
 from tunegate.review.detect import detect
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import NO_WAIVERS, Waivers, judging_config
-from tunegate.review.model_settings import judged_as, selected
+from tunegate.review.model_settings import judged_as, matching_paths
 from tunegate.review.named_files import FilesOfConfig, replaced_files
 from tunegate.review.waivers import waivers_of
-from tunegate.settings import Overrides, Settings, overridden
+from tunegate.settings import Overrides, Settings, apply_overrides
 from tunegate.system.cache.snapshot_pins import SnapshotPins, own_pins, pinned_otherwise, pins_at
 from tunegate.system.clock import SystemClock, today
 from tunegate.system.git.repository import GitRepository
@@ -95,7 +95,7 @@ class Project:
 
     def _review(self, revisions: Revisions) -> Review:
         before = self._before(revisions)
-        own = self._own(revisions, before)
+        own = self._head_config(revisions, before)
         head = own or before.config or self.config
         watch = merged_watch(before.config.watch, head.watch) if before.config else head.watch
         watched = watched_locks(self.repository, revisions, watch)
@@ -125,7 +125,7 @@ class Project:
         so a handed-over file decides neither. Raises ArtifactError if the result differs."""
         revisions = changes.revisions
         for commit in filter(None, (revisions.base, revisions.head, revisions.policy)):
-            self.repository.fetched(commit)
+            self.repository.fetch_commit(commit)
         if revisions.release:
             since_release = Settings(head=revisions.head, since_release=True)
             check_release(revisions, self._revisions(since_release))
@@ -136,7 +136,7 @@ class Project:
         judged = self._review_changes(changes, self._before(revisions))
         return msgspec.structs.replace(judged, watched=review.watched)
 
-    def reviewed(self, review: Review) -> Subject:
+    def review_subject(self, review: Review) -> Subject:
         """Returns a change as a subject, with the rules that judge it."""
         return Subject(
             config=review.config,
@@ -212,7 +212,7 @@ class Project:
         return FilesOfConfig(self.repository, self._reader, readers, str(self.config_path))
 
     def _review_changes(self, changes: ChangeSet, before: FoundConfig) -> Review:
-        own = self._own(changes.revisions, before) or before.config or self.config
+        own = self._head_config(changes.revisions, before) or before.config or self.config
         config = judging_config(before.config, own, changes, self._reader)
         rules = f"{self.config_path}, with the rules of the base"
         config_file.check_config(config, rules, is_merged=True)
@@ -257,7 +257,7 @@ class Project:
         """Returns the configuration that judges."""
         return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
 
-    def _own(self, revisions: Revisions, before: FoundConfig) -> Config | None:
+    def _head_config(self, revisions: Revisions, before: FoundConfig) -> Config | None:
         """Returns the head's configuration. If the head did not touch the file since it was
         branched off, that is the judging commit's."""
         if revisions.forked_at is None:
@@ -272,7 +272,7 @@ class Project:
         at_revision = config_at(self.repository, revision, self.path)
         if at_revision.config is None:
             return at_revision
-        return FoundConfig(overridden(at_revision.config, self.overrides))
+        return FoundConfig(apply_overrides(at_revision.config, self.overrides))
 
 
 def open_project(settings: Settings) -> Project:
@@ -284,10 +284,10 @@ def open_project(settings: Settings) -> Project:
         repository.require_own(inside, "the configuration")
     own: Config | None
     if inside is None or path.exists():
-        own = overridden(config_file.load_config(path), settings.overrides)
+        own = apply_overrides(config_file.load_config(path), settings.overrides)
     else:
         committed = _committed_config(repository, inside)
-        own = None if committed is None else overridden(committed, settings.overrides)
+        own = None if committed is None else apply_overrides(committed, settings.overrides)
     return Project(
         repository=repository,
         config_path=path,
@@ -324,6 +324,6 @@ def uncommitted_models(config: Config, changed: Collection[str]) -> tuple[str, .
     beside = {path.removesuffix(end) for path in changed for end in (".data", ".dvc", "")}
     return tuple(
         f"{model} is not committed as it is here, and only commits count: commit it"
-        for model in selected(config, beside)
+        for model in matching_paths(config, beside)
         if model.endswith(".onnx")
     )

@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     as_json: bool = False
 
 
-def overridden(config: Config, by: Overrides) -> Config:
+def apply_overrides(config: Config, by: Overrides) -> Config:
     """Returns the configuration with the arguments laid over it. A zone in the file is the team's
     and is read; a zone named only by an argument is written."""
     read_zones = tuple(dict.fromkeys((config.cache.zone, *config.cache.read_zones)))

@@ -153,7 +153,9 @@ def _teaching(tools: Tools, seed: int, lessons: Lessons) -> Tools:
     """The tools with a tuner that tries bad candidates, too, and keeps what it finds."""
     if not isinstance(tools.tuner, EngineTuner):
         raise TypeError(tools.tuner)
-    return dataclasses.replace(tools, tuner=TeachingTuner(tools.tuner.unfiltered(seed), lessons))
+    return dataclasses.replace(
+        tools, tuner=TeachingTuner(tools.tuner.without_filter(seed), lessons)
+    )
 
 
 def _target(config: Config, name: str) -> TargetConfig:

@@ -78,7 +78,7 @@ class Thread:
         self.planned: list[tuple[RestRefusedError, bool]] = []
         self.written = 0
 
-    def ours(self) -> int | None:
+    def find_own_comment(self) -> int | None:
         return next(iter(self.texts), None)
 
     def write(self, text: str) -> None:

@@ -15,7 +15,7 @@ from tunegate.cli.parse import Parsed, fields_of, fill_struct, parse, suggestion
 from tunegate.cli.shared_options import BudgetOptions, Common, Options
 from tunegate.config import Config, ModelConfig
 from tunegate.errors import ConfigError
-from tunegate.settings import overridden
+from tunegate.settings import apply_overrides
 
 REQUIRED = {
     "completion": ["bash"],
@@ -46,7 +46,7 @@ def test_options_of_a_run_lie_over_the_file() -> None:
     limits = ("--minutes", "3", "--trials", "50")
     asked = parsed("run", *limits, "--margin-percent", "5", "--zone", "dev/me")
     by = asked.options.settings.overrides
-    config = overridden(Config(models=(ModelConfig(path="*"),)), by)
+    config = apply_overrides(Config(models=(ModelConfig(path="*"),)), by)
     assert (config.budget.minutes, config.gate.margin_percent) == (3.0, 5.0)
     assert config.budget.trials == 50
     assert config.cache.zone == "dev/me"
@@ -55,7 +55,7 @@ def test_options_of_a_run_lie_over_the_file() -> None:
 
 def test_a_margin_that_is_given_is_also_that_of_a_release() -> None:
     settings = parsed("run", "--since-release", "--margin-percent", "2").options.settings
-    config = overridden(Config(models=(ModelConfig(path="*"),)), settings.overrides)
+    config = apply_overrides(Config(models=(ModelConfig(path="*"),)), settings.overrides)
     assert settings.since_release
     assert config.gate.release_margin_percent == 2
 
@@ -126,8 +126,8 @@ def test_a_number_is_read_as_it_is_written(number: float) -> None:
         (values.percentage, "0", "not a number above zero"),
         (values.percentage, "101", "more than 100 percent"),
         (values.not_negative, "3m", "without a unit"),
-        (values.whole, "-1", "not a whole number"),
-        (values.whole, "1.0", "not a whole number"),
+        (values.whole_number, "-1", "not a whole number"),
+        (values.whole_number, "1.0", "not a whole number"),
         (values.count, "0", "not 1 or more"),
         (values.seed, str(2**64), "not a number of 64 bits"),
         (values.hours, "-1", "not a number of hours"),

@@ -17,7 +17,7 @@ from tunegate.compiler import worker
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.build.single_kernel import sample_inputs
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import pays, raced
+from tunegate.compiler.loader import pays, race_in_turns
 from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
@@ -221,7 +221,7 @@ def test_a_way_of_one_thread_does_not_pay_by_waiting_less(hand: HandTime) -> Non
 
 
 def test_a_race_ends_after_half_a_second(hand: HandTime) -> None:
-    raced(hand.way(computes_ms=1.0), hand.way(computes_ms=1.0), 1)
+    race_in_turns(hand.way(computes_ms=1.0), hand.way(computes_ms=1.0), 1)
     assert 0.5 < hand.computed < 0.6
 
 
@@ -232,7 +232,7 @@ def test_what_takes_longer_than_that_has_five_rounds(hand: HandTime) -> None:
         calls[0] += 1
         hand.computed += 2.0
 
-    raced(long, hand.way(computes_ms=1.0), 1)
+    race_in_turns(long, hand.way(computes_ms=1.0), 1)
     assert calls[0] == 3 + 5
 
 
@@ -244,5 +244,5 @@ def test_by_the_clocks_of_this_machine_ten_times_the_work_takes_longer() -> None
 
         return count
 
-    ours, theirs = raced(counting(5_000), counting(50_000), 1)
+    ours, theirs = race_in_turns(counting(5_000), counting(50_000), 1)
     assert 0 < ours < theirs

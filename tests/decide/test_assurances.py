@@ -52,7 +52,7 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
     found = compared(
         inside("mean", "pass"), inside("p90", "pass"), inside("p99", "pass", is_resolved=False)
     )
-    assert checks.assured(found) == (
+    assert checks.assurances(found) == (
         "the mean is at most 14% slower, p90 is at most 14% slower, p99 is not resolvable here",
         "fewer than 20% of launches are slow, with 95% confidence",
     )
@@ -60,7 +60,7 @@ def test_a_pass_says_what_it_excludes_and_what_it_cannot_tell() -> None:
 
 def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
     counted = msgspec.structs.replace(CLEAN, inferences=1240)
-    last = checks.assured(compared(excluded=counted))[-1]
+    last = checks.assurances(compared(excluded=counted))[-1]
     assert last == "no process ran longer than 1,240 inferences"
 
 
@@ -80,17 +80,17 @@ def test_a_pass_says_after_how_many_inferences_it_looked_away() -> None:
 )
 def test_it_never_claims_more_than_was_shown(changes: dict[str, float], said: str) -> None:
     found = compared(excluded=msgspec.structs.replace(CLEAN, **changes))
-    assert any(said in each for each in checks.assured(found))
+    assert any(said in each for each in checks.assurances(found))
 
 
 def test_what_is_not_excluded_names_the_slow_starts() -> None:
     slow = msgspec.structs.replace(CLEAN, slow=3, is_clean=False)
-    assert checks.undecided(compared(excluded=slow), GATE) == (
+    assert checks.reason_undecided(compared(excluded=slow), GATE) == (
         "3 of 16 starts of the head were over +12%: 20% of launches or more may be slow, which "
         "makes the mean over +5%"
     )
     on_cases = msgspec.structs.replace(slow, slow_cases=(2, 5))
-    assert checks.undecided(compared(excluded=on_cases), GATE).startswith(
+    assert checks.reason_undecided(compared(excluded=on_cases), GATE).startswith(
         "3 of 16 starts of the head were over +12%, all with cases 2 and 5 of inputs: 20% of"
     )
     told = ("3 of 16 starts of the head were over +12%",)
@@ -110,7 +110,9 @@ def test_what_fails_inside_a_launch_is_named() -> None:
     told = "slower in the mean of all inferences by +6% (-2 to +14%)"
     assert checks.slower_inside(by_stalls, GATE) == told
     open_tests = compared(inside("mean", "undecided"))
-    assert checks.undecided(open_tests, GATE).startswith("possibly slower in the mean by +6%")
+    assert checks.reason_undecided(open_tests, GATE).startswith(
+        "possibly slower in the mean by +6%"
+    )
 
 
 def test_stalls_that_come_with_the_head_are_told_where_the_median_is_open() -> None:
@@ -128,16 +130,16 @@ def test_a_pass_says_how_rare_a_stall_it_would_have_missed() -> None:
     long = msgspec.structs.replace(none, times=50.0)
     clean = msgspec.structs.replace(inside("mean-of-all", "pass"), stalls=(none, long))
     said = "stalls of 5x in fewer than one of 1,500 inferences"
-    assert said in checks.assured(compared(inside("mean", "pass"), clean))
+    assert said in checks.assurances(compared(inside("mean", "pass"), clean))
     busy = msgspec.structs.replace(clean, stalls=(msgspec.structs.replace(none, head=40), long))
     said = "stalls of 5x in fewer than one of 86, of 50x in fewer than one of 1,500 inferences"
-    assert said in checks.assured(compared(inside("mean", "pass"), busy))
+    assert said in checks.assurances(compared(inside("mean", "pass"), busy))
 
 
 def test_what_only_stalls_hold_up_is_not_said_to_span_a_margin() -> None:
     seen = Stalls(times=5.0, base=0, head=5, base_worse=0, head_worse=5, inferences=2400)
     of_mean = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
     gate = msgspec.structs.replace(GATE, tail_margin_percent=20.0)
-    assert checks.undecided(compared(of_mean), gate) == (
+    assert checks.reason_undecided(compared(of_mean), gate) == (
         "inferences that stall may come with the head; 5 stalls of 5x, where the base has 0"
     )

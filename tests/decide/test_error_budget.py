@@ -13,7 +13,7 @@ from tunegate.artifacts.measurements import Clocks, Interval, Launch
 from tunegate.config import AccuracyConfig, MetricCommandConfig
 from tunegate.decide.error_budget import (
     OffPercent,
-    estimated,
+    estimate_errors,
     is_larger,
     moved_errors,
     outside,
@@ -27,7 +27,7 @@ BOTH = AccuracyConfig(max_error=1.0, min_agreement=95.0)
 
 
 def told(errors: SampledErrors, budget: AccuracyConfig = BOTH) -> str:
-    return outside(estimated(errors, budget))
+    return outside(estimate_errors(errors, budget))
 
 
 def test_enough_inputs_with_small_errors_are_inside_the_budget() -> None:
@@ -65,7 +65,7 @@ def test_an_answer_that_is_always_the_same_has_nothing_to_agree_on() -> None:
 
 def test_an_estimate_has_its_budget_and_the_output_it_comes_from() -> None:
     errors = SampledErrors(relative=(0.1,), agrees=(True,), largest_of="a", disagrees="b")
-    told = [(each.what, each.limit, each.output) for each in estimated(errors, BOTH)]
+    told = [(each.what, each.limit, each.output) for each in estimate_errors(errors, BOTH)]
     assert told == [("max-error", 1.0, "a"), ("min-agreement", 95.0, "b")]
 
 
@@ -105,7 +105,7 @@ def test_cases_that_were_not_kept_have_no_score() -> None:
 
 
 def test_beside_a_metric_alone_stands_an_error_without_a_limit() -> None:
-    shown = [(each.what, each.limit, each.unit) for each in estimated(scored(0.0), METRIC)]
+    shown = [(each.what, each.limit, each.unit) for each in estimate_errors(scored(0.0), METRIC)]
     assert shown == [("max-error", None, "%"), ("metric", 0.5, "")]
 
 
@@ -118,7 +118,7 @@ OFF = st.tuples(BOUND, BOUND).map(sorted).map(lambda pair: OffPercent(*pair))
 def side_of(*relative: float, wrong: int = 0) -> SideError:
     agrees = (*(False,) * wrong, *(True,) * (len(relative) - wrong))
     errors = SampledErrors(relative=relative, agrees=agrees)
-    return SideError(title="A", estimates=estimated(errors, BUDGET))
+    return SideError(title="A", estimates=estimate_errors(errors, BUDGET))
 
 
 def drawn(seed: int, factor: float) -> SideError:

@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 from hypothesis import strategies as st
 from scipy import stats
 
-from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst
+from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst_status
 from tunegate.decide.decision import FAIL_ERROR, Bounds, bounds, p_value, percent_interval, shares
 from tunegate.decide.distributions import (
     decide_objective,
@@ -32,24 +32,24 @@ def test_exit_codes_are_those_of_the_contract() -> None:
 
 @pytest.mark.parametrize("trouble", ["invalid-env", "no-baseline", "inconclusive", "waived"])
 def test_a_proven_regression_is_not_hidden_behind_trouble(trouble: Status) -> None:
-    assert worst([trouble, "fail", "pass"]) == "fail"
+    assert worst_status([trouble, "fail", "pass"]) == "fail"
 
 
 def test_a_wrong_build_comes_before_everything_and_nothing_at_all_passes() -> None:
-    assert worst(["fail", "error"]) == "error"
-    assert worst([]) == "pass"
+    assert worst_status(["fail", "error"]) == "error"
+    assert worst_status([]) == "pass"
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1))
 def test_only_statuses_that_end_green_end_green_together(statuses: list[Status]) -> None:
     is_green = all(EXIT_CODES[status] == 0 for status in statuses)
-    assert (EXIT_CODES[worst(statuses)] == 0) == is_green
-    assert worst(statuses) in statuses
+    assert (EXIT_CODES[worst_status(statuses)] == 0) == is_green
+    assert worst_status(statuses) in statuses
 
 
 @given(st.lists(st.sampled_from(STATUSES), min_size=1))
 def test_a_proven_regression_ends_as_one_or_as_an_error(statuses: list[Status]) -> None:
-    assert "fail" not in statuses or EXIT_CODES[worst(statuses)] in {1, 2}
+    assert "fail" not in statuses or EXIT_CODES[worst_status(statuses)] in {1, 2}
 
 
 COUNTS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

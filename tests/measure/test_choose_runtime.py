@@ -276,7 +276,7 @@ def raced(
     builds = {name: candidate_of(name) for name in names}
     pairs = ScriptedPairs(effects)
     launching = Launching(benchmarker=pairs, clock=clock, out=Path(), seconds=seconds)
-    won = Race(builds, builds["a"], launching, needed).won(RuntimeChoice())
+    won = Race(builds, builds["a"], launching, needed).winner(RuntimeChoice())
     return won, present(won.choice), pairs.asked
 
 

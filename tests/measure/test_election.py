@@ -22,7 +22,7 @@ from tunegate.artifacts.builds import (
 )
 from tunegate.artifacts.candidates import PRECISION, CandidateBuild, RememberedElection
 from tunegate.artifacts.changes import SIDES
-from tunegate.measure.choose_runtime import choose_runtime, unopposed
+from tunegate.measure.choose_runtime import choose_runtime, choose_unopposed
 from tunegate.measure.election import (
     CLEAR,
     RUNTIME_NOISE,
@@ -147,13 +147,15 @@ def launching(at: Path, alone_ms: float | None) -> Launching:
 
 
 def test_what_runs_alone_has_its_time_and_can_be_remembered(tmp_path: Path) -> None:
-    build = unopposed(ONLY, RuntimeChoice(), launching(tmp_path, 2.0))
+    build = choose_unopposed(ONLY, RuntimeChoice(), launching(tmp_path, 2.0))
     assert build.choice is not None
     assert (build.choice.ms_of("onnxruntime"), build.choice.is_complete) == (2.0, True)
 
 
 def test_without_a_time_it_ships_and_is_not_remembered(tmp_path: Path) -> None:
-    assert unopposed(ONLY, RuntimeChoice(), launching(tmp_path, None)).choice == RuntimeChoice()
+    assert (
+        choose_unopposed(ONLY, RuntimeChoice(), launching(tmp_path, None)).choice == RuntimeChoice()
+    )
 
 
 class Kept:

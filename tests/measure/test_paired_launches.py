@@ -12,7 +12,7 @@ from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.config import GateConfig
 from tunegate.decide.guards import undisturbed_launches
 from tunegate.errors import MeasurementError
-from tunegate.measure.bench_messages import other
+from tunegate.measure.bench_messages import other_side
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
 from tunegate.measure.paired_launches import (
     LaunchProgress,
@@ -182,7 +182,7 @@ def test_a_slow_start_is_measured_on_and_clean_launches_after_it_pass() -> None:
     found, _ = measured(ScriptedBench(SAME, probes=[0.0] * 5 + [0.3]))
     assert (found.stopped, len(found.probes)) == ("decided", 12)
     assert len(found.launches) + 12 == found.starts[1]
-    assessed = present(found.assessed(GateConfig()))
+    assessed = present(found.assess(GateConfig()))
     assert assessed.decision == "pass"
 
 
@@ -190,10 +190,10 @@ def test_a_mode_of_the_head_is_no_pass() -> None:
     often = [0.0, 0.001, -0.001, 0.0005, *[0.0, 0.0, 0.001, -0.001, 0.2] * 12]
     bench = ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2])
     found, _ = measured(bench)
-    assessed = present(found.assessed(GateConfig()))
+    assessed = present(found.assess(GateConfig()))
     assert assessed.decision == "undecided"
     without = present(
-        measured(ScriptedBench(often), rare=0.0)[0].assessed(GateConfig(rare_launches=0.0))
+        measured(ScriptedBench(often), rare=0.0)[0].assess(GateConfig(rare_launches=0.0))
     )
     assert without.decision == "pass"
 
@@ -209,13 +209,13 @@ def test_after_a_fail_the_starts_go_on_that_a_waiver_needs_for_a_pass_at_its_cei
     beyond, _ = measured(ScriptedBench([0.2, 0.201] * 9), waived=CEILING)
     assert (beyond.stopped, len(beyond.launches), beyond.probes) == ("decided", 4, ())
     often = ScriptedBench([*SLOWER[:4], *[0.077, 0.77] * 20], probes=[0.077, 0.077, 0.77])
-    assessed = present(measured(often, waived=CEILING)[0].assessed(CEILING))
+    assessed = present(measured(often, waived=CEILING)[0].assess(CEILING))
     assert assessed.decision != "pass"
 
 
 def test_after_a_fail_a_waiver_asks_for_stalls_too() -> None:
     bench = StallingBench(0.0, 1 / 600, effects=SLOWER)
-    assessed = present(measured(bench, seconds=240.0, waived=CEILING)[0].assessed(CEILING))
+    assessed = present(measured(bench, seconds=240.0, waived=CEILING)[0].assess(CEILING))
     assert (assessed.median, assessed.decision) == ("pass", "fail")
     assert max(bench.pairs) > 40
 
@@ -238,7 +238,7 @@ def test_the_mean_of_the_inferences_is_a_test_of_its_own() -> None:
         for x in bench.launches
     ]
     found, _ = measured(bench)
-    assessed = present(found.assessed(GateConfig()))
+    assessed = present(found.assess(GateConfig()))
     assert (assessed.median, assessed.decision) == ("pass", "fail")
 
 
@@ -289,7 +289,7 @@ class StallingBench(ScriptedBench):
 
     def measured_by(self, seconds: float = 240.0) -> str:
         found, _ = measured(self, seconds=seconds)
-        assessed = present(found.assessed(GateConfig()))
+        assessed = present(found.assess(GateConfig()))
         return assessed.decision
 
 
@@ -340,7 +340,7 @@ def test_pairs_are_quartets_from_a_random_start() -> None:
     orders = [launch_order(seed, 1, PAIRS).blocks for seed in range(50)]
     for blocks in orders:
         assert len(blocks) == PAIRS
-        assert all(blocks[n] == other(blocks[n - 1]) for n in range(1, PAIRS, 2))
+        assert all(blocks[n] == other_side(blocks[n - 1]) for n in range(1, PAIRS, 2))
     assert len(set(orders)) > 30
 
 

@@ -7,7 +7,7 @@ from tests.support.measured_cells import make_build, make_builds, make_measureme
 from tunegate.artifacts.measurements import CellMeasurement, Metric
 from tunegate.errors import MeasurementError
 from tunegate.measure.latency_commands import ScoringCommand
-from tunegate.measure.measure_cells import scored
+from tunegate.measure.measure_cells import score_cells
 from tunegate.system.progress.shown_progress import PlainLog
 
 
@@ -23,7 +23,7 @@ def cell(tmp_path: Path, base: str | None, head: str, **fields: object) -> CellM
     builds = make_builds(make_build(base) if base else None, make_build(head))
     run = make_run(make_measurement((0.0, 0.0), **fields), builds)
     with (tmp_path / "log").open("w") as log:
-        return scored(run, out=tmp_path, scorer=ByName(), progress=PlainLog(log)).cells[0]
+        return score_cells(run, out=tmp_path, scorer=ByName(), progress=PlainLog(log)).cells[0]
 
 
 def test_a_new_model_has_a_head_only(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_what_does_not_differ_or_was_not_built_is_not_scored(tmp_path: Path, sto
 def test_without_a_command_nothing_changes(tmp_path: Path) -> None:
     run = make_run(make_measurement((0.0, 0.0)), make_builds(make_build("a"), make_build("b")))
     with (tmp_path / "log").open("w") as log:
-        assert scored(run, out=tmp_path, scorer=None, progress=PlainLog(log)) is run
+        assert score_cells(run, out=tmp_path, scorer=None, progress=PlainLog(log)) is run
 
 
 def scoring_command_scored(program: str, directory: Path) -> float:

@@ -13,10 +13,15 @@ from tests.support.small_onnx import matmul_model
 from tunegate.artifacts.builds import CellCandidates
 from tunegate.artifacts.changes import ModelInput, Revisions
 from tunegate.config import Config, ModelConfig, ProfileConfig, WatchConfig
-from tunegate.measure.choose_runtime import NOTHING_FIXED, Fixed, replaced, restricted
+from tunegate.measure.choose_runtime import (
+    NOTHING_FIXED,
+    Fixed,
+    replace_builds,
+    restrict_candidates,
+)
 from tunegate.models.reader import GitModelReader
 from tunegate.review.base_rules import merged_watch, watch_changes
-from tunegate.review.compared_work import SEEDED, AskedWork, added, reshaped
+from tunegate.review.compared_work import SEEDED, AskedWork, inputs_change, operators_change
 from tunegate.review.detect import detect
 from tunegate.system.git.repository import GitRepository
 
@@ -25,7 +30,7 @@ OPEN = ModelInput("tokens", (1, None))
 
 
 def test_a_smaller_batch_is_told_with_both_shapes() -> None:
-    told = present(reshaped("m.onnx", (BATCH,), (ONE,)))
+    told = present(inputs_change("m.onnx", (BATCH,), (ONE,)))
     assert (told.old, told.new, told.counts) == ("x [64, 256]", "x [1, 256]", "now")
     assert told.weakens
 
@@ -41,31 +46,35 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
 def test_a_new_random_operator_with_a_seed_and_another_seed_are_told(
     before: tuple[str, ...], after: tuple[str, ...]
 ) -> None:
-    told = present(added(SEEDED, "m.onnx", before, after))
+    told = present(operators_change(SEEDED, "m.onnx", before, after))
     assert (told.old, told.new) == (", ".join(before) or "none", ", ".join(after))
     assert told.weakens
 
 
 def test_one_that_was_there_or_is_gone_is_not() -> None:
     assert (
-        added(SEEDED, "m.onnx", ("Bernoulli 1.0", "RandomUniform 2.0"), ("RandomUniform 2.0",))
+        operators_change(
+            SEEDED, "m.onnx", ("Bernoulli 1.0", "RandomUniform 2.0"), ("RandomUniform 2.0",)
+        )
         is None
     )
 
 
 def test_another_type_is_told() -> None:
     told = present(
-        reshaped("m.onnx", *((ModelInput("x", (4,), dtype=each),) for each in ("int64", "int8")))
+        inputs_change(
+            "m.onnx", *((ModelInput("x", (4,), dtype=each),) for each in ("int64", "int8"))
+        )
     )
     assert (told.old, told.new) == ("x int64 [4]", "x int8 [4]")
 
 
 def test_the_order_of_inputs_does_not_count() -> None:
-    assert reshaped("m.onnx", (BATCH, OPEN), (OPEN, BATCH)) is None
+    assert inputs_change("m.onnx", (BATCH, OPEN), (OPEN, BATCH)) is None
 
 
 def test_an_open_dimension_is_a_question_mark() -> None:
-    told = present(reshaped("m.onnx", (), (OPEN,)))
+    told = present(inputs_change("m.onnx", (), (OPEN,)))
     assert (told.old, told.new) == ("none", "tokens [1, ?]")
 
 
@@ -122,23 +131,23 @@ BOTH = CellCandidates(cell=CELL, base=(TVM, ONNX_RUNTIME), head=(TVM, ONNX_RUNTI
 
 
 def test_where_nothing_is_fixed_everything_stays() -> None:
-    assert restricted([BOTH], NOTHING_FIXED) == (BOTH,)
+    assert restrict_candidates([BOTH], NOTHING_FIXED) == (BOTH,)
     chosen = make_builds(TVM, ONNX_RUNTIME)
-    assert replaced([chosen], NOTHING_FIXED) == (chosen,)
+    assert replace_builds([chosen], NOTHING_FIXED) == (chosen,)
 
 
 def test_a_side_keeps_the_builds_of_the_runtime_that_is_wanted_of_it() -> None:
-    (found,) = restricted([BOTH], Fixed(runtimes={"head": "onnxruntime"}))
+    (found,) = restrict_candidates([BOTH], Fixed(runtimes={"head": "onnxruntime"}))
     assert (found.base, found.head) == (BOTH.base, (ONNX_RUNTIME,))
-    (found,) = restricted([BOTH], Fixed(runtimes={"base": "tvm"}))
+    (found,) = restrict_candidates([BOTH], Fixed(runtimes={"base": "tvm"}))
     assert (found.base, found.head) == ((TVM,), BOTH.head)
 
 
 def test_a_build_that_was_given_takes_the_place_of_the_one_that_was_chosen() -> None:
     given = make_build("given")
-    (found,) = replaced([make_builds(TVM, ONNX_RUNTIME)], Fixed(builds={"base": given}))
+    (found,) = replace_builds([make_builds(TVM, ONNX_RUNTIME)], Fixed(builds={"base": given}))
     assert (found.base, found.head) == (given, ONNX_RUNTIME)
-    (found,) = replaced([make_builds(TVM, ONNX_RUNTIME)], Fixed(builds={"head": given}))
+    (found,) = replace_builds([make_builds(TVM, ONNX_RUNTIME)], Fixed(builds={"head": given}))
     assert (found.base, found.head) == (TVM, given)
 
 

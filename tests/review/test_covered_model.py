@@ -131,7 +131,7 @@ def test_what_is_said_of_the_base_is_said_under_the_names_of_the_head() -> None:
     level = ShapeLevel(where="w", dims={"n": 1}, shapes={"x": (1,), "mask": (2,), "y": (3,)})
     assert names.level(level) == ShapeLevel(where="w", dims={"n": 1}, shapes={"z": (1,), "y": (3,)})
     assert names.inputs((X, MASK)) == (called("z", X),)
-    assert names.gone == {"x", "mask"}
+    assert names.gone_names == {"x", "mask"}
 
 
 def test_of_a_model_that_nobody_can_read_nothing_is_renamed() -> None:

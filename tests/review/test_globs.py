@@ -16,8 +16,8 @@ from tunegate.review.globs import is_glob, literal, matches, numbered_path, unma
 from tunegate.review.model_settings import (
     entry_for,
     judged_as,
+    matching_paths,
     needs_of,
-    selected,
     shapes_for,
     targets_for,
 )
@@ -288,7 +288,7 @@ def test_what_came_since_a_release_has_a_margin_of_its_own() -> None:
 
 @given(st.lists(PATHS, max_size=8))
 def test_selected_paths_are_sorted_and_among_those_given(paths: list[str]) -> None:
-    chosen = selected(CONFIG, [*paths, *(f"models/{path}" for path in paths)])
+    chosen = matching_paths(CONFIG, [*paths, *(f"models/{path}" for path in paths)])
     assert list(chosen) == sorted(chosen)
     assert {PurePosixPath(path).parts[0] for path in chosen} <= {"models"}
 
@@ -361,5 +361,5 @@ def test_thousands_of_entries_for_one_path_each_are_no_work() -> None:
     paths = [f"models/{number}.onnx" for number in range(20_000)]
     config = Config(models=tuple(ModelConfig(path=path) for path in paths))
     started = time.process_time()
-    assert len(selected(config, paths)) == len(paths)
+    assert len(matching_paths(config, paths)) == len(paths)
     assert time.process_time() - started < 5

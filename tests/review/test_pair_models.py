@@ -11,7 +11,7 @@ from tests.support.small_onnx import model_of
 from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
 from tunegate.models.graph import outline_of
 from tunegate.review.detect import changed_layers
-from tunegate.review.pair_models import Pairs, alike, pair_models
+from tunegate.review.pair_models import Pairs, likeness, pair_models
 
 OLD = "models/m.onnx"
 
@@ -122,9 +122,9 @@ def test_what_is_blocked_is_neither_lost_nor_looked_for() -> None:
 
 
 def test_likeness_is_the_share_of_equal_parts() -> None:
-    assert alike("a", outline("conv*3 relu"), "b", outline("conv*1 relu")) == 0.5
-    assert alike("a", None, "b", outline("conv")) == 0
-    assert alike("x/a.onnx", None, "y/A.ONNX", None) == 1
+    assert likeness("a", outline("conv*3 relu"), "b", outline("conv*1 relu")) == 0.5
+    assert likeness("a", None, "b", outline("conv")) == 0
+    assert likeness("x/a.onnx", None, "y/A.ONNX", None) == 1
 
 
 def test_of_very_many_only_those_with_the_same_name_are_found_and_none_is_opened() -> None:

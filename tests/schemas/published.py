@@ -14,7 +14,7 @@ import msgspec
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.config import Config
-from tunegate.config_key import DeclaredKey, all_keys, plain
+from tunegate.config_key import DeclaredKey, all_keys, strip_markdown
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -39,7 +39,7 @@ def config_schema() -> Node:
     """The schema of `tunegate.yaml`, each key with its meaning."""
     schema = _titled(Config, "tunegate.yaml")
     for declared in all_keys(Config):
-        _described(schema, declared.place, plain(declared.key.meaning))
+        _described(schema, declared.place, strip_markdown(declared.key.meaning))
     return schema
 
 

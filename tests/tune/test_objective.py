@@ -218,14 +218,14 @@ def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
     spending = BudgetMeter(Budget(seconds=60.0, trials=None), watch)
     watch.now += 50.0
     assert spending.seconds_left == 9.0  # a second is for the end
-    assert spending.left(12, reserve=4.0) == RemainingBudget(
+    assert spending.remaining(12, reserve=4.0) == RemainingBudget(
         trials=None, seconds=5.0, spent_seconds=50.0
     )
     assert not spending.is_out()
     assert spending.is_out(reserve=9.0)
     watch.now += 9.0
     assert spending.is_out()
-    assert spending.left(12, reserve=4.0).seconds == 0.0
+    assert spending.remaining(12, reserve=4.0).seconds == 0.0
 
 
 def test_winners_are_given_a_second_each_and_never_more_than_a_part_of_it_all() -> None:

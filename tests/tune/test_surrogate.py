@@ -151,7 +151,7 @@ PARAMETERS = {"max_depth": 2, "eta": 0.3}
 
 
 def test_they_expect_what_they_were_fitted_to() -> None:
-    predicted = BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=20).predicted(FEATURES)
+    predicted = BoostedTrees(FEATURES, LABELS, PARAMETERS, rounds=20).predict(FEATURES)
     assert np.abs(predicted - LABELS).max() < 0.1
 
 

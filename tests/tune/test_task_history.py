@@ -21,7 +21,7 @@ def test_the_best_of_what_ran_is_the_outcome() -> None:
     task.is_started = True
     task.enter(candidate(task, 0), timed(0, 9000), 5)
     three, one, two = [task.enter(candidate(task, n), measured(n), 5) for n in (3, 1, 2)]
-    found = task.outcome(task.stopped("budget"))
+    found = task.outcome(task.reason_stopped("budget"))
     assert found.records[:3] == (one, two, three)
     assert (found.trials, found.stopped, found.source) == (3, "budget", "search")
     assert (found.before_ms, found.best_ms) == (0.009, 0.001001)
@@ -31,7 +31,7 @@ def test_transferred_schedules_that_do_not_fit_are_counted_and_fail_no_task() ->
     task = history()
     task.is_started = True
     task.note_proposal(0.5, misfits=2)
-    assert task.stopped("budget") == "not-started"
+    assert task.reason_stopped("budget") == "not-started"
     found = task.outcome("budget")
     assert (found.failures, found.search_seconds, found.trials) == ({"misfit": 2}, 0.5, 0)
 
@@ -239,7 +239,7 @@ def test_a_task_of_few_trials_has_room_for_no_more() -> None:
     task = short()
     assert [task.room(in_flight) for in_flight in (0, 3, 4)] == [4, 1, 0]
     batch_of(task, (0.5, 0.4, 0.3, 0.2))
-    assert (task.exhausted, task.stopped("budget")) == (True, "finished")
+    assert (task.exhausted, task.reason_stopped("budget")) == (True, "finished")
 
 
 def test_a_task_whose_trials_contradict_what_was_expected_goes_on_until_they_do_not() -> None:
@@ -340,7 +340,7 @@ def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_it
     found = disturbed.outcome("finished")
     assert (found.older, found.stopped) == ("not-asked", "failed")
     left = reelected()
-    assert left.outcome(left.stopped("finished")).stopped == "budget"
+    assert left.outcome(left.reason_stopped("finished")).stopped == "budget"
 
 
 def test_the_largest_share_of_the_model_is_asked_first_as_far_as_trials_go() -> None:

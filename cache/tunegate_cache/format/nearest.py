@@ -14,7 +14,7 @@ def distance(first: Sequence[int], second: Sequence[int]) -> float:
     return math.fsum(abs(math.log2(a) - math.log2(b)) for a, b in zip(first, second, strict=True))
 
 
-def nearest(
+def nearest_neighbours(
     own_extents: Sequence[int], candidates: Iterable[tuple[str, Sequence[int]]]
 ) -> list[tuple[float, str]]:
     """Returns (distance, name) of at most `NEIGHBOURS`, nearest first."""

@@ -8,7 +8,7 @@ import msgspec
 import zstandard
 
 from tunegate_cache.format.decompression import DecompressionError, decompress
-from tunegate_cache.format.nearest import nearest
+from tunegate_cache.format.nearest import nearest_neighbours
 from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import WorkloadShape
 from tunegate_cache.format.validate import NOT_JSON
@@ -55,7 +55,7 @@ class SnapshotIndex(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the workloads of the nearest shapes with this skeleton, nearest first."""
         members = self.skeletons.get(shape.skeleton, ())
         candidates = ((self.rows[m.row].workload.hex(), m.extents) for m in members)
-        return [workload for _, workload in nearest(shape.extents, candidates)]
+        return [workload for _, workload in nearest_neighbours(shape.extents, candidates)]
 
 
 def encode_index(index: SnapshotIndex) -> bytes:

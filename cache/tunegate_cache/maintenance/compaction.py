@@ -53,7 +53,7 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
     orphans: tuple[str, ...]
 
     @property
-    def old(self) -> Head | None:
+    def old_head(self) -> Head | None:
         return self.current.head
 
 
@@ -88,7 +88,7 @@ class Compactor:
         """Compacts the group. `rebuild` makes the snapshot again from all archives, and so does a
         new revocation. Raises StoreUnavailableError."""
         work = self._find_work()
-        old, orphans = work.old, work.orphans
+        old, orphans = work.old_head, work.orphans
         version = old.version if old else 0
         if work.current.is_later:
             return self._report("nothing new", 0)
@@ -123,10 +123,10 @@ class Compactor:
         """Returns the best records so far: from the snapshot, or from all archives if it must be
         rebuilt. A workload whose best records were revoked needs its next best, which only the
         archives have."""
-        archives = state.old.archives if state.old is not None else ()
+        archives = state.old_head.archives if state.old_head is not None else ()
         hot = HotRecords(revoked)
-        if state.old is not None and is_snapshot_usable:
-            if self._add_snapshot(hot, state.old):
+        if state.old_head is not None and is_snapshot_usable:
+            if self._add_snapshot(hot, state.old_head):
                 archives = ()
             else:
                 hot = HotRecords(revoked)
@@ -227,7 +227,7 @@ class Compactor:
             return None
 
     def _publish(self, state: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
-        old, now = state.old, self._seconds()
+        old, now = state.old_head, self._seconds()
         version = (old.version if old else 0) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
         standing = {name.file for name in state.listing.segments}
@@ -264,7 +264,7 @@ class Compactor:
 
     def _list_unreferenced(self, state: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """Returns the objects that the next collections may delete; known ones keep their date."""
-        old, listing = state.old, state.listing
+        old, listing = state.old_head, state.listing
         since = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from tunegate_cache.format.nearest import RECORDS_OF_EACH, nearest
+from tunegate_cache.format.nearest import RECORDS_OF_EACH, nearest_neighbours
 from tunegate_cache.format.records import (
     DeviceFingerprint,
     ExactHit,
@@ -71,7 +71,7 @@ class RecordIndex:
         candidates = ((workload, other.extents) for workload, other in others)
         sources = [
             (distance, source, records)
-            for distance, workload in nearest(shape.extents, candidates)
+            for distance, workload in nearest_neighbours(shape.extents, candidates)
             if (source := WorkloadKey(workload, key.target)) != key
             and (records := self._schedules(source)[:RECORDS_OF_EACH])
         ]

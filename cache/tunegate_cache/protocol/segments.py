@@ -28,14 +28,14 @@ def usable_records(
         requests.trouble.corrupt(f"segment {name.name}", str(error))
         return
     if not segment.is_trusted(name, body, keys):
-        requests.trouble.unsigned(f"segment {name.name}")
+        requests.trouble.note_unsigned(f"segment {name.name}")
         return
     for line in lines:
         record = _accept(name, line, requests)
         if record is not None and not is_revoked(record, revoked):
             yield record.record
         if requests.is_over():
-            requests.trouble.late()
+            requests.trouble.note_late()
             return
 
 

@@ -47,7 +47,7 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
             else:
                 yield name, answer
         if answered < len(requests):
-            self.trouble.late()
+            self.trouble.note_late()
 
     def is_over(self) -> bool:
         return self.monotonic() > self.deadline
@@ -70,9 +70,11 @@ class ReadTrouble:
 
     def of(self, target: str) -> TargetTrouble:
         """Returns the object that notes trouble with this target."""
-        return self._of_targets.setdefault(target, TargetTrouble(self._statistics, self.refused))
+        return self._of_targets.setdefault(
+            target, TargetTrouble(self._statistics, self.note_refused)
+        )
 
-    def refused(self, refused: RefusedLine, count: int = 1) -> None:
+    def note_refused(self, refused: RefusedLine, count: int = 1) -> None:
         """Notes records that were read but must not be used."""
         self._statistics.refused[refused.reason] += count
         self._refused.add(refused.workload)
@@ -98,7 +100,7 @@ class TargetTrouble:
     def unavailable(self) -> None:
         self.is_unavailable = True
 
-    def late(self) -> None:
+    def note_late(self) -> None:
         self.is_unavailable = True
         self._statistics.note("cache: not everything could be read in time")
 
@@ -114,7 +116,7 @@ class TargetTrouble:
         self._statistics.corrupt_segments += 1
         self._statistics.note(f"cache: {name} is corrupt ({why})")
 
-    def unsigned(self, name: str) -> None:
+    def note_unsigned(self, name: str) -> None:
         self.is_corrupt = True
         self._statistics.untrusted += 1
         self._statistics.note(f"cache: {name} is not signed by a trusted key")

@@ -49,7 +49,7 @@ class Zones(msgspec.Struct, frozen=True):
     believed: tuple[str, ...]
 
     @property
-    def own(self) -> tuple[str, ...]:
+    def own_zones(self) -> tuple[str, ...]:
         """The written zone, if it is not trusted."""
         return () if self.write in self.believed else (self.write,)
 
@@ -105,7 +105,7 @@ class TuningCache:
             device=device,
             toolchain=toolchain,
         )
-        self._believed, self._own = records(zones.believed), records(zones.own)
+        self._believed, self._own = records(zones.believed), records(zones.own_zones)
         self._left_seconds = budget.lookup
 
     def lookup(

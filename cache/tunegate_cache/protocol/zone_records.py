@@ -83,4 +83,6 @@ class ZoneRecords:
         for key, nanoseconds in fastest.items():
             refused = self.index.discard_faster(key, nanoseconds)
             if refused:
-                self.trouble.refused(RefusedLine("faster than any hardware", key.workload), refused)
+                self.trouble.note_refused(
+                    RefusedLine("faster than any hardware", key.workload), refused
+                )

@@ -140,7 +140,7 @@ class S3Store:
         """Writes under a condition of S3. If the server knows none, the object is read first."""
         if self._knows_conditions:
             try:
-                return self._put(name, body, condition, absent)
+                return self._put_object(name, body, condition, absent)
             except UnsupportedRequestError:
                 # Perhaps because of the condition. If not, the write without one fails alike.
                 answer = self._put_after_look(name, body, condition)
@@ -157,9 +157,9 @@ class S3Store:
             tag = None
         if tag != condition.get("IfMatch"):
             raise ObjectConflictError(f"s3://{self._bucket}: {name} is there")
-        return self._put(name, body, {}, None)
+        return self._put_object(name, body, {}, None)
 
-    def _put(
+    def _put_object(
         self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None
     ) -> Mapping[str, Any]:
         arguments = {"Bucket": self._bucket, "Key": self._prefix + name, "Body": body}
@@ -176,11 +176,11 @@ class S3Store:
             return False
 
     def _get(self, client: _Client, name: str, **part: str) -> tuple[bytes, str]:
-        def whole() -> tuple[bytes, str]:
+        def read_whole() -> tuple[bytes, str]:
             answer = client.get_object(Bucket=self._bucket, Key=self._prefix + name, **part)
             return answer["Body"].read(), str(answer.get("ETag", ""))
 
-        return answer_within(_REQUEST_SECONDS, whole)
+        return answer_within(_REQUEST_SECONDS, read_whole)
 
     def _require_equal(self, name: str, body: bytes) -> None:
         """Checks that the stored body is equal: another writer, or our own request whose answer was

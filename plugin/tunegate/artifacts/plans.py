@@ -63,7 +63,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     def pays_nothing(self) -> bool:
         return self.trials == 0 or self.seconds == 0
 
-    def rest(self, seconds: float, trials: int) -> Budget:
+    def remaining_after(self, seconds: float, trials: int) -> Budget:
         """Returns what is left after this much."""
         return msgspec.structs.replace(
             self,

@@ -288,5 +288,5 @@ EXIT_CODES: dict[Status, int] = {
 }
 
 
-def worst(statuses: Sequence[Status]) -> Status:
+def worst_status(statuses: Sequence[Status]) -> Status:
     return min(statuses, key=SEVERITY.index, default="pass")

@@ -19,7 +19,7 @@ _GONE = frozenset({404, 410})
 class CommentThread(Protocol[_Id]):
     """The comments of one pull request. Each method raises HostRefusedError."""
 
-    def ours(self) -> _Id | None:
+    def find_own_comment(self) -> _Id | None:
         """Returns our comment, None if there is none."""
         ...
 
@@ -37,7 +37,7 @@ class KeptComment(Generic[_Id]):
     def publish(self, text: str, *, updates_only: bool = False) -> None:
         """Replaces our comment, or writes the first one unless `updates_only`. Raises
         HostRefusedError."""
-        known = self._thread.ours()
+        known = self._thread.find_own_comment()
         if known is not None and self._is_rewritten(known, text):
             return
         if not updates_only:
@@ -61,7 +61,7 @@ class KeptComment(Generic[_Id]):
         except RestRefusedError as error:
             if not error.may_be_done:
                 raise
-            if self._thread.ours() is None:
+            if self._thread.find_own_comment() is None:
                 self._thread.write(text)
 
 

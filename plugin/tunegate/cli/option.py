@@ -74,7 +74,7 @@ def _number(text: str, *, lowest: float, expected: str) -> float:
     return value
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """Parses a whole number, zero included."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number')
@@ -83,7 +83,7 @@ def whole(text: str) -> int:
 
 def count(text: str) -> int:
     """Parses a whole number from 1 on."""
-    value = whole(text)
+    value = whole_number(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not 1 or more')
     return value
@@ -91,7 +91,7 @@ def count(text: str) -> int:
 
 def seed(text: str) -> int:
     """Parses a seed of at most 64 bits."""
-    value = whole(text)
+    value = whole_number(text)
     if value >= 2**_SEED_BITS:
         raise argparse.ArgumentTypeError(f'"{text}" is not a number of 64 bits')
     return value

@@ -45,17 +45,17 @@ def named_command(words: Sequence[str]) -> tuple[Command | CommandGroup, Sequenc
         raise ConfigError("a command is missing. See: tunegate --help")
     if words[0] not in COMMANDS and words[0] not in (names := command_names()):
         refuse_missing("command", words[0])
-        raise _unknown(words[0], (*names, HELP), "tunegate")
+        raise _unknown_word_error(words[0], (*names, HELP), "tunegate")
     command, rest = find_declaration(words[0]), words[1:]
     if not isinstance(command, CommandGroup) or not rest or rest[0] in HELP_FLAGS:
         return command, rest
     if rest[0] not in command.commands and rest[0] not in (names := names_in(command)):
         refuse_missing("command", f"{command.name} {rest[0]}")
-        raise _unknown(rest[0], names, f"tunegate {command.name}")
+        raise _unknown_word_error(rest[0], names, f"tunegate {command.name}")
     return find_declaration(f"{command.name} {rest[0]}"), rest[1:]
 
 
-def _unknown(word: str, words: Sequence[str], program: str) -> ConfigError:
+def _unknown_word_error(word: str, words: Sequence[str], program: str) -> ConfigError:
     is_option = word.startswith("-")
     near = suggestion(word, ("--help", "--version") if is_option else words)
     kind = "option" if is_option else "command"
@@ -71,7 +71,7 @@ def parsed_options(command: Command, words: Sequence[str]) -> Options:
     parsed, unknown = parser.parse_known_args(words)
     if unknown:
         parser.error(_refusal(unknown[0], command))
-    values = {name: _frozen(value) for name, value in vars(parsed).items()}
+    values = {name: _list_to_tuple(value) for name, value in vars(parsed).items()}
     return fill_struct(command.options, values)
 
 
@@ -156,7 +156,7 @@ def _refusal(word: str, command: Command) -> str:
     return f'there is no option "{name}".{suggestion(name, flags)}'
 
 
-def _frozen(value: object) -> object:
+def _list_to_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -66,7 +66,7 @@ class Form(Protocol):
         """Returns whether a candidate with these settings is built in this form."""
         ...
 
-    def unfit(self) -> str:
+    def reason_unfit(self) -> str:
         """Returns why this machine cannot make the form, '' if it can."""
         ...
 

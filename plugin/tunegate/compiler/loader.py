@@ -117,7 +117,7 @@ def is_faster_whole(
     )
     if _seconds(ours) > _FAR_SLOWER * _seconds(theirs):
         return False
-    our_ms, their_ms = raced(ours, theirs, tvm.get_global_func("runtime.NumThreads")())
+    our_ms, their_ms = race_in_turns(ours, theirs, tvm.get_global_func("runtime.NumThreads")())
     return our_ms < their_ms
 
 
@@ -225,11 +225,11 @@ PAYS = 0.98
 
 def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -> bool:
     """Returns whether `way` is faster than `other` by more than noise."""
-    ours, theirs = raced(way, other, threads)
+    ours, theirs = race_in_turns(way, other, threads)
     return ours < PAYS * theirs
 
 
-def raced(
+def race_in_turns(
     way: Callable[[], object], other: Callable[[], object], threads: int
 ) -> tuple[float, float]:
     """Returns the milliseconds of each way. The two alternate for half a second, or five rounds;

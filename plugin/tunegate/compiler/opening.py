@@ -14,7 +14,11 @@ from tvm_ffi import StructuralKey
 
 from tunegate.compiler.build.functions import ModelFunction, functions_of, is_choice, layer_names
 from tunegate.compiler.importing.graph_view import GraphView
-from tunegate.compiler.importing.import_onnx import ImportedModel, fused, import_operators
+from tunegate.compiler.importing.import_onnx import (
+    ImportedModel,
+    import_operators,
+    legalize_and_fuse,
+)
 from tunegate.compiler.importing.node_errors import fault_of_shapes
 from tunegate.compiler.layouts.layout import Layout, layouts
 from tunegate.compiler.loader import BRANCH
@@ -56,7 +60,7 @@ class KernelObjects:
                 for variable, kernel in kernels.items()
             ]
             rest = {v: f for v, f in lowered.functions.items() if v not in kernels}
-            rest[tvm.ir.GlobalVar(_NOTHING)] = _nothing()
+            rest[tvm.ir.GlobalVar(_NOTHING)] = _empty_kernel()
             without = tvm.IRModule(rest, attrs=lowered.attrs)
             return relax.build(without, target=target, relax_pipeline=None), files
 
@@ -72,7 +76,7 @@ class KernelObjects:
         return self._files[key]
 
 
-def _nothing() -> Any:
+def _empty_kernel() -> Any:
     return PrimFunc([], Evaluate(0)).with_attr("global_symbol", _NOTHING)
 
 
@@ -336,7 +340,7 @@ def import_in_layout(
 
 
 def _fuse(model: ImportedModel, target: Any, layout: Layout) -> Any:
-    module = fused(model, target, channels_last=layout == "nhwc")
+    module = legalize_and_fuse(model, target, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
         if _dynamic(module):

@@ -204,7 +204,9 @@ def tuning_steps(
         return
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     in_vain = used_by_none_but(helpless, plan)
-    cut = _unfinished([each for each in tasks if (each.key, each.target) not in in_vain], plan)
+    cut = _count_unfinished(
+        [each for each in tasks if (each.key, each.target) not in in_vain], plan
+    )
     if cut and not is_asked and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
         reached = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
         yield NextStep((f"{reached}: {_to_finish(outcomes, plan, cut)}.",))
@@ -232,7 +234,7 @@ def _to_finish(outcomes: Sequence[TuningOutcome], plan: TuningPlan | None, cut: 
     return f"to finish {more}, or run again: {again}. Once it is merged, tunegate warm does {them}"
 
 
-def _unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
+def _count_unfinished(tasks: Sequence[TaskOutcome], plan: TuningPlan | None) -> int:
     keys = _tasks_to_finish(plan)
     return sum(
         task.stopped == "budget" or (task.stopped == "not-started" and task.key in keys)

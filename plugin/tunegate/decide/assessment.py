@@ -73,7 +73,7 @@ def assess(
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
         msgspec.structs.replace(each, second=second)
-        for each in _modes(launches, probes, rule, _bounded(decisive, median, tests))
+        for each in _modes(launches, probes, rule, _launches_within_bounds(decisive, median, tests))
     )
     return Assessment(
         launches=tuple(decisive),
@@ -81,7 +81,7 @@ def assess(
         median=median,
         inside=tests,
         modes=modes,
-        excluded=_excluded(modes, rule, _inferences(decisive), (*launches, *probes)),
+        excluded=_exclude_slow_starts(modes, rule, _inferences(decisive), (*launches, *probes)),
         energy=energy_change(
             decisive, rule.energy_margin_percent, analyses=analyses, cells=rule.cells
         ),
@@ -106,7 +106,7 @@ def worst_mean(rule: StoppingRule) -> float:
     return math.log1p((rule.tail_margin_percent + TAIL_POINTS_PERCENT) / 100)
 
 
-def _bounded(
+def _launches_within_bounds(
     decisive: Sequence[Launch], median: CellDecision, tests: Sequence[Inside]
 ) -> tuple[int, int]:
     """Returns the numbers of launches whose bounds pass the median and the mean, 0 for a test that
@@ -154,7 +154,9 @@ def _seen_starts(
 ) -> slow_modes.HeadStarts | None:
     if not usual:
         return None
-    usual, disturbed, probes = (list(map(_sure, effects)) for effects in (usual, disturbed, probes))
+    usual, disturbed, probes = (
+        list(map(_finite_or_infinity, effects)) for effects in (usual, disturbed, probes)
+    )
     starts = slow_modes.HeadStarts(effects=(*usual, *probes), paired=tuple(usual), worst=worst)
     limit = slow_modes.cut_off(rare or 1.0, starts.usual, worst)
     slow = [effect for effect in disturbed if abs(effect - starts.usual) >= limit - starts.usual]
@@ -167,7 +169,7 @@ def _seen_starts(
     )
 
 
-def _sure(effect: float) -> float:
+def _finite_or_infinity(effect: float) -> float:
     """Returns the effect, or infinity if it is not a number, so that it excludes nothing."""
     return effect if math.isfinite(effect) else _ENDLESS
 
@@ -178,7 +180,7 @@ def _inferences(launches: Sequence[Launch]) -> int:
     return min((each.total for each in times), default=0)
 
 
-def _excluded(
+def _exclude_slow_starts(
     modes: Sequence[slow_modes.HeadStarts],
     rule: StoppingRule,
     inferences: int,

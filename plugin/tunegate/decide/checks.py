@@ -48,7 +48,7 @@ def check_latency(
         case "error":
             return CheckResult("error", built.head.error or "; ".join(measured.notes))
         case "invalid" | "disturbed":
-            return CheckResult("invalid-env", _unfit(measured))
+            return CheckResult("invalid-env", _reason_unfit(measured))
         case "identical":
             return _identical(change, built)
         case "single":
@@ -162,7 +162,7 @@ def _check_growth(
     return CheckResult("fail", growth)
 
 
-def _unfit(measured: measurements.CellMeasurement) -> str:
+def _reason_unfit(measured: measurements.CellMeasurement) -> str:
     if measured.stopped == "invalid":
         return "; ".join(measured.notes) or "the measurement broke"
     controls = ", ".join(f"{100 * effect:+.1f}%" for effect in measured.controls)
@@ -215,7 +215,7 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
     text = f"{change.center:+.1f}% ({change.low:+.1f} to {change.high:+.1f}%)"
     margin = f"{gate.margin_percent:g}% margin"
     if comparison.decision == "pass":
-        return _passed(comparison, change.low, text, gate)
+        return _pass_check(comparison, change.low, text, gate)
     if comparison.decision == "fail" and comparison.median == "fail":
         over = f"over the {gate.margin_percent:g}% margin"
         return CheckResult("fail", f"slower by {text}, {over}")
@@ -223,7 +223,7 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
         reason = slower_inside(comparison, gate)
         return CheckResult("fail", f"{reason}; the median by {text}", reason)
     if comparison.median == "pass":
-        reason = undecided(comparison, gate)
+        reason = reason_undecided(comparison, gate)
         return CheckResult("inconclusive", f"{reason}; the median {text}", reason)
     is_over = change.low > gate.margin_percent
     in_seconds = f"slower by {text} in seconds, not in clock cycles"
@@ -235,7 +235,7 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
     return open_still.with_remarks(needed, *clauses)
 
 
-def _passed(
+def _pass_check(
     comparison: measurements.Comparison, low: float, text: str, gate: GateConfig
 ) -> CheckResult:
     margin = f"{gate.margin_percent:g}% margin"
@@ -244,7 +244,7 @@ def _passed(
         detail = f"over the {margin}, but under {floor}"
         return CheckResult("pass", f"slower by {text}, {detail}", detail)
     within = CheckResult("pass", f"{text}, within the {margin}")
-    return within.with_remarks(*assured(comparison))
+    return within.with_remarks(*assurances(comparison))
 
 
 def _by_clock(comparison: measurements.Comparison, margin_percent: float) -> str:
@@ -285,7 +285,7 @@ _NAMES = {
 }
 
 
-def assured(comparison: measurements.Comparison) -> tuple[str, ...]:
+def assurances(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns what a pass excludes: how slow the mean and the tail can be, and which slow
     launches."""
     clauses = [
@@ -307,7 +307,7 @@ def slower_inside(comparison: measurements.Comparison, gate: GateConfig) -> str:
     return f"{text}, over {named}"
 
 
-def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
+def reason_undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
     """Returns why the cell does not pass although its median does."""
     open_tests = [each for each in comparison.inside if each.decision == "undecided"]
     spanning = [x for x in open_tests if x.change_percent.high >= gate.tail_margin_percent]
@@ -325,7 +325,11 @@ def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
     excluded = comparison.excluded
     if excluded is None:
         return "slow launches were not looked for"
-    why = _slow(excluded) if excluded.slow else "the starts of this machine scatter too much"
+    why = (
+        _slow_share_text(excluded)
+        if excluded.slow
+        else "the starts of this machine scatter too much"
+    )
     return (
         f"{why}: {excluded.asked_percent:g}% of launches or more may be slow, which makes the mean "
         f"over {excluded.mean_percent:+.0f}%"
@@ -335,7 +339,7 @@ def undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
 def slow_starts_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on the slow starts that were seen, none without them."""
     excluded = comparison.excluded
-    return (_slow(excluded),) if excluded is not None and excluded.slow else ()
+    return (_slow_share_text(excluded),) if excluded is not None and excluded.slow else ()
 
 
 def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
@@ -352,7 +356,7 @@ def _stalls_of_head(stalls: measurements.Stalls) -> str:
     return f"{plural(stalls.head, 'stall')} of {stalls.times:g}x, where the base has {stalls.base}"
 
 
-def _slow(excluded: measurements.Excluded) -> str:
+def _slow_share_text(excluded: measurements.Excluded) -> str:
     cut_off = f"{excluded.cut_off_percent:+.0f}%"
     were = "was" if excluded.slow == 1 else "were"
     text = f"{excluded.slow} of {excluded.starts} starts of the head {were} over {cut_off}"
@@ -368,7 +372,7 @@ def _case_words(numbers: Sequence[int]) -> str:
 def _inside(tests: Sequence[measurements.Inside]) -> str:
     tests = [each for each in tests if each.what not in {"mean-of-all", "first-block"}]
     known = [each for each in tests if each.what == "mean" or each.is_resolved]
-    clauses = [f"{_NAMES[each.what]} is {_bound(each.change_percent.high)}" for each in known]
+    clauses = [f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in known]
     hidden = [_NAMES[each.what] for each in tests if each not in known]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
@@ -389,7 +393,7 @@ def _stalls(tests: Sequence[measurements.Inside]) -> str:
     return f"{text} inferences"
 
 
-def _bound(high_percent: float) -> str:
+def _bound_text(high_percent: float) -> str:
     if high_percent < 0:
         return f"at least {-high_percent:.0f}% faster"
     return f"at most {high_percent:.0f}% slower"

@@ -47,7 +47,7 @@ def compare(
 def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) -> dict[Cell, int]:
     """Returns, for each cell with an interval, the number of parts that the error of a fail is
     split into."""
-    assessments = {each.cell: _assessed(each, gate, cells=1) for each in measured}
+    assessments = {each.cell: _assess_cell(each, gate, cells=1) for each in measured}
     analyses = {each.cell: len(each.analyses) for each in measured}
     p_values = {
         cell: p_value(
@@ -61,7 +61,7 @@ def _shares(measured: Sequence[measurements.CellMeasurement], gate: GateConfig) 
     return dict(zip(p_values, shares(list(p_values.values())), strict=True))
 
 
-def _assessed(
+def _assess_cell(
     measured: measurements.CellMeasurement, gate: GateConfig, cells: int
 ) -> Assessment | None:
     if not measured.launches or not measured.analyses:
@@ -79,7 +79,7 @@ def compare_cell(
     """Returns the comparison of one cell. `parts` are the parts of the error of a fail: by latency,
     and by energy or loading."""
     cells, together = parts
-    assessment = _assessed(measured, gate, cells)
+    assessment = _assess_cell(measured, gate, cells)
     if assessment is None:
         return _without_launches(measured)
     launches, analyses = assessment.launches, len(measured.analyses)
@@ -249,8 +249,8 @@ def task_differences(built: CellBuilds) -> tuple[measurements.TaskDifference, ..
         return ()
     changed = [
         (before, after)
-        for before, after in _paired(built.base.tasks, built.head.tasks)
-        if _changed(before, after)
+        for before, after in _pair_tasks(built.base.tasks, built.head.tasks)
+        if _task_differs(before, after)
     ]
     if any(task is not None and task.ms is None for pair in changed for task in pair):
         return ()
@@ -258,7 +258,7 @@ def task_differences(built: CellBuilds) -> tuple[measurements.TaskDifference, ..
     return tuple(sorted(differences, key=lambda d: -d.difference_ms))
 
 
-def _paired(
+def _pair_tasks(
     base: Sequence[BuiltTask], head: Sequence[BuiltTask]
 ) -> Iterator[tuple[BuiltTask | None, BuiltTask | None]]:
     """Yields each task of either side once, with its counterpart on the other."""
@@ -273,7 +273,7 @@ def _paired(
     yield from ((task, None) for task in gone if task.name not in renewed)
 
 
-def _changed(before: BuiltTask | None, after: BuiltTask | None) -> bool:
+def _task_differs(before: BuiltTask | None, after: BuiltTask | None) -> bool:
     """Returns whether the task belongs among the differences: one side lacks it, its code differs,
     or both sides timed it and the times differ. The same code timed on one side alone does not
     count."""

@@ -49,7 +49,7 @@ def limits_of(accuracy: Accuracy) -> tuple[builds.ErrorLimit, ...]:
     )
 
 
-def estimated(
+def estimate_errors(
     errors: builds.SampledErrors, budget: AccuracyConfig
 ) -> tuple[builds.ErrorEstimate, ...]:
     """Returns an estimate for each part of the budget. A metric alone comes with the largest error,
@@ -100,7 +100,9 @@ def _outside(estimate: builds.ErrorEstimate, limit: float) -> str:
         else estimate.low >= limit
     ):
         return ""
-    bounds = f"{_bound(estimate.low, estimate.unit)} to {_bound(estimate.high, estimate.unit)}"
+    bounds = (
+        f"{_bound_text(estimate.low, estimate.unit)} to {_bound_text(estimate.high, estimate.unit)}"
+    )
     inputs = "input" if estimate.samples == 1 else "inputs"
     silent = f" ({estimate.silent} more tell nothing)" if estimate.silent else ""
     return (
@@ -121,7 +123,7 @@ def _uninformative_inputs(estimate: builds.ErrorEstimate) -> str:
     )
 
 
-def _bound(value: float | None, unit: str) -> str:
+def _bound_text(value: float | None, unit: str) -> str:
     return "any" if value is None else f"{value:.3g}{unit}"
 
 

@@ -35,15 +35,15 @@ def decide_verdict(
     gate, policies = rules.gate, rules.policies
     # Each expected cell is judged by itself, and the worst counts.
     findings = {
-        evidence.cell: _judge(evidence, rules)
+        evidence.cell: _judge_cell(evidence, rules)
         for evidence in _evidence(comparisons, run, changes, unmeasured)
     }
-    status = verdicts.worst([finding.status for finding in findings.values()])
+    status = verdicts.worst_status([finding.status for finding in findings.values()])
 
     # A change that loosens its own gate may fail for that alone, however fast it is.
     policy_fails = _policy_fails(changes, gate)
     if policy_fails:
-        status = verdicts.worst([status, "fail"])
+        status = verdicts.worst_status([status, "fail"])
 
     # Waivers of the file that no slow cell used are told. Those of commits go with their change.
     used = {cell: finding.status != "pass" for cell, finding in findings.items()}
@@ -125,7 +125,7 @@ def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
     return list(dict.fromkeys(each.differing for each in launches if each.differing))
 
 
-def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
+def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
     comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
     # The latency comes first: without a measurement the reason for that stands in its place. Only
@@ -143,7 +143,7 @@ def _judge(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     # The worst check decides. The reason names every check that says so, and always the latency's;
     # the remarks repeat what is beside it.
     others = [*_other_checks(evidence, rules)]
-    status = verdicts.worst([check.status for check in (latency, *others)])
+    status = verdicts.worst_status([check.status for check in (latency, *others)])
     beside = [check.reason for check in others if check.status == status]
     reasons = [latency.reason, *beside] if latency.status == status else [*beside, latency.reason]
     differing = _differing(measured)
@@ -269,10 +269,10 @@ def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdi
     if problem is not None:
         raise ArtifactError(f"{problem}. {_ANOTHER}")
     others = {Cell(model=other.model, target=other.target): other for other in second.findings}
-    findings = tuple(_confirmed(finding, others) for finding in first.findings)
-    status = verdicts.worst([finding.status for finding in findings])
+    findings = tuple(_confirm(finding, others) for finding in first.findings)
+    status = verdicts.worst_status([finding.status for finding in findings])
     if first.policy_fails or second.policy_fails:  # no machine decides that
-        status = verdicts.worst([status, "fail"])
+        status = verdicts.worst_status([status, "fail"])
     code = verdicts.EXIT_CODES[status]
     undecided_may_pass = first.status == "inconclusive" and first.exit_code == errors.PASS
     if status == "inconclusive" and undecided_may_pass:
@@ -280,7 +280,7 @@ def confirm(first: verdicts.Verdict, second: verdicts.Verdict) -> verdicts.Verdi
     return msgspec.structs.replace(first, status=status, exit_code=code, findings=findings)
 
 
-def _confirmed(
+def _confirm(
     finding: verdicts.Finding, second_findings: Mapping[Cell, verdicts.Finding]
 ) -> verdicts.Finding:
     if finding.status != "fail":

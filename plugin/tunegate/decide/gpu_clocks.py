@@ -30,7 +30,7 @@ outside."""
 def kept_pairs(base: Sequence[GpuState], head: Sequence[GpuState]) -> tuple[bool, ...]:
     """Returns, for each pair of blocks, whether it is kept, by the device's state right after
     either block."""
-    moved = _moved(base, head)
+    moved = _clock_moved(base, head)
     held_back = _held_back(base, head)
     strangers = _strangers(base, head)
     return tuple(not any(each) for each in zip(moved, held_back, strangers, strict=True))
@@ -47,7 +47,7 @@ def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | No
         base_mhz=_mean([state.sm_mhz for state in itertools.compress(base, counts)]),
         head_mhz=_mean([state.sm_mhz for state in itertools.compress(head, counts)]),
         dropped=kept.count(False),
-        is_mediated=_explained(base, head) != 0.0,
+        is_mediated=_side_difference(base, head) != 0.0,
         throttled=tuple(sorted(reasons)),
     )
 
@@ -87,8 +87,8 @@ def _mean(mhz: Sequence[float | None]) -> float | None:
     return statistics.fmean(known) if known else None
 
 
-def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
-    explained = _explained(base, head)
+def _clock_moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
+    explained = _side_difference(base, head)
     most = max(_MOVED, abs(explained) / 2)
     return [
         difference is not None and abs(difference - explained) > most
@@ -96,7 +96,7 @@ def _moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
     ]
 
 
-def _explained(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
+def _side_difference(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
     """Returns the clock difference that comes with the side: ln(head / base) if nearly all pairs
     agree in direction, else 0."""
     known = [difference for difference in _differences(base, head) if difference is not None]

@@ -56,7 +56,7 @@ def inside(
     if any(launch.mean_effect is None for launch in known):
         return tuple(tails)
     means = (_mean(known, margin, analyses, cells), _mean_of_all(known, margin, analyses, cells))
-    return (*means, *_first(known, margin, analyses, cells), *tails)
+    return (*means, *_test_first_block(known, margin, analyses, cells), *tails)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -67,7 +67,7 @@ def mean_effects(launches: Sequence[Launch]) -> list[float]:
 def _mean(launches: Sequence[Launch], margin: float, analyses: int, cells: int) -> Inside:
     effects = mean_effects(launches)
     mean_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
-    base, head = _merged(launches)
+    base, head = _merge_histograms(launches)
     return Inside(
         what="mean",
         base_ms=base.mean_ms(),
@@ -86,7 +86,7 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     mean_bounds = bounds(effects, analyses=analyses, cells=cells, fail_error=MEAN_FAIL_ERROR)
     over = [math.log(base.mean_ms() / base.quantile_ms(0.5)) for base, _ in sides]
     is_resolved = _tells(over, margin, analyses)
-    base, head = _merged(launches)
+    base, head = _merge_histograms(launches)
     by_mean = _decision(mean_bounds, margin, may_hold_up=is_resolved)
     seen = total_stalls(launches)
     by_stalls = _by_stalls(seen, mean_bounds, margin, analyses * cells)
@@ -119,7 +119,7 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
     return "undecided" if chance <= SUSPICION and is_much else "pass"
 
 
-def _first(
+def _test_first_block(
     launches: Sequence[Launch], margin: float, analyses: int, cells: int
 ) -> Iterator[Inside]:
     """Yields the test of the first block of either side, which the mean over pairs of blocks leaves
@@ -155,7 +155,7 @@ def _tail(
     is_resolved = _has_enough(sides, share) and _machine_tells(
         [base for base, _ in sides], share, margin, analyses
     )
-    base, head = _merged(launches)
+    base, head = _merge_histograms(launches)
     return Inside(
         what=what,
         base_ms=base.quantile_ms(share),
@@ -196,7 +196,7 @@ def _tells(over: Sequence[float], margin: float, analyses: int) -> bool:
     return t_quantile(len(over) - 1, 1 - PASS_ERROR / analyses) * error <= margin * _SUSPICIOUS
 
 
-def _merged(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
+def _merge_histograms(launches: Sequence[Launch]) -> tuple[Histogram, Histogram]:
     base = merged_histogram([launch.base_times for launch in launches])
     return base, merged_histogram([launch.head_times for launch in launches])
 

@@ -86,7 +86,7 @@ def layers_change(
     counted = last_analysis(len(measured.launches), measured.analyses)
     launches = measured.launches[:counted]
     if not any(each.base_ms or each.head_ms for each in launches):
-        return _unchanged(launches)
+        return _no_layer_changed(launches)
     if len(launches) < _FEWEST:
         return None
     effects = [
@@ -107,7 +107,7 @@ def layers_change(
     )
 
 
-def _unchanged(launches: Sequence[LayersLaunch]) -> LayersChange:
+def _no_layer_changed(launches: Sequence[LayersLaunch]) -> LayersChange:
     return LayersChange(
         whole_ms=statistics.fmean(each.whole_ms for each in launches),
         base_ms=0.0,

@@ -44,7 +44,7 @@ class StoppingRule(msgspec.Struct, frozen=True, kw_only=True):
         """The number of launches without an extension."""
         return self.analyses[-1] if self.paid is None else self.paid
 
-    def most(self, launches: int) -> int:
+    def most_launches(self, launches: int) -> int:
         """Returns the largest number of launches possible once `launches` were made."""
         return self.budget if launches <= self.budget else self.analyses[-1]
 
@@ -136,7 +136,7 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
     if len(effects) > 1:
         interval = bounds(effects, analyses=len(rule.analyses), cells=rule.cells)
         likely = projected_launches(interval, rule.margin, analyses=len(rule.analyses))
-    last = rule.most(len(effects))
+    last = rule.most_launches(len(effects))
     if likely is None:
         return last
     return next((size for size in rule.analyses if max(likely, len(effects)) <= size < last), last)

@@ -149,7 +149,7 @@ def _of_finding(
                 all_lost_ms=total_ms,
                 slower=len(slower),
                 cause=_cause(each, tuned, outcomes),
-                skipped=_skipped(tuned, plan),
+                skipped=_reason_skipped(tuned, plan),
                 where=() if is_alone else (" in ", *cell_names(finding)),
             )
 
@@ -171,7 +171,7 @@ def _cause(
     now_ms = difference.head_ms or 0.0
     match difference.source:
         case "default" if tuned is None or not (tuned.trials or _is_answered(tuned)):
-            return _untuned(now_ms, outcomes)
+            return _never_tuned_cause(now_ms, outcomes)
         case "transfer" | "claimed" | "older" | "prior":
             most_ms = headroom.of_transferred(now_ms)
             return _Cause(
@@ -203,7 +203,7 @@ def _is_answered(tuned: TaskOutcome) -> bool:
     return is_searched or tuned.stopped == "exact"
 
 
-def _untuned(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
+def _never_tuned_cause(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
     back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
     saves = f"; tuned like the others it would save {milliseconds(back_ms, 3)}" if back_ms else ""
     return _Cause(said="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
@@ -252,7 +252,7 @@ def _outcome_of(
     return next(its_own, next(iter(used), None))
 
 
-def _skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
+def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:
     """Returns why this command does not tune the task at any budget."""
     if tuned is None or plan is None:
         return ""

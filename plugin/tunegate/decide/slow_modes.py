@@ -58,7 +58,7 @@ class HeadStarts(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.effects)
 
     @property
-    def spread(self) -> float:
+    def robust_spread(self) -> float:
         """The robust spread of one launch: the median absolute deviation, scaled to a normal
         distribution."""
         usual = self.usual
@@ -151,7 +151,7 @@ def _is_counted(share: float, cut: float, starts: HeadStarts) -> bool:
     if starts.second is not None and len(starts.effects) > starts.second:
         return False
     slow = sum(effect >= cut for effect in starts.effects)
-    visible = normal_probability((cut - starts.usual) / starts.spread)
+    visible = normal_probability((cut - starts.usual) / starts.robust_spread)
     chance = min(1.0, share * visible + _on_the_base(starts, cut))
     return binomial_at_most(slow, len(starts.effects), chance) <= starts.error
 

@@ -112,12 +112,12 @@ def _line(cell: Cell, side: str, note: str) -> str:
 
 
 def _notes(head: Build) -> Iterator[str]:
-    yield from _unverified(head)
+    yield from _unverified_notes(head)
     yield from _dropped_parts(head)
-    yield from _tolerated(head)
+    yield from _tolerance_notes(head)
 
 
-def _unverified(head: Build) -> Iterator[str]:
+def _unverified_notes(head: Build) -> Iterator[str]:
     unverified = Counter(task.source for task in head.tasks if not task.verified)
     for source, what in _UNVERIFIED.items():
         if unverified[source]:
@@ -155,7 +155,7 @@ def _fallback_notes(build: Build) -> Iterator[str]:
         )
 
 
-def _tolerated(head: Build) -> Iterator[str]:
+def _tolerance_notes(head: Build) -> Iterator[str]:
     check = head.check
     if check is None or not check.passed or check.reference_noise is None:
         return

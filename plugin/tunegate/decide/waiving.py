@@ -31,7 +31,7 @@ from tunegate.artifacts.verdicts import (
 )
 from tunegate.decide.checks import (
     CheckResult,
-    assured,
+    assurances,
     change_of,
     slow_starts_clause,
     stalls_clause,
@@ -193,7 +193,7 @@ def _below_ceiling(
         ends = f"its waiver allows up to {ceiling}, not {failed}"
         return result.with_remarks(ends, *stalls_clause(at_ceiling), f"it is {where}")
     elif at_ceiling is not None and at_ceiling.decision == "pass":
-        status, clauses = "waived", assured(at_ceiling)
+        status, clauses = "waived", assurances(at_ceiling)
     else:
         clauses = _unproven(at_ceiling)
     return result._replace(status=status).with_remarks(why, *clauses, f"the waiver is {where}")
@@ -245,14 +245,16 @@ def waiver_offer(
     failed = [finding for finding in verdict.findings if finding.status == "fail"]
     if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
         return None
-    filed = {each.cell for each in _filed(rules.policies)}
+    filed = {each.cell for each in _waivers_in_file(rules.policies)}
     new = [each.cell for each in waivers if each.cell not in filed]
     return WaiverOffer(
         waivers=waivers,
         counts_from=rules.gate.waivers_from,
         filed=tuple(each.cell for each in waivers if each.cell in filed),
         is_unread=rules.policies.has_unread_waivers,
-        has_wider=any(waiver_of([*_filed(rules.policies)], cell) is not None for cell in new),
+        has_wider=any(
+            waiver_of([*_waivers_in_file(rules.policies)], cell) is not None for cell in new
+        ),
     )
 
 
@@ -265,7 +267,7 @@ def is_enough(offer: WaiverOffer, rules: GateRules, judge: Callable[[GateRules],
     return judge(msgspec.structs.replace(rules, policies=policies)).status != "fail"
 
 
-def _filed(policies: Policies) -> Iterator[Waiver]:
+def _waivers_in_file(policies: Policies) -> Iterator[Waiver]:
     """Returns the waivers in a file, of the base or of the head."""
     for each in (*policies.waivers, *policies.pending_waivers):
         if each not in policies.signed_waivers:
@@ -277,7 +279,7 @@ def _waivers(
 ) -> Iterator[Waiver]:
     """Yields the waivers to offer. One that is in a file keeps its words and gets a higher ceiling.
     None if the head has one that would do."""
-    filed = {each.cell: each for each in _filed(policies)}
+    filed = {each.cell: each for each in _waivers_in_file(policies)}
     proven = {each.cell: slowdowns(each) for each in comparisons if each.decision == "fail"}
     for finding in verdict.findings:
         cell = Cell(model=finding.model, target=finding.target)
@@ -286,10 +288,10 @@ def _waivers(
         if finding.status == "fail" and is_bounded and not any(map(_is_too_wide, slower)):
             pending = pending_cover(policies, cell, slower)
             if pending is None or pending in policies.signed_waivers:
-                yield _offered(cell, slower, filed.get(cell), policies.today)
+                yield _offer_waiver(cell, slower, filed.get(cell), policies.today)
 
 
-def _offered(
+def _offer_waiver(
     cell: Cell, slowdowns: Sequence[Slowdown], old: Waiver | None, today: datetime.date
 ) -> Waiver:
     ceiling = max(_ceiling(each.change) for each in slowdowns)

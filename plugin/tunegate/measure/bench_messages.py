@@ -141,6 +141,6 @@ class Sides(NamedTuple, Generic[_T]):
         return Sides(function(self.base), function(self.head))
 
 
-def other(side: Side) -> Side:
+def other_side(side: Side) -> Side:
     """Returns the other side, which a pair of blocks continues with."""
     return "head" if side == "base" else "base"

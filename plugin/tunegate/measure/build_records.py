@@ -48,7 +48,7 @@ def best_records(
     both sides. Records of an older toolchain are marked where no tuning said so: a plan for several
     machines has no job for tasks without a trial.
     """
-    best, sources = _trusted(plan, origin)
+    best, sources = _trusted_records(plan, origin)
     tasks = [task for outcome in outcomes for task in outcome.tasks]
     for task in tasks:
         own = _of(task.key, task.records)
@@ -75,7 +75,7 @@ def _of(key: WorkloadKey, records: Iterable[TuningRecord]) -> tuple[TuningRecord
     return tuple(record for record in records if record.key == key)
 
 
-def _trusted(plan: TuningPlan, origin: RecordOrigin) -> BestRecords:
+def _trusted_records(plan: TuningPlan, origin: RecordOrigin) -> BestRecords:
     best: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
     sources: dict[WorkloadKey, ScheduleSource] = {}
     for resolved in plan.resolution.tasks:

@@ -60,9 +60,9 @@ def build(
         remembered_elections.remembered_winners(elections),
         remembered_elections.is_left_out(elections),
     )
-    built = building.built(sides, lambda cell, name: not left_out(cell, name))
+    built = building.build_candidates(sides, lambda cell, name: not left_out(cell, name))
     lost = remembered_elections.lost_winners(winners, sides, built)
-    built |= building.built([each for each in sides if each[0] in lost], left_out)
+    built |= building.build_candidates([each for each in sides if each[0] in lost], left_out)
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
     return remembered_elections.as_remembered(readable, elections, source.candidates)
@@ -80,12 +80,12 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
     compiled: Collection[tuple[Cell, Side]]
     how: Mapping[tuple[Cell, str], HowBuilt]
 
-    def built(
+    def build_candidates(
         self, sides: Sequence[tuple[Cell, Side]], is_wanted: Callable[[Cell, str], bool]
     ) -> dict[tuple[Cell, Side, str], Build]:
         """Returns the builds of these sides for the candidates that `is_wanted` names."""
         built = {
-            (cell, side, candidate.name): _located(unbuilt(reason), candidate, Path())
+            (cell, side, candidate.name): _with_location(unbuilt(reason), candidate, Path())
             for cell, side in sides
             for candidate in self.candidates[cell.target]
             if is_wanted(cell, candidate.name)
@@ -120,7 +120,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         for each, job, build in zip(builds, jobs, self._builds(builds, jobs), strict=True):
             candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
-            located = self._scored(_located(build, candidate, place), job, candidate)
+            located = self._score(_with_location(build, candidate, place), job, candidate)
             held[cell, side, candidate.name] = error_budgets.held_to_budget(
                 located, self.models.config, cell.model, candidate
             )
@@ -137,7 +137,7 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
         )
         return [built[place] for place in places]
 
-    def _scored(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
+    def _score(self, build: Build, job: BuildJob, candidate: CandidateBuild) -> Build:
         if self.scorer is None:
             return build
         return error_budgets.with_scores(build, job, self.models.config, candidate, self.scorer)
@@ -282,7 +282,7 @@ def _target(config: Config, cell: Cell) -> TargetConfig:
     return next(target for target in config.targets if target.name == cell.target)
 
 
-def _located(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
+def _with_location(build: Build, candidate: CandidateBuild, directory: Path) -> Build:
     return msgspec.structs.replace(
         build,
         directory="" if build.error else str(directory),
@@ -315,14 +315,14 @@ def built_alike(
     uneven = {
         (cell, side): keys
         for (cell, side), build in builds.items()
-        if side == "head" and (keys := _scheduled(build) & given_up.get(cell, set()))
+        if side == "head" and (keys := _scheduled_keys(build) & given_up.get(cell, set()))
     }
     again = [jobs[which].with_default_schedules(keys) for which, keys in uneven.items()]
     rebuilt = builder.build(again) if again else ()
     return {**builds, **dict(zip(uneven, rebuilt, strict=True))}
 
 
-def _scheduled(build: Build) -> set[WorkloadKey]:
+def _scheduled_keys(build: Build) -> set[WorkloadKey]:
     return {task.key for task in build.tasks if task.rid and build.error is None}
 
 

@@ -50,7 +50,7 @@ def choose_runtime(
     for cell in candidates:
         of_head = {build.candidate for build in cell.head if build.error is None}
         of_base = choosing.of(cell, cell.base, default=None, like=None, required=of_head)
-        late = _late(cell.base, of_base)
+        late = _late_candidates(cell.base, of_base)
         base = _comparable(cell, of_base, late)
         default = base.candidate if base is not None else ""
         builds = _without(late, cell.head)
@@ -87,7 +87,7 @@ class _Choosing:
         and so is a single build that is `required`, because nobody knows which one ships."""
         cell = candidates.cell
         usable = {build.candidate: build for build in builds if build.error is None}
-        choice = RuntimeChoice(refused=tuple(_refused(cell, builds)))
+        choice = RuntimeChoice(refused=tuple(_refused_candidates(cell, builds)))
         if not usable:
             return _unusable(cell, builds, choice)
         if len(builds) == 1:
@@ -96,7 +96,7 @@ class _Choosing:
             (only,) = usable.values()
             if default is None or not are_lasting(builds):  # a base's is not remembered
                 return msgspec.structs.replace(only, choice=choice)
-            return unopposed(only, choice, self._launching)
+            return choose_unopposed(only, choice, self._launching)
         if like is not None and like.candidate in usable:
             its_choice = like.choice or choice
             choice = msgspec.structs.replace(
@@ -107,9 +107,9 @@ class _Choosing:
             )
             alike = msgspec.structs.replace(usable[like.candidate], choice=choice)
             return lasting(alike, builds)
-        return lasting(self._raced(candidates, usable, default, choice, required), builds)
+        return lasting(self._race(candidates, usable, default, choice, required), builds)
 
-    def _raced(
+    def _race(
         self,
         candidates: CellCandidates,
         usable: Mapping[str, Build],
@@ -123,7 +123,7 @@ class _Choosing:
         first = usable.get(default or candidates.first, next(iter(usable.values())))
         race = Race(usable, first, self._launching, required)
         try:
-            return race.won(choice)
+            return race.winner(choice)
         except MeasurementError as error:
             if default is None:
                 unknown = f"which runtime the base ships with could not be measured: {error}"
@@ -132,7 +132,7 @@ class _Choosing:
             return msgspec.structs.replace(first, choice=choice)
 
 
-def _refused(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
+def _refused_candidates(cell: Cell, builds: Sequence[Build]) -> Iterator[RefusedCandidate]:
     for build in builds:
         if build.error is not None:
             reason = _own_error(cell, build).removeprefix(f"{build.title} ")
@@ -165,7 +165,7 @@ def _sentence(text: str) -> str:
     return f"{text.rstrip('.')}."
 
 
-def _late(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
+def _late_candidates(builds: Sequence[Build], elected: Build | None) -> frozenset[str]:
     """Returns the working candidates that the base's election had no time for."""
     if elected is None or elected.choice is None or not elected.choice.times:
         return frozenset()
@@ -283,7 +283,7 @@ def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
 # A side with only one build: its time is measured, so the next run knows it.
 
 
-def unopposed(only: Build, choice: RuntimeChoice, launching: Launching) -> Build:
+def choose_unopposed(only: Build, choice: RuntimeChoice, launching: Launching) -> Build:
     """Returns the build with its time in the choice. The next run would find no other build and is
     spared the refused ones. A build that cannot be timed is not remembered."""
     try:
@@ -308,7 +308,9 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_FIXED = Fixed()
 
 
-def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[CellCandidates, ...]:
+def restrict_candidates(
+    candidates: Sequence[CellCandidates], fixed: Fixed
+) -> tuple[CellCandidates, ...]:
     """Returns the candidates still open to choice. A side that is no model stays as it is."""
     return tuple(
         msgspec.structs.replace(
@@ -318,7 +320,7 @@ def restricted(candidates: Sequence[CellCandidates], fixed: Fixed) -> tuple[Cell
     )
 
 
-def replaced(cells: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...]:
+def replace_builds(cells: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuilds, ...]:
     """Returns the cells with the given builds in their places."""
     return tuple(
         msgspec.structs.replace(

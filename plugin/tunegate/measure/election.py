@@ -57,7 +57,7 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         effects = {**self.effects, challenger: (*self.effects[challenger], effect)}
         updated = msgspec.structs.replace(self, effects=effects)
         is_round = len({len(each) for each in effects.values()}) == 1
-        return updated._halved() if is_round else updated
+        return updated._halve() if is_round else updated
 
     def without(self, challenger: str) -> Election:
         """Returns the election without a challenger that could not be measured."""
@@ -65,7 +65,7 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         left = msgspec.structs.replace(self, effects=rest)
         rounds = {len(each) for each in rest.values()}
         is_round = len(rounds) == 1 and len(self.effects[challenger]) < min(rounds)
-        return left._halved() if is_round else left
+        return left._halve() if is_round else left
 
     @property
     def winner(self) -> str:
@@ -93,7 +93,7 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
     def _medians(self) -> dict[str, float]:
         return {name: statistics.median(each) for name, each in self.effects.items() if each}
 
-    def _halved(self) -> Election:
+    def _halve(self) -> Election:
         medians = self._medians()
         ranked = sorted(medians, key=lambda name: medians[name])
         first, best = ranked[0], min(0.0, medians[ranked[0]])
@@ -169,7 +169,7 @@ class Race:
         self._milliseconds: dict[str, list[float]] = defaultdict(list)
         self._broken: dict[str, MeasurementError] = {}
 
-    def won(self, choice: RuntimeChoice) -> Build:
+    def winner(self, choice: RuntimeChoice) -> Build:
         """Returns the winner, with the measured times in its choice. Raises MeasurementError."""
         began = self._launching.clock.monotonic()
         while (challenger := self._election.challenger) is not None:
@@ -178,7 +178,7 @@ class Race:
             self._election = self._after(challenger)
         if self._broken and not self._milliseconds:
             raise next(iter(self._broken.values()))
-        unmeasured = tuple(self._unmeasured())
+        unmeasured = tuple(self._unmeasured_candidates())
         choice = msgspec.structs.replace(
             choice,
             times=tuple(self._times()),
@@ -198,7 +198,7 @@ class Race:
 
     def _after(self, challenger: str) -> Election:
         try:
-            effect = self._launched(challenger)
+            effect = self._launch_effect(challenger)
         except MeasurementError as error:
             if challenger in self._needed:
                 raise
@@ -207,7 +207,7 @@ class Race:
             return self._election.without(challenger)
         return self._election.after(challenger, effect)
 
-    def _launched(self, challenger: str) -> float:
+    def _launch_effect(self, challenger: str) -> float:
         """Returns the effect of a challenger against the leader: ln(challenger / leader)."""
         leader = self._election.leader
         base, head = sorted((leader, challenger), key=list(self._builds).index)
@@ -235,7 +235,7 @@ class Race:
                     error=build.error_estimate[0] if build.error_estimate else None,
                 )
 
-    def _unmeasured(self) -> Iterator[RefusedCandidate]:
+    def _unmeasured_candidates(self) -> Iterator[RefusedCandidate]:
         for name, build in self._builds.items():
             if name not in self._milliseconds:
                 error = self._broken.get(name)

@@ -7,7 +7,7 @@ from tunegate.artifacts.builds import Build, Cell
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild, Candidates
 from tunegate.artifacts.changes import ModelPath
 from tunegate.config import Accuracy, AccuracyConfig, Config
-from tunegate.decide.error_budget import estimated, limits_of, outside, samples_needed
+from tunegate.decide.error_budget import estimate_errors, limits_of, outside, samples_needed
 from tunegate.errors import MeasurementError
 from tunegate.ports import BuildJob, CaseScorer
 from tunegate.review.model_settings import entry_for, values_for
@@ -79,7 +79,7 @@ def held_to_budget(
         return msgspec.structs.replace(build, sampled=None)
     if build.sampled is None:
         return msgspec.structs.replace(build, error=_missing_estimate(build, model, candidate))
-    estimates = estimated(build.sampled, budget)
+    estimates = estimate_errors(build.sampled, budget)
     reason = outside(estimates)
     error = f"{model}: {candidate.title} {reason}." if reason else None
     return msgspec.structs.replace(build, sampled=None, error_estimate=estimates, error=error)

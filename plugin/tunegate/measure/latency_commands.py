@@ -80,7 +80,7 @@ class CommandPair:
         order = list(SIDES)
         self._rng.shuffle(order)
         times = {side: self._times(self._lines.of(side)) for side in order}
-        return _launched(times["base"], times["head"], started)
+        return _launch_of(times["base"], times["head"], started)
 
     def probes(self, count: int, thresholds: ProbeThresholds) -> Generator[Launch]:
         """Times the base once for every few starts of the head. A command cannot be timed for
@@ -90,7 +90,7 @@ class CommandPair:
             started = time.monotonic()
             if number % _PROBES_OF_BASE == 0:
                 base = latencies_ms(self._lines.base)
-            yield _launched(base, latencies_ms(self._lines.head), started)
+            yield _launch_of(base, latencies_ms(self._lines.head), started)
 
     def _times(self, line: str) -> list[float]:
         try:
@@ -104,7 +104,7 @@ class CommandPair:
         return times
 
 
-def _launched(base: Sequence[float], head: Sequence[float], started: float) -> Launch:
+def _launch_of(base: Sequence[float], head: Sequence[float], started: float) -> Launch:
     base_ms, head_ms = statistics.median(base), statistics.median(head)
     return Launch(
         effect=math.log(head_ms / base_ms),

@@ -55,7 +55,7 @@ def measure(
     cells = []
     for built in builds:
         reference = references.get(built.cell.model)
-        measured = measuring.measured(built)
+        measured = measuring.measure_cell(built)
         cells.append(_with_reference(measured, built.head, reference, benchmarker))
     return MeasurementRun(
         device=context.device.fingerprint(),
@@ -75,27 +75,27 @@ class _Measuring:
     context: RunContext
     compared: int
 
-    def measured(self, built: CellBuilds) -> CellMeasurement:
+    def measure_cell(self, built: CellBuilds) -> CellMeasurement:
         clock = self.context.clock
         started = clock.monotonic()
         head, base = _usable(built.head), _usable(built.base)
         try:
             if head is None:
-                return _unmeasured(built, "error")
+                return _unmeasured_cell(built, "error")
             if base is None:
                 return self._alone(built, self.context.out / head.directory)
             if not _is_compared(built):
-                return _unmeasured(built, "identical")
+                return _unmeasured_cell(built, "identical")
             named = f"measure: {built.cell.model} on {built.cell.target}"
             self.context.progress.step(named, "measure")
             return self._compare_sides(built, base, head)
         except MeasurementError as error:
             seconds = clock.monotonic() - started
-            return _unmeasured(built, "invalid", notes=(str(error),), seconds=seconds)
+            return _unmeasured_cell(built, "invalid", notes=(str(error),), seconds=seconds)
 
     def _alone(self, built: CellBuilds, head: Path) -> CellMeasurement:
         """Measures a head without a base, with as many inferences as its objective needs."""
-        unpaired = _unmeasured(built, "single", head_ms=self.benchmarker.single_ms(head))
+        unpaired = _unmeasured_cell(built, "single", head_ms=self.benchmarker.single_ms(head))
         objective = self.rules.policies.objectives.get(built.cell.model)
         if objective is None:
             return unpaired
@@ -205,7 +205,7 @@ def _usable(build: Build | None) -> Build | None:
     return build if build is not None and build.error is None else None
 
 
-def _unmeasured(
+def _unmeasured_cell(
     built: CellBuilds,
     stopped: Literal["identical", "single", "invalid", "error"],
     *,
@@ -253,7 +253,7 @@ _NOT_SCORED = {"identical", "error"}
 """Cells without a score: nothing differs, or there is nothing to score."""
 
 
-def scored(
+def score_cells(
     run: MeasurementRun, *, out: Path, scorer: Scorer | None, progress: Progress
 ) -> MeasurementRun:
     """Returns every cell with its metric. A command that fails is that cell's problem."""

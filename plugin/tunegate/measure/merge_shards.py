@@ -53,13 +53,13 @@ def merge_shards(
             measured.append((shard, counted))
         else:
             unmeasured.append(counted)
-    mixed = dict(_mixed(measured))
+    mixed = dict(_mixed_targets(measured))
     for shard, _ in measured:
         if shard.target in mixed:
-            unmeasured.append(_unmeasured(shard, mixed[shard.target], is_unfit=True))
+            unmeasured.append(_unmeasured_shard(shard, mixed[shard.target], is_unfit=True))
     runs = [counted for shard, counted in measured if shard.target not in mixed]
     return MergedShards(
-        run=_merged(runs) if runs else None,
+        run=_merge_runs(runs) if runs else None,
         unmeasured=tuple(sorted(unmeasured, key=lambda each: each.shard)),
         unasked=frozenset((key, each.target) for each in runs for key in each.unasked),
     )
@@ -81,15 +81,15 @@ def _accept_shard(
 ) -> measurements.ShardMeasurements | measurements.UnmeasuredShard:
     if not handed:
         lost = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
-        return _unmeasured(shard, lost, is_unfit=True)
+        return _unmeasured_shard(shard, lost, is_unfit=True)
     if len(handed) > 1:
         names = ", ".join(sorted(each.name for each in handed))
-        return _unmeasured(shard, f"its measurements came {len(handed)} times ({names})")
+        return _unmeasured_shard(shard, f"its measurements came {len(handed)} times ({names})")
     (only,) = handed
     if only.content is None:
-        return _unmeasured(shard, only.problem.rstrip("."))
+        return _unmeasured_shard(shard, only.problem.rstrip("."))
     problem = next(_flaws(shard, only.content, bound), None)
-    return only.content if problem is None else _unmeasured(shard, f"{only.name}: {problem}")
+    return only.content if problem is None else _unmeasured_shard(shard, f"{only.name}: {problem}")
 
 
 def _flaws(
@@ -115,7 +115,7 @@ def _flaws(
             yield f"its {what} are not those of the models of the shard"
 
 
-def _mixed(
+def _mixed_targets(
     measured: Sequence[tuple[MeasuringShard, measurements.ShardMeasurements]],
 ) -> Iterator[tuple[str, str]]:
     """Returns the targets measured on several kinds of machine, with a message for each."""
@@ -138,7 +138,7 @@ def _kind(device: DeviceFingerprint) -> str:
     return f"{device.name} ({device.kind}, {device.units} units)"
 
 
-def _unmeasured(
+def _unmeasured_shard(
     shard: MeasuringShard, problem: str, *, is_unfit: bool = False
 ) -> measurements.UnmeasuredShard:
     return measurements.UnmeasuredShard(
@@ -150,7 +150,7 @@ def _unmeasured(
     )
 
 
-def _merged(shards: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
+def _merge_runs(shards: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
     runs = [each.run for each in shards]
     seeds = {run.seed for run in runs}
     builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))

@@ -22,7 +22,7 @@ from tunegate.decide.decision import launch_effect, launch_noise, within_spread
 from tunegate.decide.gpu_clocks import clocks_of, kept_pairs
 from tunegate.decide.stalls import stalls_of
 from tunegate.errors import MeasurementError
-from tunegate.measure.bench_messages import OutputSample, Sides, Start, other
+from tunegate.measure.bench_messages import OutputSample, Sides, Start, other_side
 from tunegate.measure.bench_process import (
     WARM_UP_SECONDS,
     Devices,
@@ -108,20 +108,20 @@ class PairBench:
                 self._add_blocks(taken, sides, some, self._probe_size(), device)
                 if not _is_over(taken, thresholds):
                     break
-            return _summed(taken, sides, started, self._number_of(order.case))
+            return _launch_of_blocks(taken, sides, started, self._number_of(order.case))
 
     def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
         started = time.monotonic()
         self._launches += 1
         order = launch_order(self._seed, self._launches, pairs)
         with ExitStack() as stack:
-            processes = self._started(stack, order, device.variables)
+            processes = self._start_sides(stack, order, device.variables)
             self.start_seconds = time.monotonic() - started
             blocks_started = time.monotonic()
             taken = Blocks()
             self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
-            launch = _summed(taken, processes, started, self._number_of(order.case))
+            launch = _launch_of_blocks(taken, processes, started, self._number_of(order.case))
             if self._launches == 1 and self._compares_outputs:
                 launch = msgspec.structs.replace(launch, differing=self._differing(processes))
         self.within_spread = within_spread(*taken.counted_medians())
@@ -168,13 +168,13 @@ class PairBench:
         """Times blocks and appends them. The device is read between blocks only: reading it during
         work disturbs the work."""
         for first in begins:
-            for side in (first, other(first)):
+            for side in (first, other_side(first)):
                 before = device.energy.reading()
                 block = processes.of(side).block(inferences)
                 used = block_energy(before, device.energy.reading(), block.inferences)
                 blocks.add(side, block.times_ms, device.look(), used)
 
-    def _started(
+    def _start_sides(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]
     ) -> Sides[Process]:
         starts = self._starts(order.inputs, WARM_UP_SECONDS, order.case)
@@ -221,7 +221,9 @@ def _is_over(blocks: Blocks, thresholds: ProbeThresholds) -> bool:
     )
 
 
-def _summed(blocks: Blocks, processes: Sides[Process], started: float, case: int) -> Launch:
+def _launch_of_blocks(
+    blocks: Blocks, processes: Sides[Process], started: float, case: int
+) -> Launch:
     medians = blocks.counted_medians()
     base, head = blocks.energy("base"), blocks.energy("head")
     base_times, head_times = blocks.times("base"), blocks.times("head")
@@ -448,6 +450,6 @@ def launch_order(seed: int, launch: int, pairs: int) -> LaunchOrder:
     first = SIDES[rng.randrange(2)]
     begins: list[Side] = []
     for pair in range(pairs):
-        begins.append(other(begins[-1]) if pair % 2 else SIDES[rng.randrange(2)])
+        begins.append(other_side(begins[-1]) if pair % 2 else SIDES[rng.randrange(2)])
     case = derive_seed(seed, "case") % _MANY_CASES + launch
-    return LaunchOrder(derive_seed(own, "inputs"), (first, other(first)), tuple(begins), case)
+    return LaunchOrder(derive_seed(own, "inputs"), (first, other_side(first)), tuple(begins), case)

@@ -65,7 +65,7 @@ class PairedLaunches(msgspec.Struct, frozen=True, kw_only=True):
     probes: tuple[Launch, ...] = ()
     starts: tuple[int, ...] = ()
 
-    def assessed(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
+    def assess(self, gate: GateConfig, cells: int = 1) -> Assessment | None:
         """Returns the assessment of the launches, None without an interval."""
         rule = sequential.stopping_rule(gate, self.analyses, cells)
         return assess(self.launches, self.probes, self.starts, rule)
@@ -86,7 +86,7 @@ def launch_until_decided(
     series = _Series(bench, control, gate, cells, say, waived=waived)
     while (stop := series.stop()) is None:
         series.go_on()
-    return series.ended(stop)
+    return series.finish(stop)
 
 
 class _Series:
@@ -139,7 +139,7 @@ class _Series:
         stop = self._stop()
         if stop in {None, "disturbed"} or self._rule_of_waiver is None:
             return stop
-        assessment = self._assessed()
+        assessment = self._assess()
         if assessment is None or assessment.decision != "fail":
             return stop
         self._rule, self._rule_of_waiver = self._rule_of_waiver, None
@@ -151,7 +151,7 @@ class _Series:
         stop = sequential.guarded_stop(effects, noises, self._controls, self._rule)
         if stop is not None and stop != "decided":
             return stop
-        assessment = self._assessed() if stop is not None or self._has_passed else None
+        assessment = self._assess() if stop is not None or self._has_passed else None
         self._has_passed = assessment is not None and assessment.median == "pass"
         if stop == "decided" and assessment is not None and assessment.median == "undecided":
             # Slower in seconds, not in clock cycles: more launches tell which it is.
@@ -169,7 +169,7 @@ class _Series:
             self._probe(self._next.probes)
             return
         if len(self._launches) == sequential.PLANNED[0]:
-            self._usual_pairs = _replanned(self._bench, self._launches)
+            self._usual_pairs = _replan_pairs(self._bench, self._launches)
         is_for_stalls = len(self._launches) < self._until
         if len(self._launches) >= sequential.PLANNED[0]:
             self._pairs = self._stall_pairs if is_for_stalls else self._usual_pairs
@@ -216,7 +216,7 @@ class _Series:
         whole = (2 if self._gate.extend else 1) * self._gate.seconds
         return whole - sum(launch.seconds for launch in self._launches)
 
-    def ended(self, stop: sequential.Stop) -> PairedLaunches:
+    def finish(self, stop: sequential.Stop) -> PairedLaunches:
         return PairedLaunches(
             launches=tuple(self._launches),
             controls=tuple(self._controls),
@@ -248,7 +248,7 @@ class _Series:
         is_passing = usual < self._rule.margin and self._rule.rare > 0
         return _LIKELY_PROBES * self._bench.start_seconds if is_passing else 0.0
 
-    def _assessed(self) -> Assessment | None:
+    def _assess(self) -> Assessment | None:
         return assess(self._launches, self._probes, self._next.starts, self._rule)
 
     def _run_control(self) -> None:
@@ -294,13 +294,13 @@ def launch_layers(
     many seconds more, once the first analysis is reached. Raises MeasurementError."""
     turns = turns_of(inference_ms)
 
-    def launched(number: int) -> LayersLaunch:
+    def launch_once(number: int) -> LayersLaunch:
         return benchmarker.layers(*sides, number=number, turns=turns)
 
-    launches = [launched(0)]
+    launches = [launch_once(0)]
     analyses = sequential.affordable_analyses(gate.seconds, launches[0].seconds)
     while not _is_settled(launches, analyses, gate, cells):
-        launches.append(launched(len(launches)))
+        launches.append(launch_once(len(launches)))
     return DifferingLayers(launches=tuple(launches), analyses=analyses)
 
 
@@ -357,7 +357,7 @@ def _numbers(launch: Launch) -> Launch:
     return launch
 
 
-def _replanned(bench: Bench, launches: list[Launch]) -> int:
+def _replan_pairs(bench: Bench, launches: list[Launch]) -> int:
     return sequential.replanned_pairs(
         bench.within_spread,
         statistics.stdev(launch.effect for launch in launches),
@@ -379,7 +379,7 @@ def _so_far(launches: list[Launch], rule: sequential.StoppingRule) -> LaunchProg
     left = max(0, sequential.likely_end(effects, rule) - len(effects))
     return LaunchProgress(
         launches=len(effects),
-        most=rule.most(len(effects)),
+        most=rule.most_launches(len(effects)),
         seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CONTROL,
         low=low,
         center=center,

@@ -51,7 +51,7 @@ class KnownElections:
     ) -> tuple[RememberedElection, ...]:
         """Returns the elections of models whose sides share one key after these `outcomes`. Without
         `outcomes`, only models of which this run tunes nothing."""
-        tuned = _tuned(planned) if outcomes is None else set()
+        tuned = _tuned_models(planned) if outcomes is None else set()
         keys = {
             where: next(iter(sides.values()))
             for where, sides in election_keys(self._tools, planned, outcomes or ()).items()
@@ -59,12 +59,14 @@ class KnownElections:
         }
         standings = self._tools.index.standings([*keys.values()])
         elections = (
-            self._remembered(where, key, getattr(standings.get(key, Miss("absent")), "records", ()))
+            self._election_of(
+                where, key, getattr(standings.get(key, Miss("absent")), "records", ())
+            )
             for where, key in keys.items()
         )
         return tuple(each for each in elections if each is not None)
 
-    def _remembered(
+    def _election_of(
         self, where: ModelOnTarget, key: WorkloadKey, records: Sequence[TuningRecord]
     ) -> RememberedElection | None:
         model, target = where
@@ -103,7 +105,7 @@ def with_elections_after(
 ) -> TuningPlan:
     """Returns the plan with the elections of models that tuning left unchanged. A model whose
     tuning never ends would otherwise be elected in every run."""
-    tuned = _tuned(planned)
+    tuned = _tuned_models(planned)
     if not tuned:
         return planned
     elections = KnownElections(tools)(planned, outcomes)
@@ -249,7 +251,7 @@ def _nanoseconds(choice: RuntimeChoice) -> dict[str, int]:
     return {time.candidate: round(time.ms * _NANOSECONDS_PER_MS) for time in choice.times}
 
 
-def _tuned(planned: TuningPlan) -> set[ModelOnTarget]:
+def _tuned_models(planned: TuningPlan) -> set[ModelOnTarget]:
     """Returns the models for which this run searches or measures claims."""
     return {
         (use.model, shard.target)
@@ -312,12 +314,12 @@ def as_remembered(
     election that continues starts from its leader."""
     by_cell = {_cell(each): each for each in elections}
     return tuple(
-        _remembered(each, by_cell[each.cell], candidates) if each.cell in by_cell else each
+        _apply_election(each, by_cell[each.cell], candidates) if each.cell in by_cell else each
         for each in cells
     )
 
 
-def _remembered(
+def _apply_election(
     cell: CellCandidates, election: RememberedElection, candidates: Candidates
 ) -> CellCandidates:
     base, head = (
@@ -332,7 +334,7 @@ def _remembered(
         cell,
         first=election.winner,
         earlier=tuple(lost),
-        refused=tuple(_refused(election, candidates)),
+        refused=tuple(_refused_earlier(election, candidates)),
     )
 
 
@@ -361,7 +363,9 @@ def _times(election: RememberedElection, candidates: Candidates) -> tuple[Candid
     )
 
 
-def _refused(election: RememberedElection, candidates: Candidates) -> Iterator[RefusedCandidate]:
+def _refused_earlier(
+    election: RememberedElection, candidates: Candidates
+) -> Iterator[RefusedCandidate]:
     """Returns the candidates that the earlier run refused, for the next run to know."""
     reason = f"refused in the run of {_day(election)}, which this election goes on from"
     for each in candidates[election.target]:

@@ -17,7 +17,7 @@ from tunegate.models.model_inputs import graph_inputs
 from tunegate.models.size_evidence import BESIDE, MAX_BESIDE_BYTES, Evidence, evidence_of
 from tunegate.models.sizes import GuessedSize, guessed_sizes
 from tunegate.regular_files import opened_inside
-from tunegate.review.model_settings import selected
+from tunegate.review.model_settings import matching_paths
 from tunegate.system.git.dvc import is_dvc_file, is_lock
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
@@ -72,7 +72,7 @@ def find_models(
     in_dvc = {*_of_dvc_files(committed), *outputs}
     all_models = (
         _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
-        for path in (models if config is None else selected(config, models))
+        for path in (models if config is None else matching_paths(config, models))
     )
     return tuple(_as_kept(model) if model.path in in_dvc else model for model in all_models)
 

@@ -100,7 +100,7 @@ def model_kind(inputs: Sequence[ModelInput], evidence: Evidence = NO_EVIDENCE) -
 def likely_size(value: ModelInput, axis: int, kind: ModelKind = _ANY) -> LikelySize:
     """Returns the likely sizes: by the symbol's words first, then the input's, then the dimension's
     position."""
-    likely = _likely(value, axis)
+    likely = _guess_size(value, axis)
     if kind.vectors and likely.kind == "batch" and "batch" not in value.symbol(axis).casefold():
         return _length(value, "a vector of data, as all inputs", kind.evidence)
     if likely.kind == "image":
@@ -125,7 +125,7 @@ def is_generated(symbol: str) -> bool:
     return re.fullmatch(_GENERATED, symbol, re.IGNORECASE) is not None
 
 
-def _likely(value: ModelInput, axis: int) -> LikelySize:
+def _guess_size(value: ModelInput, axis: int) -> LikelySize:
     symbol = value.symbol(axis)
     words = set() if is_generated(symbol) else _words(symbol)
     says_little = all(len(word) == 1 for word in words)
@@ -252,7 +252,7 @@ def _is_sound(value: ModelInput, axis: int, kind: ModelKind) -> bool:
     is_signal = is_last and (is_flat or is_mono)
     if kind.for_sound:
         return is_signal and (is_float or not value.dtype)
-    is_alone = rank == 1 or _likely(value, 0).kind == "batch"
+    is_alone = rank == 1 or _guess_size(value, 0).kind == "batch"
     is_other = kind.tokens or "eeg" in kind.evidence.hints
     return is_signal and is_alone and is_float and not is_other
 

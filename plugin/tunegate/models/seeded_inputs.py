@@ -72,7 +72,7 @@ def _draw(random: Any, tensor: RuledTensor, values: inputs.Draw | inputs.Columns
     dtype, shape = dtype_named(tensor.dtype), tensor.shape
     match values:
         case None:
-            return _plain(random, shape, dtype)
+            return _draw_default(random, shape, dtype)
         case inputs.Columns(axis=axis, parts=parts):
             rest = shape[:axis] + shape[axis + 1 :]
             return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
@@ -80,7 +80,7 @@ def _draw(random: Any, tensor: RuledTensor, values: inputs.Draw | inputs.Columns
             return _part(random, values, shape, dtype)
 
 
-def _plain(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _draw_default(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     kind = kind_of(dtype)
     if kind == "O":
         return np.full(shape, "a", dtype)

@@ -94,10 +94,10 @@ def _sources(
 
 def _metadata_facts(metadata: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for key in ("imgsz", "img_size", "image_size", "input_size", "input_shape", "resolution"):
-        yield "image", _sides(_numbers(metadata.get(key, "")))
+        yield "image", _image_sides(_numbers(metadata.get(key, "")))
     yield (
         "image",
-        _sides([*_numbers(metadata.get("height", "")), *_numbers(metadata.get("width", ""))]),
+        _image_sides([*_numbers(metadata.get("height", "")), *_numbers(metadata.get("width", ""))]),
     )
     for key in ("sample_rate", "sampling_rate", "sr", "audio_sample_rate"):
         yield "sample_rate", _single_number(_numbers(metadata.get(key, "")), _MAX_RATE)
@@ -127,7 +127,7 @@ def _document_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     ]
     for part in parts:
         for key in ("crop_size", "size", "image_size", "input_size"):
-            yield "image", _sides(_extents(part.get(key)))
+            yield "image", _image_sides(_extents(part.get(key)))
         yield "sample_rate", _single_number(_integers(part.get("sampling_rate")), _MAX_RATE)
         yield "frames", _single_number(_integers(part.get("nb_max_frames")), _MAX_LENGTH)
         positions = _single_number(_integers(part.get("max_source_positions")), _MAX_LENGTH)
@@ -156,7 +156,7 @@ def _integers(value: Any) -> list[int]:
     return numbers if len(numbers) == len(every) else []
 
 
-def _sides(numbers: Sequence[int]) -> tuple[int, int] | tuple[()]:
+def _image_sides(numbers: Sequence[int]) -> tuple[int, int] | tuple[()]:
     """Returns height and width: a single number is both; of more, the last two that may be
     sides."""
     sides = [each for each in numbers if each > 4][-_PAIR:]  # noqa: PLR2004 -- fewer are channels

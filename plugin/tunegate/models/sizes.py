@@ -186,7 +186,7 @@ def size_candidates(model: onnx.ModelProto, evidence: Evidence = NO_EVIDENCE) ->
 
 def _likely_places(model: onnx.ModelProto, evidence: Evidence) -> tuple[_Places, dict[Place, str]]:
     """Returns the likely sizes of each open dimension, and its symbol."""
-    inputs = _whole(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
+    inputs = _integer_inputs(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
     likely = _likely_sizes(inputs, model.graph, evidence)
     return likely, {place: _symbol(inputs, *place) for place in likely}
 
@@ -218,7 +218,7 @@ def _fill_ranks(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[M
     )
 
 
-def _whole(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
+def _integer_inputs(inputs: Sequence[ModelInput], graph: onnx.GraphProto) -> tuple[ModelInput, ...]:
     """Returns the inputs; floats that the graph casts to integers become integers: they are tokens
     or characters, no signal."""
     looked_up = {

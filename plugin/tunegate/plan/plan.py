@@ -255,7 +255,7 @@ def _far_behind(tasks: int) -> str:
 
 def estimated_cost(shards: Sequence[Shard]) -> Cost:
     """Returns the sum of machine time and money. Money is None if a shard has no price."""
-    return _cost(shards, [shard.predicted_seconds for shard in shards])
+    return _sum_cost(shards, [shard.predicted_seconds for shard in shards])
 
 
 def cost_of_hits(
@@ -266,7 +266,7 @@ def cost_of_hits(
     failures, so this is a lower bound. `kinds` are those of the targets."""
     if not trials_of_hits(shards):
         return None
-    return _cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])
+    return _sum_cost(shards, [_seconds_of_hits(shard, kinds[shard.target]) for shard in shards])
 
 
 def trials_of_hits(shards: Sequence[Shard]) -> int:
@@ -287,7 +287,7 @@ def _trials(resolved: ResolvedTask) -> int:
     return len(lookup.records) + len(lookup.failures) if isinstance(lookup, ExactHit) else 0
 
 
-def _cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
+def _sum_cost(shards: Sequence[Shard], seconds: Sequence[float]) -> Cost:
     per_hour = _bill(seconds, [shard.budget.usd_per_hour for shard in shards])
     return Cost(
         seconds=sum(seconds),

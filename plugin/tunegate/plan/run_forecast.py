@@ -269,7 +269,7 @@ def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:
     sides = {
         (task.key, use.side) for task in tasks for use in task.uses if use.model == change.path
     }
-    return SIDE_SECONDS * len(_sides(change)) + TASK_SECONDS * len(sides)
+    return SIDE_SECONDS * len(_present_sides(change)) + TASK_SECONDS * len(sides)
 
 
 def measuring_seconds(
@@ -277,7 +277,7 @@ def measuring_seconds(
 ) -> float:
     """Returns the time of measuring, within what the gate may spend. A model without a base is run
     a few times."""
-    mine, sides = _of(change, tasks), _sides(change)
+    mine, sides = _of(change, tasks), _present_sides(change)
     inference_seconds = sum(_inference_seconds(mine, change.path, side, kind) for side in sides)
     if "base" not in sides:
         return BLOCK_INFERENCES * inference_seconds
@@ -285,7 +285,7 @@ def measuring_seconds(
     return min(gate.seconds * (2 if gate.extend else 1), EXPECTED_LAUNCHES * launch)
 
 
-def _sides(change: ModelChange) -> list[Side]:
+def _present_sides(change: ModelChange) -> list[Side]:
     return [side for side in SIDES if getattr(change, side) is not None]
 
 

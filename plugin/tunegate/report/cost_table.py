@@ -51,7 +51,7 @@ def spending(outcomes: Sequence[TuningOutcome]) -> tuple[SpendingRow, ...]:
         return ()
     groups: dict[str, list[CandidateCost]] = {what: [] for what in _ROWS}
     for cost in costs:
-        groups[_what(cost)].append(cost)
+        groups[_cost_row(cost)].append(cost)
 
     def row(name: str, seconds: float, candidates: int | None) -> SpendingRow:
         share = seconds / total
@@ -117,7 +117,7 @@ def _is_nearly_best(cost: CandidateCost, task: TaskOutcome) -> bool:
     return cost.milliseconds is not None and cost.milliseconds <= NEARLY_BEST * min(times)
 
 
-def _what(cost: CandidateCost) -> str:
+def _cost_row(cost: CandidateCost) -> str:
     if cost.stage == "confirm":
         return _ROWS[3]
     if cost.status != "ok":

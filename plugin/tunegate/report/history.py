@@ -233,13 +233,13 @@ def with_rest(
     gate_seconds = sum(cost.gate_seconds for cost in costs.values())
     rest = max(0.0, work_seconds - gate_seconds)
 
-    def whole(place: ModelOnTarget, cost: ModelCost) -> ModelCost:
+    def with_gate_cost(place: ModelOnTarget, cost: ModelCost) -> ModelCost:
         seconds = rest * (cost.gate_seconds / gate_seconds if gate_seconds else 1 / len(costs))
         price = usd_per_hour.get(place[1])
         usd = None if price is None else seconds * price / SECONDS_PER_HOUR
         return together([cost, ModelCost(gate_seconds=seconds, gate_usd=usd)])
 
-    return {place: whole(place, cost) for place, cost in costs.items()}
+    return {place: with_gate_cost(place, cost) for place, cost in costs.items()}
 
 
 def together(parts: Sequence[ModelCost]) -> ModelCost:

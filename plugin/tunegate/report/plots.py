@@ -176,7 +176,7 @@ def distribution(launches: Sequence[Launch]) -> str:
     head = merged_histogram([launch.head_times for launch in launches])
     if not base.total or not head.total:
         return ""
-    x = _most(base, head)
+    x = _latency_scale(base, head)
     inferences = f"{plural(head.total, 'inference')} of the head"
     shares = [svg.Tick(0, "0"), *(svg.Tick(at, f"{at}%") for at in (50, 90, 99))]
     places = _log_ticks(x.first, x.last) if x.is_logarithmic else svg.few_ticks(x, 5)
@@ -193,7 +193,7 @@ def distribution(launches: Sequence[Launch]) -> str:
     return plot.svg("Share of inferences by latency")
 
 
-def _most(base: Histogram, head: Histogram) -> svg.Scale:
+def _latency_scale(base: Histogram, head: Histogram) -> svg.Scale:
     """Returns a scale of all but the longest latencies. If these are many times the usual, it is
     logarithmic: otherwise base and head would be one line at its left end."""
     shortest = _RATIO ** (min(base.first, head.first) - 2)

@@ -16,7 +16,7 @@ def tuning_words(tuning: TuningSummary) -> str:
     first; those of an older toolchain's schedules are among the known ones."""
     if not tuning.tasks:
         return "nothing here is compiled"
-    return ". ".join((f"{_trials(tuning)}", _parts(tuning), *_older(tuning)))
+    return ". ".join((f"{_trials(tuning)}", _parts(tuning), *_older_schedule_lines(tuning)))
 
 
 def _trials(tuning: TuningSummary) -> str:
@@ -60,7 +60,7 @@ def _of_older(tuning: TuningSummary) -> int:
     return tuning.kept + tuning.lost + tuning.still_lost + tuning.not_asked
 
 
-def _older(tuning: TuningSummary) -> Iterator[str]:
+def _older_schedule_lines(tuning: TuningSummary) -> Iterator[str]:
     """Yields the results for schedules of an older toolchain, if there are any."""
     parts = {
         "kept": tuning.kept,
@@ -184,14 +184,14 @@ def shipped_sentences(report: Report, code: Callable[[str], str]) -> Iterator[st
     marks a model's name."""
     for built in report.run.builds if report.run else ():
         if (head := _head_to_describe(built)) is not None:
-            yield f"{_ships(built, code)} with {_choice(head)}{_more(built)}."
+            yield f"{_ships(built, code)} with {_choice(head)}{_build_text(built)}."
 
 
 def shipped_in_short(report: Report, code: Callable[[str], str]) -> Iterator[str]:
     """Yields fewer sentences on the same models, if there is no room for all reasons."""
     for built in report.run.builds if report.run else ():
         if (head := _head_to_describe(built)) is not None:
-            first = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_more(built)}"
+            first = f"{_ships(built, code)} with {_choice(head, in_short=True)}{_build_text(built)}"
             yield ". ".join((first, *_refused_in_short(head))) + "."
 
 
@@ -229,7 +229,7 @@ def _ships(built: CellBuilds, code: Callable[[str], str]) -> str:
     return f"{code(built.cell.model)} on {code(built.cell.target)} ships"
 
 
-def _more(built: CellBuilds) -> str:
+def _build_text(built: CellBuilds) -> str:
     before = built.base if built.base and not built.base.error else None
     return f"{_change_text(before, built.head)}{_picked_text(built.head)}" if built.head else ""
 

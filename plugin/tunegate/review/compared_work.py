@@ -75,7 +75,7 @@ CHOOSING = "operators that choose their work by numbers of the inputs"
 """The gate draws inputs, and users may send others, for which such a model does more."""
 
 
-def reshaped(
+def inputs_change(
     path: changes.ModelPath,
     before: tuple[changes.ModelInput, ...],
     after: tuple[changes.ModelInput, ...],
@@ -89,7 +89,7 @@ def reshaped(
     )
 
 
-def added(
+def operators_change(
     key: str, path: changes.ModelPath, before: tuple[str, ...], after: tuple[str, ...]
 ) -> changes.PolicyChange | None:
     """Returns the change to operators of the kind `key`, None if none is new."""

@@ -72,14 +72,16 @@ def parse_config(text: str, where: str) -> Config:
     try:
         content = read_yaml(text)
     except YamlProblemError as error:
-        raise _refused(ConfigKey(where, line=error.line), str(error)) from error
+        raise _config_error(ConfigKey(where, line=error.line), str(error)) from error
     if content is None:
-        raise _refused(ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it.")
+        raise _config_error(
+            ConfigKey(where), "empty. Run `tunegate init` to see what belongs in it."
+        )
     try:
         config = msgspec.convert(content, Config)
     except msgspec.ValidationError as error:
         key, problem = problem_of(error, content)
-        raise _refused(ConfigKey(where, key), problem) from error
+        raise _config_error(ConfigKey(where, key), problem) from error
     check_config(config, where)
     return config
 
@@ -97,7 +99,7 @@ def check_config(config: Config, where: str, *, is_merged: bool = False) -> None
             f"gate.rare-launches: {config.gate.rare_launches:g} is rarer than {_RAREST:g}, the "
             "rarest share that can be looked for. Write 0 to switch it off."
         )
-        raise _refused(ConfigKey(where, "gate.rare-launches"), message)
+        raise _config_error(ConfigKey(where, "gate.rare-launches"), message)
 
 
 def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
@@ -114,7 +116,7 @@ def _check_executor(config: Config, where: str) -> None:
     if name != LOCAL and not missing("executor", name) and plugin_named(_WORKERS, name) is None:
         names = ", ".join((LOCAL, *find_plugins(_WORKERS)))
         message = f"executor: {name} is not installed. Write one of {names}."
-        raise _refused(ConfigKey(where, "executor"), message)
+        raise _config_error(ConfigKey(where, "executor"), message)
 
 
 def _check_targets(config: Config, where: str) -> None:
@@ -122,15 +124,15 @@ def _check_targets(config: Config, where: str) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             message = f'targets: the name "{name}" is given {count} times. Rename one.'
-            raise _refused(ConfigKey(where, "targets"), message)
+            raise _config_error(ConfigKey(where, "targets"), message)
     for number, target in enumerate(config.targets):
         if target.runtime != AUTO and plugin_named(_RUNTIMES, target.runtime) is None:
             about = ConfigKey(where, f"targets[{number}].runtime")
-            raise _refused(about, _unknown_runtime(target))
+            raise _config_error(about, _unknown_runtime(target))
         if target.artifact != RUNTIME_ARTIFACT and _is_unknown_form(target.artifact):
             about = ConfigKey(where, f"targets[{number}].artifact")
             line = missing("artifact", target.artifact) or "no installed package writes it."
-            raise _refused(about, f"target {target.name}: {line}")
+            raise _config_error(about, f"target {target.name}: {line}")
 
 
 def _is_unknown_form(artifact: str) -> bool:
@@ -153,7 +155,7 @@ def _check_prices(config: Config, where: str) -> None:
                 f"budget.usd needs a price: give usd-per-hour under budget, "
                 f"or on target {unpriced[0]}."
             )
-            raise _refused(ConfigKey(where, "budget.usd"), message)
+            raise _config_error(ConfigKey(where, "budget.usd"), message)
 
 
 def _check_cache(cache: CacheConfig, where: str) -> None:
@@ -161,19 +163,19 @@ def _check_cache(cache: CacheConfig, where: str) -> None:
         kind_of(StoreAddress(url=cache.url))
     except BadAddressError as error:
         why = missing("store", cache.url.partition(":")[0]) or f"{error}."
-        raise _refused(ConfigKey(where, "cache.url"), f"cache.url: {why}") from error
+        raise _config_error(ConfigKey(where, "cache.url"), f"cache.url: {why}") from error
     for zone in (cache.zone, *cache.read_zones, *cache.trusted_keys):
         problem = zone_problem(zone)
         if problem is not None:
-            raise _refused(ConfigKey(where, "cache"), f"cache: {problem}.")
+            raise _config_error(ConfigKey(where, "cache"), f"cache: {problem}.")
     try:
         TrustedKeys(cache.trusted_keys)
     except BadKeyError as error:
         about = ConfigKey(where, "cache.trusted-keys")
-        raise _refused(about, f"cache.trusted-keys: {error}.") from error
+        raise _config_error(about, f"cache.trusted-keys: {error}.") from error
 
 
-def _refused(about: ConfigKey, problem: str) -> ConfigError:
+def _config_error(about: ConfigKey, problem: str) -> ConfigError:
     """Returns a ConfigError on one line, whatever words the file has."""
     return ConfigError(_on_one_line(about.file, problem), about)
 
@@ -347,13 +349,15 @@ def whole_changes(
     """Returns a policy change if the head has no configuration any more, or if the base's cannot be
     read."""
     if before.problem:
-        return (_whole(path, before.problem, "the head's, which judges", counts_now=True),)
+        return (
+            _whole_file_change(path, before.problem, "the head's, which judges", counts_now=True),
+        )
     if own is None and before.config is not None:
-        return (_whole(path, "a configuration", "deleted", counts_now=False),)
+        return (_whole_file_change(path, "a configuration", "deleted", counts_now=False),)
     return ()
 
 
-def _whole(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
+def _whole_file_change(path: str | None, old: str, new: str, *, counts_now: bool) -> PolicyChange:
     return PolicyChange(
         key=path or CONFIG_FILE,
         old=old,

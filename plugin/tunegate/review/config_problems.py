@@ -31,13 +31,15 @@ def problem_of(
     that it was read as."""
     message, _, where = str(error).partition(" - at ")
     if where.startswith("`key`"):
-        key = _dotted(where)
+        key = _dotted_path(where)
         return KeyProblem(key, _bare_key(key, content, kind))
-    keys = _pointed_at(content, _dotted(where), kind)
+    keys = _pointed_at(content, _dotted_path(where), kind)
     path, value = _path(keys), _at(content, keys)
     unknown = re.fullmatch(r"Object contains unknown field `(.+)`", message, re.DOTALL)
     if unknown is not None:
-        return KeyProblem(key_place(path, unknown[1]), _unknown(unknown[1], path, kind, keys))
+        return KeyProblem(
+            key_place(path, unknown[1]), _unknown_key_text(unknown[1], path, kind, keys)
+        )
     missing = re.fullmatch(r"Object missing required field `(.+)`", message)
     if missing is not None:
         key = key_place(path, missing[1])
@@ -74,7 +76,7 @@ def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> 
     return f"{place}: expected {expected}, not {_show_value(value)}.{_hint(expected, path, value)}"
 
 
-def _dotted(where: str) -> str:
+def _dotted_path(where: str) -> str:
     """Returns the place `$.gate.margin` as the file's author writes it."""
     return where.removeprefix("`key` in ").strip("`").removeprefix("$").removeprefix(".")
 
@@ -129,7 +131,9 @@ def _path(keys: Sequence[str | int]) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def _unknown(key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str | int]) -> str:
+def _unknown_key_text(
+    key: str, path: str, kind: type[msgspec.Struct], keys: Sequence[str | int]
+) -> str:
     """Returns the line for an unknown key. Keys of its own section are suggested first, then nearly
     the same key of any other."""
     place = key_place(path, key)

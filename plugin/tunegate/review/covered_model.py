@@ -310,7 +310,7 @@ def _changes(
         elif name not in after and name not in renamed:
             yield _shape_change(
                 "models[].profiles",
-                _titled(name),
+                _profile_title(name),
                 "removed",
                 "loosened",
                 is_pending=profile.fits,
@@ -318,7 +318,7 @@ def _changes(
     for name, profile in after.items():
         if name not in before and profile.work_key not in work_before:
             yield _shape_change(
-                "models[].profiles", "not set", _titled(name), "tightened", is_pending=False
+                "models[].profiles", "not set", _profile_title(name), "tightened", is_pending=False
             )
 
 
@@ -341,7 +341,7 @@ def _first_difference(old: _Profile, new: _Profile) -> tuple[str, str]:
     return "", ""
 
 
-def _titled(name: str) -> str:
+def _profile_title(name: str) -> str:
     return name or "without a profile"
 
 
@@ -391,10 +391,12 @@ class NamesInHead(msgspec.Struct, frozen=True):
 
     def inputs(self, before: Sequence[ModelInput]) -> tuple[ModelInput, ...]:
         """Returns the inputs of the base that the head still has."""
-        return tuple(self.of({each.name: _called(each, self.renamed) for each in before}).values())
+        return tuple(
+            self.of({each.name: _rename_input(each, self.renamed) for each in before}).values()
+        )
 
     @property
-    def gone(self) -> frozenset[str]:
+    def gone_names(self) -> frozenset[str]:
         """The names in the base that mean no input, or another one, in the head."""
         return self.lost | self.renamed.keys()
 
@@ -402,7 +404,7 @@ class NamesInHead(msgspec.Struct, frozen=True):
     def backwards(self) -> NamesInHead:
         """Returns the names of the head's inputs in the base, as if the base were later."""
         renamed = {now: was for was, now in self.renamed.items()}
-        return NamesInHead(renamed, self.new - renamed.keys(), self.gone)
+        return NamesInHead(renamed, self.new - renamed.keys(), self.gone_names)
 
 
 def names_in_head(
@@ -448,5 +450,5 @@ def _is_same_type(was: ModelInput, now: ModelInput) -> bool:
     return was.dtype == now.dtype and _is_same_rank(was, now)
 
 
-def _called(value: ModelInput, names: Mapping[str, str]) -> ModelInput:
+def _rename_input(value: ModelInput, names: Mapping[str, str]) -> ModelInput:
     return msgspec.structs.replace(value, name=names.get(value.name, value.name))

@@ -24,7 +24,13 @@ from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
 from tunegate.review import model_settings
-from tunegate.review.compared_work import CHOOSING, SEEDED, AskedWork, added, reshaped
+from tunegate.review.compared_work import (
+    CHOOSING,
+    SEEDED,
+    AskedWork,
+    inputs_change,
+    operators_change,
+)
 from tunegate.review.effective_config import in_report_order
 from tunegate.review.gate_rules import judged_by
 from tunegate.review.globs import matches, may_match_below, uncompared_versions, unmatched_paths
@@ -65,7 +71,7 @@ def detect(
         reader,
         base,
         head,
-        {*model_settings.selected(old, base)},
+        {*model_settings.matching_paths(old, base)},
         revisions.head,
         numbered=lambda path: model_settings.numbered_for(old, path),
     )
@@ -77,7 +83,7 @@ def detect(
         reader,
         is_merged=revisions.judged_by is None,
     )
-    covered = model_settings.selected(judging.config, head)
+    covered = model_settings.matching_paths(judging.config, head)
     work = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {
         name: _as_moved(_change(work, name, head[path], pairs.before.get(path)), path, pairs)
@@ -85,7 +91,7 @@ def detect(
         for name in model_settings.profiles_for(judging.config, path)
     }
     changes = [change for change in change_of.values() if change is not None]
-    changes += _gone(pairs, base, old)
+    changes += _removed_models(pairs, base, old)
     changes += watched.models(judging.config, {path: head[path] for path in covered})
     lost = pairs.lost if base_config is not None else ()
     loosened = (*map(_no_longer_covered, lost), *watched.loosened)
@@ -124,7 +130,7 @@ def _add_unlisted(
                 versions[path] = version
 
 
-def _gone(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
+def _removed_models(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
     """Returns the models of the base that the head no longer has."""
     for path, what in pairs.blocked.items():
         yield _unreadable(path, base[path], config, what)
@@ -269,9 +275,9 @@ def _of_other_work(reader: ModelReader, changes: Sequence[ModelChange]) -> Itera
             continue
         path = path_of(change.path)
         changes_or_none = (
-            reshaped(path, before.inputs, after.inputs),
-            added(SEEDED, path, before.seeded, after.seeded),
-            added(CHOOSING, path, before.choosing, after.choosing),
+            inputs_change(path, before.inputs, after.inputs),
+            operators_change(SEEDED, path, before.seeded, after.seeded),
+            operators_change(CHOOSING, path, before.choosing, after.choosing),
         )
         yield from (each for each in changes_or_none if each is not None)
 
@@ -311,7 +317,7 @@ def _versions(
     for path in dict.fromkeys(path_of(each.path) for each in changes):
         if was := pairs.earlier.get(path):
             yield f"{path} is compared with {was}, the version before it"
-    covered = {*model_settings.selected(config, base)}
+    covered = {*model_settings.matching_paths(config, base)}
     added = {path_of(each.path) for each in changes if each.kind == "added"}
     deleted = {*pairs.lost}
     versions = {

@@ -247,14 +247,14 @@ def stray_waivers(
 def _problem(cell: Cell, config: Config, models: Collection[ModelPath]) -> str:
     model = without_upgrade(cell.model)
     if model not in models:
-        return f"no configured model has this name.{_nearest(model, models)}"
+        return f"no configured model has this name.{_suggestion(model, models)}"
     targets = targets_for(config, path_of(model))
     if targets and cell.target not in targets:
-        return f"the model has no target {cell.target}.{_nearest(cell.target, targets)}"
+        return f"the model has no target {cell.target}.{_suggestion(cell.target, targets)}"
     return ""
 
 
-def _nearest(word: str, words: Collection[str]) -> str:
+def _suggestion(word: str, words: Collection[str]) -> str:
     names = sorted(words)
     listed = f"Known: {', '.join(names[:5])}."
     return f" {did_you_mean(word, names, listed)}"

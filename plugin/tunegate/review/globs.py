@@ -130,7 +130,7 @@ class _Glob:
     def __init__(self, glob: str) -> None:
         self._parts: list[str] = []
         self._any = self._name = self._skip_one = self._skip_two = 0
-        for part in _simplified(_parts(glob)):
+        for part in _simplify(_parts(glob)):
             self._add(part)
         self._accepting: dict[str, int] = {}
         self._first = self._with_skips(1)
@@ -140,7 +140,7 @@ class _Glob:
         states = self._first
         for character in path:
             stay = self._any if character == "/" else self._any | self._name
-            moved = (states & self._accepted(character)) << 1
+            moved = (states & self._next_states(character)) << 1
             states = self._with_skips(moved | (states & stay))
             if not states:
                 return False
@@ -174,7 +174,7 @@ class _Glob:
                 return states
             states |= more
 
-    def _accepted(self, character: str) -> int:
+    def _next_states(self, character: str) -> int:
         """Returns the states that accept this character."""
         if character not in self._accepting:
             fitting = (
@@ -209,7 +209,7 @@ def _wildcard_length(glob: str, place: int, last_bracket: int) -> int:
     return glob.index("]", inside + 1) + 1 - place
 
 
-def _simplified(parts: Iterator[str]) -> list[str]:
+def _simplify(parts: Iterator[str]) -> list[str]:
     """Merges stars in a row into the widest of them."""
     simplified: list[str] = []
     for part in parts:

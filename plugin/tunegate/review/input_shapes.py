@@ -58,7 +58,7 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     sized_levels = [_Level(level, inputs) for level in fitting]
     dimensions = _with_sums(
         [
-            _sized(value, axis, sized_levels)
+            _resolve_size(value, axis, sized_levels)
             for value in inputs
             for axis, size in enumerate(value.dimensions)
             if size is None
@@ -77,7 +77,11 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
     return ResolvedShapes(
         shapes=given_shapes | shapes,
         dimensions=tuple(dimensions),
-        mistakes=(*misfits, *contradictions, *_nothing(inputs, dimensions, given_shapes | shapes)),
+        mistakes=(
+            *misfits,
+            *contradictions,
+            *_empty_input_problems(inputs, dimensions, given_shapes | shapes),
+        ),
         gaps=(*_gaps(inputs, dimensions, levels),),
     )
 
@@ -139,7 +143,7 @@ class _Level:
         return f"{self._level.where}.{key}" if self._level.where else key
 
 
-def _sized(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimension:
+def _resolve_size(value: ModelInput, axis: int, levels: Sequence[_Level]) -> OpenDimension:
     first = next((pair for level in reversed(levels) if (pair := level.size(value, axis))), None)
     size, source = first or (None, "")
     return OpenDimension(
@@ -213,7 +217,7 @@ def _misfit(value: ModelInput, shape: tuple[int, ...]) -> str:
     return ""
 
 
-def _nothing(
+def _empty_input_problems(
     inputs: Sequence[ModelInput],
     dimensions: Sequence[OpenDimension],
     shapes: Mapping[str, tuple[int, ...]],

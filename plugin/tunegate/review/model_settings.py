@@ -27,7 +27,7 @@ class Needs(msgspec.Struct, frozen=True):
 def entry_for(config: Config, path: str) -> ModelConfig | None:
     """Returns the first entry of `models` whose glob matches the path; the path may have a
     profile."""
-    return _entries(_Same(config.models)).first(changes.path_of(path))
+    return _entries(_Same(config.models)).first_match(changes.path_of(path))
 
 
 def numbered_for(config: Config, path: changes.ModelPath) -> NumberedPath | None:
@@ -159,7 +159,7 @@ def judged_as(config: Config, revisions: changes.Revisions) -> Config:
     return msgspec.structs.replace(config, gate=wider)
 
 
-def selected(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
+def matching_paths(config: Config, paths: Iterable[str]) -> tuple[str, ...]:
     """Returns the paths that some entry matches, in order."""
     return tuple(sorted(path for path in paths if entry_for(config, path) is not None))
 
@@ -190,7 +190,7 @@ class _Entries:
             if not is_glob(path):
                 self._exact.setdefault(path, at)
 
-    def first(self, path: str) -> ModelConfig | None:
+    def first_match(self, path: str) -> ModelConfig | None:
         last = self._exact.get(path, len(self._models))
         later = (at for at in self._globs if at > last or matches(self._models[at].path, path))
         at = min(next(later, last), last)
@@ -218,7 +218,7 @@ def shape_problems(
     the base's are not opened. Unreadable models have no problem here."""
     if old_config is not None and _shape_settings(old_config) == _shape_settings(config):
         return ()
-    inputs = {path: _inputs(reader, versions[path]) for path in selected(config, versions)}
+    inputs = {path: _inputs(reader, versions[path]) for path in matching_paths(config, versions)}
     return (*stray_symbols(config, inputs), *_of_models(config, inputs))
 
 

@@ -130,7 +130,7 @@ def _of_values(inputs: Inputs, key: str, where: str) -> Iterator[NamedFile]:
     for name, values in model_settings.values_of(inputs).items():
         for file in values.files:
             if _is_inside(file):
-                yield NamedFile(f"{key}.{name}", f"{where}.{name}.values", _plain(file))
+                yield NamedFile(f"{key}.{name}", f"{where}.{name}.values", _git_path(file))
 
 
 def _scripts_of_command(entry: ModelConfig) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _scripts_of_command(entry: ModelConfig) -> Iterator[str]:
     for at, word in enumerate(words):
         is_program = at == 0 and "/" in word
         if _is_inside(word) and (is_program or PurePosixPath(word).suffix.lower() in _SCRIPTS):
-            yield _plain(word)
+            yield _git_path(word)
 
 
 def _paths_of_command(entry: ModelConfig) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _paths_of_command(entry: ModelConfig) -> Iterator[str]:
     for word in _words(entry):
         for each in (word, word.partition("=")[2]):
             if _is_inside(each):
-                yield _plain(each)
+                yield _git_path(each)
 
 
 def _words(entry: ModelConfig) -> Sequence[str]:
@@ -164,7 +164,7 @@ def _is_inside(path: str) -> bool:
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts
 
 
-def _plain(path: str) -> str:
+def _git_path(path: str) -> str:
     """Returns the path as git writes it."""
     return str(PurePosixPath(path))
 
@@ -334,15 +334,19 @@ class FilesOfConfig:
         missing = [*missing_files(config, revisions, self.identity)]
         paths = [entry.path for entry in self._repository.files(revisions.head)] if missing else []
         lines = [described_missing(each, paths) for each in missing]
-        lines += self._unfit(config, revisions, problems)
+        lines += self._unfit_problems(config, revisions, problems)
         if lines:
             key = missing[0].key if missing else "models"
             raise config_error(
                 [f"{self._name}: {each}" for each in lines], ConfigKey(self._name, key)
             )
 
-    def _unfit(self, config: Config, revisions: Revisions, problems: _Problems) -> Sequence[str]:
+    def _unfit_problems(
+        self, config: Config, revisions: Revisions, problems: _Problems
+    ) -> Sequence[str]:
         if not any(map(gives_values, config.models)):
             return ()
         models = self._reader.models(revisions.head)
-        return problems({path: models[path] for path in model_settings.selected(config, models)})
+        return problems(
+            {path: models[path] for path in model_settings.matching_paths(config, models)}
+        )

@@ -57,7 +57,7 @@ def pair_models(
     earlier = earlier_versions(added, covered, head, numbered)
     gone, new = _without(gone, earlier.values()), _without(new, earlier)
     same = _same_bytes(gone, new)
-    moved = _moved(reader, _without(gone, same.values()), _without(new, same), base)
+    moved = _pair_moved(reader, _without(gone, same.values()), _without(new, same), base)
     paired = {*same.values(), *moved.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
@@ -94,7 +94,7 @@ def _same_bytes(old: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
     }
 
 
-def _moved(
+def _pair_moved(
     reader: ModelReader, old: _Found, new: _Found, base: _Found
 ) -> dict[ModelPath, ModelPath]:
     """Returns the old path of each moved model: most alike first; at last the only two left, if the
@@ -103,14 +103,14 @@ def _moved(
         return {}
     is_small = len(old) * len(new) <= LOOKED_INTO
     outline = reader.outline if is_small else lambda _: None
-    likeness = {
-        (path, was): alike(path, outline(new[path]), was, outline(old[was]))
+    likenesses = {
+        (path, was): likeness(path, outline(new[path]), was, outline(old[was]))
         for path, was in _candidates(new, old, by_name_only=not is_small)
     }
     pairs: dict[ModelPath, ModelPath] = {}
     taken: set[ModelPath] = set()
-    for path, was in sorted(likeness, key=lambda pair: (-likeness[pair], *pair)):
-        if likeness[path, was] >= ALIKE and path not in pairs and was not in taken:
+    for path, was in sorted(likenesses, key=lambda pair: (-likenesses[pair], *pair)):
+        if likenesses[path, was] >= ALIKE and path not in pairs and was not in taken:
             pairs[path] = was
             taken.add(was)
     new = _without(_without(new, pairs), base)
@@ -136,7 +136,7 @@ def _only_two(new: _Found, old: _Found) -> Iterator[tuple[ModelPath, ModelPath]]
         yield from zip(new, old, strict=True)
 
 
-def alike(
+def likeness(
     path: ModelPath, now: ModelOutline | None, was_path: ModelPath, was: ModelOutline | None
 ) -> float:
     """Returns the likeness of two models. An equal graph outweighs an equal name, and both outweigh

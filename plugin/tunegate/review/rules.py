@@ -102,14 +102,14 @@ def yaml_text(value: object) -> str:
         return "not set"
     if isinstance(value, str):
         return value
-    text = msgspec.json.encode(_short(msgspec.to_builtins(value))).decode()
+    text = msgspec.json.encode(_shorten_number(msgspec.to_builtins(value))).decode()
     return text.replace('"', "").replace(",", ", ").replace(":", ": ")
 
 
-def _short(value: object) -> object:
+def _shorten_number(value: object) -> object:
     """Returns a value, a whole number without its `.0`."""
     if isinstance(value, dict):
-        return {key: _short(each) for key, each in value.items()}
+        return {key: _shorten_number(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_short(each) for each in value]
+        return [_shorten_number(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

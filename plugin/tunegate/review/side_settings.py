@@ -43,7 +43,9 @@ def settings_of_sides(
     `before` is the base's configuration."""
     base, head = (inputs.get(side) or () for side in changes.SIDES)
     names = names_in_head(inputs.get("base"), inputs.get("head"))
-    lost = settings_of_lost(before, change, base, names.gone, shapes_for(config, change.path, head))
+    lost = settings_of_lost(
+        before, change, base, names.gone_names, shapes_for(config, change.path, head)
+    )
     levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
     settings: dict[changes.Side, SideSettings] = {}
     if "base" in inputs:
@@ -56,7 +58,7 @@ def settings_of_sides(
             *(_without(level, not_of_it) for level in levels_of_model),
         )
         settings["base"] = msgspec.structs.replace(
-            _sized(levels, inputs["base"], same), values={**lost.values, **values}
+            _shapes_of_side(levels, inputs["base"], same), values={**lost.values, **values}
         )
     if "head" in inputs:
         # A head that leaves sizes open runs at the base's, wherever it takes them.
@@ -65,7 +67,7 @@ def settings_of_sides(
             of_base = names.of(settings["base"].shapes)
             same |= same_as_base(of_base, head)
         settings["head"] = msgspec.structs.replace(
-            _sized(levels_of_model, inputs["head"], same),
+            _shapes_of_side(levels_of_model, inputs["head"], same),
             values=values,
             former=names.backwards.renamed,
             of_base=of_base,
@@ -73,7 +75,7 @@ def settings_of_sides(
     return settings
 
 
-def _sized(
+def _shapes_of_side(
     levels: Sequence[ShapeLevel], inputs: Sequence[changes.ModelInput] | None, same: Shapes
 ) -> SideSettings:
     """Returns a side's shapes by these levels; `same` are the other side's sizes, which it runs

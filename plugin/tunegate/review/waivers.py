@@ -133,12 +133,12 @@ def parse_trailers(trailers: Iterable[Trailer], today: datetime.date) -> tuple[W
     unreadable one."""
     by_cell: dict[Cell, Waiver] = {}
     for trailer in trailers:
-        waiver = _parsed(trailer, today)
+        waiver = _parse_trailer(trailer, today)
         by_cell.setdefault(waiver.cell, waiver)
     return tuple(by_cell.values())
 
 
-def _parsed(trailer: Trailer, today: datetime.date) -> Waiver:
+def _parse_trailer(trailer: Trailer, today: datetime.date) -> Waiver:
     where = f"{WAIVER_TRAILER} of commit {trailer.commit[:12]}"
     try:
         fields = read_yaml(trailer.value)
@@ -180,7 +180,7 @@ def read_waivers(
     counts, its `waiver-trailers` whether commits between base and head do. A commit's waiver
     precedes the file's. Raises ConfigError for unreadable waivers of the head. Unreadable ones of
     the base waive nothing and are reported, so that a change can repair them."""
-    of_head = _filed(repository, revisions.head, today)
+    of_head = _waivers_in_file(repository, revisions.head, today)
     counting = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
         of_base, broken = _filed_before(repository, revisions.judged_by, today)
@@ -220,12 +220,14 @@ def _filed_before(
 ) -> tuple[tuple[Waiver, ...], tuple[str, ...]]:
     """Returns the waivers at a revision, with a note if they cannot be read."""
     try:
-        return _filed(repository, revision, today), ()
+        return _waivers_in_file(repository, revision, today), ()
     except ConfigError as error:
         return (), (f"nothing is waived: in {revision[:12]}, whose rules judge, {error}",)
 
 
-def _filed(repository: Repository, revision: str, today: datetime.date) -> tuple[Waiver, ...]:
+def _waivers_in_file(
+    repository: Repository, revision: str, today: datetime.date
+) -> tuple[Waiver, ...]:
     return parse_waivers(_text(repository, revision), WAIVERS_FILE, today)
 
 

@@ -22,7 +22,7 @@ from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import RANDOM, DidNotRun, compared, kind
+from tunegate.models.reference.comparison import RANDOM, DidNotRun, compare_outputs, kind
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
 from tunegate.models.seeded_inputs import seeded_inputs
@@ -256,7 +256,7 @@ def _check(
     request: WriteArtifact,
 ) -> NumericCheck | DidNotRun:
     loaded = runtime.load(Path(request.directory), artifact)
-    return compared(loaded.run, prepared.original, artifact, request.seeds)
+    return compare_outputs(loaded.run, prepared.original, artifact, request.seeds)
 
 
 def _key(files: Mapping[str, str], artifact: ArtifactFile, request: WriteArtifact) -> str:

@@ -91,7 +91,7 @@ def differing_layers(
     """
     same = {
         ours: theirs
-        for ours, theirs in _paired(base, head)
+        for ours, theirs in _pair_layers(base, head)
         if (ours in base_ran) == (theirs in head_ran)
     }
     back = {theirs: ours for ours, theirs in same.items()}
@@ -104,7 +104,7 @@ def differing_layers(
     )
 
 
-def _paired(base: Layers, head: Layers) -> Iterator[tuple[str, str]]:
+def _pair_layers(base: Layers, head: Layers) -> Iterator[tuple[str, str]]:
     """Yields the names of equal layers. If one side has more of a kind, its last ones are left."""
     kinds: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for side, layers in enumerate((base, head)):
@@ -126,10 +126,10 @@ def _hosts(layers: Layers, alone: Collection[str], ran: Collection[str]) -> set[
         for each in names:
             after[each].append(name)
     fused = [name for name in alone if name not in ran]
-    return _nearest(fused, before, ran) | _nearest(fused, after, ran)
+    return _nearest_layers(fused, before, ran) | _nearest_layers(fused, after, ran)
 
 
-def _nearest(
+def _nearest_layers(
     names: Collection[str], along: Mapping[str, Sequence[str]], ran: Collection[str]
 ) -> set[str]:
     """Returns the first layers that ran, along these edges."""

@@ -13,7 +13,13 @@ import numpy as np
 
 from tunegate.artifacts.builds import Build
 from tunegate.artifacts.changes import Side
-from tunegate.measure.bench_messages import OutputSample, ProfileBoth, ProfiledBoth, Sides, other
+from tunegate.measure.bench_messages import (
+    OutputSample,
+    ProfileBoth,
+    ProfiledBoth,
+    Sides,
+    other_side,
+)
 from tunegate.models.operator_libraries import Libraries, library_files, select_by_digest
 from tunegate.models.seeded_inputs import seeded_inputs
 from tunegate.runtimes.registry import is_watched, runtime_named
@@ -202,7 +208,7 @@ def _told_in_turn(
 
 
 def _turns(first: Side, rounds: int) -> list[Side]:
-    order: list[Side] = [first, other(first)]
+    order: list[Side] = [first, other_side(first)]
     return [*order, *reversed(order)] * rounds
 
 

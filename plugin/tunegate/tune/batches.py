@@ -138,7 +138,7 @@ class BudgetMeter:
         """Returns the seconds before the end begins, negative once they are over, None without a
         limit."""
         cap = self.budget.seconds
-        return None if cap is None else cap - _ending_seconds(cap) - self._spent()
+        return None if cap is None else cap - _ending_seconds(cap) - self._seconds_spent()
 
     def is_out(self, reserve: float = 0.0) -> bool:
         """Returns whether at most `reserve` seconds are left."""
@@ -149,13 +149,13 @@ class BudgetMeter:
         """Returns the trials left, None without a limit."""
         return None if self.budget.trials is None else max(0, self.budget.trials - trials_used)
 
-    def left(self, trials_used: int, reserve: float) -> RemainingBudget:
+    def remaining(self, trials_used: int, reserve: float) -> RemainingBudget:
         """Returns the budget of the next batch, after `trials_used` trials."""
         seconds = self.seconds_left
         return RemainingBudget(
             trials=self.trials_left(trials_used),
             seconds=None if seconds is None else max(0.0, seconds - reserve),
-            spent_seconds=self._spent(),
+            spent_seconds=self._seconds_spent(),
         )
 
     def confirmation_seconds(self, tasks: int, *, trials: int) -> float:
@@ -166,7 +166,7 @@ class BudgetMeter:
             return 0.0
         return min(_CONFIRM_SHARE * seconds, 2.0 + _CONFIRM_SECONDS_PER_TASK * tasks)
 
-    def _spent(self) -> float:
+    def _seconds_spent(self) -> float:
         return self.clock.monotonic() - self._started
 
 

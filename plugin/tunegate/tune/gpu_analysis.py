@@ -129,7 +129,7 @@ class KernelAnalysis:
         self._card, self._limit, self._copies = kernel.card, kernel.shared_bytes, nest.copies
         self._unrolled_steps = nest.unrolled_steps
         self._places = [place for place, _ in sorted(nest.axes, key=lambda pair: pair[1])]
-        self._spatial, self._reduced = nest.spatial, nest.reduced
+        self._spatial, self._reduced = nest.spatial, nest.reduction_axes
         fetched = dict(nest.fetches)
         self._reads = [(operand, fetched[number]) for number, operand in enumerate(kernel.operands)]
         self._widths = nest.widths

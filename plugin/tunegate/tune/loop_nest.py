@@ -59,7 +59,7 @@ class LoopNest(msgspec.Struct, frozen=True):
         return _by_depth(self.order)[0]
 
     @property
-    def reduced(self) -> tuple[int, ...]:
+    def reduction_axes(self) -> tuple[int, ...]:
         """The decisions of axes that are summed over."""
         return _by_depth(self.order)[1]
 

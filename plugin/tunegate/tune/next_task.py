@@ -80,7 +80,7 @@ def choose(
     if waiting:
         first = _first_batch(states, len(waiting), budget, policy)
         return Choice(_evenly(states, waiting, policy)[0], first)
-    unseen = _unseen(states)
+    unseen = _unseen_tasks(states)
     if unseen and _is_cheap(states, len(unseen), budget, policy):
         return Choice(unseen[0], policy.exploratory_batch)
     index = _most_gainful(states, policy)
@@ -100,10 +100,12 @@ def _evenly(
 def _first_round(states: Sequence[TaskState]) -> list[int]:
     """Returns the tasks that matter and have had nothing yet, largest share of the model first."""
     total_ms = sum(state.model_ms for state in states)
-    return [index for index in _unseen(states) if states[index].model_ms >= MATTERS * total_ms]
+    return [
+        index for index in _unseen_tasks(states) if states[index].model_ms >= MATTERS * total_ms
+    ]
 
 
-def _unseen(states: Sequence[TaskState]) -> list[int]:
+def _unseen_tasks(states: Sequence[TaskState]) -> list[int]:
     unseen = [
         index
         for index, state in enumerate(states)
@@ -271,14 +273,14 @@ def roofline_gaps(works: Sequence[Work]) -> list[float]:
     rates are a roofline (Williams et al., CACM 2009) of the tasks themselves: the most operations,
     and the most bytes, per millisecond of any task. Ansor (OSDI 2020, appendix on the task
     scheduler) bounds a task by similar ones to the same end."""
-    whole = [_whole(work) for work in works]
+    whole = [_drop_fractions(work) for work in works]
     timed = [(work, work.best_ms) for work in whole if work.best_ms]
     flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
     bytes_per_ms = max((work.bytes_moved / ms for work, ms in timed), default=0.0)
     return [_behind(work, flops_per_ms, bytes_per_ms) for work in whole]
 
 
-def _whole(work: Work) -> Work:
+def _drop_fractions(work: Work) -> Work:
     """Drops fractions of an operation or byte: their quotients overflow."""
     return work._replace(
         flops=work.flops if work.flops >= 1 else 0.0,

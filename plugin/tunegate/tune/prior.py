@@ -166,8 +166,8 @@ def _tile(nest: LoopNest, decided: Decided, lanes: int) -> _Tile:
         middle=_log(middle),
         middle_last=_log(middle[-1:]),
         outer=sum(_log(decided[p][:-2]) for p in spatial),
-        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduced),
-        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduced),
+        reduced_inner=sum(_log(decided[p][-1:]) for p in nest.reduction_axes),
+        reduced_outer=sum(_log(decided[p][:-1]) for p in nest.reduction_axes),
         axis=_log(decided[last]) + _log([lanes]),
     )
 
@@ -224,19 +224,19 @@ class Prior:
         columns of their loop nest, and on a GPU with what that makes of it. A sample without a nest
         gets the mean."""
         columns = self._columns_of(rows)
-        expected = self._fitted.trees.predicted(columns)
+        expected = self._fit.trees.predict(columns)
         is_unknown = np.isnan(columns[:, :NEST_COLUMNS]).all(axis=1)
-        return np.where(is_unknown, self._fitted.mean, expected)
+        return np.where(is_unknown, self._fit.mean, expected)
 
     def knows(self, rows: Sequence[Sequence[float]]) -> np.ndarray:
         """Returns a mask (n,) bool: whether each sample has a loop nest near the fitted data."""
         columns = self._columns_of(rows)
-        low, high = self._fitted.least - _FAR, self._fitted.most + _FAR
+        low, high = self._fit.least - _FAR, self._fit.most + _FAR
         inside = (columns >= low) & (columns <= high)
         return np.asarray(inside.all(axis=1))
 
     @cached_property
-    def _fitted(self) -> _Fitted:
+    def _fit(self) -> _Fitted:
         rows = [row for task in self._tasks for row in columns_of(task)]
         ratios = np.array([ratio for task in self._tasks for ratio in ratios_of(task)])
         features = np.array(rows, dtype=np.float32)
@@ -294,7 +294,7 @@ class BoostedTrees:
         matrix = xgboost.DMatrix(features, labels, base_margin=expected)
         self._trees = xgboost.train({**_DEFAULTS, **parameters}, matrix, rounds)
 
-    def predicted(self, features: np.ndarray, expected: np.ndarray | None = None) -> np.ndarray:
+    def predict(self, features: np.ndarray, expected: np.ndarray | None = None) -> np.ndarray:
         import xgboost  # noqa: PLC0415
 
         return np.asarray(self._trees.predict(xgboost.DMatrix(features, base_margin=expected)))

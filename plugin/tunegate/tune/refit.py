@@ -25,7 +25,7 @@ def nearest_factors(extent: int, source: Sequence[int], max_innermost: int) -> t
     """
     if len(source) == 1:
         return (extent,)
-    return _nearest(extent, tuple(source[1:]), max_innermost)
+    return _nearest_factors(extent, tuple(source[1:]), max_innermost)
 
 
 def adapt(
@@ -64,7 +64,7 @@ def _fit_tile(values: tuple[int, ...], instruction: SamplingInstruction) -> tupl
 
 
 @lru_cache(maxsize=65536)
-def _nearest(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[int, ...]:
+def _nearest_factors(extent: int, inner: tuple[int, ...], max_innermost: int) -> tuple[int, ...]:
     """Returns the best factors, by dynamic programming over (remaining extent, factors left to
     choose)."""
     limit = max_innermost if max_innermost > 0 else extent

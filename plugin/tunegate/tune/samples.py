@@ -197,7 +197,7 @@ class SampleFeatures:
         columns = nest_columns(sketch, decided)
         if self._is_of_gpu:
             columns += gpu_columns(sketch.nest, self._analyses[sample.template], decided)
-        return columns + self._own(sample)
+        return columns + self._own_columns(sample)
 
     def kind(self, sample: ScheduleSample) -> tuple[str, Decided]:
         """Returns the kind of a sample. Samples of one kind have the same innermost loops."""
@@ -211,7 +211,7 @@ class SampleFeatures:
         analysis = self._analyses[sample.template]
         return exceeds_a_gpu(nest, decided) or (analysis is not None and not analysis.fits(decided))
 
-    def _own(self, sample: ScheduleSample) -> list[float]:
+    def _own_columns(self, sample: ScheduleSample) -> list[float]:
         sampling = self._templates[sample.template]
         columns = [float(self._numbers[sample.template])]
         volumes: dict[int, list[float]] = {}

@@ -126,10 +126,10 @@ def _correction(labelled: _LabelledRows) -> Callable[[np.ndarray, np.ndarray], n
     )
     weight = correction_weight(len(labelled.labels))
 
-    def corrected(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        return np.asarray(expected + weight * (trees.predicted(features, expected) - expected))
+    def correct(features: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return np.asarray(expected + weight * (trees.predict(features, expected) - expected))
 
-    return corrected
+    return correct
 
 
 def correction_weight(measurements: int) -> float:

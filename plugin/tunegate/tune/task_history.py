@@ -197,7 +197,7 @@ class TaskHistory:
         times = {schedule: record.median_ms for schedule, (record, _) in self._ok.items()}
         return dict(sorted(times.items(), key=lambda one: one[1]))
 
-    def stopped(self, run: Stopped) -> Stopped:
+    def reason_stopped(self, run: Stopped) -> Stopped:
         """Returns why this task stopped in a run that stopped for `run`."""
         if not self.is_started or not (self._ok or self._failures):
             return "budget" if self.before.is_outdated else "not-started"
@@ -485,7 +485,7 @@ class PriorResults:
         default = min((r.median_ms for r in today if not r.template), default=math.inf)
         return tuple(r for r in today if r.template and r.median_ms > default)
 
-    def failed(self) -> tuple[Schedule, ...]:
+    def failed_schedules(self) -> tuple[Schedule, ...]:
         """Returns schedules that failed to build, run or compute right with this compiler. One that
         was only too slow then may be in time today."""
         return tuple(

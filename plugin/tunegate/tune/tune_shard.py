@@ -105,7 +105,7 @@ class _Run:
 
     def _name(self, outcome: TaskOutcome) -> str:
         """Returns the name of a task. A changed layer of the base has the head's name."""
-        return f"{_short(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
+        return f"{_shorten_name(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
 
     def _estimate_ms(self) -> float:
         """Returns the estimate of one side in ms. The sum of both would be the time of no model."""
@@ -171,7 +171,7 @@ def _describe_spending(spending: Spending) -> str:
     return f"{spending.seconds:.0f}{of} s, {plural(spending.trials, 'trial')}"
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Shortens the name of a fused kernel, which lists all of its operators."""
     return name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
 

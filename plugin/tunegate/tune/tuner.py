@@ -69,7 +69,7 @@ class EngineTuner:
         self._describe = describe
         return self
 
-    def unfiltered(self, seed: int) -> EngineTuner:
+    def without_filter(self, seed: int) -> EngineTuner:
         """Returns this tuner, whose searches from now on draw any candidates, of `seed`."""
         self._search = SearchOptions(seed=seed, filters=False)
         return self
@@ -114,7 +114,7 @@ class EngineTuner:
             for outcome in run.reelections():
                 trials[outcome.key] = outcome.trials
                 yield outcome
-        rest = shard.budget.rest(self._clock.monotonic() - began, sum(trials.values()))
+        rest = shard.budget.remaining_after(self._clock.monotonic() - began, sum(trials.values()))
         others = tuple(each for each in shard.tasks if each not in tasks)
         return msgspec.structs.replace(shard, tasks=others, budget=rest)
 

@@ -92,7 +92,9 @@ class TuningRun:
         histories = heaviest_first(self._histories, self._spending.trials_left(0))
         yield from self._measure_defaults(histories)
         self._search.close()
-        yield from (history.outcome(history.stopped("finished")) for history in self._histories)
+        yield from (
+            history.outcome(history.reason_stopped("finished")) for history in self._histories
+        )
 
     def rechecks(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring what the cache knows of each task beside the default
@@ -198,7 +200,9 @@ class TuningRun:
     def _ask_for_candidates(self, reserve: float) -> bool:
         """Asks for a batch. Returns whether one is worth it, and its child is free."""
         states = [self._searchable(history) for history in self._histories]
-        choice = choose(states, self._spending.left(self._used_trials(), reserve), self._policy)
+        choice = choose(
+            states, self._spending.remaining(self._used_trials(), reserve), self._policy
+        )
         if choice is None:
             return False
         history = self._histories[choice.index]
@@ -210,7 +214,7 @@ class TuningRun:
                 workload=history.workload,
                 count=choice.candidates if room is None else min(choice.candidates, room),
                 seeds=history.before.seeds() if is_new else (),
-                failed=history.before.failed() if is_new else (),
+                failed=history.before.failed_schedules() if is_new else (),
                 known=history.measured_schedules() if is_new else (),
                 results=() if is_new else results,
             )
@@ -287,7 +291,7 @@ class TuningRun:
                     records[candidate.workload, candidate.number] = record
         if records:
             self._publish(list(records.values()))
-        yield from (history.outcome(history.stopped(stopped)) for history in self._histories)
+        yield from (history.outcome(history.reason_stopped(stopped)) for history in self._histories)
 
     def _use_confirming_pool(self) -> bool:
         """Replaces the workers by one with all threads of a winner. Returns False where those of

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunegate_cache.format.decisions import SamplingInstruction, check_decisions
-from tunegate_cache.format.nearest import NEIGHBOURS, distance, nearest
+from tunegate_cache.format.nearest import NEIGHBOURS, distance, nearest_neighbours
 from tunegate_cache.format.records import Decision
 
 TEMPLATE = (
@@ -122,12 +122,12 @@ def test_the_distance_is_symmetric_and_no_detour_is_shorter(
 
 
 def test_shapes_of_another_rank_are_no_neighbours() -> None:
-    assert nearest((64,), [("x", (64, 64))]) == []
+    assert nearest_neighbours((64,), [("x", (64, 64))]) == []
 
 
 @given(st.lists(EXTENTS, max_size=30))
 def test_the_nearest_come_first_and_not_too_many(shapes: list[list[int]]) -> None:
-    found = nearest((64, 64), [(str(i), s) for i, s in enumerate(shapes)])
+    found = nearest_neighbours((64, 64), [(str(i), s) for i, s in enumerate(shapes)])
     assert len(found) <= NEIGHBOURS
     assert found == sorted(found)
 
@@ -138,7 +138,7 @@ def test_no_shape_left_out_is_nearer_than_one_that_was_chosen(
 ) -> None:
     ours = (extent, 64)
     named = {str(index): shape for index, shape in enumerate(shapes)}
-    found = nearest(ours, named.items())
+    found = nearest_neighbours(ours, named.items())
     chosen = {name for _, name in found}
     left = [distance(ours, shape) for name, shape in named.items() if name not in chosen]
     if found and left:

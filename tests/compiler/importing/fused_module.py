@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 
 from tests.support.small_onnx import save
-from tunegate.compiler.importing.import_onnx import fused, import_operators
+from tunegate.compiler.importing.import_onnx import import_operators, legalize_and_fuse
 from tunegate.models.preparation import prepare
 
 
@@ -16,4 +16,6 @@ def fused_module(
     """The module of kernels, of a model that is saved in the directory and imported."""
     file = save(model, directory / "m.onnx")
     prepared = prepare(file, shapes={}, into=directory / "p", path="m.onnx")
-    return fused(import_operators(prepared, "m.onnx"), target, channels_last=channels_last)
+    return legalize_and_fuse(
+        import_operators(prepared, "m.onnx"), target, channels_last=channels_last
+    )

@@ -28,8 +28,8 @@ from tunegate.compiler import opening as module
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
-from tunegate.compiler.importing.import_onnx import imported
-from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, importing, shortened
+from tunegate.compiler.importing.import_onnx import import_model
+from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, importing, shorten
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.loader import TvmArtifact
 from tunegate.compiler.opening import import_in_layout, unbuildable
@@ -47,7 +47,7 @@ def test_inputs_have_names_that_are_names_in_c_and_each_its_own() -> None:
     model = model_of(
         [helper.make_node("Add", names, ["y"])], {name: [4] for name in names}, {"y": [4]}
     )
-    first, second = (str(each.name) for each in imported(model)["main"].params)
+    first, second = (str(each.name) for each in import_model(model)["main"].params)
     assert first == "gpu_0_data_0"
     assert second.isidentifier()
     assert second != first
@@ -55,7 +55,7 @@ def test_inputs_have_names_that_are_names_in_c_and_each_its_own() -> None:
 
 def test_an_operator_that_nobody_knows_is_named() -> None:
     with pytest.raises(tvm.error.OpNotImplemented, match="Det"):
-        imported(one_node_model("Det"))
+        import_model(one_node_model("Det"))
 
 
 # What TVM would build wrong is refused by name.
@@ -66,7 +66,7 @@ def test_a_pooling_of_less_than_its_window_is_refused(operator: str) -> None:
     node = helper.make_node(operator, ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2])
     feed = {"x": np.zeros((1, 1, 4, 2), np.float32)}
     with pytest.raises(NodeError, match="its window is larger than its image"):
-        imported(operator_model(node, feed))
+        import_model(operator_model(node, feed))
 
 
 def test_an_output_that_is_no_tensor_is_named() -> None:
@@ -356,7 +356,7 @@ def test_an_operator_in_a_branch_is_named_instead_of_the_if() -> None:
     node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
     said = r'operator Pad \(node "inner"\) .*it needs pads as a constant of the model$'
     with pytest.raises(NodeError, match=said):
-        imported(model_of([node], inputs, {"y": ["n"]}))
+        import_model(model_of([node], inputs, {"y": ["n"]}))
 
 
 def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None:
@@ -390,7 +390,7 @@ def test_the_length_of_a_split_is_known() -> None:
         helper.make_node("SequenceLength", ["parts"], ["y"]),
     ]
     model = model_of(nodes, {"x": [6]}, {"y": typed(TensorProto.INT64, [])})
-    last = imported(model)["main"].body.blocks[-1].bindings[-1].value
+    last = import_model(model)["main"].body.blocks[-1].bindings[-1].value
     assert int(last.value.numpy()) == 6
 
 
@@ -401,7 +401,7 @@ def test_a_vector_with_a_zero_point_is_multiplied(a: Any, b: Any) -> None:
     node = helper.make_node("MatMulInteger", ["a", "b", "z", "w"], ["y"])
     model = operator_model(node, feed, zero)
     rewritten(model, feed)
-    shape = imported(importable(model))["main"].ret_ty.shape
+    shape = import_model(importable(model))["main"].ret_ty.shape
     assert [int(extent) for extent in shape] == list(np.matmul(np.ones(a), np.ones(b)).shape)
 
 
@@ -430,7 +430,7 @@ def test_one_axis_may_be_a_scalar() -> None:
     node = helper.make_node("Unsqueeze", ["x", "axis"], ["y"])
     model = operator_model(node, feed, {"axis": np.array(1, np.int64)})
     rewritten(model, feed)
-    assert imported(importable(model))
+    assert import_model(importable(model))
 
 
 def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
@@ -454,7 +454,7 @@ def test_a_lack_of_memory_is_no_fault_of_a_node() -> None:
 
 
 def test_a_long_message_is_cut_between_words_and_an_operator_called_by_its_name() -> None:
-    told = shortened('ir.Op(span=None, name="relax.nn.conv2d", attrs=1) takes ' + "12345 " * 100)
+    told = shorten('ir.Op(span=None, name="relax.nn.conv2d", attrs=1) takes ' + "12345 " * 100)
     assert told.startswith("relax.nn.conv2d takes 12345")
     assert told.endswith("12345 …")
     assert len(told) <= 302

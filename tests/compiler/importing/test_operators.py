@@ -13,7 +13,7 @@ from tests.support.operator_models import operator_model, rewritten
 from tests.support.present import present
 from tests.support.small_onnx import one_node_model
 from tunegate.compiler.importing.graph_view import Replacement, attribute
-from tunegate.compiler.importing.recurrent import activations_of, clipped
+from tunegate.compiler.importing.recurrent import activations_of, clip_before
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.errors import UnsupportedModelError
 
@@ -25,7 +25,7 @@ def written(**options: Any) -> list[Any] | None:
     if found is None:
         return None
     new = Replacement(node)
-    clipped(node, found[0])(new, "x")
+    clip_before(node, found[0])(new, "x")
     return [made for made in new.nodes if made.op_type != "Constant"]
 
 
@@ -275,7 +275,7 @@ def test_names_begin_with_those_of_the_node_and_are_each_used_once() -> None:
 
 def test_a_node_without_a_name_lends_its_output() -> None:
     new = Replacement(helper.make_node("Odd", ["x"], ["", "z"]))
-    assert new.sliced("x", 0, 1, 2).startswith("z/")
+    assert new.add_slice("x", 0, 1, 2).startswith("z/")
 
 
 # A model is put in other words only where that is needed.

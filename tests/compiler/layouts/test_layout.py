@@ -16,7 +16,7 @@ from tvm.relax import op
 from tests.support.present import present
 from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.builds import Build
-from tunegate.compiler.importing.import_onnx import imported
+from tunegate.compiler.importing.import_onnx import import_model
 from tunegate.compiler.layouts.layout import (
     channels_last,
     layouts,
@@ -132,7 +132,7 @@ def test_convolutions_of_every_form_compute_what_they_did(
         {"w": w},
     )
     (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
-    changed = channels_last(imported(model))
+    changed = channels_last(import_model(model))
     assert ("conv2d_transpose" in str(changed)) == (is_product is False)
     assert ("NWC" in str(changed)) == (is_product is None)
     machine = relax.VirtualMachine(tvm.compile(changed, "llvm"), tvm.cpu())
@@ -214,7 +214,7 @@ def test_a_layout_that_is_asked_for_is_the_only_one() -> None:
 
 def test_scalars_of_a_model_without_convolutions_are_not_turned() -> None:
     mean = helper.make_node("Mean", ["x", "x"], ["y"])
-    module = imported(model_of([mean], {"x": []}, {"y": []}))
+    module = import_model(model_of([mean], {"x": []}, {"y": []}))
     assert "main" in {variable.name_hint for variable in channels_last(module).get_global_vars()}
 
 
@@ -338,7 +338,7 @@ def output(module: Any) -> Any:
 
 
 def test_convolutions_compute_what_they_did() -> None:
-    module = imported(a_text_s_convolutions())
+    module = import_model(a_text_s_convolutions())
     turned = with_turned_convolutions(module)
     text = str(turned)
     assert text.count('data_layout="NHWC"') == 2
@@ -354,7 +354,7 @@ def test_a_model_whose_layouts_the_compiler_cannot_change_has_its_channels_last_
     def fail(*_: Any) -> Any:
         raise tvm.error.InternalError("Index -1 out of bounds 3")
 
-    module = imported(a_text_s_convolutions())
+    module = import_model(a_text_s_convolutions())
     monkeypatch.setattr(relax.transform, "ConvertLayout", fail)
     turned = channels_last(module)
     text = str(turned)

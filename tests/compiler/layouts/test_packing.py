@@ -214,7 +214,7 @@ def test_a_build_packs_nothing_at_run_time(module: Any) -> None:
     scheduled = packed_schedule(function).mod["main"].without_attr("global_symbol")
     changed = module.clone()
     changed.update_func(changed.get_global_var(function.name), scheduled)
-    built = packing.folded(changed)
+    built = packing.fold_packing(changed)
     names = [variable.name_hint for variable in built.functions]
     assert not any("prepack" in name and "prepacked" not in name for name in names)
     assert any("prepacked" in name for name in names)
@@ -226,7 +226,7 @@ def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
     model = save(scatter_model(), tmp_path / "m.onnx")
     prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
     imported = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
-    built = packing.folded(imported)
+    built = packing.fold_packing(imported)
     assert not any("prepack" in variable.name_hint for variable in built.functions)
 
 
@@ -306,7 +306,7 @@ def test_the_tasks_of_a_model_are_the_same(last: bool) -> None:
 def tasks(module: Any) -> dict[str, int]:
     with TARGET:
         fused = relax.get_pipeline("zero")(module)
-    return {f.workload.digest: f.weight for f in functions_of(packing.marked(fused))}
+    return {f.workload.digest: f.weight for f in functions_of(packing.mark_constants(fused))}
 
 
 def test_the_weights_of_a_model_are_the_same() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from tunegate.compiler.layouts.packing import marked
+from tunegate.compiler.layouts.packing import mark_constants
 
 TARGET = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64"})
 
@@ -89,7 +89,7 @@ def activations(images: tuple[int, ...], rows: int, depth: int, columns: int) ->
             made = builder.emit_output(builder.normalize(scores))
         builder.emit_func_output(made)
     with TARGET:
-        module = marked(relax.get_pipeline("zero")(builder.get()))
+        module = mark_constants(relax.get_pipeline("zero")(builder.get()))
     (call,) = (b.value for block in module["main"].body.blocks for b in block.bindings[:1])
     return Fused(module, module[call.args[0]], ())
 
@@ -108,6 +108,6 @@ def fused_kernel(shape: tuple[int, ...], value: Any) -> Fused:
             made = builder.emit_output(builder.normalize(value(x)))
         builder.emit_func_output(made)
     with TARGET:
-        module = marked(relax.get_pipeline("zero")(builder.get()))
+        module = mark_constants(relax.get_pipeline("zero")(builder.get()))
     (call,) = (b.value for block in module["main"].body.blocks for b in block.bindings[:1])
     return Fused(module, module[call.args[0]], tuple(call.args[1].fields))

@@ -405,7 +405,7 @@ def test_pairs_of_depth_lie_side_by_side_in_tiles_of_columns() -> None:
     extents = Extents(4, 4)
     rows = RowsOfTiles(ProductShape(1, extents, 3, extents, 18, window=Extents(2, 2)))
     weights = np.arange(2 * 2 * 3 * 18, dtype="float32").reshape(2, 2, 3, 18)
-    found = widened(tile_numbers.packed(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
+    found = widened(tile_numbers.pack_weights(weights, rows)).reshape(2, 2, 1, 16, 16, 2)
     for tap, depth, column in ((0, 0, 0), (1, 5, 17), (0, 3, 16), (1, 2, 15)):
         place = column // 16, tap, 0, depth // 2, column % 16, depth % 2
         expected = widened(
@@ -427,10 +427,10 @@ def test_behind_weights_in_int8_are_the_sums_and_scales_of_columns() -> None:
     extents = Extents(4, 4)
     rows = RowsOfTiles(ProductShape(1, extents, 70, extents, 18), tile_numbers.INT8.depth)
     weights = np.random.default_rng(1).normal(size=(70, 18)).astype("float32")
-    found = tile_numbers.packed(weights, rows, tile_numbers.INT8)
+    found = tile_numbers.pack_weights(weights, rows, tile_numbers.INT8)
     scales, whole = tile_numbers.quantized_columns(weights.reshape(1, 70, 18))
     assert found.size == tile_numbers.packed_words(rows, tile_numbers.INT8)
-    assert tile_numbers.packed(
+    assert tile_numbers.pack_weights(
         weights, RowsOfTiles(rows.shape), tile_numbers.BFLOAT16
     ).size == tile_numbers.packed_words(RowsOfTiles(rows.shape), tile_numbers.BFLOAT16)
     np.testing.assert_array_equal(found[-64:-46], whole.sum(axis=(0, 1)))

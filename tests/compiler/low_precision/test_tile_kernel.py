@@ -30,7 +30,7 @@ from tunegate.compiler.low_precision.tile_numbers import (
     INT8,
     INT8_VECTORS,
     TileNumbers,
-    packed,
+    pack_weights,
 )
 from tunegate.compiler.schedules.vector_functions import vectorize_elementary_functions
 from tunegate.errors import UnsupportedModelError
@@ -85,7 +85,7 @@ def computed(
         image if place == 0 else a.value.numpy() for place, a in enumerate(kernel.arguments)
     ]
     rows = RowsOfTiles(product.shape, numbers.depth)
-    arguments[product.weights] = packed(arguments[product.weights], rows, numbers)
+    arguments[product.weights] = pack_weights(arguments[product.weights], rows, numbers)
     return run(made, kernel, arguments, target_for(numbers))
 
 
@@ -288,7 +288,7 @@ def test_pairs_of_rows_lie_side_by_side(depth: int, columns: int) -> None:
     product = present(product_of(activations((2,), 8, depth, columns).function))
     rows = RowsOfTiles(product.shape)
     right = drawn(2, depth, columns)
-    expected = np.concatenate([packed(each, rows) for each in right])
+    expected = np.concatenate([pack_weights(each, rows) for each in right])
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("main")
         T.arg("right", product.right)

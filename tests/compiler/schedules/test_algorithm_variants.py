@@ -374,7 +374,7 @@ def test_the_transforms_lose_little_over_many_channels(transform: winograd.Trans
     direct = product_tiles_module_of(tensors, constant=True)
     found = present(window_of_three(direct[MAIN]))
     tiling = winograd.Tiling(transform, rows=2, columns=4, lanes=16)
-    tiled = winograd.tiled(direct[MAIN], found, tiling, target())
+    tiled = winograd.schedule_tiled(direct[MAIN], found, tiling, target())
     expected = values(direct, tensors)
     error = np.abs(values(tvm.IRModule({MAIN: tiled}), tensors) - expected).max()
     assert 0 < error < 2e-5 * np.abs(expected).max()

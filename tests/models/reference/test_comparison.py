@@ -17,7 +17,7 @@ from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
 from tunegate.models.reference import error_samples as case_files
 from tunegate.models.reference.beside_base import lines_beside_base
-from tunegate.models.reference.comparison import DidNotRun, compared
+from tunegate.models.reference.comparison import DidNotRun, compare_outputs
 from tunegate.models.reference.error_samples import (
     CaseFiles,
     TellingElements,
@@ -40,7 +40,7 @@ def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
     artifact = ArtifactFile(
         runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
     )
-    return lambda run: compared(run, model, artifact, (1, 2))
+    return lambda run: compare_outputs(run, model, artifact, (1, 2))
 
 
 def shape(model: Path) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def test_an_artifact_that_says_other_outputs_than_it_gives_does_not_pass(
         outputs=(ArtifactTensor(name or made.name, dims, dtype),),
         threads=1,
     )
-    check = compared(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
+    check = compare_outputs(lambda feed: session.run(None, dict(feed)), file, artifact, (1,))
     assert isinstance(check, NumericCheck)
     assert not check.passed
     assert said in check.detail
@@ -120,8 +120,8 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
         threads=1,
     )
     same = onnxruntime.InferenceSession(file)
-    equal = compared(lambda feed: same.run(None, feed), file, artifact, (1,))
-    wrong = compared(lambda feed: other.run(None, feed), file, artifact, (1,))
+    equal = compare_outputs(lambda feed: same.run(None, feed), file, artifact, (1,))
+    wrong = compare_outputs(lambda feed: other.run(None, feed), file, artifact, (1,))
     assert isinstance(equal, NumericCheck)
     assert isinstance(wrong, NumericCheck)
     assert (equal.passed, wrong.passed) == (True, False)
@@ -131,7 +131,7 @@ def test_maps_and_texts_are_compared_too(tmp_path: Path) -> None:
 
 def test_a_reference_that_does_not_run_is_told(tmp_path: Path) -> None:
     artifact = ArtifactFile(runtime="any", file="m.onnx", inputs=(), outputs=(), threads=1)
-    found = compared(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
+    found = compare_outputs(lambda feed: [], tmp_path / "none.onnx", artifact, (1,))
     assert isinstance(found, DidNotRun)
     assert found.of_reference
 
@@ -200,7 +200,7 @@ def beside(
     artifact = ArtifactFile(
         runtime="any", file="m.onnx", inputs=(tensors[0],), outputs=(tensors[1],), threads=1
     )
-    found = compared(
+    found = compare_outputs(
         lambda feed: [each * factor + off for each in session.run(None, dict(feed))],
         file,
         artifact,
@@ -233,7 +233,7 @@ def test_outputs_of_types_that_numpy_lacks_are_compared_as_what_they_are(
         (lambda feed: [(to_whole(feed["x"]) * -2).astype(dtype)], "output y is off by"),
     ]
     for run, said in runs:
-        check = compared(run, file, artifact, (1, 2))
+        check = compare_outputs(run, file, artifact, (1, 2))
         assert isinstance(check, NumericCheck)
         assert check.passed == (not said)
         assert check.detail.startswith(said)
@@ -557,7 +557,7 @@ def test_random_outputs_are_told_as_such_and_not_as_other_numbers(tmp_path: Path
     x, y = (ArtifactTensor(name, (4, 4), "float32") for name in "xy")
     assert lines_beside_base(was, now, [x], 1) == (said,)
     artifact = ArtifactFile(runtime="any", file="m", inputs=(x,), outputs=(y,), threads=1)
-    check = compared(lambda feed: [feed["x"]], now, artifact, (1,))
+    check = compare_outputs(lambda feed: [feed["x"]], now, artifact, (1,))
     assert (check.passed, check.detail) == (False, said)  # type: ignore[union-attr]
 
 

@@ -253,10 +253,10 @@ def test_a_static_model_that_is_refused_is_not_said_to_lack_static_shapes(tmp_pa
 
 def test_the_noise_of_the_reference_is_bounded(tmp_path: Path) -> None:
     floats, steps = ModelPrecision(), precision_of(save(quantized_model(), tmp_path / "m.onnx"))
-    assert floats.allowed("float32", 0.002) == 0.004
-    assert floats.allowed("float32", 1.0) == 0.01
-    assert steps.allowed("float32", 0.02) == 0.04
-    assert steps.allowed("uint8", 1.0) == 0.05
+    assert floats.allowed_error("float32", 0.002) == 0.004
+    assert floats.allowed_error("float32", 1.0) == 0.01
+    assert steps.allowed_error("float32", 0.02) == 0.04
+    assert steps.allowed_error("uint8", 1.0) == 0.05
 
 
 # Models converted to float16.

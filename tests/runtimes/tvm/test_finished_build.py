@@ -21,7 +21,7 @@ from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.finished_build import (
     CompileFailures,
     DeadBuilds,
-    finished,
+    finish_build,
     in_other_layout,
     refusal_of_build,
     refusal_of_tuning,
@@ -63,7 +63,7 @@ WRONG = msgspec.structs.replace(RIGHT, passed=False, detail="off by 3")
 
 
 def test_a_build_says_what_it_is_made_of() -> None:
-    build = finished(JOB, REPLY, [Checked(RIGHT)])
+    build = finish_build(JOB, REPLY, [Checked(RIGHT)])
     assert (build.key, build.directory, build.error) == ("k", "head", None)
     assert (build.size_bytes, build.seconds, build.dropped) == (9, 3.0, ("dense",))
     (task,) = build.tasks
@@ -73,13 +73,13 @@ def test_a_build_says_what_it_is_made_of() -> None:
 
 
 def test_a_build_that_computes_other_numbers_is_an_error_with_its_check() -> None:
-    build = finished(JOB, REPLY, [Checked(WRONG)])
+    build = finish_build(JOB, REPLY, [Checked(WRONG)])
     assert build.error == "m.onnx: the compiled model computes other numbers: off by 3."
     assert build.check == WRONG
 
 
 def test_a_build_that_no_device_here_can_run_is_not_checked() -> None:
-    build = finished(JOB, REPLY, [Checked()])
+    build = finish_build(JOB, REPLY, [Checked()])
     assert (build.check, build.error) == (None, None)
 
 
@@ -95,7 +95,7 @@ def test_a_build_that_no_device_here_can_run_is_not_checked() -> None:
 def test_a_build_that_does_not_run_is_an_error(
     answer: Failed | ChildDiedError, said: str, *, crashed: bool
 ) -> None:
-    build = finished(JOB, REPLY, [answer])
+    build = finish_build(JOB, REPLY, [answer])
     assert build.check is None
     assert said in present(build.error)
     assert build.crashed == crashed
@@ -104,7 +104,7 @@ def test_a_build_that_does_not_run_is_an_error(
 def test_a_mended_build_is_the_one_that_ships() -> None:
     mended = msgspec.structs.replace(REPLY, key="mended")
     answer = Mended(built=mended, check=RIGHT, wrong=(WRONG_KERNEL,))
-    build = finished(JOB, REPLY, [Checked(WRONG), answer])
+    build = finish_build(JOB, REPLY, [Checked(WRONG), answer])
     assert (build.key, build.error, build.check) == ("mended", None, RIGHT)
     assert build.wrong_kernels == (WRONG_KERNEL,)
 
@@ -122,7 +122,7 @@ def test_a_build_that_cannot_be_mended_says_why(
     answer: Mended | ChildDiedError, said: str, *, crashed: bool
 ) -> None:
     """Time that ran out says as little of the model as a crash."""
-    build = finished(JOB, REPLY, [Checked(WRONG), answer])
+    build = finish_build(JOB, REPLY, [Checked(WRONG), answer])
     assert present(build.error).endswith(said)
     assert (build.crashed, build.check) == (crashed, WRONG)
 
@@ -130,9 +130,11 @@ def test_a_build_that_cannot_be_mended_says_why(
 def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> None:
     """A build that only does not run here may run on another machine."""
     died = ChildDiedError("was killed")
-    assert refusal_of_build(finished(JOB, REPLY, [Checked(RIGHT)])) == ""
-    assert refusal_of_build(finished(JOB, REPLY, [Checked(WRONG), Mended()])).endswith("off by 3.")
-    assert refusal_of_build(finished(JOB, REPLY, [died])) == ""
+    assert refusal_of_build(finish_build(JOB, REPLY, [Checked(RIGHT)])) == ""
+    assert refusal_of_build(finish_build(JOB, REPLY, [Checked(WRONG), Mended()])).endswith(
+        "off by 3."
+    )
+    assert refusal_of_build(finish_build(JOB, REPLY, [died])) == ""
     assert (
         refusal_of_build(unbuilt("the compiler was killed", crashed=True))
         == "the compiler was killed"
@@ -142,7 +144,7 @@ def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> Non
 def test_what_died_when_it_was_tried_is_no_refusal_of_the_model() -> None:
     """A base that lost a build so is no baseline for a head that has it."""
     tried = {"died": unbuilt("killed", crashed=True), "refused": unbuilt("no operator")}
-    found = refused_builds({**tried, "fine": finished(JOB, REPLY, [Checked(RIGHT)])})
+    found = refused_builds({**tried, "fine": finish_build(JOB, REPLY, [Checked(RIGHT)])})
     assert found == tried
 
 

@@ -164,7 +164,7 @@ def _gate(done: PairedLaunches, config: GateConfig, waived: GateConfig | None) -
 
 
 def _decision(done: PairedLaunches, config: GateConfig) -> str:
-    said = done.assessed(config)
+    said = done.assess(config)
     return said.decision if said is not None else "undecided"
 
 

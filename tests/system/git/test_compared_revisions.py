@@ -15,7 +15,7 @@ from tunegate.system.git.named_revision import (
     known_default_branch,
     named_branches,
     named_commit,
-    short,
+    short_name,
 )
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
@@ -272,8 +272,8 @@ def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(origin: Checkout) -
 
 
 def test_people_know_a_branch_by_its_short_name() -> None:
-    assert short("refs/remotes/origin/main") == "origin/main"
-    assert short("refs/heads/a/b") == "a/b"
+    assert short_name("refs/remotes/origin/main") == "origin/main"
+    assert short_name("refs/heads/a/b") == "a/b"
 
 
 @pytest.mark.parametrize(

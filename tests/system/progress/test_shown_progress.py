@@ -178,7 +178,7 @@ def ran(file: Path, build_seconds: float, *, is_finished: bool = True) -> None:
     run.step("metric")
     run.close()
     if is_finished:
-        run.finished()
+        run.save_paces()
 
 
 def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_each_part_of_a_step_has_a_pace_of_its_own(tmp_path: Path) -> None:
     for seconds in (60, 5):
         run.step("build", "build")
         clock.now += seconds
-    run.finished()
+    run.save_paces()
     assert shown_progress.read_paces(file)["build: m.onnx on cpu"] == (6.0, 0.5)
     again = io.StringIO()
     shown = shown_progress.Paced(

@@ -25,9 +25,9 @@ def test_the_cap_of_tuning_counts_more_than_what_was_expected() -> None:
     assert left.seconds(5) == 140
     left.tell(None, 7)
     assert left.seconds(25) == 120
-    assert left.late(109) is None
+    assert left.seconds_late(109) is None
     assert left.seconds(500) == 40
-    assert left.late(500) == 500
+    assert left.seconds_late(500) == 500
     left.enter("measure", 500)
     assert left.seconds(500) == 30
 
@@ -40,8 +40,8 @@ def test_what_another_part_says_of_itself_is_held_against_what_was_expected() ->
     assert left.seconds(0) == pytest.approx((90 * 30) ** 0.5)
     left.tell(90, 20)
     assert 30 < (left.seconds(20) or 0) < 90
-    assert left.late(100) is None
-    assert left.late(125) == 125
+    assert left.seconds_late(100) is None
+    assert left.seconds_late(125) == 125
 
 
 @given(st.floats(0.1, 1e4), st.floats(0, 1e4), st.floats(0, 1e4))

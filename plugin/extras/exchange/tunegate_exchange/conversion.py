@@ -16,7 +16,7 @@ from tvm_ffi import structural_map
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.compile import open_model, reply_or_failure
-from tunegate.compiler.layouts.packing import unmarked
+from tunegate.compiler.layouts.packing import unmark_constants
 from tunegate.compiler.schedules.algorithm_variants import DIRECT
 from tunegate.compiler.search.space import DesignSpace, trace_signature
 from tunegate.compiler.targets import ResolvedTarget, tvm_target
@@ -127,7 +127,7 @@ def _export(
     database: Any, function: ModelFunction, records: Sequence[TuningRecord], target: Any
 ) -> bool:
     # Plain TVM does not know which arguments are constants; the sketches are the same without.
-    plain = unmarked(function.workload)
+    plain = unmark_constants(function.workload)
     module = stock_module(plain.module)
     space = DesignSpace(plain, target)
     for record in records:

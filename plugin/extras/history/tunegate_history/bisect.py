@@ -38,7 +38,7 @@ from tunegate.errors import (
 from tunegate.models.reader import GitModelReader
 from tunegate.project import open_project
 from tunegate.report.escape import visible
-from tunegate.review.model_settings import selected
+from tunegate.review.model_settings import matching_paths
 from tunegate.review.pair_models import pair_models
 from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
@@ -153,7 +153,7 @@ class _BisectedModel:
     def _only_change(self, config: Config) -> ModelPath:
         changed = [
             path
-            for path in selected(config, self._after)
+            for path in matching_paths(config, self._after)
             if path in self._pairs.before
             and self._content(self._pairs.before[path]) != self._content(self._after[path])
         ]

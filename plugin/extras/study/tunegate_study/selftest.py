@@ -149,7 +149,7 @@ def _gate_injected(
         )
 
     launched = launch_until_decided(bench, control, gate, 1, say)
-    assessed = launched.assessed(gate)
+    assessed = launched.assess(gate)
     outcome: TrialOutcome = "inconclusive"
     if launched.stopped == "disturbed" or assessed is None:
         outcome = "invalid-env"

@@ -37,7 +37,7 @@ class NativeObject:
     def makes(self, target: TargetConfig, settings: Settings) -> bool:
         return target.artifact == _NATIVE and LAUNCH not in settings
 
-    def unfit(self) -> str:
+    def reason_unfit(self) -> str:
         return "" if c_compiler() is not None else NO_C_COMPILER
 
     def checks(self) -> Iterator[HealthCheck]:
@@ -98,7 +98,7 @@ class PersistentKernel:
     def makes(self, target: TargetConfig, settings: Settings) -> bool:
         return target.kind == "cuda" and settings.get(LAUNCH) == WHOLE
 
-    def unfit(self) -> str:
+    def reason_unfit(self) -> str:
         return ""
 
     def checks(self) -> Iterator[HealthCheck]:

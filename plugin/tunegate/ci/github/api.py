@@ -114,7 +114,7 @@ class Comments:
         """Replaces our comment, or writes the first one. Raises HostRefusedError."""
         room = MAX_COMMENT_CHARACTERS - len(self._first)
         body = f"{self._first}\n{fitted_text(text, room)}"
-        if not self._author and self._find_marked(_is_anybody) and self.ours() is None:
+        if not self._author and self._find_marked(_is_anybody) and self.find_own_comment() is None:
             self._publish_as_whoever_we_are(body, updates_only=updates_only)
         else:
             KeptComment(self).publish(body, updates_only=updates_only)
@@ -124,14 +124,14 @@ class Comments:
         again if an earlier one turns out to be ours."""
         written = self._api.ask("POST", self._comments, {"body": body})
         new, self._author = _inside(written, "id"), _login(_inside(written, "user"))
-        earlier = self.ours() if self._author else new
+        earlier = self.find_own_comment() if self._author else new
         if type(new) is not int or (earlier in {None, new} and not updates_only):
             return
         if earlier is not None and earlier != new:
             self.rewrite(earlier, body)
         self._api.ask("DELETE", f"{self._repository}/issues/comments/{new}")
 
-    def ours(self) -> int | None:
+    def find_own_comment(self) -> int | None:
         """Returns our comment. Anybody who may comment could plant the marker: the author must be
         us."""
         return self._find_marked(self._is_us)

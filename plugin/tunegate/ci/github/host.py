@@ -57,7 +57,7 @@ class GitHubHost:
             sys.stdout.write(f"{command_of(annotation)}\n")
         sys.stdout.flush()
         if report.summary:
-            append(self._value("GITHUB_STEP_SUMMARY"), cut(report.summary))
+            append(self._value("GITHUB_STEP_SUMMARY"), truncate_utf8(report.summary))
         if report.progress is not None:
             self._check.show(report, report.progress)
 
@@ -125,7 +125,7 @@ def output(name: str, value: str) -> str:
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
-def cut(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
+def truncate_utf8(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
     """Returns the text within GitHub's limit, cut between characters."""
     body = text.encode()
     if len(body) <= most_bytes:

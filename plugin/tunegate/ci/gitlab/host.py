@@ -104,7 +104,7 @@ class Notes:
         body = f"{self._first}\n{fitted_text(note_text(markdown), room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
-    def ours(self) -> int | None:
+    def find_own_comment(self) -> int | None:
         """Returns our note. Anybody who may comment could plant the marker: the note must be by
         this token's user."""
         if self._me is None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from tunegate.cli import shared_options
 from tunegate.cli.command import Command
-from tunegate.cli.option import Option, count, whole
+from tunegate.cli.option import Option, count, whole_number
 
 
 class RunOptions(shared_options.Options, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class TuneOptions(shared_options.Options, frozen=True, kw_only=True):
     revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
     job: shared_options.CiJob = shared_options.CiJob()
-    shard: Annotated[int, Option("which shard of plan.json", "N", whole)] = 0
+    shard: Annotated[int, Option("which shard of plan.json", "N", whole_number)] = 0
 
 
 TUNE = Command(
@@ -143,7 +143,7 @@ class MeasureOptions(shared_options.Options, frozen=True, kw_only=True):
     measured: shared_options.ShardMeasuringOptions = shared_options.ShardMeasuringOptions()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
     job: shared_options.CiJob = shared_options.CiJob()
-    shard: Annotated[int, Option("which measuring shard of plan.json", "N", whole)] = 0
+    shard: Annotated[int, Option("which measuring shard of plan.json", "N", whole_number)] = 0
 
 
 MEASURE = Command(

@@ -11,7 +11,7 @@ import msgspec
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
 from tunegate.review import config_file
-from tunegate.settings import Settings, overridden
+from tunegate.settings import Settings, apply_overrides
 from tunegate.system.cache.shared_cache import open_shared_store, signing_key
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
@@ -108,4 +108,4 @@ def _config(settings: Settings) -> tuple[CacheConfig, Path]:
         loaded = config_file.load_config(path)
     else:
         loaded = Config(models=(ModelConfig(path="**"),))
-    return overridden(loaded, settings.overrides).cache, root
+    return apply_overrides(loaded, settings.overrides).cache, root

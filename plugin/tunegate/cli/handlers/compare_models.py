@@ -29,7 +29,7 @@ from tunegate.review.model_settings import shapes_for
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.runtimes.registry import RUNTIME_GROUP
 from tunegate.runtimes.requirements import require_installed
-from tunegate.settings import Overrides, Settings, overridden
+from tunegate.settings import Overrides, Settings, apply_overrides
 from tunegate.system.output.directory import OutputDirectory
 from tunegate.wiring import model_source, opened_tools
 from tunegate_cache.installed_plugins import plugin_named
@@ -93,7 +93,7 @@ def comparison_config(
     by = settings.overrides
     if not any(key.startswith("budget.") for key in by.values):
         by = Overrides({**by.values, "budget.trials": 0})
-    return overridden(config, by)
+    return apply_overrides(config, by)
 
 
 def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, tuple[int, ...]]:

@@ -46,7 +46,7 @@ def gate(options: GateOptions) -> int:
         planned = msgspec.structs.replace(planned, changes=changes)
         if not any(change.is_measured for change in changes.models):
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
-        subject = project.reviewed(review)
+        subject = project.review_subject(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
         with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
@@ -90,7 +90,7 @@ def measure(options: MeasureOptions) -> int:
         out.forget(since="gate")
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
-        subject = _limit_to_target(project.reviewed(review), chosen.target)
+        subject = _limit_to_target(project.review_subject(review), chosen.target)
         mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
         source = model_source(subject, out.workdir)
         with review.watched.opened(mine, source, out.path) as upgrades:

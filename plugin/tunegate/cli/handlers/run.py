@@ -41,7 +41,7 @@ def run(options: RunOptions) -> int:
             advice = what_to_do(config, changes, project.repository.root)
             return finish(pipeline.nothing_to_do(config, advice, out.path), settings)
 
-        subject = project.reviewed(review)
+        subject = project.review_subject(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
         with review.watched.opened(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)

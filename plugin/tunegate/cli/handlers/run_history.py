@@ -207,7 +207,7 @@ def run_facts(
         release=repository.release(commit),
         change=event.pull_request if event is not None else None,
         is_aside=_is_aside(event, repository, commit),
-        authored=repository.authored(commit),
+        authored=repository.authored_at(commit),
         run_url=_public_address(run_address(variables)),
     )
 

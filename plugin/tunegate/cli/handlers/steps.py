@@ -102,7 +102,7 @@ def plan(options: PlanOptions) -> int:
         if any(change.compiled_sides for change in changes.models):
             require_installed(config, "plan")
         shards = options.shards or len(config.targets)
-        with opened_tools(settings, project.reviewed(review), out) as tools:
+        with opened_tools(settings, project.review_subject(review), out) as tools:
             planned = pipeline.make_plan(
                 tools, changes, shards=shards, measure_shards=options.measure_shards
             )
@@ -157,7 +157,7 @@ def tune(options: TuneOptions) -> int:
         review = project.review_of(planned.changes)
         check_config_digest(planned, out.path, review.config)
         require_installed(review.config, "tune", {chosen.target})
-        with opened_tools(settings, project.reviewed(review), out) as tools:
+        with opened_tools(settings, project.review_subject(review), out) as tools:
             outcome = pipeline.tune_shard(tools, planned, refresh_shard(chosen, tools.index))
     if settings.as_json:
         write_json(outcome)

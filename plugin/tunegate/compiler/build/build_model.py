@@ -26,7 +26,7 @@ from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.cuda_text import change_texts
 from tunegate.compiler.forms import LIBRARY, Linked, form_for
 from tunegate.compiler.importing.own_kernels import with_infinite_extremes
-from tunegate.compiler.layouts.packing import folded
+from tunegate.compiler.layouts.packing import fold_packing
 from tunegate.compiler.loader import device_exists, is_faster_whole, slower_in_model
 from tunegate.compiler.low_precision import lower_kernels
 from tunegate.compiler.opening import OpenModel
@@ -90,7 +90,7 @@ def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> 
 
     def link(choices: Sequence[schedule_choice.ScheduleChoice], directory: Path) -> Path:
         link_kernels(
-            opened, schedule_choice.scheduled(opened.module, choices), plain, directory, request
+            opened, schedule_choice.apply_choices(opened.module, choices), plain, directory, request
         )
         return directory / LIBRARY
 
@@ -121,7 +121,7 @@ def link_model(
     started = time.monotonic()
     lower = lower_kernels.tile_kernels(opened.module, choices, target, request.precision)
     choices = schedule_choice.without_schedules(choices, lower.kernels)
-    module = schedule_choice.scheduled(opened.module, choices)
+    module = schedule_choice.apply_choices(opened.module, choices)
     outputs = _output_tensors(module, opened.prepared.outputs)
     has_schedules = any(choice.main is not None for choice in choices)
     plain = opened.module if has_schedules else module
@@ -271,13 +271,13 @@ def link_kernels(
         into = Path(request.scratch) / "kernels"
         tiles = dict.fromkeys(lower.kernels, lower.tiles)
         executable, files = opened.objects.executable(module, lower.target, tiles, into)
-        return exported(executable, directory, files)
+        return export_library(executable, directory, files)
     change_texts()
     # Without a GPU the pass finds nothing to capture.
     graphs = {"relax.backend.use_cuda_graph": request.cuda_graphs}
     with lower.target, tvm.transform.PassContext(opt_level=3, config=graphs):
         executable = relax.build(module, target=lower.target)
-    return exported(executable, directory)
+    return export_library(executable, directory)
 
 
 def with_defaults(module: Any, lower: lower_kernels.TileKernels, request: BuildModel) -> Any:
@@ -288,13 +288,13 @@ def with_defaults(module: Any, lower: lower_kernels.TileKernels, request: BuildM
         if not request.keeps_constants:
             module = default_schedule.with_packing_schedules(module, lower.target, lower.kernels)
         scheduled = default_schedule.with_default_schedule(
-            lower_kernels.with_tiles(folded(module), lower.kernels), lower.target
+            lower_kernels.with_tiles(fold_packing(module), lower.kernels), lower.target
         )
     is_for_cuda = str(lower.target.kind.name) == "cuda"
     return scheduled if is_for_cuda else with_infinite_extremes(scheduled)
 
 
-def exported(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:
+def export_library(executable: Any, directory: Path, files: Sequence[Path] = ()) -> int:
     """Writes a library that contains these files, and returns its size in bytes."""
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / LIBRARY

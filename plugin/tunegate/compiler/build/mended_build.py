@@ -30,7 +30,7 @@ from tunegate.compiler.schedules.schedule_choice import ScheduleChoice, without_
 from tunegate.compiler.targets import ResolvedTarget
 from tunegate.compiler.versions import toolchain
 from tunegate.config import RUNTIME_ARTIFACT
-from tunegate.models.reference.comparison import DidNotRun, compared
+from tunegate.models.reference.comparison import DidNotRun, compare_outputs
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.tolerance import errors
 from tunegate.models.seeded_inputs import checked_feeds
@@ -68,7 +68,7 @@ def mended_build(
     if _check_of(check) is None:
         return Mended(reason="so does its build with default schedules")
     if clock.is_over(2 * built.seconds):
-        return clock.late()
+        return clock.late_reply()
     device = kernel_device(target.target)
     wrong = kernel_errors(
         directory / LIBRARY,
@@ -76,7 +76,7 @@ def mended_build(
         (arguments_of(inputs, feed, device) for feed in checked_feeds(inputs, request.check.seeds)),
         device,
     )
-    return _rebuilt(request, last.choices, wrong, (opened, target, inputs, clock))
+    return _rebuild(request, last.choices, wrong, (opened, target, inputs, clock))
 
 
 class _Clock(NamedTuple):
@@ -86,12 +86,12 @@ class _Clock(NamedTuple):
     def is_over(self, needed_seconds: float) -> bool:
         return time.monotonic() - self.started + needed_seconds > self.limit_seconds
 
-    def late(self) -> Mended:
+    def late_reply(self) -> Mended:
         reason = f"which kernel does was not found within {self.limit_seconds:.0f} s"
         return Mended(reason=reason, is_late=True)
 
 
-def _rebuilt(
+def _rebuild(
     request: MendBuild,
     choices: Sequence[ScheduleChoice],
     errors: Sequence[KernelError],
@@ -103,7 +103,7 @@ def _rebuilt(
     seconds = 0.0
     while errors:
         if clock.is_over(seconds):
-            return clock.late()
+            return clock.late_reply()
         wrong = errors[:count]
         left = without_schedules(choices, {error.name for error in wrong})
         # A path that was loaded once keeps giving the same library.
@@ -244,7 +244,7 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
         if isinstance(sampled, DidNotRun):
             return Failed(sampled.reason, model=True, memory=sampled.memory)
         return Checked(sampled=sampled)
-    check = compared(run, reference, artifact, request.seeds)
+    check = compare_outputs(run, reference, artifact, request.seeds)
     if isinstance(check, DidNotRun):
         return Failed(check.reason, model=True, memory=check.memory, reference=check.of_reference)
     return Checked(check)

@@ -102,11 +102,13 @@ def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
     """Returns how often the output of a kernel reads each parameter with all its blocks inlined."""
     stores: list[Any] = []
     structural_walk(kernel.body, [(BufferStore, stores.append)])
-    reads, copies = (_reads(stores, kernel.params, weight) for weight in (_one, copies_of_argument))
+    reads, copies = (
+        _reads(stores, kernel.params, weight) for weight in (_unit_cost, copies_of_argument)
+    )
     return [_Size(reads[each], copies[each]) for each in kernel.params]
 
 
-def _one(_operator: str) -> int:
+def _unit_cost(_operator: str) -> int:
     return 1
 
 

@@ -130,11 +130,11 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
         return None
     new = Replacement(node)
     operands = [
-        new.reshaped(name, [size] if place else [rows, size])
+        new.add_reshape(name, [size] if place else [rows, size])
         for place, name in enumerate(name for name in node.input if name)
     ]
     row = new.add(node.op_type, operands, **{**attributes_of(node), "axis": 1})
-    new.reshaped(row, data.shape, to=node.output[0])
+    new.add_reshape(row, data.shape, to=node.output[0])
     return new.nodes
 
 

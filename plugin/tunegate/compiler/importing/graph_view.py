@@ -207,7 +207,7 @@ class Replacement:
         tensor = numpy_helper.from_array(np.array(value, dtype))
         return self.add("Constant", [], to=to, value=tensor)
 
-    def reshaped(self, value: str, shape: Sequence[int], *, to: str | None = None) -> str:
+    def add_reshape(self, value: str, shape: Sequence[int], *, to: str | None = None) -> str:
         """Adds a reshape to known extents."""
         is_empty = {"allowzero": 1} if 0 in shape else {}  # otherwise 0 keeps an extent
         return self.add("Reshape", [value, self.constant(shape, np.int64)], to=to, **is_empty)
@@ -218,7 +218,7 @@ class Replacement:
         self.nodes[-1].attribute.append(helper.make_attribute("to", elements))
         return output
 
-    def sliced(self, value: str, axis: int, start: int, end: int) -> str:
+    def add_slice(self, value: str, axis: int, start: int, end: int) -> str:
         """Adds a slice of one axis."""
         bounds = [self.constant([number], np.int64) for number in (start, end, axis)]
         return self.add("Slice", [value, *bounds])

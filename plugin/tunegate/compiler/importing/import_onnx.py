@@ -32,12 +32,16 @@ from tunegate.compiler.build.functions import (
 from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
-from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shortened
+from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shorten
 from tunegate.compiler.importing.pooling import pooled
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
-from tunegate.compiler.layouts.packing import marked, with_moved_constants, with_whole_vectors
+from tunegate.compiler.layouts.packing import (
+    mark_constants,
+    with_moved_constants,
+    with_whole_vectors,
+)
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.compilable import unsupported_operators
 from tunegate.models.prepared import PreparedModel
@@ -75,10 +79,10 @@ def import_operators(prepared: PreparedModel, path: str) -> ImportedModel:
     with _naming_model(proto, path):
         sort_nodes(proto.graph)
         rewritten = importable(proto)
-        return ImportedModel(proto, imported(rewritten), path, _names_of(rewritten, proto))
+        return ImportedModel(proto, import_model(rewritten), path, _names_of(rewritten, proto))
 
 
-def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
+def legalize_and_fuse(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
     """Returns the module after legalization and fusion: one PrimFunc per kernel, weights bound. On
     a CPU the kernels know which arguments are constants. Raises as `import_operators` does."""
     with _naming_model(model.proto, model.path):
@@ -93,7 +97,7 @@ def fused(model: ImportedModel, target: Any, *, channels_last: bool) -> Any:
             grouped = relax.transform.FuseOps()(legalized)
             module = relax.transform.FuseTIR()(grouped)
         if str(target.kind.name) == "llvm":
-            module = marked(module)
+            module = mark_constants(module)
         else:
             module = own_kernels.without_empty_tensors(module)
         nodes = [
@@ -147,7 +151,7 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     if isinstance(error, NodeError):
         return f"{path}: {error}."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = shortened(lines[-1]).rstrip(".") if lines else type(error).__name__
+    said = shorten(lines[-1]).rstrip(".") if lines else type(error).__name__
     return f"{path}: the compiler cannot import the model ({said})."
 
 
@@ -159,7 +163,7 @@ def _names(text: str, op_type: str) -> bool:
 # TVM's ONNX importer, extended by our operators.
 
 
-def imported(model: onnx.ModelProto) -> Any:
+def import_model(model: onnx.ModelProto) -> Any:
     """Returns the Relax module of a model. Raises what TVM's converters raise."""
     importer = _Importer({}, "float32")
     try:
@@ -298,7 +302,7 @@ def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> An
     return builder.emit_te(topi.where, condition, *ways, primfunc_attrs=attrs)
 
 
-def joined(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+def convert_concat(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts a Concat with constants of no numbers, which a build would save and never load."""
     filled = [
         each
@@ -334,7 +338,7 @@ def mean(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return relax.op.divide(total, relax.const(len(operands), str(total.ty.dtype)))
 
 
-def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+def convert_clip(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts Clip into two operators that the compiler's passes know; TVM makes kernels of it. A
     bound that is not given is the last finite number, and a bound that is NaN bounds nothing."""
     x, low, high = [*operands, None, None][:3]
@@ -344,14 +348,14 @@ def clipped(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     limits: Any = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
     given = (low, attributes.get("min", limits.min)), (high, attributes.get("max", limits.max))
     least, most = (
-        relax.const(number, dtype) if bound is None else _bound(bound, dtype, number < 0)
+        relax.const(number, dtype) if bound is None else _clip_bound(bound, dtype, number < 0)
         for bound, number in given
     )
     above = builder.normalize(relax.op.maximum(x, least))
     return relax.op.minimum(above, most)
 
 
-def trained(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts BatchNormalization in training mode. Momentum is the share of the statistics that it
     is given; TVM takes it for that of the batch."""
     if not attributes.get("training_mode", 0):
@@ -376,7 +380,7 @@ def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return relax.op.logical_not(relax.op.logical_xor(one, other)) if is_logical else None
 
 
-def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+def convert_scatter(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts Scatter and ScatterElements. Of those with fewer indices than data along another
     axis it makes a ScatterND: TVM takes them for as many. Negative indices count from the end."""
     data, indices, updates = operands
@@ -399,7 +403,7 @@ def scattered(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     return relax.op.scatter_nd(data, target, relax.op.reshape(updates, (count,)), way)
 
 
-def _bound(bound: Any, dtype: str, is_least: bool) -> Any:
+def _clip_bound(bound: Any, dtype: str, is_least: bool) -> Any:
     """Returns a bound of Clip as a scalar, infinite where it is NaN."""
     if not dtype.startswith("float"):
         return bound
@@ -433,15 +437,15 @@ OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
     "BitCast": same_bits,
-    "Clip": clipped,
+    "Clip": convert_clip,
     **{each.__name__: pooled(each) for each in (MaxPool, AveragePool, LpPool)},
-    "BatchNormalization": trained,
+    "BatchNormalization": convert_batch_norm,
     "Equal": equal_bits,
     "ThresholdedRelu": above_threshold,
-    **dict.fromkeys(("Scatter", "ScatterElements"), scattered),
+    **dict.fromkeys(("Scatter", "ScatterElements"), convert_scatter),
     "SequenceLength": sequence_length,
     "Where": branch_of_if,
-    "Concat": joined,
+    "Concat": convert_concat,
     "Min": pairwise(relax.op.minimum),
     "Max": pairwise(relax.op.maximum),
     "Sum": pairwise(relax.op.add),

@@ -98,7 +98,7 @@ def node_label(node: onnx.NodeProto) -> str:
     return f"the node that makes {next(iter(node.output), 'nothing')}"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Returns the text in one line, cut between two words if it is long."""
     line = " ".join(_OBJECT.sub(lambda found: found[1] or found[2], text).split())
     if len(line) <= _MAX_CHARACTERS:
@@ -127,8 +127,8 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
             return f"reads {key}, which the compiler's importer does not know there"
         return f"has no {key}, which the compiler's importer asks for"
     if isinstance(error, UnsupportedModelError):
-        return f"is not supported by the compiler{': ' if text else ''}{shortened(text)}"
-    detail = shortened(_last_line(text)).rstrip(".")
+        return f"is not supported by the compiler{': ' if text else ''}{shorten(text)}"
+    detail = shorten(_last_line(text)).rstrip(".")
     is_accident = isinstance(error, (AssertionError, AttributeError, IndexError, TypeError))
     if not detail or is_accident or _NO_SENTENCE.search(detail):
         return ""

@@ -36,7 +36,7 @@ def _within(extents: Callable[[Any], Sequence[int]]) -> Legalize:
         most = extents(call)
         is_inside = isinstance(indices, GenericConst) and _are_inside(indices.value.numpy(), most)
         if not is_inside and getattr(call.attrs, "mode", _AS_THEY_ARE) == _AS_THEY_ARE:
-            indices = builder.emit(builder.call_te(_clamped, indices, most))
+            indices = builder.emit(builder.call_te(_clamp, indices, most))
         changed = relax.Call(call.op, [data, indices, *others], call.attrs, call.ty_args)
         return call.op.get_attr("FLegalize")(builder, builder.normalize(changed))
 
@@ -47,15 +47,15 @@ def _are_inside(indices: Any, extents: Sequence[int]) -> bool:
     return bool(((indices >= 0) & (indices < extents)).all())
 
 
-def _clamped(indices: Any, extents: Sequence[int]) -> Any:
-    def nearest(*at: Any) -> Any:
+def _clamp(indices: Any, extents: Sequence[int]) -> Any:
+    def nearest_index(*at: Any) -> Any:
         index, dtype = indices[at], indices.dtype
         last: Any = tirx.const(extents[0] - 1, dtype)
         for place, extent in enumerate(extents[1:], 1):
             last = tirx.Select(at[-1] == place, tirx.const(extent - 1, dtype), last)
         return tirx.min(tirx.max(index, tirx.const(0, dtype)), last)
 
-    return te.compute(indices.shape, nearest, name="nearest")
+    return te.compute(indices.shape, nearest_index, name="nearest")
 
 
 def _of_images(builder: Any, call: Any) -> Any:
@@ -107,7 +107,7 @@ def _extents_of_coordinates(call: Any) -> Sequence[int]:
 def _first_if_none(builder: Any, call: Any) -> Any:
     """Legalizes ArgMax and ArgMin: TVM gives -1 for a row that has nothing but the worst number."""
     found = builder.emit(call.op.get_attr("FLegalize")(builder, call))
-    return builder.call_te(_clamped, found, _extents_of_axis(call), primfunc_name_hint="index")
+    return builder.call_te(_clamp, found, _extents_of_axis(call), primfunc_name_hint="index")
 
 
 def _sign(builder: Any, call: Any) -> Any:
@@ -147,7 +147,9 @@ def with_nan_and_infinity(module: Any) -> Any:
         if variable.name_hint.startswith("max_pool"):
             changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
         elif is_of_llvm and not _reduces(function):
-            changed.update_func(variable, structural_map(function, [((tirx.Max, tirx.Min), _kept)]))
+            changed.update_func(
+                variable, structural_map(function, [((tirx.Max, tirx.Min), _keep_nan)])
+            )
     return changed
 
 
@@ -205,7 +207,7 @@ def _reduces(function: Any) -> bool:
     return any(init is not None for init in found)
 
 
-def _kept(number: Any) -> Any:
+def _keep_nan(number: Any) -> Any:
     """Returns a maximum or minimum that is NaN where a number is. LLVM's code for it compares, and
     takes the second number where one is NaN."""
     one, other = number.a, number.b

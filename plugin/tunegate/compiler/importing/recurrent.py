@@ -68,10 +68,10 @@ def gru_step(new: graph_view.Replacement, projection: str, before: State, gates:
         reset = gate(new, new.add("Add", [from_input[1], own[1]]))
         scaled = new.add("Mul", [reset, new.add("Add", [own[2], gates.recurrent_bias])])
     else:
-        first = new.sliced(gates.recurrent, 1, 0, 2 * size)
+        first = new.add_slice(gates.recurrent, 1, 0, 2 * size)
         own = _gates(new, new.add("MatMul", [before.hidden, first]), size, 2)
         reset = gate(new, new.add("Add", [from_input[1], own[1]]))
-        last = new.sliced(gates.recurrent, 1, 2 * size, 3 * size)
+        last = new.add_slice(gates.recurrent, 1, 2 * size, 3 * size)
         scaled = new.add("MatMul", [new.add("Mul", [reset, before.hidden]), last])
     update = gate(new, new.add("Add", [from_input[0], own[0]]))
     proposed = candidate(new, new.add("Add", [from_input[2], scaled]))
@@ -88,7 +88,7 @@ def rnn_step(new: graph_view.Replacement, projection: str, before: State, gates:
 
 
 def _gates(new: graph_view.Replacement, sums: str, size: int, count: int) -> list[str]:
-    return [new.sliced(sums, 1, number * size, (number + 1) * size) for number in range(count)]
+    return [new.add_slice(sums, 1, number * size, (number + 1) * size) for number in range(count)]
 
 
 def _add_peephole(new: graph_view.Replacement, sums: str, cell: str, peephole: str) -> str:
@@ -133,7 +133,9 @@ class _Direction(NamedTuple):
     last: State
 
 
-def unrolled(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def unroll_recurrent(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Returns the nodes of an LSTM, GRU or RNN, None if its extents or activations are unknown.
     Raises UnsupportedModelError if it is too long."""
     kind = _KINDS[node.op_type]
@@ -226,14 +228,14 @@ class _Unrolling:
         if names[0]:
             shape = [1, 1, size.batch, size.hidden]
             steps = zip(*(one.outputs for one in ran), strict=True)
-            rows = [new.reshaped(name, shape) for step in steps for name in step]
+            rows = [new.add_reshape(name, shape) for step in steps for name in step]
             ordered = new.add("Concat", rows, axis=0)
             whole = [size.steps, len(ran), size.batch, size.hidden]
             if self._is_batch_first:
-                apart = new.reshaped(ordered, whole)
+                apart = new.add_reshape(ordered, whole)
                 new.add("Transpose", [apart], to=names[0], perm=[2, 0, 1, 3])
             else:
-                new.reshaped(ordered, whole, to=names[0])
+                new.add_reshape(ordered, whole, to=names[0])
         for output, lasts in zip(
             names[1:], zip(*(one.last for one in ran), strict=True), strict=True
         ):
@@ -243,7 +245,7 @@ class _Unrolling:
     def _add_last_state(self, states: Sequence[str], output: str) -> None:
         size = self._extents
         one = [size.batch, 1] if self._is_batch_first else [1, size.batch]
-        rows = [self.new.reshaped(state, [*one, size.hidden]) for state in states]
+        rows = [self.new.add_reshape(state, [*one, size.hidden]) for state in states]
         self.new.add("Concat", rows, to=output, axis=1 if self._is_batch_first else 0)
 
     def _input(self, place: int) -> str:
@@ -254,7 +256,7 @@ class _Unrolling:
         x, size = self._node.input[_X], self._extents
         if self._is_batch_first:
             x = self.new.add("Transpose", [x], perm=[1, 0, 2])
-        return self.new.reshaped(x, [size.steps * size.batch, size.inputs])
+        return self.new.add_reshape(x, [size.steps * size.batch, size.inputs])
 
     def _direction_slice(self, place: int, number: int) -> str:
         """Returns one direction's slice of an input: entry `number` of the first axis."""
@@ -270,14 +272,14 @@ class _Unrolling:
             of_input, of_state = self._biases(number)
             if self._scales_bias():
                 zeros = np.zeros(size.hidden, np.float32)
-                first = new.sliced(of_state, 0, 0, 2 * size.hidden)
+                first = new.add_slice(of_state, 0, 0, 2 * size.hidden)
                 of_state = new.add("Concat", [first, new.constant(zeros)], axis=0)
             product = new.add("Add", [product, new.add("Add", [of_input, of_state])])
-        return new.reshaped(product, [size.steps, size.batch, self._kind.gates * size.hidden])
+        return new.add_reshape(product, [size.steps, size.batch, self._kind.gates * size.hidden])
 
     def _biases(self, number: int) -> tuple[str, str]:
         both, width = self._direction_slice(_BIAS, number), self._kind.gates * self._extents.hidden
-        return self.new.sliced(both, 0, 0, width), self.new.sliced(both, 0, width, 2 * width)
+        return self.new.add_slice(both, 0, 0, width), self.new.add_slice(both, 0, width, 2 * width)
 
     def _scales_bias(self) -> bool:
         return bool(graph_view.attribute(self._node, "linear_before_reset", 0))
@@ -289,12 +291,12 @@ class _Unrolling:
             zeros = new.constant(np.zeros(hidden, np.float32))
             bias = zeros
             if self._input(_BIAS):
-                bias = new.sliced(self._biases(number)[1], 0, 2 * hidden, 3 * hidden)
+                bias = new.add_slice(self._biases(number)[1], 0, 2 * hidden, 3 * hidden)
         peepholes: tuple[str, ...] = ()
         if self._input(_PEEPHOLES):
             every = self._direction_slice(_PEEPHOLES, number)
             peepholes = tuple(
-                new.sliced(every, 0, gate * hidden, (gate + 1) * hidden) for gate in range(3)
+                new.add_slice(every, 0, gate * hidden, (gate + 1) * hidden) for gate in range(3)
             )
         recurrent = new.add("Transpose", [self._direction_slice(_R, number)], perm=[1, 0])
         is_coupled = bool(graph_view.attribute(self._node, "input_forget", 0))
@@ -304,7 +306,7 @@ class _Unrolling:
     def _clip_gates(self, activations: Sequence[Activation]) -> list[Activation]:
         """Clips the gates' activations, but not the output activation of an LSTM cell."""
         gates = 2 if self._node.op_type == "LSTM" else len(activations)
-        behind = [clipped(self._node, activation) for activation in activations[:gates]]
+        behind = [clip_before(self._node, activation) for activation in activations[:gates]]
         return [*behind, *activations[gates:]]
 
     def _first_state(self, number: int) -> State:
@@ -335,7 +337,7 @@ class _Unrolling:
         constant = view.constant(lengths) if lengths else None
         if not lengths or (constant is not None and bool((constant == size.steps).all())):
             return []
-        column = self.new.reshaped(lengths, [size.batch, 1])
+        column = self.new.add_reshape(lengths, [size.batch, 1])
         return [
             self.new.add("Less", [self.new.constant(step, np.int32), column])
             for step in range(size.steps)
@@ -397,7 +399,7 @@ def activations_of(
     return None if None in activations else cast("list[Activation]", activations)
 
 
-def clipped(node: onnx.NodeProto, activation: Activation) -> Activation:
+def clip_before(node: onnx.NodeProto, activation: Activation) -> Activation:
     """Returns the activation applied to the input after the node's `clip`."""
     limit = cast("float | None", graph_view.attribute(node, "clip"))
     if not limit:
@@ -426,7 +428,7 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
 # Scan and Loop: the body, once for each step.
 
 
-def scanned(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the steps of a Scan, None if their number is unknown. Raises UnsupportedModelError if
     they are too many."""
     trips, count = _trips(node, view), graph_view.attribute(node, "num_scan_inputs")
@@ -450,7 +452,7 @@ def scanned(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     return body.new.nodes
 
 
-def looped(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def unroll_loop(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the steps of a Loop. Raises UnsupportedModelError if their number is not known before
     it runs, or if they are too many."""
     condition, trips = graph_view.operand(node, 1), _trips(node, view)
@@ -551,7 +553,7 @@ BRANCHED = "/If"
 """The end of the name of a Where that stands for an If: its operands have one shape."""
 
 
-def branched(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def merge_branches(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns both branches of an If, and a Where for each output; None if a branch has a body of
     its own."""
     branches = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
@@ -560,7 +562,7 @@ def branched(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
     new = graph_view.Replacement(node)
     kind, condition = view.type_of(node.input[0]), node.input[0]
     if kind is None or kind.shape:
-        condition = new.reshaped(condition, [])
+        condition = new.add_reshape(condition, [])
     ways = [_branch(new, branch) for branch in branches]
     for output, *values in zip(node.output, *ways, strict=True):
         if output:

@@ -28,7 +28,9 @@ _OF_ONE = {
 _BY_FRACTIONS = frozenset({"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
 
 
-def reduced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_reduction(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Returns the reduction over the axes that the result lacks. If several sets of axes leave the
     same extents, the named one is selected at run time."""
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
@@ -70,7 +72,7 @@ def extreme(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     data = view.type_of(node.input[0])
     if data is not None and data.dtype.kind == "b":
         return _reduce_through(node, onnx.TensorProto.INT32, data.elements)
-    instead = reduced(node, view)
+    instead = rewrite_reduction(node, view)
     if instead is not None or data is None or data.dtype.kind != "f":
         return instead
     if not view.users_of(node.output[0]) & {"Equal", "IsInf"}:
@@ -94,7 +96,7 @@ def cumulative(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.No
         return None
     new = graph_view.Replacement(node)
     options = {name: graph_view.attribute(node, name, 0) for name in ("exclusive", "reverse")}
-    axis = new.reshaped(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
+    axis = new.add_reshape(new.cast(node.input[1], onnx.TensorProto.INT64), [1])
     value = node.input[0]
     for number in range(data.rank):
         along = new.add(node.op_type, [node.input[0], new.constant(number, np.int64)], **options)
@@ -214,13 +216,13 @@ def one_hot(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeP
     depth = result.shape[axis]
     new = graph_view.Replacement(node)
     shape = [*indices.shape[:axis], 1, *indices.shape[axis:]]
-    place = new.reshaped(new.cast(node.input[0], onnx.TensorProto.INT64), shape)
+    place = new.add_reshape(new.cast(node.input[0], onnx.TensorProto.INT64), shape)
     from_end = new.add("Less", [place, new.constant(0, np.int64)])
     place = new.add(
         "Where", [from_end, new.add("Add", [place, new.constant(depth, np.int64)]), place]
     )
     every = new.constant(np.arange(depth).reshape([-1] + [1] * (result.rank - axis - 1)), np.int64)
-    off, on = (new.sliced(node.input[2], 0, number, number + 1) for number in (0, 1))
+    off, on = (new.add_slice(node.input[2], 0, number, number + 1) for number in (0, 1))
     new.add("Where", [new.add("Equal", [place, every]), on, off], to=node.output[0])
     return new.nodes
 
@@ -248,7 +250,7 @@ def triangle(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
     rows, columns = data.shape[-2:]
     offsets = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     new = graph_view.Replacement(node)
-    least = new.reshaped(diagonal, [1, 1])
+    least = new.add_reshape(diagonal, [1, 1])
     if graph_view.attribute(node, "upper", 1):
         is_outside = new.add("Less", [new.constant(offsets, np.int64), least])
     else:
@@ -288,7 +290,7 @@ def picked_features(
     if data is None or result is None:
         return None
     new = graph_view.Replacement(node)
-    places = new.reshaped(node.input[1], [-1])
+    places = new.add_reshape(node.input[1], [-1])
     picked = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
-    new.reshaped(picked, result.shape, to=node.output[0])
+    new.add_reshape(picked, result.shape, to=node.output[0])
     return new.nodes

@@ -24,7 +24,7 @@ class _Axis(NamedTuple):
     places: str
 
 
-def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_resize(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Returns the nodes of a Resize, unless it is one that TVM computes as ONNX Runtime does: of
     float16 in float32, as ONNX Runtime does it. Beside sizes, scales without elements are dropped.
     Raises UnsupportedModelError for antialiasing, and for an interpolation between whole numbers
@@ -61,7 +61,7 @@ def resized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | Non
         )
         if sizes[0] == sizes[1] and is_whole:  # as batch and channels are
             continue
-        places = work.places(work.new.sliced(scales, 0, place, place + 1), *sizes, place)
+        places = work.places(work.new.add_slice(scales, 0, place, place + 1), *sizes, place)
         value = work.along(value, _Axis(axis % data.rank, *sizes, places), data.rank)
     if data.dtype == work.dtype:
         work.new.add("Identity", [value], to=node.output[0])
@@ -83,7 +83,7 @@ def as_written_before(node: onnx.NodeProto, view: GraphView) -> None:
     node.attribute.extend(onnx.helper.make_attribute(*each) for each in added.items())
 
 
-def unconverted(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def refuse_upsample(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for an Upsample, which is a Resize after the conversion."""
     raise UnsupportedModelError("ONNX does not convert the model to a newer operator set")
 
@@ -191,7 +191,9 @@ class _Resizing:
         """Returns positions inside a region whose ends are fractions of the axis."""
         new, number = self.new, self._number
         roi, last = self._node.input[_ROI], number(before - 1)
-        start, end = (new.sliced(roi, 0, at, at + 1) for at in (place, place + self._count_of_axes))
+        start, end = (
+            new.add_slice(roi, 0, at, at + 1) for at in (place, place + self._count_of_axes)
+        )
         if after == 1:
             middle = new.add("Mul", [new.add("Add", [start, end]), number(0.5)])
             return new.add("Mul", [middle, last])
@@ -269,7 +271,9 @@ class _Resizing:
         new = self.new
         low = new.add("Less", [axis.places, self._number(0)])
         high = new.add("Less", [self._number(axis.before - 1), axis.places])
-        is_outside = new.reshaped(new.add("Or", [low, high]), [-1] + [1] * (rank - axis.number - 1))
+        is_outside = new.add_reshape(
+            new.add("Or", [low, high]), [-1] + [1] * (rank - axis.number - 1)
+        )
         number = attribute(self._node, "extrapolation_value", 0.0)
         fill = new.constant(number, self.dtype)
         return new.add("Where", [is_outside, fill, value])

@@ -53,7 +53,7 @@ class _Operands(NamedTuple):
         """Returns an operand as one number, or one per channel broadcast over the `trailing` last
         axes."""
         shape = [] if self.size(place) == 1 else [-1, *trailing]
-        return new.reshaped(self.names[place], shape)
+        return new.add_reshape(self.names[place], shape)
 
 
 def matrix_product(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -78,7 +78,7 @@ def convolution(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     zeros = [operands.flat(new, _A_ZERO), _zero_of_b(new, operands, view)]
     sums = new.add("ConvInteger", [node.input[_A], node.input[_B], *zeros], **attributes_of(node))
     if graph_view.operand(node, _BIAS):
-        sums = new.add("Add", [sums, new.reshaped(node.input[_BIAS], [-1, *behind])])
+        sums = new.add("Add", [sums, new.add_reshape(node.input[_BIAS], [-1, *behind])])
     _add_rescaling(new, operands, sums, behind, to=node.output[0])
     return new.nodes
 
@@ -91,7 +91,7 @@ def single_zeros(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.
     for place, name in enumerate(node.input):
         kind = view.type_of(name)
         if place > 1 and kind is not None and kind.shape == (1,):
-            changed.input[place] = new.reshaped(name, [])
+            changed.input[place] = new.add_reshape(name, [])
     return [*new.nodes, changed] if new.nodes else None
 
 
@@ -99,7 +99,7 @@ _PACKED = frozenset({"int4", "uint4", "int2", "uint2"})
 _SCALED_ALONG = 1
 
 
-def unpacked(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def unpack_weights(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns the floats of weights of 4 or 2 bits, which TVM does not hold, also with a scale for
     each block."""
     kind = view.type_of(node.input[0])
@@ -114,14 +114,14 @@ def unpacked(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.Node
     if weights is None or scale is None or zero is None:
         raise UnsupportedModelError(f"its {kind.dtype.name} numbers are not constants")
     axis = graph_view.attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
-    scales, zeros = (_spread(each, node, axis, weights.shape) for each in (scale, zero))
+    scales, zeros = (_spread_over_blocks(each, node, axis, weights.shape) for each in (scale, zero))
     floats = (weights.astype(np.float32) - zeros.astype(np.float32)) * scales.astype(np.float32)
     new = graph_view.Replacement(node)
     new.constant(floats, scale.dtype, to=node.output[0])
     return new.nodes
 
 
-def _spread(
+def _spread_over_blocks(
     values: np.ndarray, node: onnx.NodeProto, axis: int, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Returns the scales or zero points as they meet the weights: of all, of an axis, of blocks."""
@@ -212,7 +212,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
     if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model, RULES):
-        model = _upgraded(_rewrite(model, _RULES_BEFORE) or model)
+        model = _upgrade_opset(_rewrite(model, _RULES_BEFORE) or model)
     for _ in range(_ROUNDS):
         changed = _rewrite(model, RULES) or with_definitions(model)
         if changed is None:
@@ -225,7 +225,7 @@ def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> 
     return any(operator_of(node) in rules for node in model.graph.node)
 
 
-def _upgraded(model: onnx.ModelProto) -> onnx.ModelProto:
+def _upgrade_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns the model in the operator set in which the rules write: in an older one Clip has no
     bounds as inputs, and they would be left out. The model itself if ONNX cannot convert it."""
     upgraded = model
@@ -285,7 +285,9 @@ def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:
 # Models that TVM would build wrong or fail on with an unclear error: rejected by operator.
 
 
-def refused(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def refuse_operator(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for every node of this operator."""
     raise UnsupportedModelError
 
@@ -297,7 +299,9 @@ def drawn_at_random(
     raise UnsupportedModelError("its numbers are random")
 
 
-def inserted(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def refuse_insert_from_end(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Raises UnsupportedModelError for a place that is counted from the end of a sequence: TVM puts
     the tensor one place further."""
     place = view.constant(graph_view.operand(node, 2)) if graph_view.operand(node, 2) else None
@@ -330,28 +334,28 @@ _RULES_BEFORE: Mapping[str, RewritingRule] = {
 }
 """For what ONNX's converter to a newer operator set makes another operator of."""
 RULES: Mapping[str, RewritingRule] = {
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unrolled),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unroll_recurrent),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
-    "Scan": recurrent.scanned,
-    "Loop": recurrent.looped,
-    "If": recurrent.branched,
-    "ConvTranspose": convolutions.transposed,
+    "Scan": recurrent.unroll_scan,
+    "Loop": recurrent.unroll_loop,
+    "If": recurrent.merge_branches,
+    "ConvTranspose": convolutions.rewrite_conv_transpose,
     "Col2Im": convolutions.image_of_columns,
     "RoiAlign": windows.regions_in_pixels,
-    **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refused),
+    **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refuse_operator),
     **dict.fromkeys(_RANDOM, drawn_at_random),
     "Dropout": selections.rewrite_dropout_mask,
     "Expand": declared_shapes.expanded_to,
-    "Tile": declared_shapes.tiled,
+    "Tile": declared_shapes.rewrite_tile,
     "ConstantOfShape": declared_shapes.constant_of_shape,
-    "Split": declared_shapes.split,
+    "Split": declared_shapes.rewrite_split,
     "TopK": declared_shapes.top_k,
     "AffineGrid": declared_shapes.affine_grid,
-    "Slice": windows.sliced,
-    "Pad": windows.padded,
-    **dict.fromkeys(reductions.REDUCTIONS, reductions.reduced),
-    "Resize": resizing.resized,
-    "Upsample": resizing.unconverted,
+    "Slice": windows.rewrite_slice,
+    "Pad": windows.rewrite_pad,
+    **dict.fromkeys(reductions.REDUCTIONS, reductions.rewrite_reduction),
+    "Resize": resizing.rewrite_resize,
+    "Upsample": resizing.refuse_upsample,
     **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
     **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
     "OneHot": selections.one_hot,
@@ -368,8 +372,8 @@ RULES: Mapping[str, RewritingRule] = {
     "QLinearConv": convolution,
     "MatMulInteger": single_zeros,
     "DynamicQuantizeLinear": dynamically,
-    "DequantizeLinear": unpacked,
+    "DequantizeLinear": unpack_weights,
     "QuantizeLinear": elementwise.quantized,
     **dict.fromkeys(("ScatterElements", "ScatterND"), elementwise.scattered_bits),
-    "SequenceInsert": inserted,
+    "SequenceInsert": refuse_insert_from_end,
 }

@@ -17,7 +17,7 @@ class _Window(NamedTuple):
     result: graph_view.TensorType
 
 
-def sliced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_slice(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Slice by inputs. Raises UnsupportedModelError for constant bounds that cross: TVM
     rejects them."""
     if _is_crossed(node, view):
@@ -33,7 +33,7 @@ def sliced(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
     extents = new.constant(window.data.shape, np.int64)
     zero = new.constant(0, np.int64)
     is_back = new.add("Less", [steps, zero])
-    last = new.add("Where", [is_back, new.add("Sub", [extents, _one(new)]), extents])
+    last = new.add("Where", [is_back, new.add("Sub", [extents, _add_one(new)]), extents])
     from_end = new.add("Less", [starts, zero])
     starts = new.add("Where", [from_end, new.add("Add", [starts, extents]), starts])
     starts = new.add("Min", [new.add("Max", [starts, zero]), last])
@@ -63,7 +63,7 @@ def _is_crossed(node: onnx.NodeProto, view: graph_view.GraphView) -> bool:
     return False
 
 
-def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_pad(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Pad by inputs, or with a number that is an input, and one that wraps more than once,
     where TVM reads outside of the tensor."""
     mode = graph_view.attribute(node, "mode", "constant")
@@ -76,7 +76,7 @@ def padded(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodePr
         return None
     new = graph_view.Replacement(node)
     spread = _Spread(new, window.data.rank, graph_view.operand(node, 3), count // 2)
-    begins = spread.over_axes(new.sliced(node.input[1], 0, 0, count // 2), 0)
+    begins = spread.over_axes(new.add_slice(node.input[1], 0, 0, count // 2), 0)
     value, inside = node.input[0], []
     for axis, extent in enumerate(window.result.shape):
         places = new.add("Sub", [_range(new, extent), _entry(new, begins, axis)])
@@ -126,17 +126,17 @@ class _Spread:
         ranked = new.constant(rank, np.int64)
         place = new.add("Mod", [new.add("Add", [axis_numbers, ranked]), ranked])
         every = new.constant(np.arange(rank).reshape(rank, 1), np.int64)
-        self._is_axis = new.add("Equal", [new.reshaped(place, [1, count]), every])
+        self._is_axis = new.add("Equal", [new.add_reshape(place, [1, count]), every])
 
     def over_axes(self, values: str, default: int) -> str:
         """Returns the value of each axis or the default, `[rank]`."""
         new = self._new
-        row = new.reshaped(new.cast(values, onnx.TensorProto.INT64), [1, self._count])
+        row = new.add_reshape(new.cast(values, onnx.TensorProto.INT64), [1, self._count])
         spread = new.constant([[default]] * self._rank, np.int64)
         for place in range(self._count):
-            column = new.sliced(self._is_axis, 1, place, place + 1)
-            spread = new.add("Where", [column, new.sliced(row, 1, place, place + 1), spread])
-        return new.reshaped(spread, [self._rank])
+            column = new.add_slice(self._is_axis, 1, place, place + 1)
+            spread = new.add("Where", [column, new.add_slice(row, 1, place, place + 1), spread])
+        return new.add_reshape(spread, [self._rank])
 
 
 def _window(
@@ -157,7 +157,7 @@ def _length(name: str, view: graph_view.GraphView) -> int | None:
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
 
 
-def _one(new: graph_view.Replacement) -> str:
+def _add_one(new: graph_view.Replacement) -> str:
     return new.constant(1, np.int64)
 
 
@@ -166,7 +166,7 @@ def _range(new: graph_view.Replacement, count: int) -> str:
 
 
 def _entry(new: graph_view.Replacement, values: str, axis: int) -> str:
-    return new.sliced(values, 0, axis, axis + 1)
+    return new.add_slice(values, 0, axis, axis + 1)
 
 
 def _gather_clamped(
@@ -184,7 +184,7 @@ def _is_inside(new: graph_view.Replacement, places: str, extent: int, trailing: 
     axes behind."""
     low = new.add("Less", [new.constant(-1, np.int64), places])
     high = new.add("Less", [places, new.constant(extent, np.int64)])
-    return new.reshaped(new.add("And", [low, high]), [-1] + [1] * trailing)
+    return new.add_reshape(new.add("And", [low, high]), [-1] + [1] * trailing)
 
 
 def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mirror: bool) -> str:
@@ -199,7 +199,9 @@ def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mi
 # Transposed convolutions with given output extents.
 
 
-def transposed(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_conv_transpose(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
     """Rewrites ConvTranspose with `output_shape`, which TVM ignores, as one with equivalent pads.
     Raises UnsupportedModelError if no pads give that shape."""
     output_shape = graph_view.attribute(node, "output_shape")
@@ -238,12 +240,12 @@ def image_of_columns(
         counts.append(room // stride + 1)
         rests.append(room % stride)
     new, size = graph_view.Replacement(node), math.prod(block)
-    columns = new.reshaped(node.input[0], [-1, size, *counts])
+    columns = new.add_reshape(node.input[0], [-1, size, *counts])
     kernel = new.constant(np.eye(size).reshape(size, 1, *block), data.dtype)
     options = {name: graph_view.attribute(node, name) for name in ("strides", "dilations")}
     options = {name: value for name, value in options.items() if value}
     images = new.add("ConvTranspose", [columns, kernel], pads=pads, output_padding=rests, **options)
-    new.reshaped(images, result.shape, to=node.output[0])
+    new.add_reshape(images, result.shape, to=node.output[0])
     return new.nodes
 
 
@@ -313,7 +315,7 @@ def with_declared_shape(
     if result is None or (_is_known(node, 1, view) and not is_scalar):
         return None
     new = graph_view.Replacement(node)
-    new.reshaped(node.input[0], result.shape, to=node.output[0])
+    new.add_reshape(node.input[0], result.shape, to=node.output[0])
     return new.nodes
 
 
@@ -325,7 +327,7 @@ def expanded_to(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     return _replace_operand(node, result.shape)
 
 
-def tiled(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_tile(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Returns Tile with repeats that follow from the result."""
     result, data = view.type_of(node.output[0]), view.type_of(node.input[0])
     if result is None or data is None or _is_known(node, 1, view) or 0 in data.shape:
@@ -350,7 +352,7 @@ def constant_of_shape(
     return new.nodes
 
 
-def split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+def rewrite_split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites Split by sizes that are an input."""
     if len(node.input) == 1 or _is_known(node, 1, view) or view.opset < _AXES_ARE_INPUTS:
         return None

@@ -168,18 +168,18 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
         call = self.visit_expr_post_order(call)
         name = getattr(call.op, "name", "")
         if name == _TRANSPOSE:
-            before = self._transposed(call.args[0])
+            before = self._producing_transpose(call.args[0])
             if before is not None and _axes(call) == _inverse(_axes(before)):
                 return before.args[0]
             return call
         if name in _QUANTIZING:
-            return self._quantized(call, _QUANTIZING[name])
+            return self._move_transpose_behind(call, _QUANTIZING[name])
         return self._behind(call) if name in ELEMENTWISE else call
 
-    def _quantized(self, call: Any, operator: Callable[..., Any]) -> Any:
+    def _move_transpose_behind(self, call: Any, operator: Callable[..., Any]) -> Any:
         """Returns `call` with the transpose of its numbers behind it."""
         numbers, scale, zero = call.args
-        before = self._transposed(numbers)
+        before = self._producing_transpose(numbers)
         if before is None:
             return call
         order, attributes = _axes(before), call.attrs
@@ -190,7 +190,7 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
 
     def _behind(self, call: Any) -> Any:
         """Returns `call` with its transposes behind it, if all operands are transposed alike."""
-        transposes = [self._transposed(argument) for argument in call.args]
+        transposes = [self._producing_transpose(argument) for argument in call.args]
         axes = {_axes(transpose) for transpose in transposes if transpose is not None}
         if len(axes) != 1:
             return call
@@ -204,7 +204,7 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
         result = self.builder_.emit(relax.Call(call.op, plain, call.attrs))
         return relax.op.permute_dims(result, list(order))
 
-    def _transposed(self, value: Any) -> Any | None:
+    def _producing_transpose(self, value: Any) -> Any | None:
         """Returns the transpose that made the value."""
         made = self.lookup_binding(value) if isinstance(value, relax.Var) else None
         return made if _is_transpose(made) else None

@@ -280,11 +280,11 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
         if weights is None or weights.dtype != np.float32 or not _is_static(call):
             return visited
         extents = [int(extent) for extent in call.ty.shape]
-        columns = _whole(extents, self._has)
+        columns = _padded_extent(extents, self._has)
         if columns == extents[-1] or weights.shape[-1] != extents[-1]:
             return visited
         wide = relax.Call(visited.op, [visited.args[0], _pad(weights, columns)], visited.attrs)
-        return self._cut(wide, call)
+        return self._slice_of_wide(wide, call)
 
     def _behind(self, visited: Any, call: Any) -> Any:
         """Returns an element-wise operator with its cuts behind it, if all operands can be wide."""
@@ -294,14 +294,14 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
             return visited
         (width,), extent = widths, int(call.ty.shape[-1])
         operands = [
-            self._widened(argument, extent, width) if each is None else each
+            self._widen_operand(argument, extent, width) if each is None else each
             for argument, each in zip(visited.args, wide, strict=True)
         ]
         if any(each is None for each in operands):
             return visited
-        return self._cut(relax.Call(visited.op, operands, visited.attrs), call)
+        return self._slice_of_wide(relax.Call(visited.op, operands, visited.attrs), call)
 
-    def _cut(self, wide: Any, call: Any) -> Any:
+    def _slice_of_wide(self, wide: Any, call: Any) -> Any:
         """Returns the part of `wide` that stands for `call`, and gives it the same name."""
         value = self.builder_.emit(wide, self._names.get(call, ""))
         self._padded.add(value)
@@ -313,7 +313,7 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
         is_call = isinstance(made, relax.Call) and made.args
         return made.args[0] if is_call and made.args[0] in self._padded else None
 
-    def _widened(self, argument: Any, extent: int, width: int) -> Any | None:
+    def _widen_operand(self, argument: Any, extent: int, width: int) -> Any | None:
         """Returns the operand of a wide operator, None for a computed value of each number."""
         shape = getattr(getattr(argument, "ty", None), "shape", None)
         if shape is None or len(shape) == 0 or int(shape[-1]) == 1 != extent:
@@ -337,7 +337,7 @@ def _is_static(call: Any) -> bool:
     )
 
 
-def _whole(extents: Sequence[int], has: VectorRegisters) -> int:
+def _padded_extent(extents: Sequence[int], has: VectorRegisters) -> int:
     """Returns the innermost extent with which the product should be computed: the one that takes
     the fewest reads with its best tile."""
     *outer, extent = extents
@@ -367,7 +367,7 @@ MAIN, PREPACK = "main", "prepack"
 _ROOT = "root"
 
 
-def marked(module: Any) -> Any:
+def mark_constants(module: Any) -> Any:
     """Returns a fused Relax module whose functions know their constant arguments."""
     marked = relax.transform.AttachAttrLayoutFreeBuffers()(module)
     for variable, function in list(marked.functions.items()):
@@ -377,12 +377,12 @@ def marked(module: Any) -> Any:
     return marked
 
 
-def unmarked(workload: Workload) -> Workload:
+def unmark_constants(workload: Workload) -> Workload:
     """Returns the function without marks on its constant arguments."""
     return canonical_workload(workload.module[MAIN].without_attr(ATTRIBUTE))
 
 
-def folded(module: Any) -> Any:
+def fold_packing(module: Any) -> Any:
     """Returns a Relax module of scheduled functions with the packing of constants folded."""
     split = with_packed_constants(_split_kernels(module))
     return relax.transform.DeadCodeElimination()(relax.transform.FoldConstant()(split))

@@ -55,13 +55,13 @@ def _rebuild(expression: Any, of: Callable[[Any], Any]) -> Any:
 # Loops and buffers of kernels that are written by hand.
 
 
-def long(number: int) -> Any:
+def int64_constant(number: int) -> Any:
     return tirx.const(number, "int64")
 
 
 def loop(count: int, threads: int) -> Any:
     """Emits a loop whose steps several threads may share."""
-    return T.parallel(long(count)) if threads > 1 else T.serial(long(count))
+    return T.parallel(int64_constant(count)) if threads > 1 else T.serial(int64_constant(count))
 
 
 def whole_buffer(size: int, kind: str) -> Any:

@@ -176,7 +176,7 @@ def _lower(
             return None
         kernel = tile_kernel(product, function, threads, own)
         rows = RowsOfTiles(product.shape, own.depth)
-        packing = partial(tile_numbers.packed, rows=rows, numbers=own)
+        packing = partial(tile_numbers.pack_weights, rows=rows, numbers=own)
         return TileKernel(kernel, None if packs else product.weights, packing, own.word)
     except UnsupportedModelError:
         return None

@@ -7,7 +7,7 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from tunegate.compiler.low_precision import tiles as amx
-from tunegate.compiler.low_precision.expressions import long, loop, whole_buffer
+from tunegate.compiler.low_precision.expressions import int64_constant, loop, whole_buffer
 from tunegate.compiler.low_precision.product import COLUMNS, Product, RowsOfTiles
 from tunegate.compiler.low_precision.tile_numbers import TileNumbers, tile_words, whole_columns
 
@@ -166,10 +166,10 @@ class ImageScale:
         count = math.prod(int(extent) for extent in source.shape)
         parts = max(1, min(threads, count // 4096))
         share = -(-count // parts)
-        whole = T.address_of(source[tuple(long(0) for _ in source.shape)])
+        whole = T.address_of(source[tuple(int64_constant(0) for _ in source.shape)])
         ends = whole_buffer(2 * parts, "float32")
         with loop(parts, parts) as part:
-            size = tirx.min(long(share), long(count) - part * share)
+            size = tirx.min(int64_constant(share), int64_constant(count) - part * share)
             extent = [tirx.Cast("int32", each) for each in (part * share, size)]
             places = [T.address_of(ends[2 * part]), T.address_of(ends[2 * part + 1])]
             T.evaluate(tirx.call_extern("void", _RANGE, whole, *extent, *places))
@@ -200,7 +200,10 @@ class ImageScale:
         """Emits the factor and the summand for the sums of each column, (2 * columns,) float32.
         `weights: (words,) int32` end with the column sums and the bits of the scales."""
         self._factors = whole_buffer(2 * self._columns, "float32")
-        with T.serial(long(self._columns // COLUMNS)) as tile, T.vectorized(long(COLUMNS)) as lane:
+        with (
+            T.serial(int64_constant(self._columns // COLUMNS)) as tile,
+            T.vectorized(int64_constant(COLUMNS)) as lane,
+        ):
             column = tile * COLUMNS + lane
             scale = tirx.reinterpret("float32", weights[self._sums_at + self._columns + column])
             factor = self._scaling[_SCALE] * scale

@@ -72,7 +72,7 @@ class RowsOfTiles:
     def pixel(self) -> int:
         """The distance of two pixels; a window of one pixel is rounded up to whole tiles."""
         alone = self.shape.window.width == 1 or not self.has_whole_windows
-        return _whole(self.shape.channels, self.depth) if alone else self.shape.channels
+        return _round_up(self.shape.channels, self.depth) if alone else self.shape.channels
 
     @cached_property
     def pitch(self) -> int:
@@ -123,7 +123,7 @@ class RowsOfTiles:
     @cached_property
     def tap_depth(self) -> int:
         """The numbers that one tap multiplies, rounded up to whole tiles."""
-        return _whole(self.tap_numbers, self.depth)
+        return _round_up(self.tap_numbers, self.depth)
 
     @cached_property
     def tap_numbers(self) -> int:
@@ -151,7 +151,7 @@ class RowsOfTiles:
         return tuple(row * self.shape.dilation.height for row in range(self.shape.window.height))
 
 
-def _whole(number: int, of: int) -> int:
+def _round_up(number: int, of: int) -> int:
     return -(-number // of) * of
 
 

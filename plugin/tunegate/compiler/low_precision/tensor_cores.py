@@ -361,7 +361,7 @@ class PackedWeights(NamedTuple):
     factors: Factors
 
     @property
-    def stored(self) -> tuple[int, int]:
+    def stored_shape(self) -> tuple[int, int]:
         """The shape of the packed constant."""
         return self.shape[::-1] if self.is_turned else self.shape
 
@@ -387,11 +387,11 @@ def packed_weights(matrices: MatrixProduct, operand: Operand, tiles: Tiles) -> P
         return None
     high = tiles.rows if operand is matrices.rows else tiles.columns
     sizes = operand.outer.size, matrices.depth.size
-    whole = _whole(sizes[0], high), _whole(sizes[1], tiles.depth)
+    whole = _round_up(sizes[0], high), _round_up(sizes[1], tiles.depth)
     return PackedWeights(tuple(order), whole, sizes, operand is matrices.columns, tiles.factors)
 
 
-def _whole(number: int, of: int) -> int:
+def _round_up(number: int, of: int) -> int:
     return -(-number // of) * of
 
 
@@ -426,7 +426,9 @@ def tensor_core_kernel(function: Any, plan: Plan) -> Any:
         for number, buffer in enumerate(function.params):
             is_packed = number == plan.place
             kind = plan.tiles.factors.kind
-            parameter = T.buffer(plan.packed.stored, kind) if plan.packed and is_packed else buffer
+            parameter = (
+                T.buffer(plan.packed.stored_shape, kind) if plan.packed and is_packed else buffer
+            )
             argument = T.arg(f"p{number}", parameter)
             weights = argument if is_packed else weights
         with ExitStack() as launch:
@@ -452,7 +454,7 @@ class _Kernel:
         )
         self._high, self._wide = tiles.own_rows // _FRAGMENT, tiles.own_columns // _FRAGMENT
 
-    def loaded(self, load: Any, digits: Mapping[Any, Any]) -> Any:
+    def replace_axes(self, load: Any, digits: Mapping[Any, Any]) -> Any:
         """Returns a load with its axes replaced."""
         return rewritten(load, {**self._images, **digits}, self._element)
 
@@ -545,13 +547,13 @@ class _Kernel:
         T.buffer_store(values, total, [0])
         values_of = {product.sums: values[0]}
 
-        def loaded(buffer: Any, at: list[Any]) -> Any:
+        def load(buffer: Any, at: list[Any]) -> Any:
             return values_of[buffer] if buffer in values_of else self._element(buffer, at)
 
         for number, stage in enumerate(product.stages, start=1):
             variables = dict(zip(stage.variables, indices, strict=True))
             # A named value would be inlined at each use.
-            T.buffer_store(values, rewritten(stage.value, variables, loaded), [number])
+            T.buffer_store(values, rewritten(stage.value, variables, load), [number])
             values_of[stage.buffer] = values[number]
         T.buffer_store(product.result, values[len(product.stages)], indices)
 
@@ -583,7 +585,7 @@ class _Tile:
         """Emits the loads of one step into registers."""
         outer_size, depth_size = self._operand.outer.size, self._kernel.plan.product.depth.size
         with T.unroll(self._count) as number:
-            outer, depth = self._turned(*self._places(number))
+            outer, depth = self._swap(*self._places(number))
             outer, depth = self._first + outer, step * self._depth + depth
             if self._is_packed:
                 self._hold(number, lambda lane: self._value(outer, depth, lane))
@@ -614,7 +616,7 @@ class _Tile:
             T.buffer_store(self._held, value, [at])
 
     def load_fragment(self, fragments: Any, number: int, outer: Any, depth: Any) -> None:
-        line, at = self._turned(outer, depth)
+        line, at = self._swap(outer, depth)
         address = self._shared.access_ptr("r", offset=line * self._line + at)
         layout = "row_major" if self._runs_along == self._is_rows else "col_major"
         where = fragments.data, *self._factors.shape, number, address, self._line, layout
@@ -626,7 +628,7 @@ class _Tile:
         run = self._line - _SKEW
         return tirx.floordiv(flat, run), tirx.floormod(flat, run)
 
-    def _turned(self, one: Any, other: Any) -> tuple[Any, Any]:
+    def _swap(self, one: Any, other: Any) -> tuple[Any, Any]:
         """Turns (line, place in it) into (outer, depth), and back."""
         return (one, other) if self._runs_along else (other, one)
 
@@ -640,7 +642,7 @@ class _Tile:
         if self._is_packed:
             return self._kernel.weights[(outer, depth) if self._is_rows else (depth, outer)]
         of_depth = self._kernel.plan.product.depth.digits(depth)
-        return self._kernel.loaded(
+        return self._kernel.replace_axes(
             self._operand.load, {**self._operand.outer.digits(outer), **of_depth}
         )
 

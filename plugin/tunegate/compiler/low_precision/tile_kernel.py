@@ -14,7 +14,12 @@ from tvm.tirx.script.builder import ir as T
 
 from tunegate.compiler.low_precision import tile_numbers
 from tunegate.compiler.low_precision import tiles as amx
-from tunegate.compiler.low_precision.expressions import long, loop, rewritten, whole_buffer
+from tunegate.compiler.low_precision.expressions import (
+    int64_constant,
+    loop,
+    rewritten,
+    whole_buffer,
+)
 from tunegate.compiler.low_precision.operands import TileOperands, operands_of
 from tunegate.compiler.low_precision.product import COLUMNS, Product, RowsOfTiles, Stage
 from tunegate.compiler.low_precision.tile_numbers import BFLOAT16, TileNumbers, column_words
@@ -32,7 +37,7 @@ def tile_kernel(
     product: Product, function: Any, threads: int, numbers: TileNumbers = BFLOAT16
 ) -> Any:
     """Returns the function's kernel in these numbers. Its image and result are float32 in the
-    function's own shapes, its weights (n,) as `tile_numbers.packed` makes them. Raises
+    function's own shapes, its weights (n,) as `tile_numbers.pack_weights` makes them. Raises
     UnsupportedModelError for unknown stages, and for sums that could overflow."""
     if any(str(stage.buffer.dtype) != _FLOAT for stage in product.stages):
         message = "a stage makes no float32"
@@ -115,7 +120,7 @@ class _Kernel:
             if is_divided:
                 self._column(group, part % columns, at_once)
             else:
-                with T.serial(long(columns)) as column:
+                with T.serial(int64_constant(columns)) as column:
                     self._column(group, column, at_once)
             self._products.end()
 
@@ -123,7 +128,7 @@ class _Kernel:
         """Multiplies all rows of a group by one column of blocks."""
         groups = -(-self._blocks // at_once)
         image, first = group // groups, group % groups * at_once
-        with T.serial(long(at_once)) as inner:
+        with T.serial(int64_constant(at_once)) as inner:
             block = first + inner
             if self._blocks % at_once:
                 with T.If(block < self._blocks), T.Then():
@@ -157,7 +162,7 @@ class _Kernel:
                 base=base,
                 weights=lambda place: T.address_of(self._weights[place]),
                 first=weights,
-                sums=lambda row, tile: T.address_of(self._sum(long(row), tile, 0)),
+                sums=lambda row, tile: T.address_of(self._sum(int64_constant(row), tile, 0)),
                 tiles=len(lanes),
             )
         )
@@ -173,10 +178,10 @@ class _Kernel:
 
     def _results(self, image: Any, first: Any, column: Any, lanes: Sequence[int]) -> None:
         rows, shape = self._rows, self._product.shape
-        with T.serial(long(min(self._high, rows.row_count))) as inner:
+        with T.serial(int64_constant(min(self._high, rows.row_count))) as inner:
             row = first + inner
 
-            def stored() -> None:
+            def store_columns() -> None:
                 places = self._places(image, row)
                 for tile, count in enumerate(lanes):
                     self._store_row(places, column, tile, inner, count)
@@ -188,15 +193,15 @@ class _Kernel:
                 conditions.append(row % rows.pitch < shape.result.width)
             if conditions:
                 with T.If(tirx.all(*conditions)), T.Then():
-                    stored()
+                    store_columns()
             else:
-                stored()
+                store_columns()
 
     def _store_row(
         self, places: Sequence[Any], column: Any, tile: int, row: Any, count: int
     ) -> None:
         """Emits one row of a tile, element by element through all stages."""
-        with T.vectorized(long(count)) as lane:
+        with T.vectorized(int64_constant(count)) as lane:
             at = column * self._line + (tile * COLUMNS + lane)
             total = self._sum(row, tile, lane)
             values_of = {self._product.sums: self._operands.value(total, at)}
@@ -221,10 +226,10 @@ class _Kernel:
     def _value(self, stage: Stage, indices: Sequence[Any], loaded_values: dict[Any, Any]) -> Any:
         variables = dict(zip(stage.variables, indices, strict=True))
 
-        def loaded(buffer: Any, places: list[Any]) -> Any:
+        def load(buffer: Any, places: list[Any]) -> Any:
             return loaded_values[buffer] if buffer in loaded_values else buffer[tuple(places)]
 
-        return rewritten(stage.value, variables, loaded)
+        return rewritten(stage.value, variables, load)
 
 
 # The image of a product in narrow numbers, as tiles read it: the kernel's first step.
@@ -255,7 +260,7 @@ class TileRows:
                 y = line * shape.stride.height + remainder - shape.padding.height
                 to = image * rows.image + (phase * rows.phase_height + line) * rows.line
                 self._line(image, y, to, remainder)
-        self._zeros(long(shape.images * rows.image), rows.depth)
+        self._zeros(int64_constant(shape.images * rows.image), rows.depth)
 
     def _line(self, image: Any, y: Any, to: Any, remainder: int) -> None:
         """Emits a row of the padded image, which may belong to the border."""
@@ -279,12 +284,12 @@ class TileRows:
             self._zeros(to, left * rows.pixel)
         to = to + left * rows.pixel
         if rows.pixel == shape.channels:
-            source = self._source(image, y, long(0))
+            source = self._source(image, y, int64_constant(0))
             self._operands.round_numbers(
                 source, self.at(to), pixels * rows.pixel, width * rows.pixel
             )
             return
-        with T.serial(long(pixels)) as x:
+        with T.serial(int64_constant(pixels)) as x:
             source = self._source(image, y, x)
             self._operands.round_numbers(
                 source, self.at(to + x * rows.pixel), shape.channels, rows.pixel
@@ -336,7 +341,7 @@ it calls."""
 
 def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
     """Emits the packing and returns the buffer: for each image, the layout of
-    `tile_numbers.packed`."""
+    `tile_numbers.pack_weights`."""
     pairs, tiles = rows.tap_depth // 2, -(-rows.shape.out_channels // COLUMNS)
     size = tiles * pairs * 2 * COLUMNS
     buffer = whole_buffer(rows.shape.images * size, BFLOAT16.word)
@@ -345,13 +350,13 @@ def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
 
         def line(pair: Any, present: int) -> None:
             """Emits a pair of rows, of which `present` exist."""
-            with T.serial(long(whole)) as tile:
+            with T.serial(int64_constant(whole)) as tile:
                 column(pair, tile, COLUMNS, present)
             if rest:
-                column(pair, long(whole), rest, present)
+                column(pair, int64_constant(whole), rest, present)
 
         def column(pair: Any, tile: Any, count: int, present: int) -> None:
-            row = 2 * pair if present else long(0)
+            row = 2 * pair if present else int64_constant(0)
             ends = [
                 T.address_of(product.right[(*product.image_at(image), at, tile * COLUMNS)])
                 for at in (row, row + 1 if present > 1 else row)
@@ -362,11 +367,11 @@ def packed_rows(product: Product, rows: RowsOfTiles, threads: int) -> Any:
 
         # Whole pairs of rows, a last row alone, and pairs of zeros that fill up a tile.
         both, one = divmod(rows.shape.channels, 2)
-        with T.serial(long(both)) as pair:
+        with T.serial(int64_constant(both)) as pair:
             line(pair, 2)
         if one:
-            line(long(both), 1)
+            line(int64_constant(both), 1)
         if pairs > both + one:
-            with T.serial(long(pairs - both - one)) as pair:
+            with T.serial(int64_constant(pairs - both - one)) as pair:
                 line(pair + (both + one), 0)
     return buffer

@@ -113,7 +113,9 @@ def bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return rounded.astype("uint16")
 
 
-def packed(weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT16) -> np.ndarray:
+def pack_weights(
+    weights: np.ndarray, rows: RowsOfTiles, numbers: TileNumbers = BFLOAT16
+) -> np.ndarray:
     """Packs `weights: (taps, depth, columns) float32` in the order: tiles of columns, taps, tiles
     of depth, words of depth, columns, the numbers of a word. Tiles are filled with 0. Returns (n,)
     uint16 of bfloat16 bits, or (words,) int32, where the column sums and the bits of the column

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from tunegate.compiler.low_precision.expressions import long
+from tunegate.compiler.low_precision.expressions import int64_constant
 from tunegate.compiler.low_precision.product import COLUMNS, ROWS, RowsOfTiles
 from tunegate.compiler.low_precision.tile_numbers import TileNumbers, column_words
 from tunegate.compiler.low_precision.vector_products import SumBlock
@@ -187,7 +187,7 @@ class TileProducts:
         for tile in range(high * wide):
             clear(tile)
         for tap, moved in enumerate(rows.taps):
-            with T.serial(long(rows.tap_depth // rows.depth)) as depth:
+            with T.serial(int64_constant(rows.tap_depth // rows.depth)) as depth:
                 for tile in range(high):
                     place = block.base + (moved + tile * ROWS * rows.step) + depth * rows.depth
                     line = self._numbers.each_bytes * rows.step

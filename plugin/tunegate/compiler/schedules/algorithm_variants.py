@@ -49,7 +49,7 @@ class _Convolution(NamedTuple):
         """The positions of the loops that form the rows of the unfolded image."""
         return tuple(place for place in range(4) if place != self.channels)
 
-    def fused(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
+    def fuse_indices(self, variables: Sequence[Any], places: Sequence[int]) -> Any:
         """Returns one index for several loops, the first one slowest; all variables are given."""
         index, stride = variables[places[-1]], 1
         for place, inner in zip(reversed(places[:-1]), reversed(places[1:]), strict=True):
@@ -64,7 +64,7 @@ class _Convolution(NamedTuple):
         height_and_width = self.extents[4:6] if self.channels == _LAST else self.extents[5:7]
         return math.prod(height_and_width)
 
-    def ordered(self, rows: Any, columns: Any) -> tuple[Any, Any]:
+    def order_by_image(self, rows: Any, columns: Any) -> tuple[Any, Any]:
         """Returns the rows and columns of a matrix in image order: columns are channels, last or
         first."""
         return (rows, columns) if self.channels == _LAST else (columns, rows)
@@ -144,14 +144,16 @@ def _flatten(schedule: Any, convolution: _Convolution, unfolded: Any, axes: Sequ
         every = dict(zip(axes, variables, strict=True))
         whole = [every.get(place) for place in range(7)]
         rows, columns = (
-            convolution.fused(whole, convolution.places),
-            convolution.fused(whole, range(4, 7)),
+            convolution.fuse_indices(whole, convolution.places),
+            convolution.fuse_indices(whole, range(4, 7)),
         )
-        return convolution.ordered(rows, columns)
+        return convolution.order_by_image(rows, columns)
 
     def product(*variables: Any) -> tuple[Any, ...]:
-        rows, columns = (convolution.fused(variables, p) for p in (convolution.places, range(4, 7)))
-        return (*convolution.ordered(rows, variables[convolution.channels]), columns)
+        rows, columns = (
+            convolution.fuse_indices(variables, p) for p in (convolution.places, range(4, 7))
+        )
+        return (*convolution.order_by_image(rows, variables[convolution.channels]), columns)
 
     schedule.transform_layout(unfolded, ("write", 0), _map(convolution, image, 6))
     schedule.transform_block_layout(unfolded, _map(convolution, image, 6))
@@ -169,8 +171,8 @@ def _flatten_output(schedule: Any, convolution: _Convolution, block: Any) -> Non
 
 def _output_map(convolution: _Convolution) -> Any:
     def output(*variables: Any) -> tuple[Any, Any]:
-        return convolution.ordered(
-            convolution.fused(variables, convolution.places), variables[convolution.channels]
+        return convolution.order_by_image(
+            convolution.fuse_indices(variables, convolution.places), variables[convolution.channels]
         )
 
     return _map(convolution, output, 4)

@@ -68,12 +68,12 @@ def _pack(schedule: Any, block: Any, factors: TwoFactors, tile: RegisterTile) ->
     """Packs the second factor by tiles of channels."""
     axis, lanes = factors.last_axis, tile.lanes
 
-    def packed(*at: Any) -> list[Any]:
+    def pack_index(*at: Any) -> list[Any]:
         others = [*at[:axis], *at[axis + 1 :]]
         return [at[axis] // lanes, *others, at[axis] % lanes]
 
     copied = schedule.cache_read(block, factors.second, "global")
-    schedule.transform_layout(block, ("read", factors.second), packed)
+    schedule.transform_layout(block, ("read", factors.second), pack_index)
     for name, value in PACKING.items():
         schedule.annotate(copied, name, value)
 

@@ -156,7 +156,7 @@ def record_id(key: WorkloadKey, schedule: TuningRecord | Schedule) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def scheduled(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
+def apply_choices(module: Any, choices: Iterable[ScheduleChoice]) -> Any:
     """Returns the module with these schedules."""
     scheduled = module.clone()
     for choice in choices:

@@ -78,22 +78,22 @@ def _register(name: str, rule: Callable[[Any], Any]) -> None:
     operator = f"tirx.{name}"
     of_tvm = tvm.ir.Op.get(operator).get_attr("llvm.FLowerIntrinsic")
 
-    def lowered(call: Any) -> Any:
+    def lower_call(call: Any) -> Any:
         replacement = rule(call)
         if replacement is not None:
             return replacement
         return of_tvm(call) if of_tvm is not None else call
 
-    tirx.register_intrin_lowering(operator, target="llvm", f=lowered, level=_LEVEL)
+    tirx.register_intrin_lowering(operator, target="llvm", f=lower_call, level=_LEVEL)
 
 
 def _in_float32(formula: Callable[[Any], Any], call: Any) -> Any:
     (x,) = call.args
     kind = str(x.ty)
     if kind.startswith("float32"):
-        return let(x, formula)
+        return bind_once(x, formula)
     if kind.startswith("float16"):
-        return let(x.astype(kind.replace("16", "32", 1)), formula).astype(kind)
+        return bind_once(x.astype(kind.replace("16", "32", 1)), formula).astype(kind)
     return None
 
 
@@ -109,7 +109,7 @@ def _power(call: Any) -> Any:
     if not twice.is_integer() or not 0 < twice <= 2 * _MAX_POWER:
         return None
     whole, has_root = divmod(int(twice), 2)
-    power = let(x, lambda base: _product([*[base] * whole, *[tirx.sqrt(base)] * has_root]))
+    power = bind_once(x, lambda base: _product([*[base] * whole, *[tirx.sqrt(base)] * has_root]))
     return 1.0 / power if exponent < 0 else power
 
 
@@ -198,36 +198,36 @@ def exp(x: Any) -> Any:
     """Returns 2^n, by the bits of the exponent, times e^r for a rest r between -ln 2 / 2 and ln 2 /
     2."""
 
-    def scaled(near: Any, n: Any) -> Any:
+    def scale_by_power(near: Any, n: Any) -> Any:
         rest = near - n * _number(_LN2_HIGH) - n * _number(_LN2_LOW)
-        return let(
+        return bind_once(
             rest, lambda r: _power_of_two(n) * (_polynomial(r, _EXP) * r * r + r + _number(1))
         )
 
-    def rounded(near: Any) -> Any:
+    def round_exponent(near: Any) -> Any:
         whole = tirx.floor(near * _number(_LOG2_E) + _number(0.5))
-        return let(whole, lambda n: scaled(near, n))
+        return bind_once(whole, lambda n: scale_by_power(near, n))
 
-    value = let(_clamp(x, _SMALLEST, _LARGEST), rounded)
+    value = bind_once(_clamp(x, _SMALLEST, _LARGEST), round_exponent)
     value = tirx.Select(x > _like(x, _LARGEST), _like(x, math.inf), value)
     return tirx.Select(x < _like(x, _SMALLEST), _like(x, 0.0), value)
 
 
 def _power_of_two(n: Any) -> Any:
-    biased = n.astype(_integer(n)) + _whole(_EXPONENT_BIAS)
-    return tirx.reinterpret(str(n.ty), biased << _whole(_MANTISSA_BITS))
+    biased = n.astype(_integer(n)) + _int32(_EXPONENT_BIAS)
+    return tirx.reinterpret(str(n.ty), biased << _int32(_MANTISSA_BITS))
 
 
 def log(x: Any) -> Any:
     """Returns the natural logarithm: that of the mantissa, scaled to between sqrt(1/2) and sqrt(2),
     plus ln 2 times the exponent."""
-    return let(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
+    return bind_once(tirx.max(_like(x, _MIN_NORMAL), x), lambda normal: _log_of_normal(x, normal))
 
 
 def _log_of_normal(x: Any, normal: Any) -> Any:
     bits = tirx.reinterpret(_integer(x), normal)
-    mantissa = tirx.reinterpret(str(x.ty), (bits & _whole(_MANTISSA)) | _whole(_MANTISSA_OF_HALF))
-    exponent = ((bits >> _whole(_MANTISSA_BITS)) - _whole(_EXPONENT_BIAS - 1)).astype(str(x.ty))
+    mantissa = tirx.reinterpret(str(x.ty), (bits & _int32(_MANTISSA)) | _int32(_MANTISSA_OF_HALF))
+    exponent = ((bits >> _int32(_MANTISSA_BITS)) - _int32(_EXPONENT_BIAS - 1)).astype(str(x.ty))
 
     def near_one(m: Any, n: Any) -> Any:
         """Normalizes a mantissa from 1/2 to 1: below sqrt(1/2) it is doubled, and the exponent
@@ -235,9 +235,9 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
         is_small = m < _like(m, _SQRT_HALF)
         rest = tirx.Select(is_small, m + m, m) - _number(1)
         doubled = tirx.Select(is_small, n - _number(1), n)
-        return let(rest, lambda r: let(doubled, lambda e: _log_series(r, e)))
+        return bind_once(rest, lambda r: bind_once(doubled, lambda e: _log_series(r, e)))
 
-    value = let(mantissa, lambda m: let(exponent, lambda n: near_one(m, n)))
+    value = bind_once(mantissa, lambda m: bind_once(exponent, lambda n: near_one(m, n)))
     value = tirx.Select(x < _like(x, _MIN_NORMAL), _like(x, -math.inf), value)
     value = tirx.Select(x < _like(x, 0.0), _like(x, math.nan), value)
     return tirx.Select(x <= _like(x, _MAX_FLOAT), value, x)
@@ -246,11 +246,11 @@ def _log_of_normal(x: Any, normal: Any) -> Any:
 def _log_series(fraction: Any, exponent: Any) -> Any:
     """Returns the logarithm of 1 + `fraction`, smallest summands first."""
 
-    def summed(square: Any) -> Any:
+    def sum_terms(square: Any) -> Any:
         small = _polynomial(fraction, _LOG) * fraction * square + exponent * _number(_LN2_LOW)
         return fraction + (small - square * _number(0.5)) + exponent * _number(_LN2_HIGH)
 
-    return let(fraction * fraction, summed)
+    return bind_once(fraction * fraction, sum_terms)
 
 
 def tanh(x: Any) -> Any:
@@ -263,15 +263,15 @@ def erf(x: Any) -> Any:
 
 def _odd_rational(x: Any, *, one_from: float, over: Sequence[float], under: Sequence[float]) -> Any:
     def ratio(near: Any) -> Any:
-        return let(
+        return bind_once(
             near * near,
             lambda square: near * _polynomial(square, over) / _polynomial(square, under),
         )
 
-    return let(_clamp(x, -one_from, one_from), ratio)
+    return bind_once(_clamp(x, -one_from, one_from), ratio)
 
 
-def let(value: Any, body: Callable[[Any], Any]) -> Any:
+def bind_once(value: Any, body: Callable[[Any], Any]) -> Any:
     """Returns the body with the value bound to a variable, so that it is computed once."""
     name = tirx.Var("t", value.ty)
     return tirx.Let(name, value, body(name))
@@ -301,7 +301,7 @@ def _like(x: Any, value: float) -> Any:
     return tirx.Broadcast(_number(value), int(lanes)) if lanes else _number(value)
 
 
-def _whole(value: int) -> Any:
+def _int32(value: int) -> Any:
     return tirx.const(value, "int32")
 
 

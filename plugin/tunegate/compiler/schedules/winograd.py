@@ -48,15 +48,15 @@ def _tiled_if_faster(function: Any, target: Any) -> Any | None:
         if convolution is None or place_of_constant(function, convolution.weights) is None:
             return None
         tiling = best_tiling(_layer(convolution), vector_registers(target), threads_of(target))
-        return None if tiling is None else tiled(function, convolution, tiling, target)
+        return None if tiling is None else schedule_tiled(function, convolution, tiling, target)
     except Exception:
         _logger.info("a convolution stays direct", exc_info=True)
         return None
 
 
-def tiled(function: Any, convolution: Convolution, tiling: Tiling, target: Any) -> Any:
+def schedule_tiled(function: Any, convolution: Convolution, tiling: Tiling, target: Any) -> Any:
     """Returns the scheduled function with its convolution in these tiles."""
-    main = _scheduled(_Tiles(function, convolution, tiling).function(), tiling, target)
+    main = _schedule(_Tiles(function, convolution, tiling).function(), tiling, target)
     symbol = (function.attrs or {}).get(_SYMBOL)
     named = main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)
     return named.with_attr(unscheduled.IS_SCHEDULED, True)
@@ -292,7 +292,7 @@ class _Tiles:
             self._image_transform(image),
             self._products(),
             self._sums_transform(),
-            self._untiled(),
+            self._untile_output(),
         ]
         made = (self._weights, self._inputs, self._sums, self._outputs)
         buffers = [*root.alloc_buffers, *made, *([image] if copies else [])]
@@ -317,10 +317,10 @@ class _Tiles:
             return BufferLoad(convolution.weights, [self._number(y), self._number(x), *axes])
 
         columns = [
-            [_weighted(factors, [weight(y, x) for y in window]) for x in window]
+            [_weighted_sum(factors, [weight(y, x) for y in window]) for x in window]
             for factors in transform.weights
         ]
-        values = [_weighted(each, column) for column in columns for each in transform.weights]
+        values = [_weighted_sum(each, column) for column in columns for each in transform.weights]
         block = SBlock(
             self._axes(axes, extents),
             [self._region(convolution.weights, [(0, _WINDOW), (0, _WINDOW), *axes])],
@@ -473,7 +473,7 @@ class _Tiles:
             values += along(row)
         return tirx.SeqStmt([*first, *(store(n, each) for n, each in enumerate(values))]), columns
 
-    def _untiled(self) -> Any:
+    def _untile_output(self) -> Any:
         """Writes what the convolution wrote."""
         convolution, outputs = self._original, self._number(self._transform.outputs)
         batch, y, x, channel = axes = self._variables(4)
@@ -531,7 +531,7 @@ class _Tiles:
         return grouped_convolutions.loops_around(block, extents, self._original.loop_type)
 
 
-def _weighted(factors: Sequence[float], numbers: Sequence[Any]) -> Any:
+def _weighted_sum(factors: Sequence[float], numbers: Sequence[Any]) -> Any:
     terms = [_times(f, n) for f, n in zip(factors, numbers, strict=True) if f]
     return sum(terms[1:], start=terms[0])
 
@@ -544,7 +544,7 @@ def _type(lanes: int) -> str:
 # channels at a time are summed up, transformed back and written, with what follows.
 
 
-def _scheduled(main: Any, tiling: Tiling, target: Any) -> Any:
+def _schedule(main: Any, tiling: Tiling, target: Any) -> Any:
     registers, threads = vector_registers(target), threads_of(target)
     schedule = Schedule(tvm.IRModule({_MAIN: main.with_attr(_SYMBOL, _MAIN)}))
     inputs, products, outputs, untiled = (

@@ -176,7 +176,7 @@ class TaskSearch:
 
     def _pick_samples(self, count: int) -> tuple[list[ScheduleSample], Iterator[Pick]]:
         """Returns the samples, and the order in which to try them."""
-        good = [_sample(schedule) for schedule in self._best()]
+        good = [_sample(schedule) for schedule in self._best_schedules()]
         proposed = {_sample(schedule) for schedule in self._seen}
         samples, self._is_small = self._pools.draw_pool(good, proposed)
         score = self._surrogate.score() if self._filters and samples else None
@@ -187,7 +187,7 @@ class TaskSearch:
         kinds = [self._features.kind(sample) for sample in samples]
         return samples, picks(scores, kinds, count, self._rng)
 
-    def _best(self) -> list[Schedule]:
+    def _best_schedules(self) -> list[Schedule]:
         return sorted(self._times, key=lambda schedule: self._times[schedule])[:GOOD]
 
     def _new_candidate(

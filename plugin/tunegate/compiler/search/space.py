@@ -204,7 +204,7 @@ def _split_trace(trace: Any) -> tuple[str, tuple[Decision, ...]]:
     """Returns the instructions as text, and the decisions."""
     # Simplified, because evolution drops instructions with unused results.
     instructions, decisions = trace.simplified(remove_postproc=True).as_json()
-    body = json.dumps(_plain(instructions), separators=(",", ":"))
+    body = json.dumps(_to_python(instructions), separators=(",", ":"))
     return body, tuple((int(index), _integers(value)) for index, value in decisions)
 
 
@@ -215,7 +215,7 @@ def _digest(form_name: str, body: str) -> str:
 
 def _template(of: AlgorithmVariant, trace: Any) -> Template:
     simplified = trace.simplified(remove_postproc=True)
-    instructions = _plain(simplified.as_json()[0])
+    instructions = _to_python(simplified.as_json()[0])
     sampling = tuple(
         _sampling(index, name, attributes)
         for index, (name, _, attributes, _) in enumerate(instructions)
@@ -249,16 +249,16 @@ def _add_extent(sampling: SamplingInstruction, values: tuple[int, ...]) -> Sampl
             return sampling
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     """Converts TVM's containers and numbers to Python's, so that the JSON text is always the
     same."""
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if hasattr(value, "value"):
-        return _plain(value.value)  # an IntImm or FloatImm
+        return _to_python(value.value)  # an IntImm or FloatImm
     if hasattr(value, "items"):
-        return {str(k): _plain(v) for k, v in value.items()}
-    return [_plain(v) for v in value]
+        return {str(k): _to_python(v) for k, v in value.items()}
+    return [_to_python(v) for v in value]
 
 
 def _integers(value: Any) -> tuple[int, ...]:

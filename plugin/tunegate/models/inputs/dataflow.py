@@ -66,7 +66,7 @@ class Dataflow:
     def shape(self, name: str) -> Dimensions | None:
         return self._shapes.get(name)
 
-    def declared(self, name: str) -> Dimensions | None:
+    def declared_shape(self, name: str) -> Dimensions | None:
         """Returns the shape that the file states for a computed value, with the input's size for a
         symbol that an input has too."""
         return self._declared.get(name)

@@ -183,7 +183,7 @@ def _power(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact("a power of integers", low=0, high=3)
 
 
-def _equal(meeting: Meeting, flow: Dataflow) -> Fact | None:
+def _compared_value(meeting: Meeting, flow: Dataflow) -> Fact | None:
     step, position = meeting.use
     constant = flow.constant(step.inputs[1 - position])
     if constant is None or np.size(constant) == 0:
@@ -289,7 +289,7 @@ _FACT_RULES: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gather_nd),
     "OneHot": _one_hot,
     "Pow": _power,
-    "Equal": _equal,
+    "Equal": _compared_value,
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),
     "Clip": _clip,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _length_of_sequence(4, 0)),

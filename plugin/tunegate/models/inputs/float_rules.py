@@ -65,7 +65,7 @@ def _scaling(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.InputRule |
         return None
     if np.all((divisor >= _PIXEL_SCALES[0]) & (divisor <= _PIXEL_SCALES[1])):
         return inputs.InputRule(_PIXELS, "pixels: the model scales them")
-    shift = _shift(_next(use, flow), flow)
+    shift = _shift(_only_use(use, flow), flow)
     if shift is None:
         return None
     with np.errstate(over="ignore"):
@@ -78,7 +78,7 @@ def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.Input
     mean = _shift(use, flow)
     if mean is None:
         return None
-    deviation = _divisor(_next(use, flow), flow)
+    deviation = _divisor(_only_use(use, flow), flow)
     if deviation is not None:
         return _normal(mean, deviation, tensor)
     is_pixels = np.all((mean >= 90) & (mean <= 140))  # noqa: PLR2004 -- the means of photographs
@@ -87,7 +87,7 @@ def _normalization(use: Use, tensor: TensorLike, flow: Dataflow) -> inputs.Input
     )
 
 
-def _next(use: Use, flow: Dataflow) -> Use | None:
+def _only_use(use: Use, flow: Dataflow) -> Use | None:
     """Returns the only use of a step's output."""
     uses = flow.uses(use.step.outputs[0])
     return uses[0] if len(uses) == 1 else None
@@ -220,7 +220,7 @@ def _around(limits: Any, *, are_categories: bool) -> inputs.Draw:
 def _inverted_mask(use: Use, flow: Dataflow) -> inputs.InputRule | None:
     """Returns the rule of an inverted mask: subtracted from 1, and scaled to a large negative
     number."""
-    one, after = flow.constant(use.step.inputs[0]), _next(use, flow)
+    one, after = flow.constant(use.step.inputs[0]), _only_use(use, flow)
     if use.position != 1 or one is None or not np.all(one == 1) or after is None:
         return None
     is_product = after.step.op == "Mul"

@@ -146,7 +146,7 @@ def _part(facts: Sequence[Fact], usual: Draw) -> Draw:
     wishes = [fact for fact in facts if not (fact.is_must or (must and fact.is_hint))]
     range_so_far = _Allowed()
     for fact in (*must, *wishes):
-        range_so_far = range_so_far.narrowed(fact)
+        range_so_far = range_so_far.narrow(fact)
     return range_so_far.part(usual)
 
 
@@ -166,7 +166,7 @@ class _Allowed:
     ) -> None:
         self._low, self._high, self._values = low, high, values
 
-    def narrowed(self, fact: Fact) -> _Allowed:
+    def narrow(self, fact: Fact) -> _Allowed:
         """Returns what the fact leaves, or itself if that would be nothing."""
         low, high = _higher(self._low, fact.low), _lower(self._high, fact.high)
         integers = tuple(value for value in fact.values if isinstance(value, int))

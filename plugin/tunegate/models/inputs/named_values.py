@@ -154,7 +154,7 @@ def _size_rule(
     if re.fullmatch(_LENGTHS, name) and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _length(name, others, open_axes)
     if re.fullmatch(_IMAGE_SIZES, name) and tensor.shape[-1:] == (_MATRIX_RANK,):
-        return _sides(tensor, others)
+        return _image_sides(tensor, others)
     side = re.fullmatch(_SIDE, name)
     if side is not None and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _side(side[2], others)
@@ -180,7 +180,7 @@ def _extent(tensor: TensorLike, open_axes: OpenAxes) -> int:
     return 0 if axis is None else tensor.shape[axis]
 
 
-def _sides(tensor: TensorLike, inputs: Sequence[TensorLike]) -> InputRule | None:
+def _image_sides(tensor: TensorLike, inputs: Sequence[TensorLike]) -> InputRule | None:
     for name, sides in _images(inputs):
         parts = tuple(Constant(side) for side in sides)
         return InputRule(Columns(len(tensor.shape) - 1, parts), f"by its name: the sides of {name}")

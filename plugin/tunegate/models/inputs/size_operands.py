@@ -54,7 +54,7 @@ def size_rule(tensor: TensorLike, flow: Dataflow) -> SizeRule | None:
     is_whole = kind_of(dtype_named(tensor.dtype)) in "iu"
     numbers: dict[int, float] = {}
     for trace, sizes in uses:
-        for place, number in zip(_places(trace, count), _own(trace, sizes), strict=False):
+        for place, number in zip(_places(trace, count), _own_numbers(trace, sizes), strict=False):
             value = _of_input(number, trace, is_whole=is_whole)
             if value is not None:
                 numbers.setdefault(place, value)
@@ -79,7 +79,7 @@ def _places(trace: Trace, count: int) -> Sequence[int]:
     return trace.columns.indices if trace.columns is not None else range(count)
 
 
-def _own(trace: Trace, sizes: Sizes) -> Sequence[Number]:
+def _own_numbers(trace: Trace, sizes: Sizes) -> Sequence[Number]:
     """Returns the operand's numbers from the place at which the input is put into it."""
     return sizes.numbers[trace.component or 0 :]
 
@@ -98,7 +98,7 @@ def _of_input(number: Number, trace: Trace, *, is_whole: bool) -> float | None:
 def declared_shape(name: str, flow: Dataflow) -> Dimensions | None:
     """Returns the shape that the model declares for a value, or for what is as large."""
     for _ in range(4):
-        declared = flow.declared(name)
+        declared = flow.declared_shape(name)
         if declared is not None:
             return declared
         uses = flow.uses(name)

@@ -107,7 +107,7 @@ def _move(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trac
     if not keeps:
         moved = moved._replace(component=_component(meeting, flow))
     if step.op == "Split":
-        yield from _split(meeting, tensor, flow)
+        yield from _split_trace(meeting, tensor, flow)
         return
     columns = _select(meeting, tensor, flow)
     if columns is not None:
@@ -175,7 +175,7 @@ def _slice(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> tuple[int, A
     return axis, range(size)[int(starts[0]) : int(ends[0]) : stride]
 
 
-def _split(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
+def _split_trace(meeting: Meeting, tensor: TensorLike, flow: Dataflow) -> Iterator[Trace]:
     trace, (step, _) = meeting
     axis = attributes_of(step.node).get("axis", 0) % max(len(tensor.shape), 1)
     begin = 0

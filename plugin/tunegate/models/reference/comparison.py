@@ -41,7 +41,7 @@ RANDOM = "its outputs are random: ONNX Runtime gives others each time"
 _UNCHECKED = NumericCheck(passed=True, max_absolute=0.0, max_relative=0.0, tolerance=0.0)
 
 
-def compared(
+def compare_outputs(
     run: Callable[[Mapping[str, Any]], Sequence[Any]],
     reference: Path,
     artifact: ArtifactFile,
@@ -61,7 +61,7 @@ def compared(
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
-    worst = _worst(artifact, got, expected, _usual)
+    worst = _worst_check(artifact, got, expected, _usual)
     problem = _broken_promise(artifact, right.names, got) if worst.passed else ""
     problem = RANDOM if not worst.passed and is_random(reference, feeds[0]) else problem
     if problem:
@@ -76,10 +76,10 @@ def compared(
     # Rows in another order say nothing about noise.
     is_sorted = [name in right.sorted_names for name in right.names]
 
-    def allowed(at: int, dtype: str) -> float:
-        return precision.allowed(dtype, 0.0 if is_sorted[at] else noise[at])
+    def allowed_error(at: int, dtype: str) -> float:
+        return precision.allowed_error(dtype, 0.0 if is_sorted[at] else noise[at])
 
-    again = _worst(artifact, got, expected, allowed)
+    again = _worst_check(artifact, got, expected, allowed_error)
     again = msgspec.structs.replace(again, reference_noise=max(noise))
     return _add_own_noise(again, right, reference, feeds, precision)
 
@@ -107,8 +107,8 @@ def _check_as_sets(
     if not right.sorted_names:
         return None
     tables = [RowPairs(right.names, right.sorted_names, wanted) for wanted in right.expected]
-    aligned = [table.aligned(outputs) for table, outputs in zip(tables, actual, strict=True)]
-    check = _worst(artifact, [outputs for outputs, _ in aligned], right.expected, _usual)
+    aligned = [table.align(outputs) for table, outputs in zip(tables, actual, strict=True)]
+    check = _worst_check(artifact, [outputs for outputs, _ in aligned], right.expected, _usual)
     if not check.passed:
         return None
     if not any(lost.any() for _, missing in aligned for lost in missing.values()):
@@ -118,7 +118,7 @@ def _check_as_sets(
         # Rows may be missing only where the reference's variants lose rows, too.
         for feed, table, missing_rows in zip(feeds, tables, of_variants, strict=True):
             with suppress(Exception):  # a variant that does not run says nothing
-                missing_rows.append(table.aligned(session.run(feed))[1])
+                missing_rows.append(table.align(session.run(feed))[1])
     is_rounding = all(
         may_be_missing(missing, missing_rows)
         for (_, missing), missing_rows in zip(aligned, of_variants, strict=True)
@@ -162,7 +162,7 @@ def _add_own_noise(
         for feed, wanted in zip(feeds, right.expected, strict=True):
             for ours, theirs in zip(session.run(feed), wanted, strict=True):
                 off = _relative_error(ours, theirs)
-                is_more = off > 0 and off > precision.allowed(str(theirs.dtype), 1.0)
+                is_more = off > 0 and off > precision.allowed_error(str(theirs.dtype), 1.0)
                 noise.append(off if is_more else 0.0)
     off = max(noise)
     return msgspec.structs.replace(check, as_written=True, reference_noise=off) if off else check
@@ -193,7 +193,7 @@ def _usual(_: int, dtype: str) -> float:
     return tolerance(dtype)
 
 
-def _worst(
+def _worst_check(
     artifact: ArtifactFile,
     actual: Sequence[Sequence[Any]],
     expected: Sequence[Sequence[Any]],
@@ -450,7 +450,7 @@ class RowPairs:
             if shape is not None:
                 self._tables.setdefault(shape, []).append(place)
 
-    def aligned(self, actual: Sequence[Any]) -> tuple[list[Any], Missing]:
+    def align(self, actual: Sequence[Any]) -> tuple[list[Any], Missing]:
         """Returns the outputs with rows in the reference's order, and which rows of each table have
         no equal there; those get the reference's values."""
         in_order, missing = list(actual), dict[tuple[int, int], Any]()

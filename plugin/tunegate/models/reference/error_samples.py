@@ -142,8 +142,8 @@ class _Watch:
             agrees=tuple(all(each) for each in placed if each),
             saturated=tuple(name for name in self._names if name not in telling_outputs),
             one_place=tuple(name for name in self._names if name in one_place),
-            largest_of=_most(self._largest),
-            disagrees=_most(self._moved),
+            largest_of=_most_frequent(self._largest),
+            disagrees=_most_frequent(self._moved),
             inputs=len(self._samples),
             telling=tuple(telling),
             mostly_saturated=tuple(
@@ -164,7 +164,7 @@ _MOST_PERCENT = 50.0
 """The percentage of elements at a bound from which an output is reported."""
 
 
-def _most(counts: Mapping[str, float]) -> str:
+def _most_frequent(counts: Mapping[str, float]) -> str:
     """Returns the output with the highest count, '' if all are zero."""
     name = max(counts, key=counts.__getitem__, default="")
     return name if counts.get(name) else ""
@@ -354,10 +354,10 @@ class CaseFiles:
 def _arrays(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     for name, value in values:
         for place, array in arrays_in(value):
-            yield f"{name} {place}".rstrip(), _plain(array)
+            yield f"{name} {place}".rstrip(), _without_objects(array)
 
 
-def _plain(array: Any) -> Any:
+def _without_objects(array: Any) -> Any:
     """Returns the array without objects, which only a pickle could hold."""
     plain = np.asarray(array)
     return plain.astype(str) if plain.dtype.kind == "O" else plain

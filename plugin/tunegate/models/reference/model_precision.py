@@ -34,7 +34,7 @@ class ModelPrecision(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float = 0.0
     max_noise: float = _MAX_OF_FLOATS
 
-    def allowed(self, dtype: str, noise: float) -> float:
+    def allowed_error(self, dtype: str, noise: float) -> float:
         """Returns the allowed error of an output relative to its largest magnitude, if the
         reference's own noise is `noise`."""
         usual = tolerance(dtype)

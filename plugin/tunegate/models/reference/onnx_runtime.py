@@ -126,12 +126,12 @@ def open_session(
     a constant, each gets a copy; where that does not help, without being exact. Raises what ONNX
     Runtime raises, which has no common base class."""
 
-    def opened(model: Path | bytes) -> Any:
+    def create(model: Path | bytes) -> Any:
         what = model if isinstance(model, bytes) else str(model)
         return onnxruntime.InferenceSession(what, options, providers=list(providers), **more)
 
     try:
-        return Opened(opened(model))
+        return Opened(create(model))
     except Exception:
         # Loads `onnx`, which a process that measures needs for nothing else.
         from tunegate.models.reference.own_constants import with_own_constants  # noqa: PLC0415
@@ -142,10 +142,10 @@ def open_session(
     if isinstance(model, Path):
         options.add_session_config_entry(DATA_FOLDER, str(model.absolute().parent))
     try:
-        return Opened(opened(separate), _WITH_COPIES)
+        return Opened(create(separate), _WITH_COPIES)
     except Exception:  # noqa: BLE001 -- whatever it was, the model as it is may still run
         options.add_session_config_entry(_EXACT, "0")
-        return Opened(opened(model), _INEXACT)
+        return Opened(create(model), _INEXACT)
 
 
 def exact_options() -> onnxruntime.SessionOptions:

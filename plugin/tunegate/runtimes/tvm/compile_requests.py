@@ -53,12 +53,12 @@ class CompileRequests:
 
     def tasks(self, job: ModelJob) -> compiler_protocol.ListTasks:
         return compiler_protocol.ListTasks(
-            model=model_file(job), target=job.target, scratch=self._fresh()
+            model=model_file(job), target=job.target, scratch=self._new_directory()
         )
 
-    def untuned(self, job: ModelJob) -> BuildJob:
+    def trial_job(self, job: ModelJob) -> BuildJob:
         """Returns the job of a build that is only tried."""
-        directory = Path(self._fresh()) / "tried"
+        directory = Path(self._new_directory()) / "tried"
         return BuildJob(model=job, records={}, sources={}, directory=directory, is_followed=True)
 
     def build(self, job: BuildJob, cuda_graphs: bool = False) -> compiler_protocol.BuildModel:
@@ -68,7 +68,7 @@ class CompileRequests:
             records=_records(job),
             sources={key.workload: source for key, source in job.sources.items()},
             directory=str(job.directory.resolve()),
-            scratch=self._fresh(),
+            scratch=self._new_directory(),
             cuda_graphs=cuda_graphs,
             seed=derive_seed(self._seed, "in-model"),
             inputs=job.model.inputs,
@@ -88,7 +88,7 @@ class CompileRequests:
         """Returns the seeds of the inputs that measure the error of a build in lower precision."""
         return error_seeds(job.samples)
 
-    def _fresh(self) -> str:
+    def _new_directory(self) -> str:
         self._count += 1
         directory = self._scratch / f"compile-{self._count}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -219,14 +219,14 @@ class CompileChildren(Generic[_Reply]):
         places = {id(t): job for t, job, stays in zip(talks, jobs, stay, strict=True) if stays}
         most_kept = memory_limit().limit_bytes // _BYTES_OF_ONE // 2
 
-        def ended(talk: Conversation[_Reply]) -> None:
+        def release(talk: Conversation[_Reply]) -> None:
             job = places.get(id(talk))
             if job is None:
                 talk.dismiss()
             else:
                 self._keep(job, talk, most_kept)
 
-        converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=ended)
+        converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=release)
 
     def _keep(self, job: ModelJob, talk: Conversation[_Reply], most: int) -> None:
         if talk.child is None or talk.died is not None:

@@ -82,7 +82,7 @@ class MetaScheduleCompiler:
         """Builds each model with default schedules, and remembers which fail. Returns the
         reasons."""
         open_jobs = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
-        tried = [self._requests.untuned(job) for job in open_jobs]
+        tried = [self._requests.trial_job(job) for job in open_jobs]
         builds = self._build_all([(job, False) for job in tried])
         built = {
             compile_requests.opened_key(job): build
@@ -181,7 +181,7 @@ class MetaScheduleCompiler:
             crashed = finished_build.has_died(talk.died or talk.replies[0])
             return unbuilt(str(self._model_error(job.model.path, talk)), crashed=crashed)
         later = (*talk.replies[1:], *([talk.died] if talk.died else []))
-        build = self._taken.require_same_tasks(job, finished_build.finished(job, reply, later))
+        build = self._taken.require_same_tasks(job, finished_build.finish_build(job, reply, later))
         if build.error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)  # a wrong build is never shipped
         return build

@@ -22,24 +22,26 @@ _Reply = CompileReply | Checked | Mended | ChildDiedError
 _Key = TypeVar("_Key")
 
 
-def finished(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
+def finish_build(job: BuildJob, reply: Built, later: Sequence[_Reply]) -> Build:
     """Returns the finished build, with an error if the check failed and could not be mended."""
     checked, *mended = later
     match mended:
         case [Mended(built=Built() as built, check=check, wrong=wrong)]:
             return _build(job, built, check=check, wrong_kernels=wrong)
         case [Mended(reason=reason, is_late=is_late)]:
-            return _wrong(job, reply, checked, reason, crashed=is_late)
+            return _wrong_build(job, reply, checked, reason, crashed=is_late)
         case [ChildDiedError() as died]:
             reason = f"the search for the kernel that does {died}"
-            return _wrong(job, reply, checked, reason, crashed=True)
+            return _wrong_build(job, reply, checked, reason, crashed=True)
         case [Failed(reason=reason)]:
-            return _wrong(job, reply, checked, reason, crashed=False)
+            return _wrong_build(job, reply, checked, reason, crashed=False)
         case _:
-            return _wrong(job, reply, checked, "", crashed=has_died(checked))
+            return _wrong_build(job, reply, checked, "", crashed=has_died(checked))
 
 
-def _wrong(job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool) -> Build:
+def _wrong_build(
+    job: BuildJob, reply: Built, checked: _Reply, reason: str, *, crashed: bool
+) -> Build:
     check, error = _check_or_error(job.model.path, checked)
     error = f"{error} {reason[0].upper()}{reason[1:]}." if error and reason else error
     sampled = checked.sampled if isinstance(checked, Checked) else None
@@ -173,13 +175,15 @@ def made_again(
     died = [n for n, each in enumerate(builds) if each.crashed and risky_schedules(jobs[n])]
     if not died:
         return made
-    again = build([jobs[n].with_default_schedules(_bad(jobs[n], blamed.get(n))) for n in died])
+    again = build(
+        [jobs[n].with_default_schedules(_schedules_to_drop(jobs[n], blamed.get(n))) for n in died]
+    )
     for n, each in zip(died, again, strict=True):
         made[n] = msgspec.structs.replace(each, without_picks=builds[n].error or "")
     return made
 
 
-def _bad(job: BuildJob, blamed: str | None) -> frozenset[WorkloadKey]:
+def _schedules_to_drop(job: BuildJob, blamed: str | None) -> frozenset[WorkloadKey]:
     """Returns the risky schedules to leave out of a rebuild: the blamed one, or all."""
     risky = risky_schedules(job)
     return frozenset(key for key in risky if key.workload == blamed) or risky
@@ -250,13 +254,13 @@ class DeadBuilds:
         which times every kernel. A failure at run time may depend on the inputs of one side."""
         is_costly = build.crashed or LAUNCH in job.settings
         if build.error is not None and is_costly and not build.key:
-            self._builds[self._alike(job)] = build
+            self._builds[self._equal_job_key(job)] = build
 
     def of(self, job: BuildJob) -> Build | None:
         """Returns the dead build of a job with the same kernels, schedules and settings."""
-        return self._builds.get(self._alike(job)) if self._builds else None
+        return self._builds.get(self._equal_job_key(job)) if self._builds else None
 
-    def _alike(self, job: BuildJob) -> Hashable:
+    def _equal_job_key(self, job: BuildJob) -> Hashable:
         file, shapes, target = opened_key(job.model)
         return (
             (job.model.path, self._kernels(job.model) or file, shapes, target),

@@ -75,7 +75,7 @@ def require(targets: Sequence[TargetConfig], step: Step, instead: RuntimeName) -
         )
         raise EnvironmentUnfitError(message)
     for form in (form_for(target, {}) for target in targets if step != "plan"):
-        if form is not None and (unfit := form.unfit()):
+        if form is not None and (unfit := form.reason_unfit()):
             raise EnvironmentUnfitError(unfit)
 
 

@@ -245,7 +245,7 @@ _: type[TaskIndex] = SharedCache
 def cache_directory(url: str, root: Path) -> Path:
     """Returns the directory; a relative one is below `root`. Raises ConfigError if the checkout
     contains it: a link could lead anywhere, and its files would be records that nobody measured."""
-    named = cache_home() if url == DEFAULT_CACHE_URL else _expanded(url)
+    named = cache_home() if url == DEFAULT_CACHE_URL else _expand_home(url)
     directory = Path(os.path.normpath(root / named))
     top = working_tree(root)
     if top is None or not directory.is_relative_to(top):
@@ -276,7 +276,7 @@ def refuse_committed_settings(root: Path) -> None:
         return
     for name in _SETTINGS:
         for each in filter(None, os.environ.get(name, "").split(os.pathsep)):
-            file = Path(os.path.normpath(_expanded(each).absolute()))
+            file = Path(os.path.normpath(_expand_home(each).absolute()))
             is_ours = file.is_relative_to(top) and file != top
             if is_ours and first_tracked(top, file) != "":
                 message = (
@@ -319,7 +319,7 @@ def state_home(variables: Mapping[str, str] = os.environ) -> Path:
     return _home("XDG_STATE_HOME", _STATE_PARTS, variables)
 
 
-def _expanded(path: str) -> Path:
+def _expand_home(path: str) -> Path:
     """Returns the path with its `~` replaced. Raises ConfigError for a home that is not known, such
     as in a container whose user has neither HOME nor an entry."""
     try:
@@ -333,10 +333,10 @@ def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Pa
     would depend on the working directory, which may be a checkout: it is ignored."""
     base = Path(variables.get(name, ""))
     if not base.is_absolute():
-        return _expanded(DEFAULT_CACHE_URL)
+        return _expand_home(DEFAULT_CACHE_URL)
     named = base / "tunegate"
     places = [named]
     with suppress(ConfigError):  # the home is needed only where the variable is not set
-        places.append(_expanded(DEFAULT_CACHE_URL))
+        places.append(_expand_home(DEFAULT_CACHE_URL))
     used = (place for place in places if any((place / part).exists() for part in parts))
     return next(used, named)

@@ -121,14 +121,14 @@ class Trees:
                 raise RevisionError(f"{revision}: its tree {each} cannot be read. Fetch it.")
             start = position + len(header) + 1
             position = start + int(words[2]) + 1
-            what = _broken(output[start : position - 1], len(each) // 2)
+            what = _tree_fault(output[start : position - 1], len(each) // 2)
             if what:
                 return f"{trees[each].decode('utf-8', 'backslashreplace')} has {what}"
             self._sound.add(each)
         return ""
 
 
-def _broken(tree: bytes, id_bytes: int) -> str:
+def _tree_fault(tree: bytes, id_bytes: int) -> str:
     """Returns what is wrong with a tree's entries (each a mode, a name and an id)."""
     seen: set[bytes] = set()
     position, before = 0, b""

@@ -49,7 +49,7 @@ class GitHistory:
             branch = named_revision.known_default_branch(self._git)
         except errors.EnvironmentUnfitError:
             return ""
-        return named_revision.short(branch or self._unborn() or "").removeprefix("origin/")
+        return named_revision.short_name(branch or self._unborn() or "").removeprefix("origin/")
 
     def _unborn(self) -> str | None:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
@@ -89,7 +89,7 @@ class GitHistory:
         tags = (self._git.text("tag", "--points-at", commit) or "").splitlines()
         return max(tags, key=_version_key, default="")
 
-    def authored(self, commit: str) -> int | None:
+    def authored_at(self, commit: str) -> int | None:
         """Returns when a commit was written, in seconds since 1970, wherever it was moved since;
         None if it is not here, or was written before 1970."""
         if not fetch.is_commit_id(commit):
@@ -99,7 +99,7 @@ class GitHistory:
 
     def is_beside_default(self, commit: str) -> bool:
         """Returns whether a commit here is on no default branch, as far as this clone knows."""
-        return self.authored(commit) is not None and named_revision.is_beside_default(
+        return self.authored_at(commit) is not None and named_revision.is_beside_default(
             self._git, commit
         )
 
@@ -122,7 +122,7 @@ class GitHistory:
         given = self.resolve_commit(base, "--base")
         branches = named_revision.named_branches(self._git, base)
         if branches:
-            return self._against_named(base, self._nearest(branches, commit), commit)
+            return self._against_named(base, self._nearest_branch(branches, commit), commit)
         return Revisions(base=given, head=commit, reason="given by --base")
 
     def revisions_without_base(self, head: str | None) -> Revisions:
@@ -177,7 +177,7 @@ class GitHistory:
         """Returns the first line of the commit's message."""
         return self._git.text("show", "-s", "--format=%s", commit) or ""
 
-    def fetched(self, commit: str) -> bool:
+    def fetch_commit(self, commit: str) -> bool:
         """Fetches the commit if it is missing, and returns whether it is here: a later job's
         checkout may lack it."""
         return fetch.ensure_here(self._git, commit)
@@ -197,14 +197,16 @@ class GitHistory:
         """Returns the head against the branch of a name; the reason names the branch if it is
         another."""
         revisions = self._against(branch, head)
-        if named_revision.short(branch) == named_revision.short(name).removeprefix("heads/"):
+        if named_revision.short_name(branch) == named_revision.short_name(name).removeprefix(
+            "heads/"
+        ):
             return revisions
-        why = f"--base {name} is {named_revision.short(branch)} here, which the head left last"
+        why = f"--base {name} is {named_revision.short_name(branch)} here, which the head left last"
         return msgspec.structs.replace(revisions, reason=f"{why}: {revisions.reason}")
 
     def _against(self, branch: str, head: str) -> Revisions:
         """Returns the head against the branch, or on it against the parent."""
-        on_it = f"the head is on {named_revision.short(branch)}"
+        on_it = f"the head is on {named_revision.short_name(branch)}"
         return self._against_branch(branch, head) or self._against_parent(head, on_it)
 
     def _against_branch(self, branch: str, head: str, why: str = "") -> Revisions | None:
@@ -213,15 +215,15 @@ class GitHistory:
         shared = fetch.SharedCommit(head, "") if tip == head else self._merge_base(branch, head)
         if shared is None:
             raise self._no_merge_base(
-                f"{why}no merge base with {named_revision.short(branch)} was found"
+                f"{why}no merge base with {named_revision.short_name(branch)} was found"
             )
         if shared.commit == head:
             return None
         policy = tip if tip != shared.commit else ""
-        reason = f"{why}merge base with {named_revision.short(branch)}{shared.doubt}"
+        reason = f"{why}merge base with {named_revision.short_name(branch)}{shared.doubt}"
         return Revisions(base=shared.commit, head=head, reason=reason, policy=policy)
 
-    def _nearest(self, branches: Sequence[str], head: str) -> str:
+    def _nearest_branch(self, branches: Sequence[str], head: str) -> str:
         """Returns the branch that the head left last: a local one may be older than the remote's,
         or have unpushed commits."""
         chosen, *others = branches

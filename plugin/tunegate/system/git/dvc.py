@@ -140,9 +140,9 @@ def _in_lock(
         return
     subject = ""
     try:
-        stages = _stages(_parsed(read(lock)))
+        stages = _stages(_parse_yaml(read(lock)))
         subject = f"{_PIPELINE} beside it "
-        written = _stages(_parsed(read(pipeline)))
+        written = _stages(_parse_yaml(read(pipeline)))
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"{subject}cannot be read ({error})"
         return
@@ -176,7 +176,7 @@ def _in_dvc_file(tracked: str, content: bytes | None) -> Iterator[tuple[str, _Ou
     if usual is not None and usual[1].decode(errors="replace") == posixpath.basename(own):
         return
     try:
-        parsed = _parsed(content)
+        parsed = _parse_yaml(content)
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield f"{tracked}: {own}", f"its DVC file cannot be read ({error})"
         return
@@ -245,7 +245,7 @@ class _Entry(msgspec.Struct, frozen=True):
     relpath: str
 
 
-def _parsed(content: bytes | None) -> Any:
+def _parse_yaml(content: bytes | None) -> Any:
     if content is None:
         raise YamlProblemError("it is too long")
     return read_yaml(content.decode())

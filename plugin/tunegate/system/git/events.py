@@ -4,7 +4,7 @@ from tunegate.artifacts.changes import Revisions
 from tunegate.errors import EnvironmentUnfitError, NoBaselineError, RevisionError
 from tunegate.system.git import fetch
 from tunegate.system.git.compared_revisions import REMEDY, GitHistory
-from tunegate.system.git.named_revision import default_branch, short
+from tunegate.system.git.named_revision import default_branch, short_name
 
 _OF_A_MERGE = 2
 """The number of a merge's parents."""
@@ -101,7 +101,7 @@ class GitEvents(GitHistory):
         if revisions is not None:
             return revisions
         if is_new:
-            return self._against_parent(head, f"{why}the head is on {short(branch)}")
+            return self._against_parent(head, f"{why}the head is on {short_name(branch)}")
         message = f"{why}nothing says how far back the push reached. Name a base to compare with."
         raise NoBaselineError(message)
 

@@ -23,10 +23,10 @@ _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 def named_commit(git: GitProcess, name: str, option: str) -> str:
     """Returns the commit. What is missing is fetched: a full id, a branch or tag of the remote, and
     the history that `HEAD~1` needs. Raises RevisionError."""
-    commit = _here(git, name)
+    commit = _resolve_here(git, name)
     if commit is None:
         _fetch(git, name)
-        commit = _here(git, name) or _ancestor(git, name)
+        commit = _resolve_here(git, name) or _ancestor(git, name)
     if commit is None and name == "HEAD":
         raise RevisionError(_no_head(git))
     if commit is None:
@@ -65,19 +65,19 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
     """Fetches the remote branch of this name as it is now. Raises RevisionError if the remote no
     longer has it: a kept clone's copy is as old as that. A remote that does not answer changes
     nothing."""
-    is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _plain(name))
+    is_there = None if fetch.is_commit_id(name) else fetch.has_branch(git, _branch_name(name))
     if is_there:
-        fetch.fetch_branch(git, _plain(name))
+        fetch.fetch_branch(git, _branch_name(name))
     is_known = any(fetch.is_ref(git, f"{prefix}{name}") for prefix in ("refs/heads/", "refs/tags/"))
     if is_there is False and not is_known and fetch.is_ref(git, _remote_ref(name)):
         message = (
-            f'--base: the remote has no branch "{_plain(name)}" any more, and the one here is old. '
-            "Name a branch that it has."
+            f'--base: the remote has no branch "{_branch_name(name)}" any more, and the one here '
+            "is old. Name a branch that it has."
         )
         raise RevisionError(message)
 
 
-def _here(git: GitProcess, name: str) -> str | None:
+def _resolve_here(git: GitProcess, name: str) -> str | None:
     """Returns the commit, also of a branch that only the remote has."""
     names = (name, _remote_ref(name))
     ask = ("rev-parse", "--verify", "-q", _END)
@@ -90,21 +90,21 @@ def _fetch(git: GitProcess, name: str) -> None:
     if fetch.is_commit_id(name):
         fetch.ensure_here(git, name)
     else:
-        fetch.fetch_branch(git, _plain(name))
+        fetch.fetch_branch(git, _branch_name(name))
         fetch.fetch_tag(git, name.removeprefix("refs/tags/"))
 
 
 def _ancestor(git: GitProcess, name: str) -> str | None:
     """Returns the commit of a name like `HEAD~2`: a shallow clone has only the first one."""
     way = _ANCESTOR.fullmatch(name)
-    start = None if way is None else _here(git, way[1])
+    start = None if way is None else _resolve_here(git, way[1])
     if start is None:
         return None
-    fetch.deepened_until(git, lambda: _here(git, name) is not None, start)
-    return _here(git, name)
+    fetch.deepened_until(git, lambda: _resolve_here(git, name) is not None, start)
+    return _resolve_here(git, name)
 
 
-def _plain(name: str) -> str:
+def _branch_name(name: str) -> str:
     """Returns the branch's name at the remote."""
     for prefix in ("refs/heads/", _OF_REMOTE, "origin/"):
         if name.startswith(prefix):
@@ -113,7 +113,7 @@ def _plain(name: str) -> str:
 
 
 def _remote_ref(name: str) -> str:
-    return f"{_OF_REMOTE}{_plain(name)}"
+    return f"{_OF_REMOTE}{_branch_name(name)}"
 
 
 def _advice(name: str) -> str:
@@ -129,7 +129,7 @@ def _refuse_ambiguous(git: GitProcess, name: str, option: str) -> None:
     _refuse_id_as_name(git, name, option)
     tag, branches = f"refs/tags/{name}", [f"{prefix}{name}" for prefix in _BRANCHES]
     if name.startswith("origin/") and fetch.is_ref(git, branches[0]):
-        fetch.fetch_branch(git, _plain(name))
+        fetch.fetch_branch(git, _branch_name(name))
     branches = [ref for ref in branches if fetch.is_ref(git, ref)]
     if fetch.is_ref(git, tag):
         others = branches or [_remote_ref(name)]
@@ -215,7 +215,7 @@ def known_default_branch(git: GitProcess) -> str | None:
     if remote.default:
         here = f"{_REMOTE}{remote.default}"
         return here if fetch.is_ref(git, here) else fetch.fetch_branch(git, remote.default)
-    if recorded and short(recorded).removeprefix("origin/") in remote.branches:
+    if recorded and short_name(recorded).removeprefix("origin/") in remote.branches:
         return recorded
     return _usual_branch(git) or _local_default(git)
 
@@ -226,8 +226,8 @@ def _recorded_unless_ambiguous(git: GitProcess, recorded: str) -> str:
     others = [each for each in _usual_refs() if each != recorded and fetch.is_ref(git, each)]
     if others:
         message = (
-            f"the remote does not answer, and {short(recorded)} or {short(others[0])} may be the "
-            "default branch. Name it with --base."
+            f"the remote does not answer, and {short_name(recorded)} or "
+            f"{short_name(others[0])} may be the default branch. Name it with --base."
         )
         raise EnvironmentUnfitError(message)
     return recorded
@@ -241,12 +241,12 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
     )
     if ref is None:
         return False
-    here = f"refs/heads/{short(ref).removeprefix('origin/')}"
+    here = f"refs/heads/{short_name(ref).removeprefix('origin/')}"
     tips = [each for each in (ref, here) if fetch.is_ref(git, each)]
     return all(git.text("merge-base", "--is-ancestor", commit, tip) is None for tip in tips)
 
 
-def short(ref: str) -> str:
+def short_name(ref: str) -> str:
     """Returns a branch's name as people know it."""
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
 
@@ -274,7 +274,7 @@ class _RemoteAnswer(NamedTuple):
 
 def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     """Returns the remote's answer, None if it cannot be asked."""
-    recorded = short(_recorded_default(git) or "").removeprefix("origin/")
+    recorded = short_name(_recorded_default(git) or "").removeprefix("origin/")
     refs = ("HEAD", *([f"refs/heads/{recorded}"] if recorded else []))
     line = ("ls-remote", "--symref", "origin", *refs)
     output = git.text(*line, limit_seconds=fetch.ASK_SECONDS)

@@ -184,7 +184,9 @@ class GitRepository(GitEvents):
 
     def _read_stages(self, revision: str) -> dvc.StageOutputs:
         blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
-        pointers = self._small([blob for path, blob in blobs.items() if dvc.is_dvc_file(path)])
+        pointers = self._small_blobs(
+            [blob for path, blob in blobs.items() if dvc.is_dvc_file(path)]
+        )
 
         def read(path: str) -> bytes | None:
             if dvc.is_dvc_file(path):
@@ -193,7 +195,7 @@ class GitRepository(GitEvents):
 
         return dvc.stage_outputs(blobs, read, partial(dvc.cached_listing, self._git.root))
 
-    def _small(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+    def _small_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
         """The content of those of these blobs that may be DVC files, by one process: there may be
         thousands."""
         sizes = self.sizes(blobs) if blobs else {}

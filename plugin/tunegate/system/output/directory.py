@@ -228,14 +228,14 @@ def _refuse_odd_entries(path: Path) -> None:
         wanted = stat.S_ISDIR if name in {owned_directory.WORK, BUILDS} else stat.S_ISREG
         is_ours = name in {owned_directory.WORK, BUILDS} or _OURS.fullmatch(name)
         if is_ours and not wanted(os.lstat(path / name).st_mode):
-            raise _odd(path / name)
+            raise _not_a_directory_error(path / name)
     for directory, subdirectories, files in os.walk(path / BUILDS):
         for name in (*subdirectories, *files):
             mode = os.lstat(Path(directory, name)).st_mode
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                raise _odd(Path(directory, name))
+                raise _not_a_directory_error(Path(directory, name))
 
 
-def _odd(path: Path) -> OutputError:
+def _not_a_directory_error(path: Path) -> OutputError:
     what = "a link" if path.is_symlink() else "not of the kind that tunegate writes there"
     return OutputError(f"{path}: {what}. Remove it, or choose another directory with --out.")

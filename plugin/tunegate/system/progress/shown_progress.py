@@ -82,7 +82,7 @@ class Paced:
     def close(self) -> None:
         self._display_for.close()
 
-    def finished(self) -> None:
+    def save_paces(self) -> None:
         """Saves the paces of a run that finished. A file that cannot be written only costs the next
         run an estimate."""
         self._take()
@@ -117,7 +117,7 @@ def paced_progress(file: Path) -> Iterator[Paced]:
         yield paced
     finally:
         paced.close()
-    paced.finished()
+    paced.save_paces()
 
 
 def read_paces(file: Path) -> Paces:
@@ -213,7 +213,7 @@ class PlainLog:
             if self._clock() - self._display_for >= MAX_SILENT_SECONDS:
                 now = self._clock()
                 # What is late says itself how long it has taken.
-                is_late = self._left.late(now) is not None
+                is_late = self._left.seconds_late(now) is not None
                 spent = "" if is_late else f"{now - self._entered:.0f} s so far"
                 left = time_left(self._left, now)
                 self._line("  " + "; ".join(filter(None, (self._text or spent, left))))

@@ -61,7 +61,7 @@ class TimeLeft:
             return None
         return self._left_of_part(now) + self._after_part(now)
 
-    def late(self, now: float) -> float | None:
+    def seconds_late(self, now: float) -> float | None:
         """Returns the seconds that the current part has taken if it is late, else None."""
         if self._at is None:
             return None
@@ -182,7 +182,7 @@ def time_left(remaining: TimeLeft, now: float) -> str:
     seconds = remaining.seconds(now)
     if seconds is None:
         return ""
-    late = remaining.late(now)
+    late = remaining.seconds_late(now)
     if late is None and remaining.ends_early:
         return f"at most {round_duration(seconds)} left in all, less once tuning stops paying"
     if late is None:

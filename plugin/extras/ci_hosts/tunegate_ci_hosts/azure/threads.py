@@ -47,7 +47,7 @@ class Threads:
         body = f"{self._first}\n{thread_text(fitted_text(markdown, room * 9 // 10))}"
         KeptComment(self).publish(body[:MAX_THREAD_CHARACTERS], updates_only=updates_only)
 
-    def ours(self) -> KnownThread | None:
+    def find_own_comment(self) -> KnownThread | None:
         """Returns our thread. Anybody who may comment could plant the marker: it must be by this
         token's identity."""
         if not self._me:

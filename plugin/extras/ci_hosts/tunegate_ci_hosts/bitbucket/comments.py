@@ -38,7 +38,7 @@ class BitbucketComments:
         body = f"{self._first}\n\n{fitted_text(shown, room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
-    def ours(self) -> tuple[int, ...] | None:
+    def find_own_comment(self) -> tuple[int, ...] | None:
         """Returns the comments that begin as ours do, newest first."""
         found: list[int] = []
         for page in range(1, _MAX_PAGES + 1):

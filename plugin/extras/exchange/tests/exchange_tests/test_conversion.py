@@ -17,7 +17,7 @@ from exchange_tests.stock_tvm import fill
 from tunegate.artifacts.tasks import Instruction
 from tunegate.compiler.build.functions import ModelFunction, functions_of
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.layouts.packing import unmarked
+from tunegate.compiler.layouts.packing import unmark_constants
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.compiler.targets import tvm_target
@@ -117,5 +117,5 @@ def test_a_maximum_is_exported_as_plain_tvm_has_it(kind: str, tmp_path: Path) ->
     (ours,) = functions_of(fused_module(model, tmp_path, target.target))
     with target.target:
         (theirs,) = functions_of(relax.get_pipeline("zero")(from_onnx(model)))
-    exported = stock_module(unmarked(ours.workload).module)["main"]
+    exported = stock_module(unmark_constants(ours.workload).module)["main"]
     assert canonical_workload(exported).digest == theirs.workload.digest

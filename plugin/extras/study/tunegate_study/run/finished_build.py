@@ -6,7 +6,7 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, ErrorEstimate
 from tunegate.config import AccuracyConfig
-from tunegate.decide.error_budget import estimated
+from tunegate.decide.error_budget import estimate_errors
 
 ANY_ERROR = AccuracyConfig(max_error=100.0)
 _OF_EVERY_LAYER = ("auto", "direct")
@@ -16,7 +16,7 @@ def error_of(build: Build) -> ErrorEstimate | None:
     """Returns the error of a build in lower precision, None for float32, which counts as equal."""
     if build.sampled is None:
         return None
-    return msgspec.structs.replace(estimated(build.sampled, ANY_ERROR)[0], limit=None)
+    return msgspec.structs.replace(estimate_errors(build.sampled, ANY_ERROR)[0], limit=None)
 
 
 def may_pass(build: Build) -> bool:

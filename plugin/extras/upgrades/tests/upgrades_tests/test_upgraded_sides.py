@@ -47,7 +47,7 @@ def test_a_package_of_the_head_that_cannot_be_had_is_an_error_of_each_model(
     reason = NoEnvironment(reason="r.txt cannot be installed: no onnxruntime==2.0", broken=True)
     with opened_output(settings.out, "run") as out:
         sides = UpgradedSides(
-            model_source(project.reviewed(review), out.workdir),
+            model_source(project.review_subject(review), out.workdir),
             out.path,
             {change.path: Sides(None, reason)},
             {change.path: "onnxruntime"},

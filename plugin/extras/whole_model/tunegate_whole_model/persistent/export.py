@@ -8,9 +8,9 @@ from typing import Any
 
 import tvm
 
-from tunegate.compiler.build.build_model import Finished, exported
+from tunegate.compiler.build.build_model import Finished, export_library
 from tunegate.compiler.forms import Linked
-from tunegate.compiler.layouts.packing import folded
+from tunegate.compiler.layouts.packing import fold_packing
 from tunegate.compiler.loader import device_exists
 from tunegate.errors import NotOfferedError, UnsupportedModelError
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -37,9 +37,9 @@ from tunegate_whole_model.persistent.ways import (
 def link_persistent(finished: Finished, request: BuildModel) -> Linked:
     """Writes a library with one kernel into the request's directory. Raises NotOfferedError."""
     with finished.lower.target, tvm.transform.PassContext(opt_level=3):
-        recorded = folded(finished.module)
+        recorded = fold_packing(finished.module)
         is_plain = finished.plain is finished.module
-        plain = recorded if is_plain else folded(finished.plain)
+        plain = recorded if is_plain else fold_packing(finished.plain)
     model, target = Scheduled(recorded, plain), finished.lower.target
     decided = Decided(
         frozenset(request.how.kept if request.how is not None else request.decided),
@@ -52,7 +52,7 @@ def link_persistent(finished: Finished, request: BuildModel) -> Linked:
     library = executable(made.program, made.stages.arena_bytes, made.context, kernel, target)
     marks = [decided.mark_of_way(*pick) for pick in made.picks.items()]
     return Linked(
-        exported(library, Path(request.directory)), (*marks, mark_of_context(made.context))
+        export_library(library, Path(request.directory)), (*marks, mark_of_context(made.context))
     )
 
 
