@@ -35,7 +35,7 @@ def show_debug(environment: Mapping[str, str]) -> None:
 
 def _lines(environment: Mapping[str, str]) -> Iterator[str]:
     yield f"tunegate {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    packages = {f"{each.name} {each.version}" for each in distributions()}
+    packages = {f"{distribution.name} {distribution.version}" for distribution in distributions()}
     yield ", ".join(sorted(packages, key=str.lower))
     for name in (*_REFS, *_JOB):
         if value := environment.get(name):

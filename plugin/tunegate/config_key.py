@@ -163,7 +163,9 @@ _PATTERNS = {
 
 
 def _key_of(kind: object) -> Key | None:
-    return next((each for each in typing.get_args(kind)[1:] if isinstance(each, Key)), None)
+    return next(
+        (argument for argument in typing.get_args(kind)[1:] if isinstance(argument, Key)), None
+    )
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
@@ -198,7 +200,7 @@ def _walk(kind: inspect.Type, path: tuple[str | int, ...], key: Key | None) -> K
     inside: inspect.Type | None = None
     match kind:
         case inspect.StructType(cls=section, fields=fields):
-            inside = next((each.type for each in fields if each.encode_name == step), None)
+            inside = next((field.type for field in fields if field.encode_name == step), None)
             declared = {each.place: each.key for each in keys_of(section)}
             key = declared.get(str(step))
         case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):

@@ -82,7 +82,7 @@ def check_release(planned: Revisions, current: Revisions) -> None:
 
 def check_changes(planned: ChangeSet, current: ChangeSet) -> None:
     """Raises ArtifactError if a plan does not match the difference of its revisions."""
-    older = frozenset(each.path for each in planned.models if each.ancestor is not None)
+    older = frozenset(model.path for model in planned.models if model.ancestor is not None)
     if _subjects(planned, older) != _subjects(current, older):
         message = f"the plan is not of the models that differ between its revisions. {_PLAN_AGAIN}"
         raise ArtifactError(message)

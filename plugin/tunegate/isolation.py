@@ -57,8 +57,13 @@ def absolute_only(variables: dict[str, str]) -> dict[str, str]:
 
 def _named_directories(arguments: list[str]) -> list[str]:
     """Returns directories named on the command line: `--repository ../other`, or a model's."""
-    values = [each.partition("=")[2] if each.startswith("-") else each for each in arguments]
-    places = [each if os.path.isdir(each) else os.path.dirname(each) for each in values if each]
+    values = [
+        argument.partition("=")[2] if argument.startswith("-") else argument
+        for argument in arguments
+    ]
+    places = [
+        value if os.path.isdir(value) else os.path.dirname(value) for value in values if value
+    ]
     return [place for place in places if os.path.isdir(place)]
 
 
@@ -95,7 +100,7 @@ def _own_sources() -> list[str]:
         return [root]
     extras = os.path.join(root, "extras")
     named = sorted(os.listdir(extras)) if os.path.isdir(extras) else []
-    sources = [os.path.join(above, each) for each in _OURS]
+    sources = [os.path.join(above, name) for name in _OURS]
     return sources + [os.path.join(extras, each) for each in named]
 
 

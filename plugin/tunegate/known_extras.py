@@ -70,7 +70,7 @@ def refuse_missing_ci(environment: Mapping[str, str], installed: Container[str])
     request could write what only the default branch may."""
     for extra in KNOWN_EXTRAS:
         for name, variables in extra.jobs.items():
-            if name not in installed and all(environment.get(each) for each in variables):
+            if name not in installed and all(environment.get(variable) for variable in variables):
                 message = (
                     f"this is a job of {name} ({variables[0]} is set), and CI {name} is not "
                     f"installed. Write --ci none to go on without it. {_how_to_install(extra)}"

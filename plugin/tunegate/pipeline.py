@@ -227,7 +227,7 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
         machine=judged.machine,
         judged_at=int(SystemClock().time()),
         gate=msgspec.to_builtins(rules.gate),
-        targets={each.name: msgspec.to_builtins(each) for each in rules.targets},
+        targets={target.name: msgspec.to_builtins(target) for target in rules.targets},
     )
     verdict = msgspec.structs.replace(verdict, origin=origin)
     artifact_io.write(out / "verdict.json", verdict)

@@ -112,9 +112,9 @@ def _is_search_due(lookup: ExactHit) -> bool:
     first = lookup.records[0]
     schedules = [each for each in (*lookup.records, *lookup.failures) if each.template]
     tried = [
-        each.device.name == first.device.name
-        and each.is_timed_by(first.toolchain, first.device.driver)
-        for each in schedules
+        schedule.device.name == first.device.name
+        and schedule.is_timed_by(first.toolchain, first.device.driver)
+        for schedule in schedules
     ]
     return not first.template and first.is_confirmed and not all(tried) and sum(tried) <= 1
 

@@ -169,7 +169,7 @@ class NextStep(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The sentence as one text."""
-        return "".join(each.text if isinstance(each, Named) else each for each in self.pieces)
+        return "".join(piece.text if isinstance(piece, Named) else piece for piece in self.pieces)
 
 
 class VerdictOrigin(msgspec.Struct, frozen=True, kw_only=True):

@@ -187,7 +187,7 @@ def _problems_of(finding: Finding) -> Iterator[str]:
     if change is None:
         return
     numbers = (change.low, change.center, change.high)
-    if not all(math.isfinite(each) and abs(each) <= _MAX_PERCENT for each in numbers):
+    if not all(math.isfinite(number) and abs(number) <= _MAX_PERCENT for number in numbers):
         yield "a change in it cannot be"
     if not change.low <= change.center <= change.high:
         yield "an interval in it is none"

@@ -241,8 +241,8 @@ def comment_choice(when: CommentWhen, verdict: Verdict, changed_models: int) -> 
     but is not the first: an old alarm must not stay once it is over."""
     if when == "never":
         return "leave"
-    is_weaker = any(each.weakens for each in verdict.policy_changes)
-    is_less_exact = any(each.accuracy and each.accuracy.moved for each in verdict.findings)
+    is_weaker = any(policy_change.weakens for policy_change in verdict.policy_changes)
+    is_less_exact = any(finding.accuracy and finding.accuracy.moved for finding in verdict.findings)
     is_alert = verdict.exit_code != PASS or is_weaker or is_less_exact
     if when == "always" or is_alert:
         return "write"

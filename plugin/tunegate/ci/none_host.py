@@ -41,7 +41,7 @@ class NoCiHost:
         if report.directory is None:
             return
         write_host_json(report.directory, "outputs.json", dict(report.outputs))
-        annotations = [msgspec.structs.asdict(each) for each in report.annotations]
+        annotations = [msgspec.structs.asdict(annotation) for annotation in report.annotations]
         write_host_json(report.directory, "annotations.json", annotations)
         write_host_file(report.directory, "summary.md", report.summary)
 

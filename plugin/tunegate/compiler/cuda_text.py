@@ -127,7 +127,7 @@ def machine_code(text: str) -> bytearray | None:
 
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"tvm_kernels.cu", 0, None, None)
     try:
-        options = [each.encode() for each in _options()]
+        options = [option.encode() for option in _options()]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             return None
@@ -145,7 +145,7 @@ def _options() -> Iterator[str]:
     yield f"--gpu-architecture=sm_{version}"
     yield from _OPTIONS
     flags = nvcc._ptxas_option_flags()
-    yield from (f"--ptxas-options={each}" for each in flags if each not in _ONLY_TELL)
+    yield from (f"--ptxas-options={flag}" for flag in flags if flag not in _ONLY_TELL)
     headers = Path(os.environ["CUDA_PATH"]) / "include"
     yield from (f"-I{each}" for each in (headers, headers / "cccl") if each.is_dir())
     yield from os.environ.get("TVM_CUDA_NVRTC_EXTRA_OPTS", "").split()

@@ -92,7 +92,9 @@ class Form(Protocol):
 def installed_forms() -> tuple[Form, ...]:
     """Imports and returns all installed forms. Raises ConfigError if one cannot be imported."""
     try:
-        return tuple(cast("Form", load_plugin(each)) for each in find_plugins(FORM_GROUP).values())
+        return tuple(
+            cast("Form", load_plugin(plugin)) for plugin in find_plugins(FORM_GROUP).values()
+        )
     except PluginError as error:
         raise ConfigError(f"{FORM_GROUP}: {error}.") from error
 
@@ -102,7 +104,14 @@ def form_for(target: TargetConfig, settings: Settings) -> Form | None:
     form is not installed."""
     if target.artifact == RUNTIME_ARTIFACT and LAUNCH not in settings:
         return None
-    form = next((each for each in installed_forms() if each.makes(target, settings)), None)
+    form = next(
+        (
+            installed_form
+            for installed_form in installed_forms()
+            if installed_form.makes(target, settings)
+        ),
+        None,
+    )
     if form is None:
         kind = settings.get(LAUNCH, target.artifact)
         raise ConfigError(missing("artifact", kind) or f"artifact {kind} is not installed.")

@@ -160,7 +160,7 @@ class WatchedKernels:
         self._watched.run(self._arguments)
 
     def inferences_ms(self) -> list[dict[str, float]]:
-        return [_by_layer(each, self._tasks) for each in self._watched.runs]
+        return [_by_layer(run, self._tasks) for run in self._watched.runs]
 
 
 class _Watched:

@@ -168,7 +168,9 @@ class _Branching:
         choices = [binding for binding in bindings if self.is_choice(binding)]
         if not choices:
             return []
-        group = [each for each in choices if self._depends_on(each, _operands(choices[-1])[0])]
+        group = [
+            choice for choice in choices if self._depends_on(choice, _operands(choices[-1])[0])
+        ]
         rounds: dict[Any, int] = {}
         for binding in bindings:
             before = max((rounds.get(variable, 0) for variable in _reads(binding)), default=0)
@@ -181,7 +183,7 @@ class _Branching:
     def is_choice(self, binding: Any) -> bool:
         value = binding.value
         return isinstance(value, relax.Call) and any(
-            each in self._kernels for each in value.args[:1]
+            argument in self._kernels for argument in value.args[:1]
         )
 
     def _only_in(

@@ -33,7 +33,9 @@ def next_steps(
 ) -> tuple[NextStep, ...]:
     """Returns advice in order of use: what could not be checked, the layers that got slower
     (largest gain first), what tuning lacked, the cache. More budget is asked for at most once."""
-    compared = {(each.cell.model, each.cell.target): each for each in comparisons}
+    compared = {
+        (comparison.cell.model, comparison.cell.target): comparison for comparison in comparisons
+    }
     steps: list[NextStep] = []
     for finding in verdict.findings:
         its_own = compared.get((finding.model, finding.target))
@@ -50,7 +52,11 @@ def next_steps(
 def _to_find_commits(verdict: Verdict) -> Iterator[NextStep]:
     """Yields the command that finds the commit, for each model that got slower since a release."""
     release = verdict.revisions.release
-    slower = [each.model for each in verdict.findings if each.status == "fail"] if release else []
+    slower = (
+        [finding.model for finding in verdict.findings if finding.status == "fail"]
+        if release
+        else []
+    )
     for model in dict.fromkeys(map(path_of, slower)):
         command = f"tunegate bisect {release}.. --model {shlex.quote(model)}"
         yield NextStep(
@@ -62,7 +68,7 @@ def _for_finding(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
 ) -> Iterator[NextStep]:
     match finding.status:
-        case "fail" if not any(each.difference_ms > 0 for each in finding.differences):
+        case "fail" if not any(difference.difference_ms > 0 for difference in finding.differences):
             is_told = bool(finding.differences) or _has_timed_layers(finding, run)
             why = "no single operator is slower" if is_told else "its layers were not timed"
             yield on_cell(finding, f": {why}; compare the two graphs.")
@@ -154,7 +160,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
                 "measured and must not be shipped.",
                 before=f"The {side} build of ",
             )
-    if finding.runtimes and not any(each.ships for each in finding.runtimes):
+    if finding.runtimes and not any(runtime.ships for runtime in finding.runtimes):
         return on_cell(
             finding,
             ": do what its reasons ask for, export it differently, or take it out of models: in "
@@ -166,7 +172,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:
     cell = Cell(model=finding.model, target=finding.target)
-    return next((each for each in run.builds if each.cell == cell), None) if run else None
+    return next((build for build in run.builds if build.cell == cell), None) if run else None
 
 
 def _for_cache(cache: CacheUse | None) -> Iterator[NextStep]:
@@ -218,7 +224,7 @@ def tuning_steps(
 
 def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
     """Returns the advice to raise the cap that ended tuning, or the time if none did."""
-    reached = (LIMIT_KEYS[each.stopped] for each in outcomes if each.stopped in LIMIT_KEYS)
+    reached = (LIMIT_KEYS[outcome.stopped] for outcome in outcomes if outcome.stopped in LIMIT_KEYS)
     key = next(reached, "budget.minutes")
     return raise_key(key, key.removeprefix("budget."))
 

@@ -72,8 +72,8 @@ def assess(
         median = "undecided"
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
-        msgspec.structs.replace(each, second=second)
-        for each in _modes(launches, probes, rule, _launches_within_bounds(decisive, median, tests))
+        msgspec.structs.replace(mode, second=second)
+        for mode in _modes(launches, probes, rule, _launches_within_bounds(decisive, median, tests))
     )
     return Assessment(
         launches=tuple(decisive),
@@ -111,7 +111,7 @@ def _launches_within_bounds(
 ) -> tuple[int, int]:
     """Returns the numbers of launches whose bounds pass the median and the mean, 0 for a test that
     does not pass."""
-    by_mean = any(each.what == "mean" and each.is_resolved for each in tests)
+    by_mean = any(test.what == "mean" and test.is_resolved for test in tests)
     return len(decisive) * (median == "pass"), len(decisive) * by_mean
 
 
@@ -243,7 +243,7 @@ def after_pass(
 ) -> Next:
     """Returns the next step after the median passed. `launches` counts every launch made."""
     tests = (*assessment.inside, assessment.energy, assessment.load)
-    decisions = {each.decision for each in tests if each is not None}
+    decisions = {test.decision for test in tests if test is not None}
     if "fail" in decisions:
         return Next(starts=starts)
     if "undecided" in decisions:

@@ -370,10 +370,10 @@ def _case_words(numbers: Sequence[int]) -> str:
 
 
 def _inside(tests: Sequence[measurements.Inside]) -> str:
-    tests = [each for each in tests if each.what not in {"mean-of-all", "first-block"}]
-    known = [each for each in tests if each.what == "mean" or each.is_resolved]
+    tests = [test for test in tests if test.what not in {"mean-of-all", "first-block"}]
+    known = [test for test in tests if test.what == "mean" or test.is_resolved]
     clauses = [f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in known]
-    hidden = [_NAMES[each.what] for each in tests if each not in known]
+    hidden = [_NAMES[test.what] for test in tests if test not in known]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
         clauses.append(f"{' and '.join(hidden)} {verb} not resolvable here")
@@ -383,7 +383,7 @@ def _inside(tests: Sequence[measurements.Inside]) -> str:
 def _stalls(tests: Sequence[measurements.Inside]) -> str:
     """Returns the stall rates that were excluded: for the smallest size, and for the largest if the
     machine's own small stalls hide more. The rates include the machine's stalls."""
-    seen = next((each.stalls for each in tests if each.stalls), ())
+    seen = next((test.stalls for test in tests if test.stalls), ())
     if not seen or not seen[0].inferences:
         return ""
     smallest, largest = seen[0], seen[-1]
@@ -418,7 +418,7 @@ def _inferences(excluded: measurements.Excluded | None) -> str:
 
 
 def _tests(tests: Sequence[measurements.Inside]) -> str:
-    return ", ".join(f"{_NAMES[each.what]} by {_change(each)}" for each in tests)
+    return ", ".join(f"{_NAMES[test.what]} by {_change(test)}" for test in tests)
 
 
 def _change(test: measurements.Inside) -> str:

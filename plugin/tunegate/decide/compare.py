@@ -37,10 +37,10 @@ def compare(
     builds = {built.cell: built for built in run.builds}
     cells = _shares(run.cells, gate)
     return tuple(
-        compare_cell(each, builds[each.cell], gate, (cells[each.cell], len(cells)))
-        if each.cell in cells
-        else _without_launches(each)
-        for each in run.cells
+        compare_cell(cell, builds[cell.cell], gate, (cells[cell.cell], len(cells)))
+        if cell.cell in cells
+        else _without_launches(cell)
+        for cell in run.cells
     )
 
 

@@ -83,8 +83,8 @@ def _estimate_part(
 
 def outside(estimates: Sequence[builds.ErrorEstimate]) -> str:
     """Returns why a build is outside its budget, '' if it is inside."""
-    for each in estimates:
-        problem = "" if each.limit is None else _outside(each, each.limit)
+    for estimate in estimates:
+        problem = "" if estimate.limit is None else _outside(estimate, estimate.limit)
         if problem:
             return problem
     return ""
@@ -214,11 +214,11 @@ def moved_errors(
     is_faster = change is not None and change.high < 0
     if base is None or head is None or is_faster:
         return ()
-    before = {each.what: each for each in base.estimates}
+    before = {estimate.what: estimate for estimate in base.estimates}
     return tuple(
-        each.what
-        for each in head.estimates
-        if is_larger(_off(before.get(each.what), each.what), _off(each, each.what))
+        estimate.what
+        for estimate in head.estimates
+        if is_larger(_off(before.get(estimate.what), estimate.what), _off(estimate, estimate.what))
     )
 
 

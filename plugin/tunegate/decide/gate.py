@@ -122,7 +122,7 @@ def _remarks(status: verdicts.Status, told: list[str], differing: list[str]) -> 
 def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
     """Returns how the outputs differ, if they do."""
     launches = measured.launches if measured else ()
-    return list(dict.fromkeys(each.differing for each in launches if each.differing))
+    return list(dict.fromkeys(launch.differing for launch in launches if launch.differing))
 
 
 def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:

@@ -57,11 +57,11 @@ def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
     if not launches:
         return None
     return Clocks(
-        base_mhz=_mean([each.base_mhz for each in launches]),
-        head_mhz=_mean([each.head_mhz for each in launches]),
-        dropped=sum(each.dropped for each in launches),
-        is_mediated=2 * sum(each.is_mediated for each in launches) > len(launches),
-        throttled=tuple(sorted({reason for each in launches for reason in each.throttled})),
+        base_mhz=_mean([launch.base_mhz for launch in launches]),
+        head_mhz=_mean([launch.head_mhz for launch in launches]),
+        dropped=sum(launch.dropped for launch in launches),
+        is_mediated=2 * sum(launch.is_mediated for launch in launches) > len(launches),
+        throttled=tuple(sorted({reason for launch in launches for reason in launch.throttled})),
     )
 
 

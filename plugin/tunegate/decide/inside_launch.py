@@ -105,9 +105,9 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
     """Returns the decision by stalls that come with the head and are frequent enough to move p99.9,
     or the mean by its margin. Any size may fail; each has its part of the error."""
     is_over = mean.center > margin
-    for each in sizes:
-        is_sure = chance_of(each) <= STALLS_FAIL_ERROR / (parts * len(sizes))
-        if is_sure and (is_over or exceed_tolerated_share(each)):
+    for size in sizes:
+        is_sure = chance_of(size) <= STALLS_FAIL_ERROR / (parts * len(sizes))
+        if is_sure and (is_over or exceed_tolerated_share(size)):
             return "fail"
     size = clearest(sizes)
     if size is None:

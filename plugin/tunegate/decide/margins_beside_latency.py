@@ -85,20 +85,21 @@ def layers_change(
         return None
     counted = last_analysis(len(measured.launches), measured.analyses)
     launches = measured.launches[:counted]
-    if not any(each.base_ms or each.head_ms for each in launches):
+    if not any(launch.base_ms or launch.head_ms for launch in launches):
         return _no_layer_changed(launches)
     if len(launches) < _FEWEST:
         return None
     effects = [
-        math.log((each.whole_ms - each.base_ms + each.head_ms) / each.whole_ms) for each in launches
+        math.log((launch.whole_ms - launch.base_ms + launch.head_ms) / launch.whole_ms)
+        for launch in launches
     ]
     interval = bounds(effects, analyses=len(measured.analyses), cells=cells, fail_error=_FAIL_ERROR)
     slowest, slower_ms = _slowest_layer(launches)
-    whole_ms = statistics.fmean(each.whole_ms for each in launches)
+    whole_ms = statistics.fmean(launch.whole_ms for launch in launches)
     return LayersChange(
         whole_ms=whole_ms,
-        base_ms=statistics.fmean(each.base_ms for each in launches),
-        head_ms=statistics.fmean(each.head_ms for each in launches),
+        base_ms=statistics.fmean(launch.base_ms for launch in launches),
+        head_ms=statistics.fmean(launch.head_ms for launch in launches),
         change_percent=percent_interval(interval),
         decision=decide_cell(interval, math.log1p(margin_percent / 100)),
         launches=len(launches),
@@ -109,7 +110,7 @@ def layers_change(
 
 def _no_layer_changed(launches: Sequence[LayersLaunch]) -> LayersChange:
     return LayersChange(
-        whole_ms=statistics.fmean(each.whole_ms for each in launches),
+        whole_ms=statistics.fmean(launch.whole_ms for launch in launches),
         base_ms=0.0,
         head_ms=0.0,
         change_percent=Interval(low=0.0, center=0.0, high=0.0),

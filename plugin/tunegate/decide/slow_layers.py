@@ -138,7 +138,7 @@ def _of_finding(
 ) -> Iterator[SlowLayer]:
     """Yields the slow layers of a finding. `is_alone` means that no other cell was checked, so the
     cell needs no name."""
-    slower = [each for each in finding.differences if each.difference_ms > 0]
+    slower = [difference for difference in finding.differences if difference.difference_ms > 0]
     total_ms = sum(each.difference_ms for each in slower)
     slower.sort(key=lambda each: each.difference_ms, reverse=True)
     for each in slower[:NAMED_OPERATORS]:
@@ -242,10 +242,10 @@ def _outcome_of(
     if plan is None:
         return next(iter(named), None)
     models = {
-        (each.task.key, each.task.target): {
-            use.model for use in each.task.uses if use.side == "head"
+        (task.task.key, task.task.target): {
+            use.model for use in task.task.uses if use.side == "head"
         }
-        for each in plan.resolution.tasks
+        for task in plan.resolution.tasks
     }
     used = [task for task in named if models.get((task.key, task.target))]
     its_own = (task for task in used if finding.model in models[task.key, task.target])
@@ -256,8 +256,8 @@ def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipp
     """Returns why this command does not tune the task at any budget."""
     if tuned is None or plan is None:
         return ""
-    tasks = (each for each in plan.resolution.tasks if each.task.key == tuned.key)
-    return next((each.skipped for each in tasks if each.task.target == tuned.target), "")
+    tasks = (task for task in plan.resolution.tasks if task.task.key == tuned.key)
+    return next((task.skipped for task in tasks if task.task.target == tuned.target), "")
 
 
 # Slowdowns that no tuning removes, and the tasks that only they use.
@@ -266,7 +266,9 @@ def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipp
 def slow_without_kernels(verdict: Verdict, run: MeasurementRun | None) -> frozenset[Cell]:
     """Returns the slower heads that ship with a runtime of its own kernels, which tuning cannot
     speed up."""
-    slower = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
+    slower = {
+        (finding.model, finding.target) for finding in verdict.findings if finding.status == "fail"
+    }
     return frozenset(
         each.cell
         for each in (run.builds if run else ())
@@ -279,7 +281,7 @@ def used_by_none_but(
     cells: frozenset[Cell], plan: TuningPlan | None
 ) -> frozenset[tuple[WorkloadKey, str]]:
     """Returns the tasks, each with its target, that no other cell uses."""
-    tasks = [each.task for each in plan.resolution.tasks] if plan else []
+    tasks = [task.task for task in plan.resolution.tasks] if plan else []
     return frozenset(
         (task.key, task.target)
         for task in tasks

@@ -175,14 +175,16 @@ def _shares(rare: float, steps: int = _STEPS) -> list[float]:
 def slow_cases(starts: Iterable[Launch], cut: float) -> tuple[int, ...]:
     """Returns the cases whose starts all have an effect of `cut` or more, by medians or by means.
     None if a start of another case is slow too, or if no case is quick."""
-    slow = {case: [_is_slow(each, cut) for each in launches] for case, launches in _by_case(starts)}
+    slow = {
+        case: [_is_slow(launch, cut) for launch in launches] for case, launches in _by_case(starts)
+    }
     cases = tuple(case for case, are_slow in slow.items() if all(are_slow))
     others = [each for case, are_slow in slow.items() if case not in cases for each in are_slow]
     return cases if others and not any(others) else ()
 
 
 def _by_case(starts: Iterable[Launch]) -> list[tuple[int, list[Launch]]]:
-    known = sorted((each for each in starts if each.case), key=lambda each: each.case)
+    known = sorted((start for start in starts if start.case), key=lambda each: each.case)
     return [(case, list(its)) for case, its in groupby(known, key=lambda each: each.case)]
 
 

@@ -102,14 +102,14 @@ def total_stalls(launches: Sequence[Launch]) -> tuple[Stalls, ...]:
 
 
 def _sum_stalls(parts: Sequence[Stalls]) -> Stalls:
-    inferences = sum(each.inferences for each in parts)
-    weighted = sum(each.slower * each.inferences for each in parts)
+    inferences = sum(part.inferences for part in parts)
+    weighted = sum(part.slower * part.inferences for part in parts)
     return Stalls(
         times=parts[0].times,
-        base=sum(each.base for each in parts),
-        head=sum(each.head for each in parts),
-        base_worse=sum(each.base_worse for each in parts),
-        head_worse=sum(each.head_worse for each in parts),
+        base=sum(part.base for part in parts),
+        head=sum(part.head for part in parts),
+        base_worse=sum(part.base_worse for part in parts),
+        head_worse=sum(part.head_worse for part in parts),
         inferences=inferences,
         slower=max(1.0, weighted / inferences) if inferences else 1.0,
     )
@@ -153,8 +153,8 @@ def may_matter(sizes: Sequence[Stalls], *, is_costly: bool) -> bool:
     """Returns whether stalls may come with the head, and may move p99.9, or the mean if it looks
     slower, too."""
     return any(
-        _may_come_with_head(each) and (is_costly or largest_share(each) > TOLERATED_SHARE)
-        for each in sizes
+        _may_come_with_head(size) and (is_costly or largest_share(size) > TOLERATED_SHARE)
+        for size in sizes
     )
 
 

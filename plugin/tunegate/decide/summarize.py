@@ -183,15 +183,15 @@ def unlike_medians(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yields a note for each model whose medians over all inferences differ by another ratio than
     its change, which is taken over paired blocks. A machine that is slow for a while moves the
     median of the side that had more of that while."""
-    for each in comparisons:
-        change = each.change_percent
-        if change is None or not each.base_ms or each.head_ms is None:
+    for comparison in comparisons:
+        change = comparison.change_percent
+        if change is None or not comparison.base_ms or comparison.head_ms is None:
             continue
-        apart = 100 * (each.head_ms / each.base_ms - 1)
+        apart = 100 * (comparison.head_ms / comparison.base_ms - 1)
         if not change.low - _TOLD_FROM <= apart <= change.high + _TOLD_FROM:
             yield (
-                f"{each.cell.model} on {each.cell.target}: base and head are medians of all "
-                f"inferences and lie {apart:+.1f}% apart. The change of {change.center:+.1f}% "
+                f"{comparison.cell.model} on {comparison.cell.target}: base and head are medians "
+                f"of all inferences and lie {apart:+.1f}% apart. The change of {change.center:+.1f}% "
                 "compares inferences in turn, so it excludes what slowed the machine for a "
                 "while"
             )

@@ -72,7 +72,9 @@ def slowdowns(comparison: Comparison | None) -> tuple[Slowdown, ...]:
 
 def beyond(waiver: Waiver, slowdowns: Sequence[Slowdown]) -> tuple[Slowdown, ...]:
     """Returns the slowdowns whose interval reaches the ceiling."""
-    return tuple(each for each in slowdowns if not each.change.high < waiver.ceiling_percent)
+    return tuple(
+        slowdown for slowdown in slowdowns if not slowdown.change.high < waiver.ceiling_percent
+    )
 
 
 def waiver_state(
@@ -142,7 +144,11 @@ def pending_cover(policies: Policies, cell: Cell, slowdowns: Sequence[Slowdown])
     """Returns the waiver of the head that would cover the slowdowns but does not count yet. A
     file's waiver comes before a commit's."""
     signed = policies.signed_waivers
-    filed = [each for each in policies.pending_waivers if each not in signed]
+    filed = [
+        pending_waiver
+        for pending_waiver in policies.pending_waivers
+        if pending_waiver not in signed
+    ]
     for pending in (waiver_of(filed, cell), waiver_of(policies.pending_waivers, cell)):
         if waiver_state(pending, slowdowns, policies.today) == "covers":
             return pending
@@ -208,7 +214,7 @@ def _unproven(at_ceiling: Comparison | None) -> tuple[str, ...]:
 
 
 def _slowdown_words(slowdowns: Sequence[Slowdown]) -> str:
-    return ", ".join(f"{each.what} by {change_of(each.change)}" for each in slowdowns)
+    return ", ".join(f"{slowdown.what} by {change_of(slowdown.change)}" for slowdown in slowdowns)
 
 
 def _where(waiver: Waiver, rules: GateRules) -> str:
@@ -246,11 +252,11 @@ def waiver_offer(
     if not waivers or verdict.status != "fail" or len(waivers) < len(failed):
         return None
     filed = {each.cell for each in _waivers_in_file(rules.policies)}
-    new = [each.cell for each in waivers if each.cell not in filed]
+    new = [waiver.cell for waiver in waivers if waiver.cell not in filed]
     return WaiverOffer(
         waivers=waivers,
         counts_from=rules.gate.waivers_from,
-        filed=tuple(each.cell for each in waivers if each.cell in filed),
+        filed=tuple(waiver.cell for waiver in waivers if waiver.cell in filed),
         is_unread=rules.policies.has_unread_waivers,
         has_wider=any(
             waiver_of([*_waivers_in_file(rules.policies)], cell) is not None for cell in new
@@ -280,7 +286,11 @@ def _waivers(
     """Yields the waivers to offer. One that is in a file keeps its words and gets a higher ceiling.
     None if the head has one that would do."""
     filed = {each.cell: each for each in _waivers_in_file(policies)}
-    proven = {each.cell: slowdowns(each) for each in comparisons if each.decision == "fail"}
+    proven = {
+        comparison.cell: slowdowns(comparison)
+        for comparison in comparisons
+        if comparison.decision == "fail"
+    }
     for finding in verdict.findings:
         cell = Cell(model=finding.model, target=finding.target)
         slower = proven.get(cell, ())
@@ -294,7 +304,7 @@ def _waivers(
 def _offer_waiver(
     cell: Cell, slowdowns: Sequence[Slowdown], old: Waiver | None, today: datetime.date
 ) -> Waiver:
-    ceiling = max(_ceiling(each.change) for each in slowdowns)
+    ceiling = max(_ceiling(slowdown.change) for slowdown in slowdowns)
     expires = today + datetime.timedelta(days=_DAYS)
     return Waiver(
         model=cell.model,
@@ -309,13 +319,15 @@ def _offer_waiver(
 def unbounded_steps(verdict: Verdict, comparisons: Sequence[Comparison]) -> Iterator[NextStep]:
     """Yields a step for each slowdown whose interval is so wide that a ceiling above it would allow
     anything. No waiver is offered then."""
-    failed = {(each.model, each.target) for each in verdict.findings if each.status == "fail"}
-    for each in comparisons:
-        where = (each.cell.model, each.cell.target)
-        if each.decision != "fail" or where not in failed:
+    failed = {
+        (finding.model, finding.target) for finding in verdict.findings if finding.status == "fail"
+    }
+    for comparison in comparisons:
+        where = (comparison.cell.model, comparison.cell.target)
+        if comparison.decision != "fail" or where not in failed:
             continue
         more = raise_key("gate.seconds", "gate-seconds")
-        for slowdown in filter(_is_too_wide, slowdowns(each)):
+        for slowdown in filter(_is_too_wide, slowdowns(comparison)):
             change = f"{slowdown.change.low:+.0f} to {slowdown.change.high:+.0f}%"
             what = "" if slowdown.what == MEDIAN else f" of {slowdown.what}"
             again = f"Measure again on a quieter runner, or {more}."

@@ -170,7 +170,7 @@ _NOBODY = Provenance()
 
 def publish_wrong_marks(tools: Tools, candidates: Sequence[CellCandidates]) -> None:
     """Publishes the marks of schedules that compute other numbers."""
-    builds = [build for each in candidates for build in (*each.base, *each.head)]
+    builds = [build for candidate in candidates for build in (*candidate.base, *candidate.head)]
     origin, now = tools.origin, int(tools.context.clock.time())
     marks = mark_wrong_records(builds, origin.device, now, origin.source)
     if marks:

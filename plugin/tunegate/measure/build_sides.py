@@ -62,7 +62,7 @@ def build(
     )
     built = building.build_candidates(sides, lambda cell, name: not left_out(cell, name))
     lost = remembered_elections.lost_winners(winners, sides, built)
-    built |= building.build_candidates([each for each in sides if each[0] in lost], left_out)
+    built |= building.build_candidates([side for side in sides if side[0] in lost], left_out)
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
     return remembered_elections.as_remembered(readable, elections, source.candidates)

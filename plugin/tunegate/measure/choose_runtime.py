@@ -236,9 +236,9 @@ class _ShippedBuilds:
             return build
         at = build_directory(cell, side)
         others = [
-            self._out / each.directory
-            for each in candidates
-            if each.directory and each.directory != build.directory
+            self._out / candidate.directory
+            for candidate in candidates
+            if candidate.directory and candidate.directory != build.directory
         ]
         digest = self._shipping.keep(self._out / build.directory, others, self._out / at)
         return msgspec.structs.replace(build, directory=str(at), digest=digest)
@@ -314,9 +314,11 @@ def restrict_candidates(
     """Returns the candidates still open to choice. A side that is no model stays as it is."""
     return tuple(
         msgspec.structs.replace(
-            each, base=_of(each.base, "base", fixed), head=_of(each.head, "head", fixed)
+            candidate,
+            base=_of(candidate.base, "base", fixed),
+            head=_of(candidate.head, "head", fixed),
         )
-        for each in candidates
+        for candidate in candidates
     )
 
 
@@ -324,11 +326,11 @@ def replace_builds(cells: Sequence[CellBuilds], fixed: Fixed) -> tuple[CellBuild
     """Returns the cells with the given builds in their places."""
     return tuple(
         msgspec.structs.replace(
-            each,
-            base=fixed.builds.get("base", each.base),
-            head=fixed.builds.get("head", each.head),
+            cell,
+            base=fixed.builds.get("base", cell.base),
+            head=fixed.builds.get("head", cell.head),
         )
-        for each in cells
+        for cell in cells
     )
 
 

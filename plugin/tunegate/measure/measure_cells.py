@@ -270,7 +270,7 @@ def _cell(
     scorer: Scorer,
     progress: Progress,
 ) -> CellMeasurement:
-    built = next((each for each in builds if each.cell == measured.cell), None)
+    built = next((build for build in builds if build.cell == measured.cell), None)
     if measured.stopped in _NOT_SCORED or built is None:
         return measured
     progress.step(f"metric: {measured.cell.model} on {measured.cell.target}")

@@ -151,7 +151,7 @@ def _unmeasured_shard(
 
 
 def _merge_runs(shards: Sequence[measurements.ShardMeasurements]) -> measurements.MeasurementRun:
-    runs = [each.run for each in shards]
+    runs = [shard.run for shard in shards]
     seeds = {run.seed for run in runs}
     builds = sorted((built for run in runs for built in run.builds), key=lambda b: _place(b.cell))
     cells = sorted((cell for run in runs for cell in run.cells), key=lambda c: _place(c.cell))
@@ -163,13 +163,13 @@ def _merge_runs(shards: Sequence[measurements.ShardMeasurements]) -> measurement
         seed=seeds.pop() if len(seeds) == 1 else "",
         shards=tuple(
             measurements.MeasuredShard(
-                shard=each.shard,
-                target=each.target,
-                machine=each.machine,
-                device=each.run.device,
-                seed=each.run.seed,
+                shard=shard.shard,
+                target=shard.target,
+                machine=shard.machine,
+                device=shard.run.device,
+                seed=shard.run.seed,
             )
-            for each in shards
+            for shard in shards
         ),
     )
 

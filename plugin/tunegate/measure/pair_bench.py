@@ -130,7 +130,7 @@ class PairBench:
     def _differing(self, processes: Sides[Process]) -> str:
         """Returns how the outputs differ. What cannot be told, as for lack of memory, is no
         fault of the measurement, which is over."""
-        promised = Sides(*(ArtifactFile.read(each).outputs for each in self._artifacts))
+        promised = Sides(*(ArtifactFile.read(artifact).outputs for artifact in self._artifacts))
         try:
             return differing_outputs(promised, processes.map(Process.outputs))
         except MeasurementError:
@@ -154,7 +154,7 @@ class PairBench:
     def _inputs(self) -> Sides[tuple[ArtifactTensor, ...]]:
         """Returns the inputs of both sides: equal values if both sides can take them."""
         return Sides(
-            *agree_on_inputs(*(ArtifactFile.read(each).inputs for each in self._artifacts))
+            *agree_on_inputs(*(ArtifactFile.read(artifact).inputs for artifact in self._artifacts))
         )
 
     def _add_blocks(
@@ -368,7 +368,7 @@ def differing_outputs(
     promised: Sides[tuple[ArtifactTensor, ...]], sampled: Sides[tuple[OutputSample, ...]]
 ) -> str:
     """Returns how the outputs differ in name, type, shape and numbers, '' if they do not."""
-    names = promised.map(lambda outputs: [each.name for each in outputs])
+    names = promised.map(lambda outputs: [output.name for output in outputs])
     differences = list(_promised_otherwise(promised))
     if not differences and names.base != names.head:
         differences = ["they are in another order"]

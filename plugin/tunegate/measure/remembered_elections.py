@@ -64,7 +64,7 @@ class KnownElections:
             )
             for where, key in keys.items()
         )
-        return tuple(each for each in elections if each is not None)
+        return tuple(election for election in elections if election is not None)
 
     def _election_of(
         self, where: ModelOnTarget, key: WorkloadKey, records: Sequence[TuningRecord]
@@ -109,7 +109,7 @@ def with_elections_after(
     if not tuned:
         return planned
     elections = KnownElections(tools)(planned, outcomes)
-    left = tuple(each for each in elections if (each.model, each.target) in tuned)
+    left = tuple(election for election in elections if (election.model, election.target) in tuned)
     return msgspec.structs.replace(planned, elections=(*planned.elections, *left))
 
 
@@ -141,10 +141,10 @@ def new_elections(
     """Returns the elections that measured every working candidate, or that lacked only time:
     another run continues them."""
     elected = {
-        (each.cell.model, each.cell.target): each.head
-        for each in builds
-        if each.head is not None and each.head.error is None
-        if (choice := each.head.choice) is not None and choice.times
+        (build.cell.model, build.cell.target): build.head
+        for build in builds
+        if build.head is not None and build.head.error is None
+        if (choice := build.head.choice) is not None and choice.times
         if choice.is_complete or choice.is_cut_short
     }
     keys = election_keys(tools, planned, outcomes) if elected else {}
@@ -271,23 +271,31 @@ def held_here(
     """Returns the elections of this kind of device with this driver. A plan may come from another
     machine."""
     here = (device.name, device.units, device.driver)
-    return tuple(each for each in elections if (each.device, each.units, each.driver) == here)
+    return tuple(
+        election
+        for election in elections
+        if (election.device, election.units, election.driver) == here
+    )
 
 
 def remembered_winners(elections: Iterable[RememberedElection]) -> dict[Cell, str]:
     """Returns the name of the elected candidate of each cell."""
-    return {_cell(each): each.winner for each in elections}
+    return {_cell(election): election.winner for election in elections}
 
 
 def is_left_out(elections: Iterable[RememberedElection]) -> Callable[[Cell, str], bool]:
     """Returns a function of cell and name that tells whether the candidate is not built."""
-    by_cell = {_cell(each): each for each in elections}
+    by_cell = {_cell(election): election for election in elections}
     return lambda cell, name: cell in by_cell and by_cell[cell].leaves_out(name)
 
 
 def remembered_how(elections: Iterable[RememberedElection]) -> dict[tuple[Cell, str], HowBuilt]:
     """Returns how the winner of each cell was built, if known."""
-    return {(_cell(each), each.winner): each.how for each in elections if each.how is not None}
+    return {
+        (_cell(election), election.winner): election.how
+        for election in elections
+        if election.how is not None
+    }
 
 
 def lost_winners(
@@ -312,10 +320,10 @@ def as_remembered(
 ) -> tuple[CellCandidates, ...]:
     """Returns the cells, where a side's only build gets the remembered election and its date. An
     election that continues starts from its leader."""
-    by_cell = {_cell(each): each for each in elections}
+    by_cell = {_cell(election): election for election in elections}
     return tuple(
-        _apply_election(each, by_cell[each.cell], candidates) if each.cell in by_cell else each
-        for each in cells
+        _apply_election(cell, by_cell[cell.cell], candidates) if cell.cell in by_cell else cell
+        for cell in cells
     )
 
 

@@ -191,7 +191,7 @@ def _in_graph(
     shapes = outer.new_child({tensor.name: _tensor_text(tensor) for tensor in initializers})
     for node in nodes:
         constants = (each.t for each in node.attribute if node.op_type == "Constant")
-        shapes |= {name: _tensor_text(each) for each in constants for name in node.output}
+        shapes |= {name: _tensor_text(constant) for constant in constants for name in node.output}
         own = node.name or next(iter(node.output), "")
         name = f"{place}{_shorten(own, own.encode())}"
         yield name, _facts(node, shapes)
@@ -251,7 +251,7 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
             text = ",".join(f"{number:g}" for number in attribute.floats[:more])
         case onnx.AttributeProto.STRINGS:
             words = (
-                each[:more_bytes].decode(errors="replace") for each in attribute.strings[:more]
+                string[:more_bytes].decode(errors="replace") for string in attribute.strings[:more]
             )
             text = ",".join(words)
         case onnx.AttributeProto.TENSOR:
@@ -273,8 +273,10 @@ def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
     for node in nodes:
         for seed in (each for each in node.attribute if each.name == "seed"):
             name = seed.ref_attr_name
-            values = [each for each in attributes if name and each.name == name] or [seed]
-            seeds += [f"{node.op_type} {each.f or each.i}" for each in values]
+            values = [attribute for attribute in attributes if name and attribute.name == name] or [
+                seed
+            ]
+            seeds += [f"{node.op_type} {value.f or value.i}" for value in values]
     return tuple(sorted(seeds))
 
 

@@ -138,4 +138,4 @@ def _paths(word: str) -> Iterator[str]:
 
 
 def _is_below(path: str, directories: Sequence[str]) -> bool:
-    return any(path == each or path.startswith(f"{each}/") for each in directories)
+    return any(path == directory or path.startswith(f"{directory}/") for directory in directories)

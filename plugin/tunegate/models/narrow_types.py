@@ -120,7 +120,7 @@ def value_of(array: Any) -> Any:
 
 
 def _is_narrow(session: Any, feed: Mapping[str, Any]) -> bool:
-    types = [each.type.removeprefix("tensor(") for each in session.get_outputs()]
+    types = [output.type.removeprefix("tensor(") for output in session.get_outputs()]
     return any(each.startswith(_AS_ONNX_RUNTIME_SAYS) for each in types) or any(
         str(getattr(array, "dtype", "")) in _NUMBERS for array in feed.values()
     )

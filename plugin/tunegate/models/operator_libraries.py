@@ -23,7 +23,7 @@ _ENDINGS = ("*.so", "*.dylib", "*.dll")
 def library_files(libraries: Libraries) -> list[Path]:
     """Returns a copy of each library for this process. Raises ModelError for one that is not here,
     or is another file than the configuration says."""
-    return [_copy(each) for each in libraries]
+    return [_copy(library) for library in libraries]
 
 
 def _copy(library: OperatorLibraryConfig) -> Path:
@@ -71,11 +71,11 @@ def digest_of_file(file: Path) -> str:
 def require_outside(libraries: Libraries, checkout: Path) -> Libraries:
     """Returns the libraries. Raises ConfigError for one in the checkout, where a change could put
     other code at any time."""
-    for each in libraries:
-        if Path(each.library).is_absolute() and _is_inside(Path(each.library), checkout):
+    for library in libraries:
+        if Path(library.library).is_absolute() and _is_inside(Path(library.library), checkout):
             message = (
-                f"custom-operators: {each.library} lies in the checkout, and code of a checkout is "
-                "never loaded. Install it on the runner."
+                f"custom-operators: {library.library} lies in the checkout, and code of a checkout "
+                "is never loaded. Install it on the runner."
             )
             raise ConfigError(message)
     return libraries
@@ -83,15 +83,15 @@ def require_outside(libraries: Libraries, checkout: Path) -> Libraries:
 
 def _is_inside(file: Path, checkout: Path) -> bool:
     places = (file.absolute(), file.resolve())
-    return any(each.is_relative_to(checkout.resolve()) for each in places)
+    return any(place.is_relative_to(checkout.resolve()) for place in places)
 
 
 def select_by_digest(libraries: Libraries, digests: Sequence[str]) -> Libraries:
     """Returns the libraries with these digests, which an artifact was built with. Raises ModelError
     where the configuration does not name one."""
-    known = {each.sha256: each for each in libraries}
-    for each in digests:
-        if each not in known:
-            message = f"it was built with the library {each[:12]}…, which custom-operators lacks"
+    known = {library.sha256: library for library in libraries}
+    for digest in digests:
+        if digest not in known:
+            message = f"it was built with the library {digest[:12]}…, which custom-operators lacks"
             raise ModelError(message)
-    return [known[each] for each in digests]
+    return [known[digest] for digest in digests]

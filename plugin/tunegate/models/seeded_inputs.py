@@ -75,7 +75,7 @@ def _draw(random: Any, tensor: RuledTensor, values: inputs.Draw | inputs.Columns
             return _draw_default(random, shape, dtype)
         case inputs.Columns(axis=axis, parts=parts):
             rest = shape[:axis] + shape[axis + 1 :]
-            return np.stack([_part(random, each, rest, dtype) for each in parts], axis=axis)
+            return np.stack([_part(random, part, rest, dtype) for part in parts], axis=axis)
         case _:
             return _part(random, values, shape, dtype)
 
@@ -145,7 +145,7 @@ def load_value(file: Path, dtype: Any) -> Any:
         if _ABSENT in archive:
             return None
         arrays = [archive[str(place)] for place in range(len(archive.files))]
-    return [_restore_type(each, dtype) for each in arrays]
+    return [_restore_type(array, dtype) for array in arrays]
 
 
 def _restore_type(array: Any, dtype: Any) -> Any:

@@ -159,7 +159,7 @@ def _integers(value: Any) -> list[int]:
 def _image_sides(numbers: Sequence[int]) -> tuple[int, int] | tuple[()]:
     """Returns height and width: a single number is both; of more, the last two that may be
     sides."""
-    sides = [each for each in numbers if each > 4][-_PAIR:]  # noqa: PLR2004 -- fewer are channels
+    sides = [number for number in numbers if number > 4][-_PAIR:]  # noqa: PLR2004 -- fewer are channels
     if not sides or max(sides) > _MAX_SIDE:
         return ()
     return (sides[0], sides[-1])

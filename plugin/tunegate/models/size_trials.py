@@ -160,7 +160,7 @@ def choose_sizes(
         runs = trials.first_good(_of_several_rows(model.guesses))
     if trials.not_loaded:
         return _add_note(model, trials.not_loaded)
-    if not runs or (trials.refusal and all(each.reply.outcome.is_late for each in runs)):
+    if not runs or (trials.refusal and all(run.reply.outcome.is_late for run in runs)):
         return _none_runs(model, trials.tried, trials.refusal)
     best = min(runs, key=_rank)
     if _is_one_step(best.reply, proto) and best.guesses:
@@ -207,7 +207,7 @@ class _Trials:
 
     def of_more_steps(self, run: _Run, candidates: Iterator[Guesses]) -> _Run | None:
         """Returns the first larger sizes at which the model makes more than one step."""
-        larger = (each for each in candidates if _is_larger(each, run.guesses))
+        larger = (candidate for candidate in candidates if _is_larger(candidate, run.guesses))
         for guesses in islice(larger, _MAX_LARGER):
             if self._is_over():
                 break
@@ -254,7 +254,7 @@ def _named_first(candidates: Iterator[Guesses], named_sizes: list[Guesses]) -> I
         guesses = named_sizes.pop(0) if named_sizes else next(candidates, None)
         if guesses is None:
             return
-        sizes = tuple(each.size for each in guesses)
+        sizes = tuple(guess.size for guess in guesses)
         if sizes not in seen:
             seen.add(sizes)
             yield guesses
@@ -264,15 +264,17 @@ def _named_sizes(problem: str, guesses: Guesses) -> list[Guesses]:
     """Returns the guesses with a size of the rejection replaced by another number in it, as in
     `Got: 128 Expected: 64`. Image sides are left alone: theirs occur by chance."""
     numbers = [int(each) for each in _NUMBER.findall(problem)]
-    kinds = {each.kind for each in guesses if each.size > 1 and each.size in numbers} - {"image"}
+    kinds = {guess.kind for guess in guesses if guess.size > 1 and guess.size in numbers} - {
+        "image"
+    }
     others = dict.fromkeys(n for n in reversed(numbers) if 1 < n <= _MAX_NAMED)
     why = "ONNX Runtime names it where it refuses others"
     return [
         tuple(
-            msgspec.structs.replace(each, size=number, why=why, is_said=False)
-            if each.kind == kind and not each.is_sum
-            else each
-            for each in guesses
+            msgspec.structs.replace(guess, size=number, why=why, is_said=False)
+            if guess.kind == kind and not guess.is_sum
+            else guess
+            for guess in guesses
         )
         for kind in sorted(kinds)
         for number in islice(others, _MOST_NAMED)
@@ -283,10 +285,10 @@ def _of_several_rows(guesses: Guesses) -> Iterator[Guesses]:
     """Yields the likeliest sizes with several rows in place of a batch of one: a model of frames
     takes no single one."""
     rows = tuple(
-        msgspec.structs.replace(each, size=_ROWS, why="rows: ONNX Runtime refuses a single one")
-        if each.kind == "batch" and not each.is_sum
-        else each
-        for each in guesses
+        msgspec.structs.replace(guess, size=_ROWS, why="rows: ONNX Runtime refuses a single one")
+        if guess.kind == "batch" and not guess.is_sum
+        else guess
+        for guess in guesses
     )
     if rows != guesses:
         yield rows
@@ -303,7 +305,7 @@ def _rank(run: _Run) -> int:
 def _is_slow(run: _Run) -> bool:
     """Returns whether it takes too long; sizes that the file itself states may take their time."""
     outcome = run.reply.outcome
-    is_said = any(each.is_said for each in run.guesses)
+    is_said = any(guess.is_said for guess in run.guesses)
     return outcome.is_late or (outcome.seconds > _SLOW_SECONDS and not is_said)
 
 
@@ -349,8 +351,10 @@ def _none_runs(model: FoundModel, attempts: Sequence[str], refused: str) -> Foun
 
 def _shorten(attempts: Sequence[str], chosen_line: str) -> tuple[str, ...]:
     """Returns the lines of the chosen sizes and of the first others."""
-    own = [each for each in attempts if chosen_line and each.startswith(f"{chosen_line}: ")]
-    others = [each for each in attempts if each not in own]
+    own = [
+        attempt for attempt in attempts if chosen_line and attempt.startswith(f"{chosen_line}: ")
+    ]
+    others = [attempt for attempt in attempts if attempt not in own]
     left = len(others) - _SHOWN
     more = (f"{left} more",) if left > 0 else ()
     return (*others[:_SHOWN], *more, *own)
@@ -387,17 +391,17 @@ def _short(text: str) -> str:
 def sizes_in_words(guesses: Guesses) -> str:
     """Returns the sizes by symbol, or by position."""
     sizes = {
-        each.symbol if is_symbol(each.symbol) else f"{each.input}[{each.axis}]": each.size
-        for each in guesses
-        if not each.is_sum
+        guess.symbol if is_symbol(guess.symbol) else f"{guess.input}[{guess.axis}]": guess.size
+        for guess in guesses
+        if not guess.is_sum
     }
     return ", ".join(f"{name} {size}" for name, size in sizes.items()) or "as it is"
 
 
 def _shapes(inputs: Sequence[ModelInput], guesses: Guesses) -> dict[str, tuple[int, ...]]:
     sizes: dict[str, dict[int, int]] = {}
-    for each in guesses:
-        sizes.setdefault(each.input, {})[each.axis] = each.size
+    for guess in guesses:
+        sizes.setdefault(guess.input, {})[guess.axis] = guess.size
     whole = {
         value.name: tuple(
             sizes[value.name].get(axis, size or 1)

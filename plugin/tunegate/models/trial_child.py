@@ -43,8 +43,12 @@ def handle_request(request: TrySizes) -> TrialReply:
         if not lacked_memory(error):
             raise
         return TriedSizes(outcome=Outcome(problem=memory_problem(error)))
-    rules = {each.name: each.rule for each in drawing.tensors if each.rule and _is_written(each)}
-    inputs = tuple(each.as_reported() for each in drawing.tensors)
+    rules = {
+        tensor.name: tensor.rule
+        for tensor in drawing.tensors
+        if tensor.rule and _is_written(tensor)
+    }
+    inputs = tuple(tensor.as_reported() for tensor in drawing.tensors)
     return TriedSizes(outcome=drawing.outcome or Outcome(), inputs=inputs, rules=rules)
 
 

@@ -117,7 +117,11 @@ def _untaken(
     """Returns why the compiler does not take a model, and what runs it instead."""
     path, side = of
     note = _untuned_note(name, path, str(error))
-    titles = [each.title for each in candidates if not each.is_tuned and not each.variant]
+    titles = [
+        candidate.title
+        for candidate in candidates
+        if not candidate.is_tuned and not candidate.variant
+    ]
     if not titles or not isinstance(error, UnsupportedModelError):
         return note
     what = "gated" if side == "head" else "measured"

@@ -276,9 +276,9 @@ def trials_of_hits(shards: Sequence[Shard]) -> int:
 
 def _seconds_of_hits(shard: Shard, kind: expected_time.TargetKind) -> float:
     return sum(
-        _trials(each.resolved)
-        * expected_time.seconds_of_a_trial(expected_time.known_ms(each.resolved, kind), kind)
-        for each in shard.tasks
+        _trials(task.resolved)
+        * expected_time.seconds_of_a_trial(expected_time.known_ms(task.resolved, kind), kind)
+        for task in shard.tasks
     )
 
 

@@ -77,8 +77,8 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
     """Yields a note for each target without any record, if the cache is full of records for runners
     of another size."""
     by_target: dict[str, list[ResolvedTask]] = defaultdict(list)
-    for each in tasks:
-        by_target[each.task.target].append(each)
+    for task in tasks:
+        by_target[task.task.target].append(task)
     for target, tasks_of_target in by_target.items():
         first = tasks_of_target[0].task
         is_all_absent = all(
@@ -89,7 +89,7 @@ def _missed_runners(tasks: Sequence[ResolvedTask], index: TaskIndex) -> Iterator
         if not is_all_absent or not others:
             continue
         targets_in_cache = index.targets()
-        near = [each for each in others if group_of("", each.digest).target in targets_in_cache]
+        near = [other for other in others if group_of("", other.digest).target in targets_in_cache]
         if near:
             counts = " and ".join(each.there for each in near)
             yield (

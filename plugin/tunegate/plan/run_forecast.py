@@ -44,7 +44,7 @@ class _Cell(msgspec.Struct, frozen=True):
     @property
     def is_compiled(self) -> bool:
         """True if a compiler takes any part of the model. Otherwise it refuses at once."""
-        return any(use.model == self.change.path for each in self.tasks for use in each.task.uses)
+        return any(use.model == self.change.path for task in self.tasks for use in task.task.uses)
 
     @property
     def side_count(self) -> int:
@@ -58,12 +58,12 @@ def run_forecast(
     seconds are a guess for people; the caps are the budget's and the gate's."""
     cells = _cells(planned, config)
     winners = {
-        (each.model, each.target): each.winner
-        for each in planned.elections
-        if not each.is_cut_short
+        (election.model, election.target): election.winner
+        for election in planned.elections
+        if not election.is_cut_short
     }
-    unknown = [each for each in cells if each.place not in winners]
-    compared = [each for each in cells if each.change.base is not None]
+    unknown = [cell for cell in cells if cell.place not in winners]
+    compared = [cell for cell in cells if cell.change.base is not None]
     steps = (
         _tuning(planned.shards, origin),
         _building(cells, config, candidates, winners),
@@ -102,7 +102,7 @@ def warm_forecast(
 def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
     tasks = planned.resolution.tasks
     return [
-        _Cell(change, target, tuple(each for each in tasks if each.task.target == target.name))
+        _Cell(change, target, tuple(task for task in tasks if task.task.target == target.name))
         for target in config.targets
         for change in planned.changes.models
         if target.name in change.targets and change.head is not None
@@ -138,7 +138,7 @@ def reelected_tasks(shard: Shard, origin: RecordOrigin) -> int:
     if shard.budget.pays_nothing:
         return 0
     results = (PriorResults(task, origin.device, origin.toolchain) for task in shard.tasks)
-    count = sum(each.is_outdated for each in results)
+    count = sum(result.is_outdated for result in results)
     return count if shard.budget.trials is None else min(count, shard.budget.trials)
 
 
@@ -214,29 +214,29 @@ def _choosing(
 def _measuring(cells: Sequence[_Cell], gate: GateConfig) -> ExpectedStep | None:
     if not cells:
         return None
-    parts = tuple(_measuring_seconds(each, gate) for each in cells)
+    parts = tuple(_measuring_seconds(cell, gate) for cell in cells)
     return ExpectedStep("measure", parts, f"measure {_models(cells)}", _subject(cells))
 
 
 def _measuring_seconds(cell: _Cell, gate: GateConfig) -> float:
     """Returns the seconds of measuring. Starts dominate for small models. Unmeasured tasks count as
     0, because the default schedules behind their estimate are seldom what is built."""
-    hits = [each for each in cell.tasks if not isinstance(each.lookup, Miss)]
+    hits = [task for task in cell.tasks if not isinstance(task.lookup, Miss)]
     head_ms = sum(
-        use.weight * known_ms(each, cell.target.kind)
-        for each in hits
-        for use in each.task.uses
+        use.weight * known_ms(hit, cell.target.kind)
+        for hit in hits
+        for use in hit.task.uses
         if (use.model, use.side) == (cell.change.path, "head")
     )
     return min(2 * gate.seconds, _STARTS_SECONDS + _INFERENCES * head_ms / 1e3)
 
 
 def _models(cells: Sequence[_Cell]) -> str:
-    return plural(len({each.change.path for each in cells}), "model")
+    return plural(len({cell.change.path for cell in cells}), "model")
 
 
 def _subject(cells: Sequence[_Cell]) -> str:
-    return ", ".join(f"{each.change.path} on {each.target.name}" for each in cells)
+    return ", ".join(f"{cell.change.path} on {cell.target.name}" for cell in cells)
 
 
 # The expected time to build and measure one model on one target. It is rough: it decides which

@@ -40,7 +40,9 @@ def try_builds(
     """Returns why models that would be tuned cannot be built. GPU targets are not tried, because
     the planning machine may have none."""
     targets = {target.name: target for target in source.config.targets}
-    tried = [each for each in _tuned_sides(planned) if _is_tried(targets[each[2]])]
+    tried = [
+        tuned_side for tuned_side in _tuned_sides(planned) if _is_tried(targets[tuned_side[2]])
+    ]
     if not tried:
         return {}
     progress.step(f"check: {_count(len(tried))} before tuning")
@@ -63,9 +65,9 @@ def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
     """Returns the resolution of these tasks."""
     left = {(task.key, task.target): task for task in tasks.tasks}
     resolved = tuple(
-        msgspec.structs.replace(each, task=left[each.task.key, each.task.target])
-        for each in resolution.tasks
-        if (each.task.key, each.task.target) in left
+        msgspec.structs.replace(task, task=left[task.task.key, task.task.target])
+        for task in resolution.tasks
+        if (task.task.key, task.task.target) in left
     )
     return msgspec.structs.replace(resolution, tasks=resolved)
 

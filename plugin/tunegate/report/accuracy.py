@@ -20,7 +20,7 @@ class _Row(msgspec.Struct, frozen=True):
 
     def of(self, side: SideError | None) -> ErrorEstimate | None:
         estimates = side.estimates if side is not None else ()
-        return next((each for each in estimates if each.what == self.what), None)
+        return next((estimate for estimate in estimates if estimate.what == self.what), None)
 
     @property
     def any(self) -> ErrorEstimate | None:
@@ -57,14 +57,17 @@ def errors_in_words(finding: Finding) -> Iterator[str]:
 def estimates_in_words(estimates: Sequence[ErrorEstimate], *, is_drawn: bool) -> Iterator[str]:
     """Yields each error, with its budget if it has one; `is_drawn` if nobody gave inputs for it."""
     drawn = "drawn input" if is_drawn else "input"
-    for each in estimates:
-        limit = "" if each.limit is None else f"; the budget is {each.limit:g}{each.unit}"
-        yield f"{each.what} of {error_in_words(each)} on {plural(each.samples, drawn)}{limit}"
+    for estimate in estimates:
+        limit = (
+            "" if estimate.limit is None else f"; the budget is {estimate.limit:g}{estimate.unit}"
+        )
+        error, samples = error_in_words(estimate), plural(estimate.samples, drawn)
+        yield f"{estimate.what} of {error} on {samples}{limit}"
 
 
 def drawn_note(findings: Sequence[Finding]) -> str:
     """Returns a note on errors that were estimated on drawn inputs, '' if all were given."""
-    if not any(_is_told_on_drawn(each) for each in findings):
+    if not any(_is_told_on_drawn(finding) for finding in findings):
         return ""
     return (
         "These errors are of drawn inputs, which say little of real ones: give real ones as "
@@ -85,14 +88,14 @@ def _rows(findings: Sequence[Finding]) -> Iterator[_Row]:
         if shipped is None:
             continue
         sides = [side for side in (shipped.head, shipped.base) if side is not None]
-        parts = dict.fromkeys(each.what for side in sides for each in side.estimates)
+        parts = dict.fromkeys(estimate.what for side in sides for estimate in side.estimates)
         yield from (_Row(finding, shipped, part) for part in parts or (None,))
 
 
 def _budget(row: _Row) -> str:
     """Returns the part of the budget, or the whole budget if both sides ship float32."""
-    limits = [each for each in row.shipped.limits if row.what in {None, each.what}]
-    return ", ".join(f"{each.what} {each.limit:g}{each.unit}" for each in limits) or NONE
+    limits = [limit for limit in row.shipped.limits if row.what in {None, limit.what}]
+    return ", ".join(f"{limit.what} {limit.limit:g}{limit.unit}" for limit in limits) or NONE
 
 
 def _side(side: SideError | None, estimate: ErrorEstimate | None) -> str:

@@ -101,7 +101,7 @@ def _models(findings: Sequence[Finding]) -> ReportTable:
 def _remarks(report: Report, rows: tuple[Finding, ...]) -> str:
     """Returns the findings' remarks in the gate's words, '' if the headline has already said a
     single check's. A remark on a model with several targets appears once."""
-    remarks_of_rows = [(each, remarks(each)) for each in rows]
+    remarks_of_rows = [(row, remarks(row)) for row in rows]
     if len(report.verdict.findings) == 1:
         return "".join(
             f"Also: {prose(remark)}."
@@ -135,7 +135,7 @@ def _changed_layers(report: Report, findings: Sequence[Finding]) -> Iterator[str
         path = path_of(change.path)
         if change.layers and path in paths:
             paths.remove(path)
-            lines = [f"- {code(each.name)}: {prose(each.change)}" for each in change.layers]
+            lines = [f"- {code(layer.name)}: {prose(layer.change)}" for layer in change.layers]
             if change.more_layers:
                 lines.append(f"- … and {plural(change.more_layers, 'more layer')}.")
             yield f"#### What changed in {code(path)}\n\n" + "\n".join(lines)
@@ -245,7 +245,7 @@ def _spending(report: Report) -> str:
         return ""
     spent = audit(report.outcomes)
     sentences = (spending_words(report.outcomes), audit_words(spent) if spent else "")
-    below = "".join(f"\n\n{each}" for each in sentences if each)
+    below = "".join(f"\n\n{sentence}" for sentence in sentences if sentence)
     table = narrow_table(report_tables.spending_table(rows), "Share")
     saved = savings(report.plan, report.outcomes)
     more = f"\n\n{markdown_table(report_tables.savings_table(saved))}" if saved else ""
@@ -260,7 +260,7 @@ def _about(report: Report) -> str:
 
 
 def _what_is_measured(report: Report) -> str:
-    layers = [layer for each in report.verdict.findings for layer in each.differences]
+    layers = [layer for finding in report.verdict.findings for layer in finding.differences]
     by_tuning = any(layer.is_alone for layer in layers)
     return (
         "Base and head are medians of one inference, measured in turns on this machine, in this "
@@ -339,7 +339,7 @@ def rest_counted(report: Report, unlisted: tuple[Finding, ...]) -> str:
         else "",
         _count_untouched(unchanged) if unchanged and report.verdict.findings else "",
     ]
-    return " ".join(f"{each}." for each in phrases if each)
+    return " ".join(f"{phrase}." for phrase in phrases if phrase)
 
 
 def _count_untouched(count: int) -> str:
@@ -374,7 +374,7 @@ def merge_alike(rows: Sequence[TunedRow]) -> list[TunedRow]:
     for row in rows:
         key = (row.source, row.trials, _one_call(row), row.stopped)
         groups.setdefault(key, []).append(row)
-    return [_merge(each) if len(each) > 1 else each[0] for each in groups.values()]
+    return [_merge(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 
 def _merge(rows: Sequence[TunedRow]) -> TunedRow:
@@ -415,7 +415,9 @@ CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
 def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
     """Returns what the change beside two medians means, and the confidence of its bounds; '' if no
     row has all three."""
-    if not any(each.change_percent and each.base_ms and each.head_ms for each in findings):
+    if not any(
+        finding.change_percent and finding.base_ms and finding.head_ms for finding in findings
+    ):
         return ""
     low, high = (f"{100 * (1 - error):.3g}%" for error in (FAIL_ERROR, PASS_ERROR))
     below = (

@@ -40,8 +40,8 @@ def yaml_text(text: str) -> str:
     """Returns a YAML string on one line: a JSON one, but without surrogate pairs, which YAML reads
     as two characters, and without the line breaks that YAML alone knows."""
     return "".join(
-        each if each.isprintable() else f"\\U{ord(each):08x}"
-        for each in json.dumps(text, ensure_ascii=False)
+        dump if dump.isprintable() else f"\\U{ord(dump):08x}"
+        for dump in json.dumps(text, ensure_ascii=False)
     )
 
 

@@ -83,7 +83,9 @@ def headline(
 
 def _count_blocking(verdict: Verdict) -> str:
     """Returns how many checks block besides those of the verdict's own status."""
-    counted = Counter(each.status for each in verdict.findings if each.status != verdict.status)
+    counted = Counter(
+        finding.status for finding in verdict.findings if finding.status != verdict.status
+    )
     blocking = WORST_FIRST[: WORST_FIRST.index("waived")]
     return "".join(f", {counted[each]} {COUNTED[each]}" for each in blocking if counted[each])
 
@@ -109,7 +111,9 @@ def _is_decided_by_median(report: Report, finding: Finding) -> bool:
     memory, an objective or another reason."""
     if finding.status not in DECIDED_BY:
         return finding.status == "pass"
-    of_model = (each for each in report.comparisons if each.cell.model == finding.model)
+    of_model = (
+        comparison for comparison in report.comparisons if comparison.cell.model == finding.model
+    )
     compared = next((each for each in of_model if each.cell.target == finding.target), None)
     if compared is None:
         return True

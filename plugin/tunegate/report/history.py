@@ -106,7 +106,7 @@ def unfinished_entries(
     """Returns a line for each model of a run that did not finish. It shipped nothing, so tuning
     gained nothing. Its time besides tuning is shared evenly."""
     costs_so_far = model_costs(plan, outcomes, None, {})
-    places = ((each.path, target) for each in plan.changes.models for target in each.targets)
+    places = ((model.path, target) for model in plan.changes.models for target in model.targets)
     every = {place: ModelCost() for place in places} | costs_so_far
     costs = with_rest(every, ended.gate_seconds, ended.usd_per_hour)
     return tuple(
@@ -182,7 +182,7 @@ def _runtime(run: MeasurementRun | None, finding: Finding) -> str:
 
 def _target_keys(plan: TuningPlan | None) -> dict[str, str]:
     tasks = plan.resolution.tasks if plan is not None else ()
-    return {each.task.target: group_of("", each.task.key.target).target for each in tasks}
+    return {task.task.target: group_of("", task.task.key.target).target for task in tasks}
 
 
 def _versions(environment: Mapping[str, str]) -> dict[str, str]:
@@ -261,17 +261,17 @@ def _parts(
 ) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
     if plan is not None:
         yield from _look_ups(plan)
-        tasks = {(each.task.key, each.task.target): each.task for each in plan.resolution.tasks}
+        tasks = {(task.task.key, task.task.target): task.task for task in plan.resolution.tasks}
         by_shard = {outcome.shard: outcome for outcome in outcomes}
         for outcome in by_shard.values():
-            planned = [tasks.get((each.key, each.target)) for each in outcome.tasks]
+            planned = [tasks.get((task.key, task.target)) for task in outcome.tasks]
             yield from _tuning(outcome, planned, compiled)
     if run is not None:
         yield from _measuring(run.cells, run.builds, usd_per_hour)
 
 
 def _look_ups(plan: TuningPlan) -> Iterator[tuple[ModelOnTarget, dict[str, float]]]:
-    hits = sum(isinstance(each.lookup, ExactHit) for each in plan.resolution.tasks)
+    hits = sum(isinstance(task.lookup, ExactHit) for task in plan.resolution.tasks)
     for resolved in plan.resolution.tasks:
         part = {"tasks": 1.0}
         if isinstance(resolved.lookup, TransferHit):

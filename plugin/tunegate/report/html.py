@@ -185,14 +185,18 @@ def _plots(report: Report, finding: Finding) -> Iterator[Plot]:
 
 def _comparison(report: Report, finding: Finding) -> Comparison | None:
     cell = (finding.model, finding.target)
-    matches = (each for each in report.comparisons if (each.cell.model, each.cell.target) == cell)
+    matches = (
+        comparison
+        for comparison in report.comparisons
+        if (comparison.cell.model, comparison.cell.target) == cell
+    )
     return next(matches, None)
 
 
 def _find_measurement(report: Report, finding: Finding) -> CellMeasurement | None:
     place = (finding.model, finding.target)
     cells = report.run.cells if report.run else ()
-    matches = (each for each in cells if (each.cell.model, each.cell.target) == place)
+    matches = (cell for cell in cells if (cell.cell.model, cell.cell.target) == place)
     return next(matches, None)
 
 
@@ -207,22 +211,23 @@ def _builds(report: Report, finding: Finding) -> list[tuple[str, Build]]:
 
 def _curves(report: Report) -> Iterator[Plot]:
     price = report.plan.budget.usd_per_hour if report.plan else None
-    for each in report.outcomes:
-        if drawn := plots.tuning(each, price):
-            usd = each.spent.usd
+    for outcome in report.outcomes:
+        if drawn := plots.tuning(outcome, price):
+            usd = outcome.spent.usd
             price_too = "" if usd is None else f", {units.money(usd)}"
-            spent = f"{units.duration(each.spent.seconds)}{price_too}"
-            title = f"Shard {each.shard} on {each.target}: {spent}"
-            yield _plot(title, drawn, captions.of_tuning(each))
+            spent = f"{units.duration(outcome.spent.seconds)}{price_too}"
+            title = f"Shard {outcome.shard} on {outcome.target}: {spent}"
+            yield _plot(title, drawn, captions.of_tuning(outcome))
 
 
 def _short_curves(report: Report) -> Iterator[str]:
     """Yields a sentence in place of each curve with too few points."""
-    for each in report.outcomes:
-        if plots.is_short_curve(each):
-            spent = units.duration(each.spent.seconds)
-            caption = captions.of_tuning(each)
-            yield f"Shard {each.shard} on {each.target}, {spent}, too short for a plot. {caption}"
+    for outcome in report.outcomes:
+        if plots.is_short_curve(outcome):
+            spent = units.duration(outcome.spent.seconds)
+            caption = captions.of_tuning(outcome)
+            shard = f"Shard {outcome.shard} on {outcome.target}"
+            yield f"{shard}, {spent}, too short for a plot. {caption}"
 
 
 def _plot(title: str, drawing: str, caption: str) -> Plot:

@@ -98,9 +98,9 @@ def _figures(finding: Finding, message: str) -> str:
 
 
 def _candidates(finding: Finding) -> Iterator[str]:
-    for each in finding.runtimes:
-        if each.reason:
-            yield f"\n{visible(f'{each.title}: {each.reason}', 600)}"
+    for runtime in finding.runtimes:
+        if runtime.reason:
+            yield f"\n{visible(f'{runtime.title}: {runtime.reason}', 600)}"
 
 
 def _change(finding: Finding) -> str:
@@ -114,4 +114,4 @@ def _count(cases: list[ET.Element], tag: str) -> int:
 
 def _seconds(report: Report) -> dict[tuple[str, str], float]:
     cells = report.run.cells if report.run else ()
-    return {(each.cell.model, each.cell.target): each.seconds for each in cells}
+    return {(cell.cell.model, cell.cell.target): cell.seconds for cell in cells}

@@ -51,9 +51,9 @@ class TunedRow(msgspec.Struct, frozen=True, kw_only=True):
 def parts(differences: Sequence[TaskDifference]) -> tuple[Part, ...]:
     """Returns the operators by size of their difference, the largest first, without unchanged
     ones."""
-    slower_ms = sum(max(0.0, each.difference_ms) for each in differences)
-    faster_ms = sum(max(0.0, -each.difference_ms) for each in differences)
-    changed = [each for each in differences if each.difference_ms]
+    slower_ms = sum(max(0.0, difference.difference_ms) for difference in differences)
+    faster_ms = sum(max(0.0, -difference.difference_ms) for difference in differences)
+    changed = [difference for difference in differences if difference.difference_ms]
     changed.sort(key=lambda each: (-abs(each.difference_ms), each.name))
     return tuple(
         Part(

@@ -154,10 +154,18 @@ def render(report: Report) -> str:
     rules = (*(rule for _, rule in SARIF_RULES.values()), POLICY_RULE, ERROR_RULE)
     driver = Driver("tunegate", __version__, rules)
     verdict = report.verdict
-    policy = (_policy_result(each, verdict) for each in verdict.policy_changes if each.weakens)
-    results = (_result(each, verdict) for each in verdict.findings if each.status in SARIF_RULES)
+    policy = (
+        _policy_result(policy_change, verdict)
+        for policy_change in verdict.policy_changes
+        if policy_change.weakens
+    )
+    results = (
+        _result(finding, verdict) for finding in verdict.findings if finding.status in SARIF_RULES
+    )
     moves = (
-        _error_result(each, move) for each in verdict.findings for move in error_moves(each, str)
+        _error_result(finding, move)
+        for finding in verdict.findings
+        for move in error_moves(finding, str)
     )
     log = SarifLog((SarifRun(Tool(driver), (*policy, *results, *moves)),))
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"

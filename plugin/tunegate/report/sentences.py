@@ -30,7 +30,7 @@ def _trials(tuning: TuningSummary) -> str:
 def _price(tuning: TuningSummary) -> str:
     amounts = [money(tuning.usd)] if tuning.usd is not None else []
     amounts += [energy(tuning.joules)] if tuning.joules is not None else []
-    return "".join(f", {each}" for each in amounts)
+    return "".join(f", {amount}" for amount in amounts)
 
 
 def _parts(tuning: TuningSummary) -> str:

@@ -86,7 +86,7 @@ class Plot:
     def __init__(
         self, inches: Point, x: Axis, y: Axis, legend: Sequence[tuple[str, str]] = ()
     ) -> None:
-        self._width, self._height = (_POINTS_AN_INCH * each for each in inches)
+        self._width, self._height = (_POINTS_AN_INCH * inch for inch in inches)
         self._x, self._y = x.scale, y.scale
         self._drawn: list[str] = []
         lines = max((tick.label.count("\n") + 1 for tick in x.ticks), default=0)

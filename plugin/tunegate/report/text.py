@@ -96,7 +96,7 @@ def _print_change_said(console: Console, report: Report) -> None:
 
 
 def _print_what_to_do(console: Console, report: Report) -> None:
-    for line in (*report.warnings, *(each.text for each in report.next_steps)):
+    for line in (*report.warnings, *(next_step.text for next_step in report.next_steps)):
         console.print(_indent(f"→ {_prose(line)}"))
     if report.waiver_offer:
         _print_waiver(console, report.waiver_offer)

@@ -153,17 +153,17 @@ def without_commands(models: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
     """Returns entries of a head without a base. An entry with a command gets float32 alone, because
     the command's bound cannot be checked."""
     return tuple(
-        msgspec.structs.replace(each, accuracy="same") if metric_of(each.accuracy) else each
-        for each in models
+        msgspec.structs.replace(model, accuracy="same") if metric_of(model.accuracy) else model
+        for model in models
     )
 
 
 def new_commands(models: Iterable[ModelConfig]) -> Iterator[PolicyChange]:
     """Yields a policy change for each command of these entries: nobody has merged it."""
-    for each in models:
-        metric = metric_of(each.accuracy)
+    for model in models:
+        metric = metric_of(model.accuracy)
         if metric is not None:
-            yield from metric_changes(None, metric, each.path)
+            yield from metric_changes(None, metric, model.path)
 
 
 # Files of values outside the repository, on the runner, and who may name them.

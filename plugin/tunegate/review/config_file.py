@@ -105,7 +105,7 @@ def check_config(config: Config, where: str, *, is_merged: bool = False) -> None
 def _check_models(config: Config, where: str, *, is_merged: bool) -> None:
     problems = list(entry_problems(config, is_merged=is_merged))
     if problems:
-        lines = [_on_one_line(where, each.text) for each in problems]
+        lines = [_on_one_line(where, problem.text) for problem in problems]
         raise config_error(lines, ConfigKey(where, problems[0].key))
 
 

@@ -151,7 +151,7 @@ def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
     """Returns each key with its place. A key of several sections has the one with the fewest steps,
     then the first."""
     places: dict[str, str] = {}
-    for place in sorted((each.place for each in all_keys(kind)), key=lambda each: each.count(".")):
+    for place in sorted((key.place for key in all_keys(kind)), key=lambda each: each.count(".")):
         places.setdefault(place.rpartition(".")[2], place)
     return places
 

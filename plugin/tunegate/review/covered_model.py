@@ -66,7 +66,7 @@ def judging_entry(
         objective=objective,
         accuracy=accuracy,
     )
-    shape_changes = (msgspec.structs.replace(each, model=model.path) for each in shapes.changes)
+    shape_changes = (msgspec.structs.replace(change, model=model.path) for change in shapes.changes)
     changes = (
         *_coverage(model),
         *shape_changes,
@@ -125,7 +125,7 @@ def _accuracy(model: CoveredModel) -> tuple[Accuracy, list[PolicyChange]]:
         return old, [_key_change(model, "accuracy", old, yaml_text(new), "loosened")]
     metrics = old.metric_command, new.metric_command
     differences = section_changes(old, new, ACCURACY, "models[].accuracy", model=model.path)
-    others = (each for each in differences if each.key != METRIC_KEY)
+    others = (difference for difference in differences if difference.key != METRIC_KEY)
     merged = msgspec.structs.replace(
         merged_section(old, new, ACCURACY), metric_command=merged_metric(*metrics)
     )
@@ -234,7 +234,7 @@ def _leaves_open(side: EntryOf, inputs: Sequence[ModelInput] | None) -> bool:
     symbols have other names."""
     profiles = side.entry.profiles or ("",)
     levels = (entry_levels(side.config, side.entry, name) for name in profiles)
-    return inputs is not None and any(entry_shapes(each, inputs).problems for each in levels)
+    return inputs is not None and any(entry_shapes(level, inputs).problems for level in levels)
 
 
 def _profiles(
@@ -267,7 +267,7 @@ def _shapes(
     """Returns the shapes for these inputs: those that the model had before, by input name, wherever
     the new inputs take them. A renamed input or dimension makes no model smaller, whether the name
     is new, a sum of others, or swapped with another."""
-    shapes = entry_shapes([names.level(each) for each in levels], inputs)
+    shapes = entry_shapes([names.level(level) for level in levels], inputs)
     before = None if inputs_before is None else entry_shapes(levels, inputs_before)
     if inputs is None or before is None or before.problems:
         return shapes

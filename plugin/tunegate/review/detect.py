@@ -65,7 +65,9 @@ def detect(
     _add_unlisted(reader, revisions, base, head)
     _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
     if problems := model_settings.shape_problems(reader, config, base_config, head):
-        raise config_error([f"{config_name}: {each}" for each in problems], ConfigKey(config_name))
+        raise config_error(
+            [f"{config_name}: {problem}" for problem in problems], ConfigKey(config_name)
+        )
     old = base_config or config
     pairs = pair_models(
         reader,
@@ -314,11 +316,11 @@ def _versions(
     changes: Sequence[ModelChange], pairs: Pairs, base: _Found, config: Config
 ) -> Iterator[str]:
     """Yields notes on new models that are or may be versions of others, and on deleted ones."""
-    for path in dict.fromkeys(path_of(each.path) for each in changes):
+    for path in dict.fromkeys(path_of(change.path) for change in changes):
         if was := pairs.earlier.get(path):
             yield f"{path} is compared with {was}, the version before it"
     covered = {*model_settings.matching_paths(config, base)}
-    added = {path_of(each.path) for each in changes if each.kind == "added"}
+    added = {path_of(change.path) for change in changes if change.kind == "added"}
     deleted = {*pairs.lost}
     versions = {
         path for path in added | deleted if model_settings.numbered_for(config, path) is not None
@@ -356,7 +358,7 @@ def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -
         is_pipeline = path.rpartition("/")[2].startswith("dvc.lock")
         place = path.rpartition(": ")[2]
         if is_pipeline or any(
-            matches(each, place) or may_match_below(each, place) for each in globs
+            matches(glob, place) or may_match_below(glob, place) for glob in globs
         ):
             yield (
                 f"{path} ({what}) changed and is not read, so models in it are not checked: run "
@@ -373,8 +375,8 @@ def _check_globs(
         f"with --repository."
     )
     problems = [
-        f"{config_name}: models: {each}{elsewhere * bool(submodules)}"
-        for each in unmatched_paths(config, paths, "the revision")
+        f"{config_name}: models: {unmatched_path}{elsewhere * bool(submodules)}"
+        for unmatched_path in unmatched_paths(config, paths, "the revision")
     ]
     if problems:
         raise config_error(problems)

@@ -64,7 +64,7 @@ def effective(
         *base_rules.target_changes(base, everything),
         *_of_models(asked_entries),
         *base_rules.new_commands(
-            each for each in head.models if _is_entry_of(head, each, uncovered)
+            model for model in head.models if _is_entry_of(head, model, uncovered)
         ),
     )
     return Effective(config, in_report_order(changes))

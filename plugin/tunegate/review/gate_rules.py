@@ -111,8 +111,8 @@ def judging_config(
 ) -> Config:
     """Returns the configuration that judges the models of these changes. A later job derives it
     again, whatever it was handed."""
-    heads = {each.head.path: each.head for each in changes.models if each.head is not None}
-    before = {path_of(each.path): each.base for each in changes.models if each.base is not None}
+    heads = {model.head.path: model.head for model in changes.models if model.head is not None}
+    before = {path_of(model.path): model.base for model in changes.models if model.base is not None}
     is_merged = changes.revisions.judged_by is None
     return judged_by(base, head, heads, before, reader, is_merged=is_merged).config
 

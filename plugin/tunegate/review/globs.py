@@ -308,8 +308,8 @@ def _likely_glob(glob: str, path: ModelPath) -> str:
 
 
 def _below(*directories: str) -> Iterator[str]:
-    for each in directories:
-        yield "" if each in {"", "."} else f"{each}/"
+    for directory in directories:
+        yield "" if directory in {"", "."} else f"{directory}/"
 
 
 def _likeness(first: str, other: str) -> float:
@@ -351,7 +351,7 @@ def earlier_versions(
             continue
         others = families.get(number.family, [])
         is_newest = number.version == newest.get(number.family)
-        earlier = [each for each in others if is_newest or each[0] <= number.version]
+        earlier = [other for other in others if is_newest or other[0] <= number.version]
         if others:
             pairs[path] = max(earlier)[1] if earlier else min(others)[1]
     return pairs

@@ -64,7 +64,7 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
             if size is None
         ]
     )
-    sizes = {(each.input, each.axis): each.size for each in dimensions}
+    sizes = {(dimension.input, dimension.axis): dimension.size for dimension in dimensions}
     shapes = {
         value.name: shape
         for value in inputs
@@ -98,7 +98,7 @@ def takes(value: ModelInput, shape: tuple[int, ...]) -> bool:
 
 def symbols_of(inputs: Sequence[ModelInput]) -> frozenset[str]:
     """Returns the names that `dims` may use."""
-    return frozenset(filter(is_symbol, (each for value in inputs for each in _symbols(value))))
+    return frozenset(filter(is_symbol, (symbol for value in inputs for symbol in _symbols(value))))
 
 
 def _symbols(value: ModelInput) -> Iterator[str]:
@@ -153,15 +153,15 @@ def _resolve_size(value: ModelInput, axis: int, levels: Sequence[_Level]) -> Ope
 
 def _with_sums(dimensions: Sequence[OpenDimension]) -> list[OpenDimension]:
     sizes = {
-        each.symbol: each.size
-        for each in dimensions
-        if each.size is not None and is_symbol(each.symbol)
+        dimension.symbol: dimension.size
+        for dimension in dimensions
+        if dimension.size is not None and is_symbol(dimension.symbol)
     }
     return [
-        msgspec.structs.replace(each, size=size, source="a sum of the others")
-        if each.size is None and (size := computed_size(each.symbol, sizes)) is not None
-        else each
-        for each in dimensions
+        msgspec.structs.replace(dimension, size=size, source="a sum of the others")
+        if dimension.size is None and (size := computed_size(dimension.symbol, sizes)) is not None
+        else dimension
+        for dimension in dimensions
     ]
 
 
@@ -224,7 +224,7 @@ def _empty_input_problems(
 ) -> Iterator[str]:
     """Yields mistakes that leave nothing to compute. A size of 0 is right for an input that may be
     empty, and wrong for a batch if it empties the only inputs."""
-    emptied = [each for each in dimensions if each.size == 0]
+    emptied = [dimension for dimension in dimensions if dimension.size == 0]
     shapes_of_inputs = [shapes.get(value.name, value.dimensions) for value in inputs]
     sizes = [
         None if None in each else math.prod(size or 0 for size in each) for each in shapes_of_inputs
@@ -250,7 +250,9 @@ def _gaps(
     shaped_inputs = {name for level in levels for name in level.shapes}
     tensors = {value.name for value in inputs if not value.is_several}
     still_open = [
-        each for each in dimensions if each.size is None and each.input in tensors - shaped_inputs
+        dimension
+        for dimension in dimensions
+        if dimension.size is None and dimension.input in tensors - shaped_inputs
     ]
     yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
     unnamed = [each for each in still_open if not is_symbol(each.symbol)]
@@ -261,8 +263,8 @@ def _gaps(
 
 
 def _named_gaps(gaps: Sequence[OpenDimension]) -> Iterator[str]:
-    for symbol in dict.fromkeys(each.symbol for each in gaps):
-        places = (f"axis {each.axis} of {each.input}" for each in gaps if each.symbol == symbol)
+    for symbol in dict.fromkeys(gap.symbol for gap in gaps):
+        places = (f"axis {gap.axis} of {gap.input}" for gap in gaps if gap.symbol == symbol)
         yield (
             f'dimension "{symbol}" ({", ".join(places)}) is dynamic. '
             f"Give its size under dims: {symbol}: ... in tunegate.yaml."

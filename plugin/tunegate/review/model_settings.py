@@ -268,5 +268,5 @@ def _inputs(
 
 
 def _shape_settings(config: Config) -> tuple[object, ...]:
-    entries = [(each.path, each.dims, each.inputs, each.profiles) for each in config.models]
+    entries = [(model.path, model.dims, model.inputs, model.profiles) for model in config.models]
     return config.dims, entries

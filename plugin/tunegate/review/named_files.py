@@ -66,7 +66,7 @@ def missing_files(
             return True
         return bool(fork and judge and identity(judge, path) and not identity(fork, path))
 
-    return (each for each in named_files(config) if not is_there(each.path))
+    return (named_file for named_file in named_files(config) if not is_there(named_file.path))
 
 
 def described_missing(missing: NamedFile, paths: Sequence[str]) -> str:
@@ -255,7 +255,7 @@ class _Asking:
 
     def is_new(self, config: Config, before: Config | None, name: ModelPath) -> bool:
         values = model_settings.values_for(config, name)
-        files = {file for each in values.values() for file in each.files}
+        files = {file for value in values.values() for file in value.files}
         if not values or any(Path(file).is_absolute() for file in files):
             return False
         values_before: dict[str, ValuesConfig] = (
@@ -338,7 +338,7 @@ class FilesOfConfig:
         if lines:
             key = missing[0].key if missing else "models"
             raise config_error(
-                [f"{self._name}: {each}" for each in lines], ConfigKey(self._name, key)
+                [f"{self._name}: {line}" for line in lines], ConfigKey(self._name, key)
             )
 
     def _unfit_problems(

@@ -41,7 +41,7 @@ def parse_waivers(text: str, where: str, today: datetime.date) -> tuple[Waiver, 
         problems = tuple(_problems(waivers, today))
         if not problems:
             return waivers
-    lines = [f"{where}: {' '.join(each.splitlines())}" for each in problems]
+    lines = [f"{where}: {' '.join(problem.splitlines())}" for problem in problems]
     raise config_error(lines, ConfigKey(where, "waivers"))
 
 
@@ -150,13 +150,13 @@ def _parse_trailer(trailer: Trailer, today: datetime.date) -> Waiver:
     _refuse(where, waiver_problems(entry))
     waiver = msgspec.convert(entry, Waiver)
     problems = terms_problems(waiver, today)
-    _refuse(where, [f"{waiver.model} on {waiver.target}: {each}" for each in problems])
+    _refuse(where, [f"{waiver.model} on {waiver.target}: {problem}" for problem in problems])
     return waiver
 
 
 def _refuse(where: str, problems: Sequence[str]) -> None:
     if problems:
-        raise config_error([f"{where}: {' '.join(each.splitlines())}" for each in problems])
+        raise config_error([f"{where}: {' '.join(problem.splitlines())}" for problem in problems])
 
 
 # The waivers of the compared revisions.

@@ -148,7 +148,9 @@ def _digests(prepared: PreparedModel, request: WriteArtifact) -> tuple[str, ...]
 def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
     """Returns a line if the drawn inputs show little of what the model does."""
     dull = drawing.outcome.dull if drawing.outcome is not None else ""
-    invented = [each.name for each in drawing.tensors if each.name not in request.inputs.given]
+    invented = [
+        tensor.name for tensor in drawing.tensors if tensor.name not in request.inputs.given
+    ]
     if not dull or not invented:
         return ()
     names = ", ".join(invented)

@@ -50,7 +50,7 @@ _UNKNOWN, _VALUES = "?", " = "
 _QUANTIZES = "Linear"
 """Operators with this in their name have scales and zero points, which are other ones after each
 training."""
-_OF_INTEGERS = tuple(f"{each} " for each in _INTEGERS)
+_OF_INTEGERS = tuple(f"{integer} " for integer in _INTEGERS)
 _OF_SIZES_ALONE = {"Shape", "Size"}
 """Operators whose result does not depend on the numbers that they read."""
 _ALONG_AXIS, _AXIS = {"Hardmax", "LogSoftmax", "Softmax"}, 13
@@ -251,8 +251,8 @@ def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Lay
 
 def _together(layers: Sequence[Layer]) -> Layer:
     """Returns layers of one name as one: they are timed together."""
-    before = dict.fromkeys(name for each in layers for name in each.before)
-    return Layer("\n".join(sorted(each.kind for each in layers)), tuple(before))
+    before = dict.fromkeys(name for layer in layers for name in layer.before)
+    return Layer("\n".join(sorted(layer.kind for layer in layers)), tuple(before))
 
 
 def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
@@ -315,7 +315,7 @@ def _type_text(kind: onnx.TypeProto) -> str:
     element, dims = kind.tensor_type.elem_type, kind.tensor_type.shape.dim
     if not kind.tensor_type.HasField("shape"):
         return _sizes_text(element, [_UNKNOWN])
-    sizes = [each.dim_value if each.HasField("dim_value") else _UNKNOWN for each in dims]
+    sizes = [dim.dim_value if dim.HasField("dim_value") else _UNKNOWN for dim in dims]
     text = _sizes_text(element, sizes)
     known = [size for size in sizes if isinstance(size, int)]
     is_counted = element in _INTEGERS and len(known) == len(sizes) and _counts(element, known)

@@ -92,7 +92,7 @@ def sampled_outputs(
     values at even distances."""
     loaded, artifact = _load(directory, libraries)
     outputs = loaded.run(seeded_inputs(inputs or artifact.inputs, seed, case))
-    return [_sample_values(each) for each in outputs[:_MAX_OUTPUTS]]
+    return [_sample_values(output) for output in outputs[:_MAX_OUTPUTS]]
 
 
 def _sample_values(output: object) -> OutputSample:

@@ -97,7 +97,7 @@ def tunes(runtime: Runtime) -> TypeGuard[TuningRuntime]:
 def may_compile(targets: Iterable[TargetConfig]) -> bool:
     """Returns whether models of one of these targets may be compiled, so that `tunegate warm` has
     something to tune. An unusable runtime compiles nothing."""
-    return any(each.runtime == AUTO or _compiles(each.runtime) for each in targets)
+    return any(target.runtime == AUTO or _compiles(target.runtime) for target in targets)
 
 
 def _compiles(name: RuntimeName) -> bool:
@@ -138,7 +138,7 @@ def _load(plugin: installed_plugins.Plugin) -> Runtime:
 
 
 def _problem(name: str, candidate: object) -> str:
-    absent = [each for each in _TEXTS if not isinstance(getattr(candidate, each, None), str)]
+    absent = [text for text in _TEXTS if not isinstance(getattr(candidate, text, None), str)]
     absent += _absent(candidate, _METHODS)
     if not _NAME.fullmatch(name):
         return f"has the name {name!r}, and may have lower-case letters, digits and _"
@@ -178,7 +178,9 @@ def offer_runtimes(
     for target in targets:
         named = only or ((target.runtime,) if target.runtime != AUTO else ())
         remedy = "" if only else f" Write runtime: {AUTO}."
-        candidates = [each for name in named for each in _required_candidates(name, target, remedy)]
+        candidates = [
+            candidate for name in named for candidate in _required_candidates(name, target, remedy)
+        ]
         for runtime in () if named else installed.runtimes:
             try:
                 candidates += tuple(_candidates(runtime, target))

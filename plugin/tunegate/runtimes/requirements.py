@@ -43,7 +43,7 @@ def _require_tuning(
 
 
 def _has(candidates: Sequence[CandidateBuild], runtime: Runtime) -> bool:
-    return any(each.runtime == runtime.name for each in candidates)
+    return any(candidate.runtime == runtime.name for candidate in candidates)
 
 
 def _require_workers(executor: str) -> None:

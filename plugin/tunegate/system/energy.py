@@ -161,7 +161,7 @@ def counted_gpus(uuids: Sequence[str]) -> Iterator[JoulesReader]:
 
 
 def _sum(joules: Sequence[float | None]) -> float | None:
-    known = [each for each in joules if each is not None]
+    known = [joule for joule in joules if joule is not None]
     return sum(known) if known and len(known) == len(joules) else None
 
 

@@ -165,9 +165,9 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
     """Raises ModelError for too many nodes once each call is replaced by its function, as ONNX
     Runtime does it: twenty functions that call each other twice are a million. Only counts."""
     functions: dict[_Called, list[onnx.NodeProto]] = {}
-    for each in model.functions:  # of two with one name, either may be what is called
-        named = _called_function(each.domain, each.name, each.overload)
-        functions.setdefault(named, []).extend(each.node)
+    for function in model.functions:  # of two with one name, either may be what is called
+        named = _called_function(function.domain, function.name, function.overload)
+        functions.setdefault(named, []).extend(function.node)
     counts: dict[_Called, int] = {}
     inside: set[_Called] = set()
     waiting = list(functions)

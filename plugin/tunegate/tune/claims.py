@@ -92,7 +92,7 @@ def has_only_older(
     """Returns whether some of a task's records are schedules of another toolchain or driver, and
     none was confirmed with these. What other devices confirmed is no answer for one that has
     records of its own."""
-    here = [each for each in records if each.device.name == device.name] or records
+    here = [record for record in records if record.device.name == device.name] or records
     pairs = [(each, each.is_timed_by(toolchain, device.driver)) for each in here]
     is_older = any(each.template and not is_today for each, is_today in pairs)
     return is_older and not any(is_today and each.is_confirmed for each, is_today in pairs)
@@ -104,7 +104,7 @@ def reopen_older(resolved: ResolvedTask, origin: RecordOrigin) -> ResolvedTask:
     lookup, device = resolved.lookup, origin.device
     if not isinstance(lookup, ExactHit):
         return resolved
-    is_here = any(each.device.name == device.name for each in lookup.records)
+    is_here = any(record.device.name == device.name for record in lookup.records)
     if not is_here or not has_only_older(lookup.records, origin.toolchain, device):
         return resolved
     found = resume_point(resolved.task.key, lookup)

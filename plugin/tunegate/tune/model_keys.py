@@ -49,8 +49,8 @@ def known_schedules(
     compiler refused, and the next run lists them all."""
     measured = {
         task.key: own
-        for each in outcomes
-        for task in each.tasks
+        for outcome in outcomes
+        for task in outcome.tasks
         if (own := tuple(record for record in task.records if record.key == task.key))
     }
     schedules: dict[tuple[ModelOnTarget, Side], list[UsedSchedule]] = {}

@@ -130,10 +130,10 @@ def unasked_tasks(plan: TuningPlan, origin: RecordOrigin) -> frozenset[TaskOnTar
     """Returns the tasks that this machine knows from an older toolchain alone. A plan for several
     jobs has none for those without a trial."""
     return frozenset(
-        (each.task.key, each.task.target)
-        for each in plan.resolution.tasks
-        if isinstance(each.lookup, ExactHit) and each.skipped != "behind"
-        if has_only_older(each.lookup.records, origin.toolchain, origin.device)
+        (task.task.key, task.task.target)
+        for task in plan.resolution.tasks
+        if isinstance(task.lookup, ExactHit) and task.skipped != "behind"
+        if has_only_older(task.lookup.records, origin.toolchain, origin.device)
     )
 
 
@@ -234,7 +234,7 @@ def shippings(
 ) -> tuple[WarmedShipping, ...]:
     """Returns the candidate that each model ships with: by this run's build, or as an earlier run
     `elected` it where that is `remembered`."""
-    built = {(each.cell.model, each.cell.target): each for each in builds}
+    built = {(build.cell.model, build.cell.target): build for build in builds}
     return tuple(
         _of_build(built[where])
         if where in built
@@ -282,7 +282,7 @@ def _of_elected(
 
 
 def _count(tasks: Sequence[ResolvedTask], part: frozenset[TaskOnTarget]) -> int:
-    return sum((each.task.key, each.task.target) in part for each in tasks)
+    return sum((task.task.key, task.task.target) in part for task in tasks)
 
 
 # The partition of a run's tasks: each in one part.

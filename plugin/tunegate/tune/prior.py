@@ -136,7 +136,7 @@ def gpu_columns(
 def columns_of(task: TaskExperience) -> list[list[float]]:
     """Returns the features of each row that mean the same for every task of its kind of target."""
     sketches, is_of_gpu = task.sketches, task.is_of_gpu
-    analyses = [analysis_of(each.nest, each.kernel) for each in sketches]
+    analyses = [analysis_of(sketch.nest, sketch.kernel) for sketch in sketches]
     return [
         nest_columns(sketches[number], decided)
         + (gpu_columns(sketches[number].nest, analyses[number], decided) if is_of_gpu else [])

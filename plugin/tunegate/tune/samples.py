@@ -180,14 +180,14 @@ class SampleFeatures:
         self._numbers = {digest: number for number, digest in enumerate(sorted(templates))}
         widths = [sum(s.n for s in sampling) for sampling in templates.values()]
         self._width = max(widths, default=0)
-        self._is_of_gpu = any(each.is_of_gpu for each in sketches.values())
+        self._is_of_gpu = any(sketch.is_of_gpu for sketch in sketches.values())
         self._analyses = {d: analysis_of(each.nest, each.kernel) for d, each in sketches.items()}
 
     @property
     def analysis(self) -> Analysis | None:
         """The expectation of candidates by analysis, None where a template has no tiles that it can
         tell of, or has tensor cores, which it does not know."""
-        nests = [each.nest for each in self._sketches.values()]
+        nests = [sketch.nest for sketch in self._sketches.values()]
         if any(nest is not None and nest.is_of_warps for nest in nests):
             return None
         return Analysis(NEST_COLUMNS) if any(self._analyses.values()) else None

@@ -388,8 +388,8 @@ def is_enough(trials: int, limit: int, predictions: Sequence[Prediction]) -> boo
 def disagrees(predictions: Sequence[Prediction]) -> bool:
     if len(predictions) < MIN_COMPARED:
         return False
-    expected = [each.expected for each in predictions]
-    speeds = [-each.milliseconds for each in predictions]
+    expected = [prediction.expected for prediction in predictions]
+    speeds = [-prediction.milliseconds for prediction in predictions]
     return rank_correlation(expected, speeds) < CONTRADICTED
 
 
@@ -462,7 +462,7 @@ class PriorResults:
         lost = self._slower_than_default()
         match self._lookup:
             case ExactHit(records=records) if self._has_only_older:
-                unbeaten = [each for each in records if each.template and each not in lost]
+                unbeaten = [record for record in records if record.template and record not in lost]
                 candidates = [("exact", record) for record in unbeaten[:1]]
             case ExactHit(records=records):
                 best = records[:1] if self._is_settled else records

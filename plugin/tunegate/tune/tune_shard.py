@@ -71,9 +71,9 @@ class _Run:
         self._shard, self._kind = shard, kind
         self._side: Side = _side_of(shard)
         self._of_base = {
-            each.resolved.task.key
-            for each in shard.tasks
-            if all(use.side == "base" for use in each.resolved.task.uses)
+            task.resolved.task.key
+            for task in shard.tasks
+            if all(use.side == "base" for use in task.resolved.task.uses)
         }
         self._clock, self._progress = context.clock, context.progress
         self._started = self._clock.monotonic()

@@ -88,7 +88,7 @@ class EngineTuner:
                 for history in histories
             )
             return
-        outdated = tuple(each for each in histories if each.before.is_outdated)
+        outdated = tuple(history for history in histories if history.before.is_outdated)
         if outdated:
             yield from (each.before.outcome() for each in outdated)
             shard = yield from self._reelect(shard, outdated, models, publish)
@@ -115,7 +115,7 @@ class EngineTuner:
                 trials[outcome.key] = outcome.trials
                 yield outcome
         rest = shard.budget.remaining_after(self._clock.monotonic() - began, sum(trials.values()))
-        others = tuple(each for each in shard.tasks if each not in tasks)
+        others = tuple(task for task in shard.tasks if task not in tasks)
         return msgspec.structs.replace(shard, tasks=others, budget=rest)
 
     def recheck(

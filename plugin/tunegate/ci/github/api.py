@@ -267,13 +267,13 @@ def _annotations(annotations: Sequence[protocol.Annotation]) -> list[dict[str, o
     """Returns the annotations that name a file: the API takes no others."""
     return [
         {
-            "path": each.file,
-            "start_line": each.line,
-            "end_line": each.line,
-            "annotation_level": _LEVELS[each.level],
-            "title": each.title[:_MAX_TITLE],
-            "message": each.text[:_MAX_MESSAGE] or each.title,
+            "path": annotation.file,
+            "start_line": annotation.line,
+            "end_line": annotation.line,
+            "annotation_level": _LEVELS[annotation.level],
+            "title": annotation.title[:_MAX_TITLE],
+            "message": annotation.text[:_MAX_MESSAGE] or annotation.title,
         }
-        for each in annotations
-        if each.file and each.line
+        for annotation in annotations
+        if annotation.file and annotation.line
     ][:MAX_CHECK_ANNOTATIONS]

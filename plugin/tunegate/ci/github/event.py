@@ -74,7 +74,7 @@ def _matrix(environment: _Environment) -> str:
         return ""
     if not isinstance(values, dict):
         return ""
-    texts = (each if isinstance(each, str) else json.dumps(each) for each in values.values())
+    texts = (value if isinstance(value, str) else json.dumps(value) for value in values.values())
     return ", ".join(texts)
 
 

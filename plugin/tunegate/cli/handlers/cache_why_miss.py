@@ -70,13 +70,13 @@ def _explain_by_size(now: Explanation, attributes: str) -> Explanation:
     if now.differs != "target" or not attributes:
         return now
     differences = [
-        each
-        for each in neighbours(json.loads(attributes))
-        if group_of("", each.digest).target in now.targets
+        neighbour
+        for neighbour in neighbours(json.loads(attributes))
+        if group_of("", neighbour.digest).target in now.targets
     ]
     if not differences:
         return now
-    there = " and ".join(each.there for each in differences)
+    there = " and ".join(difference.there for difference in differences)
     detail = (
         f"recorded on runners of another size: {differences[0].name} {there} there, "
         f"{differences[0].here} here"

@@ -65,7 +65,7 @@ def compare_environments(
             "Compare an artifact of each: tunegate compare --env OLD --env NEW old/ new/."
         )
         raise ConfigError(message)
-    targets = [each for each in config.targets if not runtime.unsupported(each)]
+    targets = [target for target in config.targets if not runtime.unsupported(target)]
     if not targets:
         reason = runtime.unsupported(config.targets[0])
         raise ConfigError(f"--env: {runtime.title} {reason}, and no target is one.")

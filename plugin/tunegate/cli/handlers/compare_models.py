@@ -49,7 +49,7 @@ def models_report(
     reported. Raises ConfigError, ModelError, EnvironmentUnfitError."""
     fixed, runtimes = _fixed_sides(both), _named_runtimes(both)
     if fixed.runtimes:
-        targets = tuple(msgspec.structs.replace(each, runtime=AUTO) for each in config.targets)
+        targets = tuple(msgspec.structs.replace(target, runtime=AUTO) for target in config.targets)
         config = msgspec.structs.replace(config, targets=targets)
     revisions = pair.revisions(None, None)
     changes = ChangeSet(revisions=revisions, models=(_change(config, both, pair, revisions),))
@@ -108,7 +108,9 @@ def _configured_shapes(config: Config, file: Path, root: Path) -> Mapping[str, t
 def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
     inputs = inputs_of_file(file) if file.is_file() else None
     resolved = resolve_shapes(inputs or (), [ShapeLevel(shapes=shapes)])
-    still_open = dict.fromkeys(each.input for each in resolved.dimensions if each.size is None)
+    still_open = dict.fromkeys(
+        dimension.input for dimension in resolved.dimensions if dimension.size is None
+    )
     if still_open and not resolved.mistakes:
         options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
         message = (

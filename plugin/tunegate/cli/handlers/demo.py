@@ -182,10 +182,14 @@ def election_lines(outcomes: Sequence[CandidateOutcome]) -> Iterator[str]:
     they are shown in percent."""
     if len(outcomes) < _A_CHOICE:
         return
-    ours = next((each.ms for each in outcomes if each.ships), None)
-    for each in sorted(outcomes, key=lambda each: (not each.ships, each.ms or math.inf)):
-        beside = f"{_exact(each)}{_beside(each, ours)}" if each.ms is not None else each.reason
-        yield f"{'ships' if each.ships else '     '} {each.title}: {beside}"
+    ours = next((outcome.ms for outcome in outcomes if outcome.ships), None)
+    for outcome in sorted(outcomes, key=lambda each: (not each.ships, each.ms or math.inf)):
+        beside = (
+            f"{_exact(outcome)}{_beside(outcome, ours)}"
+            if outcome.ms is not None
+            else outcome.reason
+        )
+        yield f"{'ships' if outcome.ships else '     '} {outcome.title}: {beside}"
 
 
 def _exact(candidate: CandidateOutcome) -> str:
@@ -209,9 +213,9 @@ class _Runtime(Protocol):
 
 def absent_lines(runtimes: Iterable[_Runtime]) -> Iterator[str]:
     """Yields a line for each missing runtime, with the package that it needs."""
-    for each in runtimes:
-        if reason := each.unsupported(TargetConfig(name="cpu")):
-            yield f"{each.title} did not take part: it {reason}"
+    for runtime in runtimes:
+        if reason := runtime.unsupported(TargetConfig(name="cpu")):
+            yield f"{runtime.title} did not take part: it {reason}"
 
 
 def _show(acts: tuple[Act, ...]) -> None:

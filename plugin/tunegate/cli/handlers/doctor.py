@@ -94,7 +94,7 @@ def _diagnose_project(
         files = (
             *doctor_checks.files_check(project, here),
             *doctor_checks.custom_operators_check(config, here),
-            *doctor_checks.budgets_check(config, (each.model for each in models)),
+            *doctor_checks.budgets_check(config, (model.model for model in models)),
         )
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
@@ -104,7 +104,7 @@ def _diagnose_project(
     )
     all_checks = [*checks, cache, *written]
     if all(check.ok for check in all_checks) and any(
-        each.state == doctor_checks.COMMITTED for each in models
+        model.state == doctor_checks.COMMITTED for model in models
     ):
         try:
             models = doctor_checks.with_tasks(
@@ -129,7 +129,7 @@ def _path_and_waiver_checks(
     may concern its models."""
     problems = [*unmatched_paths(project.config, paths, "the working tree")]
     yield from (_no("models", problem) for problem in problems)
-    names = None if problems else [each.model for each in models]
+    names = None if problems else [model.model for model in models]
     yield from doctor_checks.waivers_check(
         project.repository.root, project.config, names, today(SystemClock())
     )
@@ -166,15 +166,19 @@ _NAMES_ALONE: CheckPart = "runtimes"
 def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
     """Prints the diagnosis, problems last, where they are seen. Texts from checkouts are never
     markup."""
-    shown, notable = diagnosis.checks, [each for each in diagnosis.checks if _is_notable(each)]
+    shown, notable = diagnosis.checks, [check for check in diagnosis.checks if _is_notable(check)]
     if is_whole:
         _show_table(("check", "", "detail"), map(_check, shown))
     else:
         _show_table(("part", "", "what is fine"), _parts(diagnosis))
     _show_models(diagnosis.models if is_whole else [*filter(_is_unusual, diagnosis.models)])
-    _show_sizes([each for each in diagnosis.sizes if is_whole or each.size is None])
+    _show_sizes([size for size in diagnosis.sizes if is_whole or size.size is None])
     _show_settings(
-        [each for each in diagnosis.settings if is_whole or each.source not in ("default", "file")]
+        [
+            setting
+            for setting in diagnosis.settings
+            if is_whole or setting.source not in ("default", "file")
+        ]
     )
     if notable and not is_whole:
         show_lines([""])
@@ -198,8 +202,10 @@ def _show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
     """Yields a folded row for each section with something fine, and one for what it lacks."""
     for section in get_args(CheckPart):
-        checks = [each for each in diagnosis.checks if each.section == section]
-        lines = [_one_line(each) for each in checks if not (_is_notable(each) or each.is_absent)]
+        checks = [check for check in diagnosis.checks if check.section == section]
+        lines = [
+            _one_line(check) for check in checks if not (_is_notable(check) or check.is_absent)
+        ]
         if section == "models":
             lines = [*_counts(diagnosis), *lines]
         if lines:
@@ -209,7 +215,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[tuple[object, ...]]:
 
 
 def _without(section: CheckPart, checks: Sequence[HealthCheck]) -> Iterator[tuple[object, ...]]:
-    absent = [_one_line(each) for each in checks if each.is_absent]
+    absent = [_one_line(check) for check in checks if check.is_absent]
     if absent:
         yield section, _ABSENT, f"{', '.join(absent)}: optional, not installed"
 
@@ -227,7 +233,7 @@ def _counts(diagnosis: Diagnosis) -> Iterator[str]:
     if not diagnosis.models:
         return
     counts = [task for model in diagnosis.models for task in model.tasks]
-    tuned, tasks = sum(each.known for each in counts), sum(each.tasks for each in counts)
+    tuned, tasks = sum(count.known for count in counts), sum(count.tasks for count in counts)
     of_tasks = f", {tuned} of {plural(tasks, 'task')} tuned" if tasks else ""
     yield f"{plural(len(diagnosis.models), 'model')}{of_tasks}"
 
@@ -244,7 +250,7 @@ def _show_models(models: Sequence[doctor_checks.GatedModel]) -> None:
     if models:
         columns = ("model", "gated by", "state", "target", "tuned tasks")
         show_lines([""])
-        _show_table(columns, (row for each in models for row in _model(each)))
+        _show_table(columns, (row for model in models for row in _model(model)))
 
 
 def _show_sizes(sizes: Sequence[doctor_checks.ModelSize]) -> None:
@@ -256,7 +262,7 @@ def _show_sizes(sizes: Sequence[doctor_checks.ModelSize]) -> None:
 
 def _show_settings(settings: Sequence[doctor_checks.Setting]) -> None:
     if settings:
-        rows = ((each.key, visible(each.value), each.source) for each in settings)
+        rows = ((setting.key, visible(setting.value), setting.source) for setting in settings)
         show_lines([""])
         _show_table(("setting", "value", "from"), rows)
 
@@ -300,7 +306,7 @@ def _check(check: HealthCheck) -> tuple[object, ...]:
 
 def _model(model: doctor_checks.GatedModel) -> Iterator[tuple[object, ...]]:
     for target in model.targets:
-        summaries = [each for each in model.tasks if each.target == target]
+        summaries = [task for task in model.tasks if task.target == target]
         tasks = (
             f"{summaries[0].known} of {summaries[0].tasks}" if summaries else model.trouble or "–"
         )

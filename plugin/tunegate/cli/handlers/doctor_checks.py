@@ -72,9 +72,9 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
 def _cases(values: Iterable[ValuesConfig]) -> int:
     """Returns the number of given cases, 0 if some values are drawn."""
     rules = [*values]
-    if any(each.low is not None for each in rules):
+    if any(rule.low is not None for rule in rules):
         return 0
-    return max((len(each.cases) or 1 for each in rules), default=0)
+    return max((len(rule.cases) or 1 for rule in rules), default=0)
 
 
 # Checks the files that the configuration names, and whether the models accept their values.
@@ -92,10 +92,12 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
     problems = [described_missing(each, committed) for each in missing]
     files = {
-        each.path: project.repository.root / each.path for each in models if each.inputs is not None
+        model.path: project.repository.root / model.path
+        for model in models
+        if model.inputs is not None
     }
     problems += value_problems(input_readers(project.repository), project.config, files, head)
-    yield from (HealthCheck("files", ok=False, detail=each) for each in problems)
+    yield from (HealthCheck("files", ok=False, detail=problem) for problem in problems)
 
 
 def custom_operators_check(config: Config, models: Sequence[FoundModel]) -> Iterator[HealthCheck]:
@@ -144,8 +146,8 @@ def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[Healt
         installed_watcher()
     except (ConfigError, EnvironmentUnfitError) as error:
         yield HealthCheck("watch", ok=False, detail=str(error))
-    for each in unmatched_globs(watch, committed):
-        yield HealthCheck("watch", ok=True, warns=True, detail=each)
+    for unmatched_glob in unmatched_globs(watch, committed):
+        yield HealthCheck("watch", ok=True, warns=True, detail=unmatched_glob)
 
 
 # Checks that the working tree's waivers are readable and match a model.
@@ -176,7 +178,7 @@ def waivers_check(
         yield from (_no(each) for each in (str(error), *error.others))
         return
     strays = [] if models is None else [*stray_waivers(waivers, config, models)]
-    yield from (_no(f"{WAIVERS_FILE}: {each}") for each in strays)
+    yield from (_no(f"{WAIVERS_FILE}: {stray}") for stray in strays)
     if not strays:
         counted = f"{WAIVERS_FILE}: {plural(len(waivers), 'waiver')}"
         yield HealthCheck(_NAME, ok=True, detail=counted)
@@ -238,7 +240,7 @@ def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
     new = {path_of(model.model) for model in models if model.state != COMMITTED}
     if new:
         yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
-    left = sum(each.tasks - each.known for model in models for each in model.tasks)
+    left = sum(task.tasks - task.known for model in models for task in model.tasks)
     if left:
         yield f"{plural(left, 'task is', 'tasks are')} untuned: tunegate warm tunes what matters"
 
@@ -265,7 +267,7 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
     ):
         tasks = pipeline.extract_tasks(tools, changes)
         models = resolve(tasks, tools.index, tools.config).tasks
-        resolved = [reopen_older(each, tools.origin) for each in models]
+        resolved = [reopen_older(model, tools.origin) for model in models]
     return warmed_models(resolved, ())
 
 
@@ -300,9 +302,9 @@ def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
     }
     strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
     problems = [
-        f"{name}: {each}"
+        f"{name}: {problem}"
         for name, resolved_model in resolved.items()
-        for each in resolved_model.problems
+        for problem in resolved_model.problems
     ]
     return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
 
@@ -311,14 +313,14 @@ def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
     return tuple(
         ModelSize(
             model=name,
-            input=each.input,
-            axis=each.axis,
-            symbol=each.symbol,
-            size=each.size,
-            source=each.source,
+            input=dimension.input,
+            axis=dimension.axis,
+            symbol=dimension.symbol,
+            size=dimension.size,
+            source=dimension.source,
         )
         for name, resolved_model in resolved.items()
-        for each in resolved_model.dimensions
+        for dimension in resolved_model.dimensions
     )
 
 
@@ -329,7 +331,7 @@ def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[Heal
         if model.is_broken
     )
     if problems:
-        return (*broken, *(HealthCheck("shapes", ok=False, detail=each) for each in problems))
+        return (*broken, *(HealthCheck("shapes", ok=False, detail=problem) for problem in problems))
     unread = [
         f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
     ]

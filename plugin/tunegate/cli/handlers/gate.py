@@ -123,7 +123,7 @@ def _limit_to_target(subject: Subject, name: str) -> Subject:
 
 
 def _show(measurements: ShardMeasurements) -> None:
-    launches = {each.cell.model: len(each.launches) for each in measurements.run.cells}
+    launches = {cell.cell.model: len(cell.launches) for cell in measurements.run.cells}
     show_lines(
         f"{model} on {measurements.target}: {plural(count, 'launch', 'launches')}"
         for model, count in launches.items()
@@ -188,7 +188,7 @@ def confirm(options: ConfirmOptions) -> int:
         write_json(verdict)
     else:
         show_lines(
-            f"{STATUS_WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
-            for each in verdict.findings
+            f"{STATUS_WORDS[finding.status]}: {finding.model} on {finding.target}: {finding.reason}"
+            for finding in verdict.findings
         )
     return verdict.exit_code

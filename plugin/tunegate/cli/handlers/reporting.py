@@ -37,10 +37,12 @@ def _no_passes(verdict: Verdict) -> Iterator[str]:
     """Yields a line for each finding behind the exit code."""
     if verdict.exit_code == PASS:
         return
-    for each in verdict.findings:
-        if EXIT_CODES[each.status] != PASS:
-            word = STATUS_WORDS[each.status].lower()
-            yield visible(f"{word}: {each.model} on {each.target}: {each.reason}", _LONGEST)
+    for finding in verdict.findings:
+        if EXIT_CODES[finding.status] != PASS:
+            word = STATUS_WORDS[finding.status].lower()
+            yield visible(
+                f"{word}: {finding.model} on {finding.target}: {finding.reason}", _LONGEST
+            )
 
 
 def write_renderings(report: Report, out: Path) -> None:

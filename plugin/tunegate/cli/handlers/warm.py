@@ -134,16 +134,16 @@ def _build_for_shipping(
     ship compiled, by an election now or earlier, and what each model ships with."""
     elections = () if again else KnownElections(tools)(planned, outcomes)
     elected = _known_winners(tools, planned, elections)
-    going_on = tuple(each for each in elections if each.is_cut_short)
+    going_on = tuple(election for election in elections if election.is_cut_short)
     planned = msgspec.structs.replace(planned, elections=going_on)
-    places = [(each.path, target) for each in planned.changes.models for target in each.targets]
+    places = [(model.path, target) for model in planned.changes.models for target in model.targets]
     left = _unfinished_models(planned, outcomes) | {
         model for model, _ in set(places) - elected.keys()
     }
     builds = _build(tools, planned, outcomes, left)
     compiled = {where for where, winner in elected.items() if winner.is_tuned}
     shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
-    remembered = {(each.model, each.target) for each in elections}
+    remembered = {(election.model, election.target) for election in elections}
     return shipped, shippings(places, builds, elected, remembered)
 
 
@@ -160,11 +160,11 @@ def _known_winners(
         if len(candidates[target]) == 1
     }
     return alone | {
-        (each.model, each.target): winner
-        for each in elections
-        if not each.is_cut_short
-        for winner in candidates[each.target]
-        if winner.name == each.winner
+        (election.model, election.target): winner
+        for election in elections
+        if not election.is_cut_short
+        for winner in candidates[election.target]
+        if winner.name == election.winner
     }
 
 

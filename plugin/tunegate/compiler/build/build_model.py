@@ -61,7 +61,7 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
         choices = schedule_choice.as_before(choices, request.how, target.key)
     left = schedule_choice.without_schedules(choices, slower)
     built = link_model(request, opened, target, left, inputs)
-    lower = {each.function for each in built.functions if each.source == "tiles"}
+    lower = {function.function for function in built.functions if function.source == "tiles"}
     tried, linking = (
         schedule_choice.without_schedules(left, lower),
         _linking(request, opened, target),
@@ -244,7 +244,7 @@ class Finished(NamedTuple):
     @property
     def names(self) -> tuple[list[str], list[str]]:
         """The names of the inputs and of the outputs."""
-        return [each.name for each in self.inputs], [each.name for each in self.outputs]
+        return [each.name for each in self.inputs], [output.name for output in self.outputs]
 
 
 def link(finished: Finished, request: BuildModel) -> Linked:

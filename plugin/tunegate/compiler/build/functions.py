@@ -239,7 +239,7 @@ def _inside(module: Any, binding: Any, readers: Mapping[tuple[str, str], str]) -
     *others, last = _bound_calls(module[callee])
     kernel = last.value.args[0].name_hint
     reader = next((readers[kernel, x] for x in _sources(last) if (kernel, x) in readers), "")
-    return [*(each.var.name for each in others), reader]
+    return [*(other.var.name for other in others), reader]
 
 
 def _sources(binding: Any) -> Iterator[str]:

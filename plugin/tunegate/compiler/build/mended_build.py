@@ -237,7 +237,7 @@ def check_run(run: Run, artifact: ArtifactFile, request: CheckArtifact) -> Check
     """Does what `check_numbers` does for a loaded artifact."""
     reference = Path(request.reference)
     if request.samples:
-        names = [each.name for each in artifact.outputs]
+        names = [output.name for output in artifact.outputs]
         sampled = sampled_errors(
             run, reference, artifact.inputs, names, request.samples, cases=request.cases
         )

@@ -86,7 +86,7 @@ def _past_the_bounds(module: Any) -> Iterator[Any]:
         if variable not in kernels:
             kernels[variable] = sizes_of_parameters(kernel)
         values = argument.fields if isinstance(argument, relax.Tuple) else [argument]
-        before = [sizes.get(each, _Size()) for each in values]
+        before = [sizes.get(value, _Size()) for value in values]
         pairs = list(zip(kernels[variable], before, strict=False))  # and its outputs
         size = _Size(
             sum(own.reads * other.reads for own, other in pairs),
@@ -105,7 +105,7 @@ def sizes_of_parameters(kernel: Any) -> Sequence[_Size]:
     reads, copies = (
         _reads(stores, kernel.params, weight) for weight in (_unit_cost, copies_of_argument)
     )
-    return [_Size(reads[each], copies[each]) for each in kernel.params]
+    return [_Size(reads[param], copies[param]) for param in kernel.params]
 
 
 def _unit_cost(_operator: str) -> int:

@@ -305,9 +305,9 @@ def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> An
 def convert_concat(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts a Concat with constants of no numbers, which a build would save and never load."""
     filled = [
-        each
-        for each in operands
-        if not isinstance(each, tvm.ir.GenericConst) or 0 not in each.value.shape
+        operand
+        for operand in operands
+        if not isinstance(operand, tvm.ir.GenericConst) or 0 not in operand.value.shape
     ]
     is_plain = all(isinstance(each.ty, relax.TensorType) for each in filled)
     if not filled or len(filled) == len(operands) or not is_plain:
@@ -376,7 +376,7 @@ def above_threshold(builder: Any, operands: Operands, attributes: Attributes) ->
 def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts Equal of booleans, which LLVM cannot compare as numbers."""
     one, other = operands
-    is_logical = all(str(getattr(each.ty, "dtype", "")) == "bool" for each in operands)
+    is_logical = all(str(getattr(operand.ty, "dtype", "")) == "bool" for operand in operands)
     return relax.op.logical_not(relax.op.logical_xor(one, other)) if is_logical else None
 
 

@@ -183,7 +183,9 @@ def _extremes(function: Any) -> list[Any]:
 
 def _begun_with_infinity(buffers: Sequence[Any], store: Any) -> Any:
     number = store.value
-    is_first = isinstance(number, FloatImm) and any(store.buffer.same_as(each) for each in buffers)
+    is_first = isinstance(number, FloatImm) and any(
+        store.buffer.same_as(buffer) for buffer in buffers
+    )
     if not is_first:
         return store
     dtype = str(number.ty.dtype)

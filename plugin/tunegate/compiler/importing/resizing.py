@@ -80,7 +80,7 @@ def as_written_before(node: onnx.NodeProto, view: GraphView) -> None:
         if scales is None or ((scales > 1).any() and (scales < 1).any()):
             raise UnsupportedModelError("it may shrink one axis and stretch another")
         added["nearest_mode"] = "ceil" if (scales < 1).any() else "floor"
-    node.attribute.extend(onnx.helper.make_attribute(*each) for each in added.items())
+    node.attribute.extend(onnx.helper.make_attribute(*item) for item in added.items())
 
 
 def refuse_upsample(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:

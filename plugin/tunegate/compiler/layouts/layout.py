@@ -105,7 +105,7 @@ class _Patches(relax.PyExprMutator):  # type: ignore[misc]
 def _makes_patches(call: Any) -> bool:
     attributes, kernel = call.attrs, [int(each) for each in call.args[1].ty.shape][2:]
     return (
-        [int(each) for each in attributes.strides] == kernel
+        [int(stride) for stride in attributes.strides] == kernel
         and not any(int(each) for each in (*attributes.padding, *attributes.output_padding))
         and all(int(each) == 1 for each in (*attributes.dilation, attributes.groups))
         and (attributes.data_layout, attributes.kernel_layout) == ("NCHW", "IOHW")

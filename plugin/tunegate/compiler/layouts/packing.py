@@ -78,8 +78,8 @@ def _buffer_and_move(nest: Any, buffers: Sequence[Any]) -> tuple[int, Move] | No
     block, store = nest.block, nest.block.body
     if not isinstance(store, BufferStore) or not isinstance(store.value, TensorLoad):
         return None
-    axes = [each.var for each in block.iter_vars]
-    loops = tuple(int(each.dom.extent) for each in block.iter_vars)
+    axes = [variable.var for variable in block.iter_vars]
+    loops = tuple(int(variable.dom.extent) for variable in block.iter_vars)
     output, argument = _number(buffers, store.buffer), _number(buffers, store.value.source)
     read, written = (_digits(i, axes, loops) for i in (store.value.indices, store.indices))
     if output is None or argument is None or read is None or written is None:
@@ -188,10 +188,10 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         if getattr(call.op, "name", "") != "relax.call_tir":
             return visited
         arguments = [_definition(argument, self) for argument in visited.args[1].fields]
-        is_constant = all(isinstance(each, tvm.ir.GenericConst) for each in arguments)
+        is_constant = all(isinstance(argument, tvm.ir.GenericConst) for argument in arguments)
         moves = moves_of(self._module[call.args[0]]) if is_constant else None
         # Only now: reading copies weights, and other kernels need no packing.
-        constants = [] if moves is None else [_numbers(each) for each in arguments]
+        constants = [] if moves is None else [_numbers(argument) for argument in arguments]
         values = [constant for constant in constants if constant is not None]
         if moves is None or len(values) < len(constants):
             return visited
@@ -297,7 +297,7 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
             self._widen_operand(argument, extent, width) if each is None else each
             for argument, each in zip(visited.args, wide, strict=True)
         ]
-        if any(each is None for each in operands):
+        if any(operand is None for operand in operands):
             return visited
         return self._slice_of_wide(relax.Call(visited.op, operands, visited.attrs), call)
 
@@ -349,7 +349,7 @@ def _padded_extent(extents: Sequence[int], has: VectorRegisters) -> int:
         tile = register_tile([*outer, width], range(len(outer)), has)
         return math.inf if tile is None else width / sums_per_read(tile, has)
 
-    return min({-(-extent // each) * each for each in lanes}, key=lambda each: (reads(each), each))
+    return min({-(-extent // lane) * lane for lane in lanes}, key=lambda each: (reads(each), each))
 
 
 def _pad(values: np.ndarray, width: int) -> Any:

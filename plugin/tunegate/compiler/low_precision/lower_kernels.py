@@ -149,7 +149,7 @@ def key_parts(
 def _with_tiles(target: ResolvedTarget, numbers: tile_numbers.TileNumbers) -> Any:
     """Returns the target with the features tiles need: LLVM names a processor by its family, and
     knows fewer instructions than it has."""
-    features = [f"+{each}" for each in sorted(numbers.features)]
+    features = [f"+{feature}" for feature in sorted(numbers.features)]
     return tvm.target.Target({**target.attributes, "mattr": features})
 
 
@@ -271,7 +271,7 @@ class _Packing(PyExprMutator):  # type: ignore[misc]
         if callee.name_hint not in self._kernels:
             return super().visit_call_(call)
         kernel = self._kernels[callee.name_hint]
-        values = [self.visit_expr(each) for each in arguments.fields]
+        values = [self.visit_expr(field) for field in arguments.fields]
         if kernel.weights is not None and kernel.packed is not None:
             weights = values[kernel.weights].value.numpy()
             values[kernel.weights] = relax.const(kernel.packed(weights), kernel.word)

@@ -238,7 +238,7 @@ def product_of(function: Any) -> Product | None:
         return None
     is_packed = weights in constants
     reading = _reading(blocks[at], is_constant=is_packed)(blocks[at], blocks[:at], left, right)
-    if reading is None or not any(reading[1].same_as(each) for each in parameters):
+    if reading is None or not any(reading[1].same_as(parameter) for parameter in parameters):
         return None
     shape, source, row_extents = reading
     sums, right_buffer = blocks[at].body.buffer, None if is_packed else right.source
@@ -454,7 +454,7 @@ def _is_border(
 ) -> bool:
     """Returns whether the condition holds exactly inside: it is tested on both sides of each
     edge."""
-    padded = [int(each.dom.extent) for each in block.iter_vars]
+    padded = [int(variable.dom.extent) for variable in block.iter_vars]
     if condition is None:
         return padded == [*extents] and not any(before)
     for axis, (begin, extent) in enumerate(zip(before, extents, strict=True)):
@@ -470,7 +470,7 @@ def _is_border(
 def _is_as(condition: Any, block: Any, at: Sequence[int], expected: bool) -> bool:
     """Returns whether the condition has the wanted value at a position. Raises
     UnsupportedModelError."""
-    variables = [each.var for each in block.iter_vars]
+    variables = [variable.var for variable in block.iter_vars]
     values = [IntImm(v.ty, place) for v, place in zip(variables, at, strict=True)]
     value = rewritten(condition, dict(zip(variables, values, strict=True)), _load)
     simplified = sym.Analyzer().simplify(value)

@@ -144,7 +144,7 @@ def matrix_product(function: Any) -> MatrixProduct | None:
     if factors is None or stages is None:
         return None
     over, summed = product.loops_of(blocks[at])
-    in_left, in_right = ({*_variables(each)} for each in factors)
+    in_left, in_right = ({*_variables(factor)} for factor in factors)
     groups = {
         side: [each for each in over if (each.var in in_left, each.var in in_right) == side]
         for side in ((True, False), (False, True), (True, True))
@@ -191,8 +191,8 @@ def _writes_its_own_place(block: Any) -> bool:
 
 
 def _axes(variables: Sequence[Any]) -> Axes:
-    extents = tuple(int(each.dom.extent) for each in variables)
-    return Axes(tuple(each.var for each in variables), extents)
+    extents = tuple(int(variable.dom.extent) for variable in variables)
+    return Axes(tuple(variable.var for variable in variables), extents)
 
 
 def _variables(expression: Any) -> Iterator[Any]:
@@ -269,7 +269,7 @@ def is_faster(matrices: MatrixProduct, tiles: Tiles, card: Card, float32_ms: flo
     not measured)."""
     if min(matrices.rows.outer.size, matrices.columns.outer.size) < _FRAGMENT:
         return False  # most of a tile would be zeros
-    cycles = min(_cycles(matrices, each, card, _singles(card)) for each in _TILES)
+    cycles = min(_cycles(matrices, tile, card, _singles(card)) for tile in _TILES)
     if float32_ms is not None:
         cycles = float32_ms * _CYCLES_PER_MS
     return _own_cycles(matrices, tiles, card) < _CLEARLY * cycles
@@ -433,7 +433,7 @@ def tensor_core_kernel(function: Any, plan: Plan) -> Any:
             weights = argument if is_packed else weights
         with ExitStack() as launch:
             extents = {"blockIdx.x": columns, "blockIdx.y": rows, "blockIdx.z": images}
-            block = [launch.enter_context(T.launch_thread(*each)) for each in extents.items()]
+            block = [launch.enter_context(T.launch_thread(*item)) for item in extents.items()]
             thread = launch.enter_context(T.launch_thread("threadIdx.x", plan.tiles.threads))
             _Kernel(plan, weights, block, thread).emit()
     return builder.get()
@@ -650,7 +650,8 @@ class _Tile:
 def _runs_across(operand: Operand) -> bool:
     """Returns whether neighbours in memory are neighbours across the sum."""
     return any(
-        each.same_as(operand.outer.variables[-1]) for each in _variables(operand.load.indices[-1])
+        variable.same_as(operand.outer.variables[-1])
+        for variable in _variables(operand.load.indices[-1])
     )
 
 

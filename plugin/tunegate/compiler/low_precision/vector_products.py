@@ -134,7 +134,7 @@ class VectorProducts:
                     block.left(block.base + moved),
                     block.weights(block.first + column_words(rows, numbers, tap * rows.tap_depth)),
                     block.sums(0, 0),
-                    *(tirx.const(each, "int64") for each in sizes),
+                    *(tirx.const(size, "int64") for size in sizes),
                 )
             )
 

@@ -157,9 +157,9 @@ def _numbers(body: Any) -> int | None:
     """Returns how many numbers a block computes independently, None for sums and unknown sizes."""
     extents = [variable.dom.extent for variable in body.iter_vars]
     kinds = {int(variable.iter_type) for variable in body.iter_vars}
-    if kinds != {IterVar.DataPar} or not all(isinstance(each, IntImm) for each in extents):
+    if kinds != {IterVar.DataPar} or not all(isinstance(extent, IntImm) for extent in extents):
         return None
-    return math.prod(int(each) for each in extents)
+    return math.prod(int(extent) for extent in extents)
 
 
 def _reads(consumer: Any, producer: Any) -> int:
@@ -204,7 +204,9 @@ def _common_run(block: Any) -> int | None:
     if innermost is None or int(innermost.iter_type) != IterVar.DataPar:
         return None
     extent = innermost.dom.extent
-    edges = [edge for each in _conditions(block.body) for edge in _edges(each, innermost.var)]
+    edges = [
+        edge for condition in _conditions(block.body) for edge in _edges(condition, innermost.var)
+    ]
     if not edges or not isinstance(extent, IntImm):
         return None
     run = math.gcd(int(extent), *edges)
@@ -289,7 +291,7 @@ def _is_worth_it(body: Any, reduced: Sequence[Any]) -> bool:
     if int(tvm.DataType(str(body.writes[0].source.dtype)).bits) < _MIN_BITS:
         return False
     last = [v.var for v in body.iter_vars if int(v.iter_type) == IterVar.DataPar][-1]
-    side_by_side = any(each.region and last.same_as(each.region[-1].min) for each in body.reads)
+    side_by_side = any(read.region and last.same_as(read.region[-1].min) for read in body.reads)
     return side_by_side or len(body.reads) > 1
 
 

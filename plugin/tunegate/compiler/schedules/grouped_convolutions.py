@@ -144,7 +144,7 @@ class Convolution(NamedTuple):
 
 def grouped_convolution(main: Any) -> Convolution | None:
     """Returns the function's only grouped convolution, None if it has none or something else."""
-    grouped = [each for each in convolutions(main) if each.groups.number > 1]
+    grouped = [convolution for convolution in convolutions(main) if convolution.groups.number > 1]
     return grouped[0] if len(grouped) == 1 else None
 
 

@@ -216,7 +216,7 @@ def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
         return None
     extents = [schedule.get(loop).extent for loop in loops]
-    if not all(isinstance(each, IntImm) for each in extents):
+    if not all(isinstance(extent, IntImm) for extent in extents):
         return None
     outer = [n for n, kind in enumerate(kinds) if kind == IterVar.DataPar]
     reduced = [n for n, kind in enumerate(kinds) if kind != IterVar.DataPar]

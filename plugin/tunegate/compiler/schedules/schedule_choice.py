@@ -219,10 +219,10 @@ def _is_known(workload: Workload, space: DesignSpace) -> bool:
     asked to have none, it does not."""
     sketches = space.sketches().values()
     main = workload.module["main"]
-    is_grouped = any(each.lanes > 1 for each in sketches) or (
+    is_grouped = any(sketch.lanes > 1 for sketch in sketches) or (
         asked_algorithm(main) == DIRECT and grouped_convolution(main) is not None
     )
-    return any(each.nest for each in sketches) and not is_grouped
+    return any(sketch.nest for sketch in sketches) and not is_grouped
 
 
 def _rank_samples(
@@ -311,7 +311,10 @@ def expectation(features: SampleFeatures, prior: Expectation | None) -> Expect |
         return None
 
     def expect(schedules: Sequence[Schedule]) -> list[float]:
-        rows = [features.of(ScheduleSample(each.template, each.decisions)) for each in schedules]
+        rows = [
+            features.of(ScheduleSample(schedule.template, schedule.decisions))
+            for schedule in schedules
+        ]
         return [float(ratio) for ratio in prior.ratios(rows)]
 
     return expect

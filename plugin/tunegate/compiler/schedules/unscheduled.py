@@ -84,7 +84,7 @@ def loops_over_nothing(code: Any) -> bool:
     """Returns whether a loop in it has no step."""
     loops: list[Any] = []
     structural_walk(code, [(For, loops.append)])
-    return any(isinstance(each.extent, IntImm) and int(each.extent) == 0 for each in loops)
+    return any(isinstance(loop.extent, IntImm) and int(loop.extent) == 0 for loop in loops)
 
 
 # Computes followers of a sum where the sum is written.

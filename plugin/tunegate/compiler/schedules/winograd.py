@@ -515,8 +515,8 @@ class _Tiles:
     def _region(self, buffer: Any, indices: Sequence[Any]) -> Any:
         """Returns the region at these indices; a pair is a start and an extent."""
         ranges = []
-        for each in indices:
-            start, extent = each if isinstance(each, tuple) else (each, 1)
+        for index in indices:
+            start, extent = index if isinstance(index, tuple) else (index, 1)
             first = self._number(start) if isinstance(start, int) else start
             ranges.append(tvm.ir.Range.from_min_extent(first, self._number(extent)))
         return BufferRegion(buffer, ranges)

@@ -403,13 +403,13 @@ def _tiled_block(instructions: Sequence[Any]) -> str:
 
 
 def _operand(load: Any, block: Any) -> Operand | None:
-    variables = [each.var for each in block.iter_vars]
+    variables = [variable.var for variable in block.iter_vars]
     dimensions = []
     for index in load.indices:
         # The multiples of each variable, then the rest; nothing where the index is not linear.
         multiples = list(sym.detect_linear_equation(index, variables))
-        if not multiples or not all(isinstance(each, IntImm) for each in multiples[:-1]):
+        if not multiples or not all(isinstance(multiple, IntImm) for multiple in multiples[:-1]):
             return None
-        strides = [abs(int(each)) for each in multiples[:-1]]
+        strides = [abs(int(multiple)) for multiple in multiples[:-1]]
         dimensions.append(tuple((axis, s) for axis, s in enumerate(strides) if s))
     return Operand(tvm.runtime.DataType(str(load.source.dtype)).itemsize, tuple(dimensions))

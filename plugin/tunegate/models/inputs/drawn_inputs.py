@@ -179,7 +179,8 @@ def _livelier(
     for values in (*(_PIXELS if True in kinds else ()), *(_OTHERS if False in kinds else ())):
         rule = InputRule(values, _LIVELIER)
         tried = tuple(
-            msgspec.structs.replace(each, rule=rule) if each in free else each for each in tensors
+            msgspec.structs.replace(tensor, rule=rule) if tensor in free else tensor
+            for tensor in tensors
         )
         outcome = trial.run(tried)
         if outcome.runs and not outcome.dull and not outcome.is_late:
@@ -310,7 +311,11 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
 def _require_values(tensors: tuple[Tensor, ...], given_rules: _Rules, path: str) -> None:
     """Raises ModelError for a sequence whose tensors have unknown sizes: nothing can be drawn for
     it."""
-    named = [each.name for each in tensors if each.is_open and not _is_in_files(given_rules, each)]
+    named = [
+        tensor.name
+        for tensor in tensors
+        if tensor.is_open and not _is_in_files(given_rules, tensor)
+    ]
     if named:
         raise ModelError(
             f"{path}: nothing says how large the tensors in {', '.join(named)} are. "

@@ -78,7 +78,7 @@ class GivenValues:
             try:
                 rules[name] = self._rule(tensor, values, request)
             except _UnfitCasesError as error:
-                problems += [f"{where}: {each}." for each in error.problems]
+                problems += [f"{where}: {problem}." for problem in error.problems]
             except ModelError as error:
                 problems.append(f"{where}: {error}.")
         return inputs.GivenRules(rules, (*problems, *_uneven(rules)))
@@ -194,7 +194,7 @@ def _value(content: bytes, case: str, tensor: Tensor, former: str) -> Any:
 
 def _first_value(candidates: Sequence[Any]) -> Any:
     """Returns the value in the first list that is not None."""
-    return next(each[0] for each in candidates if each is not None)
+    return next(candidate[0] for candidate in candidates if candidate is not None)
 
 
 def _convert_value(value: Any, tensor: Tensor) -> Any:

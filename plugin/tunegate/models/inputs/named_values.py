@@ -197,10 +197,10 @@ def _side(which: str, inputs: Sequence[TensorLike]) -> InputRule | None:
 
 def _images(tensors: Sequence[TensorLike]) -> Iterator[tuple[str, Sequence[int]]]:
     """Yields the images with their height and width."""
-    for each in tensors:
-        if len(each.shape) == _IMAGE_RANK:
-            is_last = each.shape[3] in _COLORS and each.shape[1] not in _COLORS
-            yield each.name, each.shape[1:3] if is_last else each.shape[2:4]
+    for tensor in tensors:
+        if len(tensor.shape) == _IMAGE_RANK:
+            is_last = tensor.shape[3] in _COLORS and tensor.shape[1] not in _COLORS
+            yield tensor.name, tensor.shape[1:3] if is_last else tensor.shape[2:4]
 
 
 def _number(of: str, inputs: Sequence[TensorLike]) -> InputRule | None:

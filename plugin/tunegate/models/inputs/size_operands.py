@@ -267,8 +267,8 @@ def _parts(use: Use, flow: Dataflow) -> Sizes | None:
         return Sizes([max(1, whole // 2)], "half of the axis", sure=True)
     equal: list[Number] = [whole // count + (place < whole % count) for place in range(count)]
     dims = [declared_shape(name, flow) or () for name in step.outputs]
-    sizes: list[Number] = [_at(each, axis) for each in dims]
-    is_whole = None not in sizes and sum(each or 0 for each in sizes) == whole
+    sizes: list[Number] = [_at(dim, axis) for dim in dims]
+    is_whole = None not in sizes and sum(size or 0 for size in sizes) == whole
     return Sizes(
         sizes if is_whole and len(sizes) == count else equal, "parts of an axis", sure=True
     )

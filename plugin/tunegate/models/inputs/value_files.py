@@ -168,7 +168,7 @@ def _read_message(content: bytes, form: InputForm) -> Any:
         return tensor_array(value.tensor_value)
     if value.HasField("sequence_value") and form == "optional sequence":
         return _sequence_arrays(value.sequence_value)
-    is_absent = not any(value.HasField(each) for each in _KINDS)
+    is_absent = not any(value.HasField(kind) for kind in _KINDS)
     if is_absent:
         return None
     raise ValueError(f"it is no {form}")

@@ -34,7 +34,7 @@ def lines_beside_base(
         lines = [*_other_outputs(was, now)]
         if not lines and _weights(was) == _weights(now) is not None:
             lines += _other_numbers(base, head, inputs, seed)
-        return tuple(each[:_MAX_SHOWN] for each in lines)
+        return tuple(line[:_MAX_SHOWN] for line in lines)
     return ()
 
 

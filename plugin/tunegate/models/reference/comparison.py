@@ -173,7 +173,7 @@ def _broken_promise(
 ) -> str:
     """Returns where an artifact declares other outputs than the model has, or than it gives, '' if
     it does not. Ranks are compared, not sizes, which may depend on input values."""
-    said_names = [each.name for each in artifact.outputs]
+    said_names = [output.name for output in artifact.outputs]
     if said_names != list(names):
         return f"its outputs are {', '.join(said_names)} instead of {', '.join(names)}"[:300]
     for outputs in actual:
@@ -459,7 +459,7 @@ class RowPairs:
             ours = [actual[place] for place in places]
             if any(_misfit(one, other) for one, other in zip(ours, theirs, strict=True)):
                 continue  # another shape or type is reported as such
-            arrays = [np.array(each) for each in theirs]
+            arrays = [np.array(array) for array in theirs]
             missing[shape] = np.zeros(shape, bool)
             for batch in range(shape[0]):
                 pairs = _pairs(ours, theirs, shape, batch)
@@ -478,9 +478,9 @@ def may_be_missing(missing: Missing, of_variants: Sequence[Missing]) -> bool:
     some of its last rows; a build may lose twice as many, twice as far from the end. If most rows
     are rounding, none may: nothing would be compared."""
     for shape, lost in missing.items():
-        variants = [each[shape] for each in of_variants if shape in each]
+        variants = [shapes[shape] for shapes in of_variants if shape in shapes]
         for batch in np.flatnonzero(lost.any(axis=1)):
-            unstable = [np.flatnonzero(each[batch]) for each in variants]
+            unstable = [np.flatnonzero(variant[batch]) for variant in variants]
             most = max(map(len, unstable), default=0)
             depth = max((shape[1] - int(each[0]) for each in unstable if len(each)), default=0)
             places = np.flatnonzero(lost[batch])

@@ -147,15 +147,17 @@ class _Watch:
             inputs=len(self._samples),
             telling=tuple(telling),
             mostly_saturated=tuple(
-                each for each in self._saturated_outputs() if each.output in telling_outputs
+                saturated
+                for saturated in self._saturated_outputs()
+                if saturated.output in telling_outputs
             ),
         )
 
     def _saturated_outputs(self) -> Iterator[SaturatedOutput]:
         for name in self._names:
             arrays = [each for (of, _), each in self._arrays.items() if of == name]
-            count = sum(each.elements for each in arrays)
-            percent = 100 * sum(each.at_bounds for each in arrays) / count if count else 0.0
+            count = sum(array.elements for array in arrays)
+            percent = 100 * sum(array.at_bounds for array in arrays) / count if count else 0.0
             if percent > _MOST_PERCENT:
                 yield SaturatedOutput(output=name, percent=percent)
 

@@ -59,7 +59,7 @@ class ReferenceSession:
         self.is_written = level == NO_OPTIMIZATION
         self._session = onnx_runtime.FallingBack(unsigned or model, options)
         outputs = self._session.opened.session.get_outputs()
-        self.outputs = tuple(each.name for each in outputs)
+        self.outputs = tuple(output.name for output in outputs)
 
     def run(self, feed: Mapping[str, Any], stopping: Stopping | None = None) -> Sequence[Any]:
         """Returns every output in the model's order. Raises what ONNX Runtime raises, also when it

@@ -156,7 +156,7 @@ def _before(layer: Any) -> str:
 
 def _after(layer: Any) -> str:
     readers = (to for value in layer.outputs() for to in value.get_target_inputs())
-    return min((str(each.get_node().get_friendly_name()) for each in readers), default="")
+    return min((str(reader.get_node().get_friendly_name()) for reader in readers), default="")
 
 
 def _one_inference(request: Any, names: Mapping[str, str]) -> dict[str, float]:

@@ -51,10 +51,10 @@ def save_own(model: PreparedModel, directory: Path) -> str:
 def multiplies_activations(graph: Any) -> bool:
     """Returns whether a matrix product has no constant operand, or belongs to an attention."""
     operators = graph.get_ops()
-    if any(each.get_type_name() == _ATTENTION for each in operators):
+    if any(operator.get_type_name() == _ATTENTION for operator in operators):
         return True
-    products = (each for each in operators if each.get_type_name() == "MatMul")
-    return any(not any(map(_is_constant, each.input_values())) for each in products)
+    products = (operator for operator in operators if operator.get_type_name() == "MatMul")
+    return any(not any(map(_is_constant, product.input_values())) for product in products)
 
 
 def _is_constant(value: Any) -> bool:

@@ -138,7 +138,7 @@ def names_of_engine_layers(description: str) -> dict[str, str]:
     layers = [
         each for each in msgspec.json.decode(description).get("Layers", []) if _is_known(each)
     ]
-    named = {each["Name"]: _first_node(each) for each in layers}
+    named = {layer["Name"]: _first_node(layer) for layer in layers}
     return {name: node or _fallback_name(name, named) for name, node in named.items()}
 
 

@@ -24,7 +24,7 @@ def first_tracked(root: Path, directory: Path) -> str | None:
 def tracked_above(git: GitProcess, path: str) -> str:
     """Returns the directory above this path that git tracks as one thing, a submodule or a link; ''
     if there is none. Git lists nothing below it."""
-    above = [str(each) for each in PurePosixPath(path).parents][:-1]
+    above = [str(parent) for parent in PurePosixPath(path).parents][:-1]
     ask = ("rev-parse", "--verify", "-q")
     return next((each for each in above if git.text(*ask, f":0:{each}") is not None), "")
 
@@ -110,7 +110,7 @@ class Trees:
         entries = [(meta.split(), path) for meta, _, path in lines]
         trees = {root: b"the root"}
         trees |= {each.decode(): path for (_, kind, each), path in entries if kind == b"tree"}
-        unseen = [each for each in trees if each not in self._sound]
+        unseen = [tree for tree in trees if tree not in self._sound]
         lines_in = "".join(f"{each}\n" for each in unseen).encode()
         output = self._git.output("cat-file", "--batch", standard_input=lines_in) or b""
         position = 0

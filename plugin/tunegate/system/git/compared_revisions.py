@@ -304,8 +304,8 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
         is_named = _is_candidate(pattern) or not _is_candidate(tag)
         if commits[-1] != head and is_named:
             releases.append(Release(tag, commits[-1]))
-    highest = max((_numbers(each.tag) for each in releases), default=())
-    equal = [each for each in releases if _numbers(each.tag) == highest]
+    highest = max((_numbers(release.tag) for release in releases), default=())
+    equal = [release for release in releases if _numbers(release.tag) == highest]
     return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
 
 

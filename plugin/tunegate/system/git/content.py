@@ -146,7 +146,7 @@ def dvc_command(git: GitProcess, version: ModelVersion, tracked: str, pull: str 
     """Returns the command that gets what DVC keeps of a revision. DVC reads the commit that is
     checked out, so a `dvc pull` never gets the base's files; and it works where it was set up."""
     ask = ("rev-parse", "--verify", "-q")
-    above = [str(each) for each in PurePosixPath(version.path).parents]
+    above = [str(parent) for parent in PurePosixPath(version.path).parents]
     place = next((d for d in above if git.text(*ask, f"{version.revision}:./{d}/.dvc")), ".")
     dvc = "dvc" if place == "." else f"dvc --cd {shlex.quote(place)}"
     named = shlex.quote(posixpath.relpath(tracked, place))

@@ -271,7 +271,7 @@ def _declared_outputs(stage: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     listed = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
     names = (each if isinstance(each, dict) else [each] for each in listed)
     paths = {_normal(str(name)) for each in names for name in each}
-    templates = {each for each in paths if _TEMPLATE.search(each)}
+    templates = {path for path in paths if _TEMPLATE.search(path)}
     return paths - templates, templates if len(templates) <= _MAX_TEMPLATES else {_ANY}
 
 
@@ -283,7 +283,7 @@ def _normal(declared: str) -> str:
 
 
 def _is_declared(path: str, plain: Collection[str], templates: Collection[str]) -> bool:
-    return path in plain or any(_may_become(each, path) for each in templates)
+    return path in plain or any(_may_become(template, path) for template in templates)
 
 
 def _may_become(declared: str, path: str) -> bool:

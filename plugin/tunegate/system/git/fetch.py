@@ -77,7 +77,7 @@ def deepen(git: GitProcess, commits: int | None, *heads: str) -> bool:
     fetch = (*_FETCH, more, "origin")
     if git.text(*fetch, *heads) is not None:
         return True
-    answers = [git.text(*fetch, *head) for head in (*((each,) for each in heads), ())]
+    answers = [git.text(*fetch, *head) for head in (*((head,) for head in heads), ())]
     return any(answer is not None for answer in answers)
 
 

@@ -223,7 +223,7 @@ def known_default_branch(git: GitProcess) -> str | None:
 def _recorded_unless_ambiguous(git: GitProcess, recorded: str) -> str:
     """Returns the recorded branch although the remote does not confirm it; raises if the clone has
     another one with a usual name."""
-    others = [each for each in _usual_refs() if each != recorded and fetch.is_ref(git, each)]
+    others = [ref for ref in _usual_refs() if ref != recorded and fetch.is_ref(git, ref)]
     if others:
         message = (
             f"the remote does not answer, and {short_name(recorded)} or "
@@ -237,7 +237,7 @@ def is_beside_default(git: GitProcess, commit: str) -> bool:
     """Returns whether a commit is on no default branch, neither the remote's nor the local one of
     its name, as known here; False if there is no such branch. Asks nobody."""
     ref = _recorded_default(git) or next(
-        (each for each in _usual_refs() if fetch.is_ref(git, each)), _local_default(git)
+        (ref for ref in _usual_refs() if fetch.is_ref(git, ref)), _local_default(git)
     )
     if ref is None:
         return False
@@ -287,7 +287,7 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
 
 def _usual_branch(git: GitProcess) -> str | None:
     """Returns a usual name among the branches of a remote that names no default."""
-    here = next((each for each in _usual_refs() if fetch.is_ref(git, each)), None)
+    here = next((ref for ref in _usual_refs() if fetch.is_ref(git, ref)), None)
     if here is not None:
         return here
     return next(filter(None, (fetch.fetch_branch(git, name) for name in _USUAL)), None)

@@ -102,9 +102,9 @@ class GitRepository(GitEvents):
     def submodule_above(self, revision: str, path: str) -> str:
         """Returns the revision's submodule above this path, '' without one. Raises
         RevisionError."""
-        above = [str(each) for each in PurePosixPath(path).parents][:-1]
+        above = [str(parent) for parent in PurePosixPath(path).parents][:-1]
         entries = (self.entry(revision, each) for each in above)
-        return next((each.path for each in entries if each and each.kind == "submodule"), "")
+        return next((entry.path for entry in entries if entry and entry.kind == "submodule"), "")
 
     def directories(self, revision: str) -> Mapping[str, str]:
         """Returns git's id of each directory, by path: equal ids mean equal contents. The root is

@@ -23,4 +23,4 @@ class HealthCheck(msgspec.Struct, frozen=True):
 
 def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:
     """Returns the checks, moved to that section."""
-    return tuple(msgspec.structs.replace(each, section=section) for each in checks)
+    return tuple(msgspec.structs.replace(check, section=section) for check in checks)

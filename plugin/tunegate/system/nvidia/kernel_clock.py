@@ -61,7 +61,9 @@ class KernelClock:
 
     def _take(self, activities: list[Any]) -> None:
         kind = int(self._library.ActivityKind.CONCURRENT_KERNEL)
-        self._nanoseconds += [each.end - each.start for each in activities if each.kind == kind]
+        self._nanoseconds += [
+            activity.end - activity.start for activity in activities if activity.kind == kind
+        ]
 
 
 def kernel_clock() -> KernelClock | None:

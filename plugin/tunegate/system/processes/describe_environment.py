@@ -22,10 +22,10 @@ def _requirement_names(listed: list[str]) -> list[str]:
 
 def _describe_packages() -> dict[str, dict[str, object]]:
     packages: dict[str, dict[str, object]] = {}
-    for each in metadata.distributions():
-        if name := each.metadata["Name"]:
-            needs = _requirement_names(each.requires or [])
-            packages.setdefault(_normal(name), {"version": each.version, "needs": needs})
+    for distribution in metadata.distributions():
+        if name := distribution.metadata["Name"]:
+            needs = _requirement_names(distribution.requires or [])
+            packages.setdefault(_normal(name), {"version": distribution.version, "needs": needs})
     return packages
 
 
