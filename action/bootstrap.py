@@ -129,8 +129,11 @@ def our_own(environment: Mapping[str, str]) -> dict[str, str]:
     sources = (*(ROOT / source for source in SOURCES), *extras_for(EXTRAS, environment))
     paths = os.pathsep.join(map(str, sources))
     named = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
-    kept = absolute_only(environment)
-    return {**{name: kept[name] for name in kept if not name.startswith("PYTHON")}, **named}
+    variables = absolute_only(environment)
+    return {
+        **{name: variables[name] for name in variables if not name.startswith("PYTHON")},
+        **named,
+    }
 
 
 def clean_up(out: Path) -> int:

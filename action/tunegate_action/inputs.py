@@ -120,18 +120,18 @@ def _comment(inputs: _Inputs) -> CommentWhen:
     """Returns when to comment; words of earlier releases are reported as old. Raises
     ConfigError."""
     text = inputs.text("COMMENT").lower() or "on-change"
-    known: tuple[CommentWhen, ...] = get_args(CommentWhen)
-    if text in known:
+    choices: tuple[CommentWhen, ...] = get_args(CommentWhen)
+    if text in choices:
         return text
     if text not in _TRUE | _FALSE:
-        message = f'input comment: "{text}" is not one of {", ".join(known)}.'
+        message = f'input comment: "{text}" is not one of {", ".join(choices)}.'
         raise ConfigError(message)
-    meant: CommentWhen = "always" if text in _TRUE else "never"
+    advice: CommentWhen = "always" if text in _TRUE else "never"
     sys.stdout.write(
-        f"::warning title=tunegate::input comment: {text} is old. Write {meant}, or leave it out: "
+        f"::warning title=tunegate::input comment: {text} is old. Write {advice}, or leave it out: "
         "the default is on-change.\n"
     )
-    return meant
+    return advice
 
 
 def _out(inputs: _Inputs) -> Path:
@@ -158,7 +158,7 @@ def _words(step: StepName, inputs: _Inputs) -> list[str]:
 
 def _step(stage: str) -> StepName:
     if stage not in _STEPS:
-        known = ", ".join((*_STEPS, _COMMENT_STAGE))
-        message = f'input stage: "{stage}" is not one of {known}.'
+        step_names = ", ".join((*_STEPS, _COMMENT_STAGE))
+        message = f'input stage: "{stage}" is not one of {step_names}.'
         raise ConfigError(message)
     return _STEPS[stage]

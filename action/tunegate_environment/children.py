@@ -39,15 +39,15 @@ def run_child(program: Iterable[object], environment: Mapping[str, str], doing: 
         preexec_fn=_end_with_parent,  # noqa: PLW1509 -- the bootstrap has one thread
     )
     try:
-        said, complaint = _wait_for(child, doing)
+        answer, complaint = _wait_for(child, doing)
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
         raise
     if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, command, said, complaint)
-    return said
+        raise subprocess.CalledProcessError(child.returncode, command, answer, complaint)
+    return answer
 
 
 def cancel_on_signals() -> None:
@@ -67,12 +67,12 @@ def raise_if_cancelled() -> None:
 def absolute_only(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment without search paths that depend on the working directory, which an
     empty entry means. The environment is trusted, but not for what it says by accident."""
-    kept = dict(environment)
+    variables = dict(environment)
     for name, separators in LISTS.items():
-        entries = re.split(f"[{separators}]", kept.pop(name, ""))
+        entries = re.split(f"[{separators}]", variables.pop(name, ""))
         if absolute := ":".join(entry for entry in entries if Path(entry).is_absolute()):
-            kept[name] = absolute
-    return kept
+            variables[name] = absolute
+    return variables
 
 
 def _cancel(came: int, _frame: FrameType | None) -> None:

@@ -14,16 +14,16 @@ class UnknownExtraError(Exception):
 def extras_for(folder: Path, environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Returns the directories of the requested extras, each with its sources and
     `requirements.lock`. Raises UnknownExtraError."""
-    known = {
+    extras = {
         path.parent.name.replace("_", "-"): path.parent
         for path in sorted(folder.glob("*/pyproject.toml"))
     }
     names = environment.get(VARIABLE, "").replace(",", " ").split()
     for name in names:
-        if name not in known:
-            message = f'input extras: "{name}" is not an extra. There are {", ".join(known)}.'
+        if name not in extras:
+            message = f'input extras: "{name}" is not an extra. There are {", ".join(extras)}.'
             raise UnknownExtraError(message)
-    return tuple(known[name] for name in dict.fromkeys(names))
+    return tuple(extras[name] for name in dict.fromkeys(names))
 
 
 def locks_of(extras: tuple[Path, ...]) -> tuple[Path, ...]:

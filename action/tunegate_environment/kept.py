@@ -78,10 +78,10 @@ def _alone(cache: Path, key: str) -> Iterator[None]:
     """Locks the environment, so that one job at a time makes or checks it. The lock ends with its
     process."""
     with (cache / f"{key}.lock").open("a") as guard:
-        began = said = time.monotonic()
+        began = last_line_at = time.monotonic()
         while not _is_locked(guard):
-            if time.monotonic() - said > SECONDS_BETWEEN_LINES:
-                said = time.monotonic()
+            if time.monotonic() - last_line_at > SECONDS_BETWEEN_LINES:
+                last_line_at = time.monotonic()
                 _say(f"waiting for another job that makes the environment {key[:8]}", began)
             time.sleep(_POLL_SECONDS)
         os.utime(guard.name)  # when it was last used
@@ -119,8 +119,8 @@ def _forget_old(cache: Path, key: str) -> None:
     for guard in cache.glob("*.lock"):
         age_seconds = time.time() - guard.stat().st_mtime
         if guard.stem != key and age_seconds > DAYS_KEPT * _SECONDS_PER_DAY:
-            with suppress(OSError), guard.open("a") as held:
-                if _is_locked(held):
+            with suppress(OSError), guard.open("a") as lock_file:
+                if _is_locked(lock_file):
                     shutil.rmtree(cache / guard.stem, ignore_errors=True)
 
 

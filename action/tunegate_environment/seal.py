@@ -32,8 +32,8 @@ def damage(directory: Path) -> str:
     if sealed is None:
         return "it is not complete"
     files = dict(_files(directory))
-    if lost := sorted(sealed.keys() - files.keys()):
-        return f"{lost[0]} is missing"
+    if missing := sorted(sealed.keys() - files.keys()):
+        return f"{missing[0]} is missing"
     if added := sorted(files.keys() - sealed.keys()):
         return f"{added[0]} was added"
     suspects = {name: path for name, path in files.items() if _look(path) != sealed[name][:3]}

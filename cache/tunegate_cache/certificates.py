@@ -18,12 +18,12 @@ def untrusted_reason(error: BaseException) -> str | None:
 
 def _within(error: BaseException) -> Iterator[BaseException]:
     """Yields the error and those it wraps: each library keeps the one below it somewhere else."""
-    left: list[object] = [error]
+    pending: list[object] = [error]
     for _ in range(_MAX_ERRORS):
-        if not left:
+        if not pending:
             return
-        each = left.pop()
+        each = pending.pop()
         if isinstance(each, BaseException):
             yield each
-            left += [each.__cause__, each.__context__, getattr(each, "reason", None), *each.args]
-            left += getattr(each, "kwargs", {}).values()
+            pending += [each.__cause__, each.__context__, getattr(each, "reason", None), *each.args]
+            pending += getattr(each, "kwargs", {}).values()

@@ -128,10 +128,10 @@ class CancelledError(TunegateError):
 def was_cancelled(error: BaseException | None) -> bool:
     """Returns whether the exception is a cancel, reported or not, or follows from one: cleaning up
     afterwards may fail, for example on a lost terminal."""
-    seen = set()
-    while error is not None and id(error) not in seen:
+    visited = set()
+    while error is not None and id(error) not in visited:
         if isinstance(error, (KeyboardInterrupt, CancelledError)):
             return True
-        seen.add(id(error))
+        visited.add(id(error))
         error = error.__cause__ or error.__context__
     return False

@@ -40,8 +40,8 @@ def read_plan(out: Path) -> TuningPlan:
     planned = artifact_io.read(path, TuningPlan)
     origin = planned.origin
     if origin is None or origin.version != __version__:
-        made = origin.version if origin is not None else "an older version"
-        message = f"{path}: made by tunegate {made}, and this is {__version__}. {_PLAN_AGAIN}"
+        version = origin.version if origin is not None else "an older version"
+        message = f"{path}: made by tunegate {version}, and this is {__version__}. {_PLAN_AGAIN}"
         raise ArtifactError(message)
     _refuse_other(out / "changes.json", ChangeSet, origin.changes)
     _refuse_other(out / "tasks.json", TaskSet, origin.tasks)

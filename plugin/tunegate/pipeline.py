@@ -157,14 +157,14 @@ def measure_shard(
 ) -> ShardMeasurements:
     """Builds and measures the models of one shard, without a decision. Writes
     measurements-<shard>.json."""
-    context, mine = tools.context, of_shard(planned, shard)
-    builds = build_sides(tools, mine, outcomes)
-    publish_standings(tools, mine, outcomes, builds)
-    remembered_elections.publish_elections(tools, mine, outcomes, builds)
+    context, shard_plan = tools.context, of_shard(planned, shard)
+    builds = build_sides(tools, shard_plan, outcomes)
+    publish_standings(tools, shard_plan, outcomes, builds)
+    remembered_elections.publish_elections(tools, shard_plan, outcomes, builds)
     judging = _judging(tools, planned.changes)
-    references = _references(tools, mine.changes, builds)
+    references = _references(tools, shard_plan.changes, builds)
     if upgrades is not None:
-        builds = (*builds, *upgrades.builds(mine.changes, context))
+        builds = (*builds, *upgrades.builds(shard_plan.changes, context))
     others = compared_elsewhere(planned, shard)
     measurements = ShardMeasurements(
         shard=shard.index,
@@ -174,7 +174,9 @@ def measure_shard(
         run=_measure_cells(judging, builds, references, other_cells=others, upgrades=upgrades),
         unasked=tuple(
             sorted(
-                key for key, target in unasked_tasks(mine, tools.origin) if target == shard.target
+                key
+                for key, target in unasked_tasks(shard_plan, tools.origin)
+                if target == shard.target
             )
         ),
     )

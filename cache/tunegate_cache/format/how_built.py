@@ -46,16 +46,16 @@ def decisions_of(how: HowBuilt) -> tuple[_Decision, ...] | None:
 def how_built(decisions: Sequence[_Decision]) -> HowBuilt | None:
     """Returns the content of these decisions, None if they are empty or invalid."""
     compiled: list[int] = []
-    kept: list[int] = []
+    kept_decisions: list[int] = []
     for index, values in decisions:
         match values:
             case (value,) if index >= _SCHEDULES and value == _KEPT:
-                kept.append(index)
+                kept_decisions.append(index)
             case (length,) if length >= 1 and _is_next(index, length, compiled):
                 compiled += range(index, index + length)
             case _:
                 return None
-    how = HowBuilt(compiled=tuple(compiled), kept=tuple(kept))
+    how = HowBuilt(compiled=tuple(compiled), kept=tuple(kept_decisions))
     return how if decisions else None
 
 

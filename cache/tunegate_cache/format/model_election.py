@@ -57,7 +57,7 @@ def election_records(
     election need not build again."""
     times = election.nanoseconds
     slower = max(times.values(), default=0) + 1
-    how = decisions_of(election.how) if election.how is not None else None
+    decisions = decisions_of(election.how) if election.how is not None else None
     best: _Part = "led so far by" if election.is_cut_short else "won by"
     # The winner first, then the others by time.
     ranked = sorted(times, key=lambda name: (name != election.winner, times[name]))
@@ -69,7 +69,7 @@ def election_records(
             key=election.key,
             shape=shape_of(election.key),
             template=_role(name, part),
-            decisions=(how or ()) if name == election.winner else (),
+            decisions=(decisions or ()) if name == election.winner else (),
             run_nanoseconds=(max(1, times.get(name, slower)),),
             status="ok",
             device=device,

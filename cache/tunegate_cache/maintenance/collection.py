@@ -79,9 +79,9 @@ def _archived_segments(
 
 def _long_unreferenced(group: Group, listing: Listing, head: Head, oldest: int) -> Sequence[str]:
     referenced = set(head.referenced_objects(group))
-    standing = {*listing.packs, *listing.indexes, *listing.archives}
+    present = {*listing.packs, *listing.indexes, *listing.archives}
     return [
         gone.name
         for gone in head.unreferenced
-        if gone.since <= oldest and gone.name in standing and gone.name not in referenced
+        if gone.since <= oldest and gone.name in present and gone.name not in referenced
     ]

@@ -206,12 +206,12 @@ def _counts(store: MaintainedStore, place: str) -> str:
 
 
 def _increment(store: MaintainedStore, name: str, racer: int) -> None:
-    left = _STEPS
+    steps_left = _STEPS
     for _ in range(_MAX_TRIES):
         pointer = store.read_pointer(name)
         number = int(pointer.body.split()[0]) + 1
-        left -= _moves(store, name, b"%d by %d" % (number, racer), pointer.tag)
-        if not left:
+        steps_left -= _moves(store, name, b"%d by %d" % (number, racer), pointer.tag)
+        if not steps_left:
             return
 
 

@@ -56,8 +56,8 @@ def make_client(*, endpoint_url: str | None, region: str | None, limits: ClientL
     if not is_amazon(str(client.meta.endpoint_url)):
         # Other servers refuse or ignore the newer checksums; names carry sha-256 anyway.
         own = _users_settings(session)
-        left = {name: "when_required" for name in _CHECKSUM_SETTINGS if name not in own}
-        client = client_with(config.merge(Config(**left)))
+        settings = {name: "when_required" for name in _CHECKSUM_SETTINGS if name not in own}
+        client = client_with(config.merge(Config(**settings)))
     if limits.most_bytes is not None and limits.answer_seconds is not None:
         bound_answers(client, most_bytes=limits.most_bytes, seconds=limits.answer_seconds)
     return client

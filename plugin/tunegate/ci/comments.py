@@ -37,8 +37,8 @@ class KeptComment(Generic[_Id]):
     def publish(self, text: str, *, updates_only: bool = False) -> None:
         """Replaces our comment, or writes the first one unless `updates_only`. Raises
         HostRefusedError."""
-        known = self._thread.find_own_comment()
-        if known is not None and self._is_rewritten(known, text):
+        comment = self._thread.find_own_comment()
+        if comment is not None and self._is_rewritten(comment, text):
             return
         if not updates_only:
             self._write(text)

@@ -85,12 +85,16 @@ def _one_line_each(host: type[protocol.CiHost], tokens: Tokens) -> str:
 
 
 def _own_files(host: type[protocol.CiHost], tokens: Tokens) -> str:
-    with tempfile.TemporaryDirectory() as made, redirect_stdout(io.StringIO()):
+    with tempfile.TemporaryDirectory() as directory, redirect_stdout(io.StringIO()):
         with redirect_stderr(io.StringIO()):
             host(tokens).tell(
-                protocol.JobReport(outputs={"verdict": "pass"}, summary="s", directory=Path(made))
+                protocol.JobReport(
+                    outputs={"verdict": "pass"}, summary="s", directory=Path(directory)
+                )
             )
-        foreign = [each.name for each in Path(made).iterdir() if not each.name.startswith(PREFIX)]
+        foreign = [
+            each.name for each in Path(directory).iterdir() if not each.name.startswith(PREFIX)
+        ]
     return f"the file {foreign[0]} does not begin with {PREFIX}" if foreign else ""
 
 

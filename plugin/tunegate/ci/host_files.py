@@ -48,11 +48,11 @@ def dotenv(values: Mapping[str, str], *, limit_bytes: int) -> str:
         for name, value in values.items()
         if value and value.isascii() and value.isprintable() and not set(value) & set("\"'\\$`# ")
     ]
-    kept: list[str] = []
+    lines_of_file: list[str] = []
     for line in lines:
-        if sum(map(len, kept)) + len(line) <= limit_bytes:
-            kept.append(line)
-    return "".join(kept)
+        if sum(map(len, lines_of_file)) + len(line) <= limit_bytes:
+            lines_of_file.append(line)
+    return "".join(lines_of_file)
 
 
 # Annotations as lines of a log, for a CI that shows none.

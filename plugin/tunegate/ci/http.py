@@ -115,8 +115,8 @@ class RestApi:
             headers=self._headers,
         )
         answer = _Answer(self._opener, request)
-        left = max(0.0, self._end - time.monotonic())
-        answer.join(self._patience.limit(left))
+        seconds_left = max(0.0, self._end - time.monotonic())
+        answer.join(self._patience.limit(seconds_left))
         self._patience.note(is_lost=answer.is_alive() or answer.has_stalled)
         return answer
 

@@ -45,23 +45,25 @@ def run_job(
         base = f"base {revisions.base}" if revisions.base else "no base"
         sys.stderr.write(f"tunegate: head {revisions.head[:12]}, {base} ({revisions.reason})\n")
         sys.stderr.flush()
-    begun = _progress(request, event, revisions)
+    progress = _progress(request, event, revisions)
     try:
         with cancellable():
-            _begin(host, begun)
+            _begin(host, progress)
             before = job_results.stamps(request.out)
             with host.literal_output():
                 ended = execute([*request.words, *event_words(request, event, revisions)])
             results = job_results.read_results(request.out, before, ended[0])
             ended = _require_verdict(request, ended, results)
-            return _report_results(host, environment, _Job(request, event, begun), results, ended)
+            return _report_results(
+                host, environment, _Job(request, event, progress), results, ended
+            )
     except KeyboardInterrupt:
         cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
-        return report_stop(host, environment, request.out, cancelled, _cancelled_progress(begun))
+        return report_stop(host, environment, request.out, cancelled, _cancelled_progress(progress))
     except BaseException:
         # What has begun must end; a later report begins again.
         job_results.report_to_host(
-            host, protocol.JobReport(progress=_cancelled_progress(begun)), None
+            host, protocol.JobReport(progress=_cancelled_progress(progress)), None
         )
         raise
 

@@ -340,7 +340,7 @@ def told_by_agent(command: protocol.AgentCommand, environment: Mapping[str, str]
         return f"{command.program} was not found"
     named = {name: environment[name] for name in command.variables if name in environment}
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [program, *command.arguments],
             input=command.text.encode(errors="replace"),
             stdout=subprocess.DEVNULL,
@@ -354,7 +354,7 @@ def told_by_agent(command: protocol.AgentCommand, environment: Mapping[str, str]
         return f"{command.program} did not end in {_LIMIT_SECONDS:.0f} s"
     except OSError as error:
         return f"{command.program} cannot be run ({error.strerror})"
-    return f"{command.program} exited with {done.returncode}" if done.returncode else ""
+    return f"{command.program} exited with {completed.returncode}" if completed.returncode else ""
 
 
 def _program(command: protocol.AgentCommand, searched: str) -> str | None:

@@ -22,13 +22,13 @@ NO_CI = "none"
 def opened_host(name: str, environment: Mapping[str, str]) -> CiHost:
     """Returns the host of this name, or for `auto` of this process's CI. Raises ConfigError, or
     EnvironmentUnfitError for an unusable package."""
-    known = find_plugins(HOST_GROUP)
+    plugins = find_plugins(HOST_GROUP)
     if name == _AUTO:
-        name = _name_here(known, environment)
-    if name not in known:
+        name = _name_here(plugins, environment)
+    if name not in plugins:
         refuse_missing("CI", name)
-        raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(known)}.')
-    return _ask_host(known[name], lambda host: host(environment))
+        raise ConfigError(f'"{name}" is no CI that is known. Known are {", ".join(plugins)}.')
+    return _ask_host(plugins[name], lambda host: host(environment))
 
 
 def is_in_ci(environment: Mapping[str, str]) -> bool:

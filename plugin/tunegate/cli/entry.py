@@ -119,8 +119,8 @@ def _forget_handled_interrupt() -> None:
 def _exit_code_after_flush(code: int) -> int:
     """Returns the exit code after flushing all output. If standard output is lost, it is no
     pass."""
-    lost = [stream for stream in (sys.stdout, sys.stderr) if not _flush(stream)]
-    return _UNFIT if code == 0 and sys.stdout in lost else code
+    failed_streams = [stream for stream in (sys.stdout, sys.stderr) if not _flush(stream)]
+    return _UNFIT if code == 0 and sys.stdout in failed_streams else code
 
 
 def _flush(stream: TextIO) -> bool:

@@ -282,8 +282,8 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     """Returns a sentence with the likeliest words, after a space; '' if none is near."""
     names = sorted(words)
     bare = word.lstrip("-")
-    begun = [name for name in names if bare and name.lstrip("-").startswith(bare)]
-    near = begun or difflib.get_close_matches(word, names, n=2, cutoff=_cutoff(bare))
+    with_prefix = [name for name in names if bare and name.lstrip("-").startswith(bare)]
+    near = with_prefix or difflib.get_close_matches(word, names, n=2, cutoff=_cutoff(bare))
     return f" Did you mean {' or '.join(near[:2])}?" if near else ""
 
 

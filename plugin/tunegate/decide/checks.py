@@ -346,10 +346,10 @@ def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
     """Returns a clause on stalls that seem to come with the head, for a median that is
     undecided."""
     sizes = next((each.stalls for each in comparison.inside if each.stalls), ())
-    seen = stalls.clearest(sizes)
-    if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
+    clearest = stalls.clearest(sizes)
+    if clearest is None or stalls.chance_of(clearest) > stalls.SUSPICION:
         return ()
-    return (_stalls_of_head(seen),)
+    return (_stalls_of_head(clearest),)
 
 
 def _stalls_of_head(stalls: measurements.Stalls) -> str:
@@ -371,9 +371,11 @@ def _case_words(numbers: Sequence[int]) -> str:
 
 def _inside(tests: Sequence[measurements.Inside]) -> str:
     tests = [test for test in tests if test.what not in {"mean-of-all", "first-block"}]
-    known = [test for test in tests if test.what == "mean" or test.is_resolved]
-    clauses = [f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in known]
-    hidden = [_NAMES[test.what] for test in tests if test not in known]
+    conclusive = [test for test in tests if test.what == "mean" or test.is_resolved]
+    clauses = [
+        f"{_NAMES[each.what]} is {_bound_text(each.change_percent.high)}" for each in conclusive
+    ]
+    hidden = [_NAMES[test.what] for test in tests if test not in conclusive]
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"
         clauses.append(f"{' and '.join(hidden)} {verb} not resolvable here")
@@ -383,10 +385,10 @@ def _inside(tests: Sequence[measurements.Inside]) -> str:
 def _stalls(tests: Sequence[measurements.Inside]) -> str:
     """Returns the stall rates that were excluded: for the smallest size, and for the largest if the
     machine's own small stalls hide more. The rates include the machine's stalls."""
-    seen = next((test.stalls for test in tests if test.stalls), ())
-    if not seen or not seen[0].inferences:
+    stall_sizes = next((test.stalls for test in tests if test.stalls), ())
+    if not stall_sizes or not stall_sizes[0].inferences:
         return ""
-    smallest, largest = seen[0], seen[-1]
+    smallest, largest = stall_sizes[0], stall_sizes[-1]
     text = f"stalls of {smallest.times:g}x in fewer than one of {stalls.one_in(smallest):,}"
     if smallest.head > largest.head:
         text = f"{text}, of {largest.times:g}x in fewer than one of {stalls.one_in(largest):,}"
@@ -424,10 +426,10 @@ def _tests(tests: Sequence[measurements.Inside]) -> str:
 def _change(test: measurements.Inside) -> str:
     """Returns the change, with the stalls if they come with the head."""
     change = change_of(test.change_percent)
-    seen = stalls.clearest(test.stalls)
-    if seen is None or stalls.chance_of(seen) > stalls.SUSPICION:
+    clearest = stalls.clearest(test.stalls)
+    if clearest is None or stalls.chance_of(clearest) > stalls.SUSPICION:
         return change
-    return f"{change} with {_stalls_of_head(seen)}"
+    return f"{change} with {_stalls_of_head(clearest)}"
 
 
 def test_name(test: measurements.Inside) -> str:

@@ -264,13 +264,15 @@ def _pair_tasks(
     """Yields each task of either side once, with its counterpart on the other."""
     before = {task.key.workload: task for task in base}
     after = {task.key.workload: task for task in head}
-    gone = [task for workload, task in before.items() if workload not in after]
+    only_before = [task for workload, task in before.items() if workload not in after]
     new = [task for workload, task in after.items() if workload not in before]
-    names = [Counter(task.name for task in side) for side in (gone, new)]
-    renewed = {task.name: task for task in gone if names[0][task.name] == names[1][task.name] == 1}
+    names = [Counter(task.name for task in side) for side in (only_before, new)]
+    renewed = {
+        task.name: task for task in only_before if names[0][task.name] == names[1][task.name] == 1
+    }
     for workload, task in after.items():
         yield before.get(workload, renewed.get(task.name) if task in new else None), task
-    yield from ((task, None) for task in gone if task.name not in renewed)
+    yield from ((task, None) for task in only_before if task.name not in renewed)
 
 
 def _task_differs(before: BuiltTask | None, after: BuiltTask | None) -> bool:

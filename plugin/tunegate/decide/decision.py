@@ -147,11 +147,11 @@ def shares(p_values: Sequence[float]) -> tuple[int, ...]:
     """Returns, for each cell, the number of parts that the error is split into: the `cells` of
     `bounds`."""
     parts = [0] * len(p_values)
-    left = len(p_values)
+    remaining = len(p_values)
     for cell in sorted(range(len(p_values)), key=lambda cell: p_values[cell]):
-        parts[cell] = left
-        if p_values[cell] <= FAIL_ERROR / left:
-            left -= 1
+        parts[cell] = remaining
+        if p_values[cell] <= FAIL_ERROR / remaining:
+            remaining -= 1
     return tuple(parts)
 
 

@@ -286,7 +286,7 @@ def _confirm(
     if finding.status != "fail":
         return finding
     other = second_findings.get(Cell(model=finding.model, target=finding.target))
-    seen = "nothing was measured there" if other is None else other.reason
+    second_result = "nothing was measured there" if other is None else other.reason
     status: verdicts.Status = "inconclusive"
     result = "not decided on the second machine"
     if other is not None and other.status == "fail":
@@ -294,7 +294,7 @@ def _confirm(
     elif other is not None and other.status == "pass":
         status, result = "pass", "not confirmed on a second machine"
     return msgspec.structs.replace(
-        finding, status=status, reason=f"{finding.reason}; {result}: {seen}"
+        finding, status=status, reason=f"{finding.reason}; {result}: {second_result}"
     )
 
 

@@ -41,12 +41,12 @@ def clocks_of(base: Sequence[GpuState], head: Sequence[GpuState]) -> Clocks | No
     if all(state == GpuState() for state in (*base, *head)):
         return None
     reasons = {reason for state in (*base, *head) for reason in state.throttled}
-    kept = kept_pairs(base, head)
-    counts = kept if any(kept) else (True,) * len(kept)
+    pairs_kept = kept_pairs(base, head)
+    counts = pairs_kept if any(pairs_kept) else (True,) * len(pairs_kept)
     return Clocks(
         base_mhz=_mean([state.sm_mhz for state in itertools.compress(base, counts)]),
         head_mhz=_mean([state.sm_mhz for state in itertools.compress(head, counts)]),
-        dropped=kept.count(False),
+        dropped=pairs_kept.count(False),
         is_mediated=_side_difference(base, head) != 0.0,
         throttled=tuple(sorted(reasons)),
     )
@@ -68,23 +68,23 @@ def usual_clocks(launches: Sequence[Clocks]) -> Clocks | None:
 def effects_in_cycles(launches: Sequence[Launch]) -> list[float] | None:
     """Returns ln(head / base) of each launch in clock cycles. None where seconds alone count: a
     launch does not tell both clocks, or a lower clock comes with the head."""
-    known = [
+    effects = [
         (launch.effect, launch.clocks.base_mhz, launch.clocks.head_mhz)
         for launch in launches
         if launch.clocks and launch.clocks.base_mhz and launch.clocks.head_mhz
     ]
     clocks = usual_clocks([launch.clocks for launch in launches if launch.clocks])
-    if not known or len(known) < len(launches) or clocks is None:
+    if not effects or len(effects) < len(launches) or clocks is None:
         return None
-    lower = sum(head_mhz < base_mhz for _, base_mhz, head_mhz in known)
-    if clocks.is_mediated or lower >= _STEADY * len(known):
+    lower = sum(head_mhz < base_mhz for _, base_mhz, head_mhz in effects)
+    if clocks.is_mediated or lower >= _STEADY * len(effects):
         return None
-    return [effect + math.log(head_mhz / base_mhz) for effect, base_mhz, head_mhz in known]
+    return [effect + math.log(head_mhz / base_mhz) for effect, base_mhz, head_mhz in effects]
 
 
 def _mean(mhz: Sequence[float | None]) -> float | None:
-    known = [each for each in mhz if each is not None]
-    return statistics.fmean(known) if known else None
+    measured_mhz = [each for each in mhz if each is not None]
+    return statistics.fmean(measured_mhz) if measured_mhz else None
 
 
 def _clock_moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]:
@@ -99,14 +99,17 @@ def _clock_moved(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[boo
 def _side_difference(base: Sequence[GpuState], head: Sequence[GpuState]) -> float:
     """Returns the clock difference that comes with the side: ln(head / base) if nearly all pairs
     agree in direction, else 0."""
-    known = [difference for difference in _differences(base, head) if difference is not None]
-    if not known:
+    known_differences = [
+        difference for difference in _differences(base, head) if difference is not None
+    ]
+    if not known_differences:
         return 0.0
-    middle = statistics.median(known)
+    middle = statistics.median(known_differences)
     alike = sum(
-        abs(difference) > _MOVED and (difference > 0) == (middle > 0) for difference in known
+        abs(difference) > _MOVED and (difference > 0) == (middle > 0)
+        for difference in known_differences
     )
-    return middle if alike >= _STEADY * len(known) else 0.0
+    return middle if alike >= _STEADY * len(known_differences) else 0.0
 
 
 def _differences(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[float | None]:
@@ -125,8 +128,8 @@ def _held_back(base: Sequence[GpuState], head: Sequence[GpuState]) -> list[bool]
     for reason in reasons:
         sides = [[reason in state.throttled for state in side] for side in (base, head)]
         usual = _usual(reason, *sides)
-        for number, seen in enumerate(zip(*sides, strict=True)):
-            out[number] |= seen != usual
+        for number, states in enumerate(zip(*sides, strict=True)):
+            out[number] |= states != usual
     return out
 
 

@@ -70,15 +70,15 @@ def outlying_controls(controls: Sequence[float], effects: Sequence[float], margi
 
 def undisturbed_launches(launches: Sequence[Launch], margin: float) -> list[Launch]:
     """Returns the launches that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
-    kept = undisturbed([noise_of(launch) for launch in launches], margin)
-    return [launch for launch, keep in zip(launches, kept, strict=True) if keep]
+    counts = undisturbed([noise_of(launch) for launch in launches], margin)
+    return [launch for launch, keep in zip(launches, counts, strict=True) if keep]
 
 
 def disturbed_launches(launches: Sequence[Launch], margin: float) -> list[Launch]:
     """Returns the launches that `undisturbed_launches` leaves out. One in which the head is slow
     still counts as a slow start."""
-    kept = undisturbed([noise_of(launch) for launch in launches], margin)
-    return [launch for launch, keep in zip(launches, kept, strict=True) if not keep]
+    counts = undisturbed([noise_of(launch) for launch in launches], margin)
+    return [launch for launch, keep in zip(launches, counts, strict=True) if not keep]
 
 
 def noise_of(launch: Launch) -> float:

@@ -49,14 +49,17 @@ def inside(
 ) -> tuple[Inside, ...]:
     """Returns the tests of launches that kept their times. `margin` is ln(1 + the allowed
     slowdown)."""
-    known = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
-    if len(known) < 2:  # noqa: PLR2004 -- a spread needs two
+    with_times = [x for x in launches if _has_times(x.base_times) and _has_times(x.head_times)]
+    if len(with_times) < 2:  # noqa: PLR2004 -- a spread needs two
         return ()
-    tails = [_tail(tail, known, margin, analyses, cells) for tail in _TAILS]
-    if any(launch.mean_effect is None for launch in known):
+    tails = [_tail(tail, with_times, margin, analyses, cells) for tail in _TAILS]
+    if any(launch.mean_effect is None for launch in with_times):
         return tuple(tails)
-    means = (_mean(known, margin, analyses, cells), _mean_of_all(known, margin, analyses, cells))
-    return (*means, *_test_first_block(known, margin, analyses, cells), *tails)
+    means = (
+        _mean(with_times, margin, analyses, cells),
+        _mean_of_all(with_times, margin, analyses, cells),
+    )
+    return (*means, *_test_first_block(with_times, margin, analyses, cells), *tails)
 
 
 def mean_effects(launches: Sequence[Launch]) -> list[float]:
@@ -88,8 +91,8 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
     is_resolved = _tells(over, margin, analyses)
     base, head = _merge_histograms(launches)
     by_mean = _decision(mean_bounds, margin, may_hold_up=is_resolved)
-    seen = total_stalls(launches)
-    by_stalls = _by_stalls(seen, mean_bounds, margin, analyses * cells)
+    stall_sizes = total_stalls(launches)
+    by_stalls = _by_stalls(stall_sizes, mean_bounds, margin, analyses * cells)
     return Inside(
         what="mean-of-all",
         base_ms=base.mean_ms(),
@@ -97,7 +100,7 @@ def _mean_of_all(launches: Sequence[Launch], margin: float, analyses: int, cells
         change_percent=percent_interval(mean_bounds),
         is_resolved=is_resolved,
         decision=min(by_mean, by_stalls, key=_WORST_FIRST.index),
-        stalls=seen,
+        stalls=stall_sizes,
     )
 
 

@@ -104,17 +104,17 @@ def guarded_stop(
     the standard errors of `effects`, `controls` the effects of the base against itself. A new
     launch moves what is usual, so the number of counted launches may fall and an analysis may be
     skipped."""
-    kept = guards.undisturbed(noises, rule.margin)
-    counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
+    counts = guards.undisturbed(noises, rule.margin)
+    counted = [effect for effect, keep in zip(effects, counts, strict=True) if keep]
     has_tripped = (
         guards.outlying_controls(controls, counted, rule.margin) > guards.MAX_OUTLYING_CONTROLS
     )
-    if not has_tripped and not guards.is_too_disturbed(kept):
+    if not has_tripped and not guards.is_too_disturbed(counts):
         return stop_after(counted, rule)
     if _stands(counted, rule, guards.possible_error(noises, controls, rule.margin)):
         return "decided"
     return (
-        None if not has_tripped and guards.may_be_a_burst(len(kept), rule.budget) else "disturbed"
+        None if not has_tripped and guards.may_be_a_burst(len(counts), rule.budget) else "disturbed"
     )
 
 

@@ -184,8 +184,8 @@ def slow_cases(starts: Iterable[Launch], cut: float) -> tuple[int, ...]:
 
 
 def _by_case(starts: Iterable[Launch]) -> list[tuple[int, list[Launch]]]:
-    known = sorted((start for start in starts if start.case), key=lambda each: each.case)
-    return [(case, list(its)) for case, its in groupby(known, key=lambda each: each.case)]
+    by_case = sorted((start for start in starts if start.case), key=lambda each: each.case)
+    return [(case, list(its)) for case, its in groupby(by_case, key=lambda each: each.case)]
 
 
 def _is_slow(start: Launch, cut: float) -> bool:

@@ -173,10 +173,10 @@ def wanted_pairs(
 ) -> int:
     """Returns the block pairs for each of `more` launches of a fast model: enough to have
     `inferences` of the head in all, within `seconds`. At least `pairs`."""
-    made = sum(launch.stalls[0].inferences for launch in launches if launch.stalls)
-    if not made or launches[0].head_ms >= WANTED_BELOW_MS or pair_seconds <= 0:
+    inferences_made = sum(launch.stalls[0].inferences for launch in launches if launch.stalls)
+    if not inferences_made or launches[0].head_ms >= WANTED_BELOW_MS or pair_seconds <= 0:
         return pairs
-    of_pair = made / sum(launch.pairs for launch in launches)
-    missing = (inferences - made) / of_pair / more
-    paid = seconds / more / pair_seconds
-    return max(pairs, _QUARTET * math.ceil(min(missing, paid) / _QUARTET))
+    of_pair = inferences_made / sum(launch.pairs for launch in launches)
+    missing = (inferences - inferences_made) / of_pair / more
+    affordable_pairs = seconds / more / pair_seconds
+    return max(pairs, _QUARTET * math.ceil(min(missing, affordable_pairs) / _QUARTET))

@@ -191,7 +191,7 @@ def unlike_medians(comparisons: Sequence[Comparison]) -> Iterator[str]:
         if not change.low - _TOLD_FROM <= apart <= change.high + _TOLD_FROM:
             yield (
                 f"{comparison.cell.model} on {comparison.cell.target}: base and head are medians "
-                f"of all inferences and lie {apart:+.1f}% apart. The change of {change.center:+.1f}% "
-                "compares inferences in turn, so it excludes what slowed the machine for a "
-                "while"
+                f"of all inferences and lie {apart:+.1f}% apart. The change of "
+                f"{change.center:+.1f}% compares inferences in turn, so it excludes what slowed "
+                "the machine for a while"
             )

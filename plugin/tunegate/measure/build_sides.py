@@ -61,8 +61,10 @@ def build(
         remembered_elections.is_left_out(elections),
     )
     built = building.build_candidates(sides, lambda cell, name: not left_out(cell, name))
-    lost = remembered_elections.lost_winners(winners, sides, built)
-    built |= building.build_candidates([side for side in sides if side[0] in lost], left_out)
+    lost_winners = remembered_elections.lost_winners(winners, sides, built)
+    built |= building.build_candidates(
+        [side for side in sides if side[0] in lost_winners], left_out
+    )
     ordered = (_in_order(cell, built, source.candidates[cell.target]) for cell in cells)
     readable = (_with_unreadable(each, models.unreadable) for each in ordered)
     return remembered_elections.as_remembered(readable, elections, source.candidates)
@@ -116,15 +118,15 @@ class _Building(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.replace(self._job(each), is_followed=each.place in later)
             for each in builds
         ]
-        held: dict[tuple[Cell, Side, str], Build] = {}
+        build_of: dict[tuple[Cell, Side, str], Build] = {}
         for each, job, build in zip(builds, jobs, self._builds(builds, jobs), strict=True):
             candidate, cell, side = each
             place = candidate_directory(cell, side, candidate.name)
             located = self._score(_with_location(build, candidate, place), job, candidate)
-            held[cell, side, candidate.name] = error_budgets.held_to_budget(
+            build_of[cell, side, candidate.name] = error_budgets.held_to_budget(
                 located, self.models.config, cell.model, candidate
             )
-        return held
+        return build_of
 
     def _builds(self, builds: Sequence[WantedBuild], jobs: Sequence[BuildJob]) -> Sequence[Build]:
         candidate = builds[0].candidate
@@ -386,8 +388,10 @@ def progress_line(
 ) -> str:
     """Returns the progress line of a group. Sides are named if something `is_compared`. A side that
     the compiler refuses at once is no build to wait for, unless there is no other."""
-    taken = [each for each in builds if not each.candidate.is_tuned or each.place in compiled]
-    shown = taken or builds
+    compiled_builds = [
+        each for each in builds if not each.candidate.is_tuned or each.place in compiled
+    ]
+    shown = compiled_builds or builds
     sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in shown)
     names = [*dict.fromkeys(sides)]
     more = len(names) - _SHOWN

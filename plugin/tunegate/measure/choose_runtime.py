@@ -195,11 +195,13 @@ def _comparable(
     or its election had no time for a candidate that the head can ship. What is left of such a base
     may be slower than what ships, and a slower head would pass."""
     of_head = {build.candidate for build in candidates.head if build.error is None}
-    lost = [build for build in candidates.base if build.crashed and build.candidate in of_head]
+    lost_to_crashes = [
+        build for build in candidates.base if build.crashed and build.candidate in of_head
+    ]
     if base is None or base.error is not None:
         return base
-    if lost:
-        return msgspec.structs.replace(base, error=lost[0].error, directory="")
+    if lost_to_crashes:
+        return msgspec.structs.replace(base, error=lost_to_crashes[0].error, directory="")
     if of_head and of_head <= set(late):
         return msgspec.structs.replace(base, error=_ALL_LATE, directory="")
     return base
@@ -272,10 +274,10 @@ def with_earlier(build: Build | None, cell: CellCandidates) -> Build | None:
     choice = build.choice
     names = {time.candidate for time in choice.times}
     names |= {each.candidate for each in choice.refused}
-    lost = (time for time in cell.earlier if time.candidate not in names)
+    earlier_times = (time for time in cell.earlier if time.candidate not in names)
     refused = (each for each in cell.refused if each.candidate not in names)
     choice = msgspec.structs.replace(
-        choice, times=(*choice.times, *lost), refused=(*choice.refused, *refused)
+        choice, times=(*choice.times, *earlier_times), refused=(*choice.refused, *refused)
     )
     return msgspec.structs.replace(build, choice=choice)
 

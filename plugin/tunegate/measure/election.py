@@ -62,10 +62,10 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
     def without(self, challenger: str) -> Election:
         """Returns the election without a challenger that could not be measured."""
         rest = {name: each for name, each in self.effects.items() if name != challenger}
-        left = msgspec.structs.replace(self, effects=rest)
+        remaining = msgspec.structs.replace(self, effects=rest)
         rounds = {len(each) for each in rest.values()}
         is_round = len(rounds) == 1 and len(self.effects[challenger]) < min(rounds)
-        return left._halve() if is_round else left
+        return remaining._halve() if is_round else remaining
 
     @property
     def winner(self) -> str:
@@ -97,8 +97,8 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         medians = self._medians()
         ranked = sorted(medians, key=lambda name: medians[name])
         first, best = ranked[0], min(0.0, medians[ranked[0]])
-        near = [name for name in ranked if medians[name] - best < CLEAR]
-        names = {*near[: math.ceil(len(ranked) / 2)], *self._exact_of(near)[:1]}
+        near_best = [name for name in ranked if medians[name] - best < CLEAR]
+        names = {*near_best[: math.ceil(len(ranked) / 2)], *self._exact_of(near_best)[:1]}
         if best > -CLEAR:
             return self._with_leader(
                 self.leader, {n: e for n, e in self.effects.items() if n in names}

@@ -102,13 +102,13 @@ class PairBench:
             head = self._process(stack, starts.head, device.variables)
             head.start()
             base.start(starts.base)
-            sides, taken = Sides(base, head), Blocks()
+            sides, blocks = Sides(base, head), Blocks()
             for pairs in _PROBE_PAIRS:
                 some = tuple(itertools.islice(begins, pairs))
-                self._add_blocks(taken, sides, some, self._probe_size(), device)
-                if not _is_over(taken, thresholds):
+                self._add_blocks(blocks, sides, some, self._probe_size(), device)
+                if not _is_over(blocks, thresholds):
                     break
-            return _launch_of_blocks(taken, sides, started, self._number_of(order.case))
+            return _launch_of_blocks(blocks, sides, started, self._number_of(order.case))
 
     def _launch(self, pairs: int, device: LeasedDevice) -> Launch:
         started = time.monotonic()
@@ -118,13 +118,13 @@ class PairBench:
             processes = self._start_sides(stack, order, device.variables)
             self.start_seconds = time.monotonic() - started
             blocks_started = time.monotonic()
-            taken = Blocks()
-            self._add_blocks(taken, processes, order.blocks, self._block_size(), device)
+            blocks = Blocks()
+            self._add_blocks(blocks, processes, order.blocks, self._block_size(), device)
             self.pair_seconds = (time.monotonic() - blocks_started) / pairs
-            launch = _launch_of_blocks(taken, processes, started, self._number_of(order.case))
+            launch = _launch_of_blocks(blocks, processes, started, self._number_of(order.case))
             if self._launches == 1 and self._compares_outputs:
                 launch = msgspec.structs.replace(launch, differing=self._differing(processes))
-        self.within_spread = within_spread(*taken.counted_medians())
+        self.within_spread = within_spread(*blocks.counted_medians())
         return launch
 
     def _differing(self, processes: Sides[Process]) -> str:
@@ -377,16 +377,20 @@ def differing_outputs(
         dict(zip(names.head, sampled.head, strict=False)),
     )
     differences += [
-        f"{_name(name)} {said}"
+        f"{_name(name)} {shown_differences}"
         for name in names.base
         if name in values.base and name in values.head
-        if (said := _computed_otherwise(values.base[name], values.head[name]))
+        if (shown_differences := _computed_otherwise(values.base[name], values.head[name]))
     ]
     more = (
         [f"{len(differences) - _SHOWN_OUTPUTS} more"] if len(differences) > _SHOWN_OUTPUTS else []
     )
-    said = ", ".join([*differences[:_SHOWN_OUTPUTS], *more])
-    return f"outputs differ on equal inputs, which is not judged: {said}" if said else ""
+    shown_differences = ", ".join([*differences[:_SHOWN_OUTPUTS], *more])
+    return (
+        f"outputs differ on equal inputs, which is not judged: {shown_differences}"
+        if shown_differences
+        else ""
+    )
 
 
 def _promised_otherwise(promised: Sides[tuple[ArtifactTensor, ...]]) -> Iterator[str]:

@@ -108,13 +108,13 @@ class _Series:
         self._launches = [_launch(bench, gate.pairs)]
         # Only later launches are planned by the cost of the first one.
         seconds = self._launches[0].seconds * _WITH_CONTROL
-        paid = sequential.affordable_analyses(gate.seconds, seconds)
+        affordable = sequential.affordable_analyses(gate.seconds, seconds)
         analyses = (
-            sequential.affordable_analyses(2 * gate.seconds, seconds) if gate.extend else paid
+            sequential.affordable_analyses(2 * gate.seconds, seconds) if gate.extend else affordable
         )
-        self._rule = sequential.stopping_rule(gate, analyses, cells, paid[-1])
+        self._rule = sequential.stopping_rule(gate, analyses, cells, affordable[-1])
         self._rule_of_waiver = (
-            sequential.stopping_rule(waived, analyses, cells, paid[-1]) if waived else None
+            sequential.stopping_rule(waived, analyses, cells, affordable[-1]) if waived else None
         )
         self._pairs = stalls.wanted_pairs(
             gate.pairs,
@@ -181,10 +181,12 @@ class _Series:
     def _look_at_stalls(self, assessment: Assessment) -> None:
         """Plans launches of a fast model up to the next analysis where its stalls may come with the
         head. Ends launches that no seconds are left for."""
-        made = len(self._launches)
-        if made >= self._until and assessment.doubts_stalls(self._rule.tail_margin_percent):
-            self._plan_for_stalls(made)
-        if made < self._until:
+        launches_made = len(self._launches)
+        if launches_made >= self._until and assessment.doubts_stalls(
+            self._rule.tail_margin_percent
+        ):
+            self._plan_for_stalls(launches_made)
+        if launches_made < self._until:
             self._next = msgspec.structs.replace(self._next, launch=True)
         elif self._next.launch and self._seconds_left() <= 0:
             self._next = msgspec.structs.replace(self._next, launch=False)
@@ -195,12 +197,12 @@ class _Series:
         counting = len(undisturbed_launches(self._launches, self._rule.margin))
         more = next((size - counting for size in self._rule.analyses if size > counting), 0)
         inferences = stalls.total_stalls(self._launches)[0].inferences
-        left = self._seconds_left()
+        seconds_left = self._seconds_left()
         if not self._next.launch:
             share = _DOUBT_SHARE * (inferences < stalls.DECISIVE_INFERENCES)
-            left = min(left, share * self._gate.seconds - self._stall_seconds)
+            seconds_left = min(seconds_left, share * self._gate.seconds - self._stall_seconds)
         usual_seconds = self._bench.start_seconds + self._usual_pairs * self._bench.pair_seconds
-        if not more or left < more * usual_seconds:
+        if not more or seconds_left < more * usual_seconds:
             return
         self._until = launches + more
         self._stall_pairs = stalls.wanted_pairs(
@@ -209,7 +211,7 @@ class _Series:
             more,
             inferences=min(stalls.DECISIVE_INFERENCES, stalls.GROWTH * inferences),
             pair_seconds=self._bench.pair_seconds,
-            seconds=left,
+            seconds=seconds_left,
         )
 
     def _seconds_left(self) -> float:
@@ -229,16 +231,18 @@ class _Series:
     def _tell(self, after_launches: float, most_probes: int = 0) -> None:
         """Reports progress. `after_launches` are the seconds that follow the launches."""
         far = _so_far(self._launches, self._rule)
-        made = [probe.seconds for probe in self._probes]
+        probe_seconds = [probe.seconds for probe in self._probes]
         if most_probes:
-            left = max(0, most_probes - len(made)) * statistics.fmean(made)
+            seconds_left = max(0, most_probes - len(probe_seconds)) * statistics.fmean(
+                probe_seconds
+            )
         else:
             # Nobody knows yet that this was the last launch, and those for stalls are longer.
             more = max(1, self._until - len(self._launches)) * self._launches[-1].seconds
-            left = max(far.seconds_left, more) + after_launches
+            seconds_left = max(far.seconds_left, more) + after_launches
         self._say(
             msgspec.structs.replace(
-                far, seconds_left=left, probes=len(made), most_probes=most_probes
+                far, seconds_left=seconds_left, probes=len(probe_seconds), most_probes=most_probes
             )
         )
 
@@ -376,11 +380,13 @@ def _so_far(launches: list[Launch], rule: sequential.StoppingRule) -> LaunchProg
         low, center, high = (
             100 * math.expm1(each) for each in (interval.low, interval.center, interval.high)
         )
-    left = max(0, sequential.likely_end(effects, rule) - len(effects))
+    launches_left = max(0, sequential.likely_end(effects, rule) - len(effects))
     return LaunchProgress(
         launches=len(effects),
         most=rule.most_launches(len(effects)),
-        seconds_left=left * statistics.fmean(launch.seconds for launch in launches) * _WITH_CONTROL,
+        seconds_left=launches_left
+        * statistics.fmean(launch.seconds for launch in launches)
+        * _WITH_CONTROL,
         low=low,
         center=center,
         high=high,

@@ -109,8 +109,10 @@ def with_elections_after(
     if not tuned:
         return planned
     elections = KnownElections(tools)(planned, outcomes)
-    left = tuple(election for election in elections if (election.model, election.target) in tuned)
-    return msgspec.structs.replace(planned, elections=(*planned.elections, *left))
+    tuned_elections = tuple(
+        election for election in elections if (election.model, election.target) in tuned
+    )
+    return msgspec.structs.replace(planned, elections=(*planned.elections, *tuned_elections))
 
 
 def publish_elections(
@@ -337,11 +339,11 @@ def _apply_election(
     is_anew = any(election.leaves_out(build.candidate) for build in (*base, *head))
     if is_anew or not election.is_cut_short:
         return cell
-    lost = (each for each in _times(election, candidates) if each.candidate != election.winner)
+    losers = (each for each in _times(election, candidates) if each.candidate != election.winner)
     return msgspec.structs.replace(
         cell,
         first=election.winner,
-        earlier=tuple(lost),
+        earlier=tuple(losers),
         refused=tuple(_refused_earlier(election, candidates)),
     )
 

@@ -139,8 +139,8 @@ def _require_no_new_default(
     """Raises ModelError for an input of the base that has a default in the head: callers go on
     giving it, and the gate would run the head on the default."""
     base, own = ({each.name for each in inputs.get(side) or ()} for side in SIDES)
-    lost = base - own
-    if lost and (by_default := sorted(lost & defaults_of_file(head))):
+    lost_names = base - own
+    if lost_names and (by_default := sorted(lost_names & defaults_of_file(head))):
         message = (
             f"{name}: input {by_default[0]} is an initializer now, so that callers may leave it "
             "out: the gate would not give it. Keep it as it was, or give the input another name."

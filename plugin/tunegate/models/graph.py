@@ -97,11 +97,15 @@ def _forget_weights(tensor: TensorProto, data: Digests, *, is_deciding: bool) ->
         values = numpy_helper.to_array(tensor)
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))  # one encoding for all
         return
-    left = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+    tensor_without_data = TensorProto(
+        name=tensor.name, data_type=tensor.data_type, dims=tensor.dims
+    )
     if is_kept:  # its numbers are in a data file: any change of it may change them
         where = {entry.key: entry.value for entry in tensor.external_data}
-        left.raw_data = f"{sorted(where.items())} {data.get(where.get('location', ''))}".encode()
-    tensor.CopyFrom(left)
+        tensor_without_data.raw_data = (
+            f"{sorted(where.items())} {data.get(where.get('location', ''))}".encode()
+        )
+    tensor.CopyFrom(tensor_without_data)
 
 
 def graphs_of(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

@@ -41,11 +41,13 @@ def kernel_digest(model: Path) -> str | None:
         digest = hashlib.sha256(graph_digest(content).encode())
         proto = parsed_model(content)  # after that one's is gone: a file may be eight times larger
         weights = _only_computed_with(proto)
-        seen: dict[bytes, int] = {}
+        first_seen: dict[bytes, int] = {}
         for tensor, name in tensors_of(proto):
             if tensor.external_data:
                 return None
-            digest.update(f"\n{_tensor_text(tensor, seen, is_weight=name in weights)}".encode())
+            digest.update(
+                f"\n{_tensor_text(tensor, first_seen, is_weight=name in weights)}".encode()
+            )
         for node in filter(has_fitted_numbers, nodes_of(proto)):
             digest.update(node.SerializeToString(deterministic=True))
     except Exception:  # noqa: BLE001 -- such a model is reported where it is opened

@@ -116,13 +116,13 @@ def export_named_files(
     wanted = [entry for entry in repository.files(revision) if _is_below(entry.path, named)]
     if len(wanted) > _MOST_FILES:
         raise MeasurementError(f"the directories that it names have over {_MOST_FILES} files")
-    left = _MOST_BYTES
+    bytes_left = _MOST_BYTES
     for entry in wanted:
         try:
-            content = repository.data(revision, entry.path, left)
+            content = repository.data(revision, entry.path, bytes_left)
         except (ModelError, RevisionError) as error:
             raise MeasurementError(str(error).rstrip(".")) from error
-        left -= len(content)
+        bytes_left -= len(content)
         file = into / entry.path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)

@@ -108,12 +108,12 @@ def value_of(array: Any) -> Any:
     # Whoever has a session has loaded it.
     from tunegate.models.reference.onnx_runtime import onnxruntime  # noqa: PLC0415
 
-    made = onnxruntime.OrtValue
+    make_value = onnxruntime.OrtValue
 
     name = str(array.dtype)
     if name not in _NUMBERS:
-        return made.ortvalue_from_numpy(np.asarray(array, order="C"))
-    value = made.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
+        return make_value.ortvalue_from_numpy(np.asarray(array, order="C"))
+    value = make_value.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
     content = (_pack(array, name) if name in _BITS else array).tobytes()
     ctypes.memmove(value.data_ptr(), content, len(content))
     return value

@@ -89,9 +89,9 @@ def _is_inside(file: Path, checkout: Path) -> bool:
 def select_by_digest(libraries: Libraries, digests: Sequence[str]) -> Libraries:
     """Returns the libraries with these digests, which an artifact was built with. Raises ModelError
     where the configuration does not name one."""
-    known = {library.sha256: library for library in libraries}
+    library_of = {library.sha256: library for library in libraries}
     for digest in digests:
-        if digest not in known:
+        if digest not in library_of:
             message = f"it was built with the library {digest[:12]}…, which custom-operators lacks"
             raise ModelError(message)
-    return [known[digest] for digest in digests]
+    return [library_of[digest] for digest in digests]

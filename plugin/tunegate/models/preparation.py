@@ -132,9 +132,9 @@ def _compilable(
 def _require_tensors(proto: onnx.ModelProto, path: str) -> None:
     """Raises UnsupportedModelError for inputs that are no tensors, which static shapes require."""
     for value in real_inputs(proto.graph):
-        made = kind_of_input(value)
-        if made.form != "":
-            message = f"{path}: input {value.name} is of the kind {made.kind}: only ONNX Runtime"
+        kind = kind_of_input(value)
+        if kind.form != "":
+            message = f"{path}: input {value.name} is of the kind {kind.kind}: only ONNX Runtime"
             raise UnsupportedModelError(f"{message} can be given one.")
         if value.type.tensor_type.elem_type == onnx.TensorProto.STRING:
             message = f"{path}: input {value.name} has texts: only ONNX Runtime can be given these."

@@ -188,11 +188,11 @@ class GitModelReader:
         """Yields the models that DVC keeps without a DVC file of their own.
         One that is also committed with the same bytes is the committed one: a stage's `cache:
         false` means that."""
-        known = {other.path: other for other in versions}
+        version_at = {other.path: other for other in versions}
         for path, output in self._stages(revision).files.items():
             if not path.casefold().endswith(_MODEL):
                 continue
-            if (other := known.get(path)) is not None and self._is_equal(other, output.digest):
+            if (other := version_at.get(path)) is not None and self._is_equal(other, output.digest):
                 continue
             yield _dvc_version(revision, path, output.digest, output.size_bytes or 0)
 
@@ -247,9 +247,9 @@ class GitModelReader:
         files = self._files(version.revision)
         paths = [str(directory / name) for name in names]
         converted = self._conversions(version.revision, paths)
-        kept = self._stages(version.revision).files
+        stage_files = self._stages(version.revision).files
         external = [
-            _external(path, files, converted.get(path, ""), kept.get(path)) for path in paths
+            _external(path, files, converted.get(path, ""), stage_files.get(path)) for path in paths
         ]
         return msgspec.structs.replace(version, external=tuple(external))
 

@@ -355,8 +355,8 @@ def _shorten(attempts: Sequence[str], chosen_line: str) -> tuple[str, ...]:
         attempt for attempt in attempts if chosen_line and attempt.startswith(f"{chosen_line}: ")
     ]
     others = [attempt for attempt in attempts if attempt not in own]
-    left = len(others) - _SHOWN
-    more = (f"{left} more",) if left > 0 else ()
+    others_left = len(others) - _SHOWN
+    more = (f"{others_left} more",) if others_left > 0 else ()
     return (*others[:_SHOWN], *more, *own)
 
 

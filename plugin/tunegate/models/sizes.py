@@ -277,8 +277,8 @@ def _sizes(
 
 def _sums(likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]) -> dict[Place, int]:
     """Returns the sizes of dimensions that are sums of others."""
-    known = {symbols[place]: _chosen_size(each, choice) for place, each in likely.items()}
-    sums = ((place, computed_size(symbols[place], known)) for place in likely)
+    size_of = {symbols[place]: _chosen_size(each, choice) for place, each in likely.items()}
+    sums = ((place, computed_size(symbols[place], size_of)) for place in likely)
     return {place: size for place, size in sums if size}
 
 

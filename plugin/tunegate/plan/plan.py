@@ -234,9 +234,12 @@ def _notes(
     if behind := sum(t.resolved.skipped == "behind" for shard in shards for t in shard.tasks):
         notes.append(_far_behind(behind))
     if requested_shards is not None and requested_shards != len(shards):
-        left = sum(allocation.left_to_tune([t.resolved for t in shard.tasks]) for shard in shards)
+        tasks_left = sum(
+            allocation.left_to_tune([t.resolved for t in shard.tasks]) for shard in shards
+        )
         notes.append(
-            f"{requested_shards} shards asked for, {len(shards)} planned: {left} tasks left to tune"
+            f"{requested_shards} shards asked for, {len(shards)} planned: "
+            f"{tasks_left} tasks left to tune"
         )
     caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
     if all(cap is None for cap in caps):

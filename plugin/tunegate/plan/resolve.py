@@ -37,8 +37,8 @@ def resolve(
     fastest = {task.key: fastest_nanoseconds(task, kinds[task.target]) for task in task_set.tasks}
     lookups = index.lookup([(task.key, task.shape) for task in task_set.tasks], fastest)
     skipped = skipped_tasks(task_set.tasks, is_far_behind(task_set.tasks))
-    paid = [task for task in task_set.tasks if not skipped[task.key, task.target]]
-    claims = index.claims([(task.key, task.shape) for task in paid], fastest)
+    counted = [task for task in task_set.tasks if not skipped[task.key, task.target]]
+    claims = index.claims([(task.key, task.shape) for task in counted], fastest)
     answers = {key: as_resumed(key, lookup) for key, lookup in lookups.items()}
     tasks = tuple(
         _resolve_task(task, answers[task.key], claims.get(task.key), skipped[task.key, task.target])
@@ -47,7 +47,9 @@ def resolve(
     resumed = {key for key, lookup in lookups.items() if answers[key] is not lookup}
     claimed = sum(task.claims is not None for task in tasks)
     other_runners = tuple(_missed_runners(tasks, index))
-    use = _without_unfinished(index.use(), len(resumed), sum(task.key in resumed for task in paid))
+    use = _without_unfinished(
+        index.use(), len(resumed), sum(task.key in resumed for task in counted)
+    )
     use = msgspec.structs.replace(use, notes=(*use.notes, *other_runners))
     return Resolution(tasks=tasks, cache=_with_claims(use, claimed))
 

@@ -260,8 +260,10 @@ def expected_seconds(
     change: ModelChange, tasks: Iterable[TuningTask], kind: TargetKind, gate: GateConfig
 ) -> float:
     """Returns the time of building, and of measuring."""
-    mine = tuple(tasks)
-    return building_seconds(change, mine) + measuring_seconds(change, mine, kind, gate)
+    shard_tasks = tuple(tasks)
+    return building_seconds(change, shard_tasks) + measuring_seconds(
+        change, shard_tasks, kind, gate
+    )
 
 
 def building_seconds(change: ModelChange, tasks: Iterable[TuningTask]) -> float:

@@ -85,8 +85,8 @@ def _models(tasks: TaskSet, target: TargetConfig) -> list[ModelChange]:
 def _loads(
     tasks: TaskSet, target: TargetConfig, models: Sequence[ModelChange], config: Config
 ) -> list[float]:
-    mine = [task for task in tasks.tasks if task.target == target.name]
-    return [expected_seconds(change, mine, target.kind, config.gate) for change in models]
+    target_tasks = [task for task in tasks.tasks if task.target == target.name]
+    return [expected_seconds(change, target_tasks, target.kind, config.gate) for change in models]
 
 
 def _counts(loads: Sequence[Sequence[float]], shards: int | None) -> list[int]:

@@ -28,10 +28,12 @@ def plan_of_built(
     refused = try_builds(planned, source=tools.source, compiler=tools.compiler, progress=progress)
     if not refused:
         return tasks, planned
-    left = without_refused(tasks, refused)
-    planned = plan(left, resolution_of(left, resolution), config, shards=shards)
+    remaining_tasks = without_refused(tasks, refused)
+    planned = plan(
+        remaining_tasks, resolution_of(remaining_tasks, resolution), config, shards=shards
+    )
     notes = (*refusal_notes(refused, tasks.changes), *planned.notes)
-    return left, msgspec.structs.replace(planned, notes=notes)
+    return remaining_tasks, msgspec.structs.replace(planned, notes=notes)
 
 
 def try_builds(
@@ -54,20 +56,20 @@ def try_builds(
 
 def without_refused(tasks: TaskSet, refused: Mapping[TriedModel, str]) -> TaskSet:
     """Returns the tasks of models that can be built, and a note on each other model."""
-    left = tuple(
+    remaining_tasks = tuple(
         task for each in tasks.tasks if (task := _without_refused_uses(each, refused)).uses
     )
     notes = (*tasks.notes, *refusal_notes(refused, tasks.changes))
-    return msgspec.structs.replace(tasks, tasks=left, notes=notes)
+    return msgspec.structs.replace(tasks, tasks=remaining_tasks, notes=notes)
 
 
 def resolution_of(tasks: TaskSet, resolution: Resolution) -> Resolution:
     """Returns the resolution of these tasks."""
-    left = {(task.key, task.target): task for task in tasks.tasks}
+    task_of = {(task.key, task.target): task for task in tasks.tasks}
     resolved = tuple(
-        msgspec.structs.replace(task, task=left[task.task.key, task.task.target])
+        msgspec.structs.replace(task, task=task_of[task.task.key, task.task.target])
         for task in resolution.tasks
-        if (task.task.key, task.task.target) in left
+        if (task.task.key, task.task.target) in task_of
     )
     return msgspec.structs.replace(resolution, tasks=resolved)
 

@@ -89,12 +89,12 @@ def _words(build: Build) -> str:
     timed: list[str] = []
     untimed: list[str] = []
     for source, word in SOURCE_WORDS.items():
-        mine = [task for task in build.tasks if task.source == source]
-        part_ms = sum(task.weight * (task.ms or 0.0) for task in mine)
+        source_tasks = [task for task in build.tasks if task.source == source]
+        part_ms = sum(task.weight * (task.ms or 0.0) for task in source_tasks)
         if part_ms:
             of_time = "" if timed else " of the time"
             timed.append(f"{share(part_ms / total_ms)}{of_time} {word}")
-        elif mine:
+        elif source_tasks:
             untimed.append(word)
     untimed_text = f"not timed alone: {', '.join(untimed)}" if untimed else ""
     return "; ".join(filter(None, (", ".join(timed), untimed_text)))

@@ -95,26 +95,26 @@ def sections_of(markdown: str) -> tuple[Section, ...]:
 
 def fit_sections(sections: Sequence[Section], limit_chars: int) -> str:
     """Returns the sections in order, in at most `limit_chars` characters."""
-    left = dict(enumerate(sections))
+    sections_left = dict(enumerate(sections))
     shortened: list[str] = []
-    text = _join(left, shortened)
-    for at in sorted(left, key=lambda each: (-sections[each].rank, -each)):
+    text = _join(sections_left, shortened)
+    for at in sorted(sections_left, key=lambda each: (-sections[each].rank, -each)):
         excess = len(text) - limit_chars
         if excess <= 0:
             return text
-        section = left[at]
+        section = sections_left[at]
         if section.rank == 0:
             break
         title = _title(section.text)
         shortened.append(title)
-        note = len(_join(left, shortened)) - len(text)
+        note = len(_join(sections_left, shortened)) - len(text)
         fewer, rows = _drop_rows(section.text, excess + note + len(" (00000 rows)"))
         if fewer:
-            left[at] = Section(section.rank, fewer)
+            sections_left[at] = Section(section.rank, fewer)
             shortened[-1] = f"{title} ({rows} {'row' if rows == 1 else 'rows'})"
         else:
-            del left[at]
-        text = _join(left, shortened)
+            del sections_left[at]
+        text = _join(sections_left, shortened)
     return text if len(text) <= limit_chars else text[: max(0, limit_chars - 2)] + "…\n"
 
 

@@ -92,8 +92,8 @@ def waterfall(finding: Finding) -> str:
         return ""
     start, shown = finding.base_ms, every[:PLOTTED_OPERATORS]
     steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
-    left = finding.head_ms - start - sum(part.difference_ms for part in shown)
-    steps.append(("everything else", left))
+    unexplained_ms = finding.head_ms - start - sum(part.difference_ms for part in shown)
+    steps.append(("everything else", unexplained_ms))
     largest = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
     return _drawn_steps(start, steps).svg(f"Difference by operator: {largest}")
 

@@ -275,8 +275,8 @@ def _tensor_values(drawn: inputs.DrawnInput) -> str:
             return _columns(values)
         case inputs.Files():
             count = len(values.files)
-            held = "value" if drawn.form else "array"
-            return f"the {held} of a file" if count == 1 else f"{count} cases, one in each launch"
+            noun = "value" if drawn.form else "array"
+            return f"the {noun} of a file" if count == 1 else f"{count} cases, one in each launch"
         case _:
             return _draw(values)
 

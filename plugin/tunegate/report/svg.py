@@ -215,10 +215,10 @@ class Plot:
         return self._bottom - self._y.share(y) * (self._bottom - self._top)
 
     def _path(self, points: Sequence[Point], colour: str, width: float, dash: str = "") -> None:
-        way = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        points_text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self._drawn.append(
-            f'<polyline points="{way}" fill="none" stroke="{colour}" '
+            f'<polyline points="{points_text}" fill="none" stroke="{colour}" '
             f'stroke-width="{width:g}"{dashed}/>'
         )
 

@@ -95,8 +95,8 @@ def detect(
     changes = [change for change in change_of.values() if change is not None]
     changes += _removed_models(pairs, base, old)
     changes += watched.models(judging.config, {path: head[path] for path in covered})
-    lost = pairs.lost if base_config is not None else ()
-    loosened = (*map(_no_longer_covered, lost), *watched.loosened)
+    lost_models = pairs.lost if base_config is not None else ()
+    loosened = (*map(_no_longer_covered, lost_models), *watched.loosened)
     changes = [_with_layers(reader, change) for change in changes]
     other_work = (*_of_other_work(reader, changes), *work.replaced_values(revisions, change_of))
     return ChangeSet(

@@ -49,21 +49,21 @@ def pair_models(
     """Pairs the models. `covered` are the base's paths under its policy, `revision` is the head's.
     A new path that is `numbered` by that policy is a version of a covered model."""
     before = {path: base[path] for path in head if path in base}
-    gone = {path: base[path] for path in sorted(covered) if path not in head}
-    blocked = {path: what for path in gone if (what := reader.obstacle(revision, path))}
-    gone = {path: version for path, version in gone.items() if path not in blocked}
+    removed = {path: base[path] for path in sorted(covered) if path not in head}
+    blocked = {path: what for path in removed if (what := reader.obstacle(revision, path))}
+    removed = {path: version for path, version in removed.items() if path not in blocked}
     new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
     added = [path for path in new if path not in base]
     earlier = earlier_versions(added, covered, head, numbered)
-    gone, new = _without(gone, earlier.values()), _without(new, earlier)
-    same = _same_bytes(gone, new)
-    moved = _pair_moved(reader, _without(gone, same.values()), _without(new, same), base)
+    removed, new = _without(removed, earlier.values()), _without(new, earlier)
+    same = _same_bytes(removed, new)
+    moved = _pair_moved(reader, _without(removed, same.values()), _without(new, same), base)
     paired = {*same.values(), *moved.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
         moved=moved,
         blocked=blocked,
-        lost=tuple(path for path in gone if path not in paired),
+        lost=tuple(path for path in removed if path not in paired),
         earlier=earlier,
     )
 

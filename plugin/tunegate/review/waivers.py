@@ -102,13 +102,13 @@ def _of_mapping(content: Any, path: str, keys: Mapping[str, Any]) -> Iterator[st
     if not isinstance(content, dict):
         yield value_problem(_MAPPING, path, content)
         return
-    meant = {key: meant_key(str(key), keys) for key in content if key not in keys}
-    for key, near in meant.items():
+    key_meant = {key: meant_key(str(key), keys) for key in content if key not in keys}
+    for key, near in key_meant.items():
         yield unknown_key(key_place(path, str(key)), near)
     for key, kind in keys.items():
         if key in content:
             yield from _of_value(content[key], key_place(path, key), kind)
-        elif key not in meant.values():
+        elif key not in key_meant.values():
             yield f"{key_place(path, key)} is missing. Add it."
 
 

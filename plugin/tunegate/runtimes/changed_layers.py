@@ -234,7 +234,7 @@ def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Lay
     """Returns the nodes of a model by name, or by first output, where its inputs have these
     sizes. The nodes inside a loop or a branch are part of it, and layers themselves."""
     light = _with_shapes(model, sizes)
-    found: dict[str, list[Layer]] = defaultdict(list)
+    layers_of: dict[str, list[Layer]] = defaultdict(list)
     names: dict[str, str] = {}
     waiting = [(light.graph, "", _outermost(light.graph))]
     while waiting:
@@ -242,11 +242,11 @@ def layers_in(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> Lay
         for node in graph.node:
             kind = _kind(node, values, around)
             name = node.name or next(iter(node.output), "")
-            found[name].append(Layer(kind, tuple(names[x] for x in node.input if x in names)))
+            layers_of[name].append(Layer(kind, tuple(names[x] for x in node.input if x in names)))
             names |= dict.fromkeys(node.output, name)
             values.add(node, kind)
             waiting += [(body, kind, values.inside(body)) for body in bodies_of(node)]
-    return {name: _together(layers) for name, layers in found.items()}
+    return {name: _together(layers) for name, layers in layers_of.items()}
 
 
 def _together(layers: Sequence[Layer]) -> Layer:
@@ -317,8 +317,10 @@ def _type_text(kind: onnx.TypeProto) -> str:
         return _sizes_text(element, [_UNKNOWN])
     sizes = [dim.dim_value if dim.HasField("dim_value") else _UNKNOWN for dim in dims]
     text = _sizes_text(element, sizes)
-    known = [size for size in sizes if isinstance(size, int)]
-    is_counted = element in _INTEGERS and len(known) == len(sizes) and _counts(element, known)
+    known_sizes = [size for size in sizes if isinstance(size, int)]
+    is_counted = (
+        element in _INTEGERS and len(known_sizes) == len(sizes) and _counts(element, known_sizes)
+    )
     return f"{text}{_VALUES}{_UNKNOWN}" if is_counted else text
 
 

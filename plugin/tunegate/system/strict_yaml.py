@@ -145,13 +145,13 @@ def _mark_problem(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 def _problem(error: yaml.YAMLError) -> YamlProblemError:
     mark, remedy = getattr(error, "problem_mark", None), "Fix the line."
-    said = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
-    if said.startswith("expected <block end>"):
-        said = "it does not continue what stands above it"
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "not YAML"
+    if problem.startswith("expected <block end>"):
+        problem = "it does not continue what stands above it"
         remedy = "Check the indentation of this line and of those above it."
-    elif said.startswith("but "):
-        said = f"{getattr(error, 'context', '')}, {said}"
+    elif problem.startswith("but "):
+        problem = f"{getattr(error, 'context', '')}, {problem}"
     if mark is None:
-        return YamlProblemError(f"{said}. {remedy}")
+        return YamlProblemError(f"{problem}. {remedy}")
     line = mark.line + 1
-    return YamlProblemError(f"line {line}: {said}. {remedy}", line)
+    return YamlProblemError(f"line {line}: {problem}. {remedy}", line)

@@ -142,8 +142,8 @@ class BudgetMeter:
 
     def is_out(self, reserve: float = 0.0) -> bool:
         """Returns whether at most `reserve` seconds are left."""
-        left = self.seconds_left
-        return left is not None and left <= reserve
+        seconds_left = self.seconds_left
+        return seconds_left is not None and seconds_left <= reserve
 
     def trials_left(self, trials_used: int) -> int | None:
         """Returns the trials left, None without a limit."""

@@ -107,8 +107,8 @@ def reopen_older(resolved: ResolvedTask, origin: RecordOrigin) -> ResolvedTask:
     is_here = any(record.device.name == device.name for record in lookup.records)
     if not is_here or not has_only_older(lookup.records, origin.toolchain, device):
         return resolved
-    found = resume_point(resolved.task.key, lookup)
-    return msgspec.structs.replace(resolved, lookup=found)
+    resume = resume_point(resolved.task.key, lookup)
+    return msgspec.structs.replace(resolved, lookup=resume)
 
 
 def resume_point(key: WorkloadKey, lookup: ExactHit) -> TransferHit:

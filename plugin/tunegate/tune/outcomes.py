@@ -96,15 +96,15 @@ def tally(
     prices = [outcome.spent.usd for outcome in by_shard.values()]
     energy = total_energy([outcome.spent for outcome in by_shard.values()])
     parts = partition_of(plan.resolution.tasks, outcomes)
-    told = [task for outcome in by_shard.values() for task in outcome.tasks]
-    older = Counter(task.older for task in told)
-    known = {x.task.key for x in plan.resolution.tasks if isinstance(x.lookup, ExactHit)}
+    task_outcomes = [task for outcome in by_shard.values() for task in outcome.tasks]
+    older = Counter(task.older for task in task_outcomes)
+    exact_hits = {x.task.key for x in plan.resolution.tasks if isinstance(x.lookup, ExactHit)}
     return TuningSummary(
         tasks=len(plan.resolution.tasks),
         exact=counts["exact"],
         transfer=counts["transfer"],
         miss=counts["miss"],
-        trials=sum(task.trials for task in told),
+        trials=sum(task.trials for task in task_outcomes),
         seconds=sum(outcome.spent.seconds for outcome in by_shard.values()),
         usd=_total_usd(prices, is_priced=plan.budget.usd_per_hour is not None),
         stopped=_join_stop_reasons(
@@ -119,8 +119,10 @@ def tally(
         kept=older["kept"],
         lost=older["lost"],
         still_lost=older["still-lost"],
-        not_asked=older["not-asked"] + len({*unasked} - {(x.key, x.target) for x in told}),
-        tried_again=sum(x.key in known and x.trials > 0 and not x.older for x in told),
+        not_asked=older["not-asked"] + len({*unasked} - {(x.key, x.target) for x in task_outcomes}),
+        tried_again=sum(
+            x.key in exact_hits and x.trials > 0 and not x.older for x in task_outcomes
+        ),
         joules=energy.joules,
         energy_source=energy.source,
     )

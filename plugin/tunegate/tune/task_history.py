@@ -325,14 +325,14 @@ def patience_seconds(costs: Sequence[CandidateCost]) -> float | None:
     None before there are enough. A candidate that takes several times the longest of the others is
     hardly the best. (DOPpler adapts its limit to the load, IEEE TPDS 2023; Helion's autotuner to
     what was seen, as here.)"""
-    taken = [
+    durations = [
         max(cost.build_seconds, cost.run_seconds)
         for cost in costs
         if cost.status == "ok" and cost.origin != "default"
     ]
-    if len(taken) < _ENOUGH_SEEN:
+    if len(durations) < _ENOUGH_SEEN:
         return None
-    return max(_MIN_SECONDS, _TIMES_THE_SLOWEST * max(taken))
+    return max(_MIN_SECONDS, _TIMES_THE_SLOWEST * max(durations))
 
 
 # How many of a task's candidates are measured again before one is confirmed.

@@ -150,8 +150,8 @@ class TuningRun:
     def _let_search_keep_up(self) -> None:
         """Starts more search children if the workers take more candidates than these find, by
         measured rates, unless the run ends before one has opened the models."""
-        left = self._spending.seconds_left
-        if left is None or left > _WORTH_JOINING_SECONDS:
+        seconds_left = self._spending.seconds_left
+        if seconds_left is None or seconds_left > _WORTH_JOINING_SECONDS:
             self._search.grow(self._throughput.searchers(len(self._search.children)))
 
     def _is_fast_enough(self) -> bool:
@@ -319,8 +319,12 @@ class TuningRun:
         with selectors.DefaultSelector() as selector:
             for child in children:
                 selector.register(child, selectors.EVENT_READ)  # type: ignore[arg-type]
-            left = self._spending.seconds_left
-            selector.select(_TICK_SECONDS if left is None else min(_TICK_SECONDS, max(0.0, left)))
+            seconds_left = self._spending.seconds_left
+            selector.select(
+                _TICK_SECONDS
+                if seconds_left is None
+                else min(_TICK_SECONDS, max(0.0, seconds_left))
+            )
 
     def _used_trials(self) -> int:
         return sum(x.trials + self._in_flight(x.workload) for x in self._histories)

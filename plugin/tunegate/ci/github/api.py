@@ -223,9 +223,9 @@ class CheckRun:
                 self._conclude(report, progress, progress.outcome)
 
     def _begin(self, progress: protocol.JobProgress) -> None:
-        begun = {"name": check_name(progress.name), "head_sha": progress.commit}
+        check_run = {"name": check_name(progress.name), "head_sha": progress.commit}
         details = {"details_url": self._address} if self._address else {}
-        body = {**begun, **details, "status": "in_progress"}
+        body = {**check_run, **details, "status": "in_progress"}
         answer = self._call("POST", "", body, _MAX_SECONDS_TO_BEGIN)
         number = answer.get("id") if isinstance(answer, dict) else None
         self._number = number if type(number) is int else None

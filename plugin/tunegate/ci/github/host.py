@@ -131,8 +131,8 @@ def truncate_utf8(text: str, most_bytes: int = SUMMARY_BYTES) -> str:
     if len(body) <= most_bytes:
         return text
     note = "\n\n(cut: the whole report is in the artifact)\n"
-    kept = body[: most_bytes - len(note.encode())]
-    return kept.decode(errors="ignore") + note
+    body_start = body[: most_bytes - len(note.encode())]
+    return body_start.decode(errors="ignore") + note
 
 
 def append(path: str, text: str) -> None:

@@ -47,7 +47,7 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the results for the groups, and a line for each group that cannot be read: a pull
         request may write its zone, and must not stop the work on others. Raises
         StoreUnavailableError if no group can be read."""
-        done: list[_T] = []
+        results: list[_T] = []
         unread: dict[Group, StoreUnavailableError] = {}
         time_outs = 0
         for group in self.groups(zone):
@@ -55,15 +55,15 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
                 unread[group] = StoreTimedOutError("not asked: those before it timed out")
                 continue
             try:
-                done.append(work(group))
+                results.append(work(group))
                 time_outs = 0
             except StoreUnavailableError as error:
                 unread[group] = error
                 time_outs = time_outs + 1 if isinstance(error, StoreTimedOutError) else 0
-        if unread and not done:
+        if unread and not results:
             raise next(iter(unread.values()))
         lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
-        return tuple(done), tuple(lines)
+        return tuple(results), tuple(lines)
 
     def compactor(self, group: Group) -> Compactor:
         return Compactor(

@@ -57,14 +57,16 @@ def run_doctor(options: CacheDoctorOptions) -> int:
 def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
     config = admin.config
     try:
-        held, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
+        summaries, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
     except StoreUnavailableError as error:
         return [HealthCheck("reads", ok=False, detail=str(error))], list(_unreachable(admin, error))
     zones = ", ".join(dict.fromkeys((config.zone, *config.read_zones)))
-    records = sum(row.records for row in held)
+    records = sum(row.records for row in summaries)
     checks = [
         HealthCheck(
-            "reads", ok=True, detail=f"{plural(records, 'record')} in {plural(len(held), 'group')}"
+            "reads",
+            ok=True,
+            detail=f"{plural(records, 'record')} in {plural(len(summaries), 'group')}",
         )
     ]
     checks += [HealthCheck("group", ok=False, detail=line) for line in unread]
@@ -77,7 +79,7 @@ def _diagnosis(admin: CacheAdmin) -> tuple[list[HealthCheck], list[str]]:
         checks.append(HealthCheck("writes", ok=True, detail=detail))
     checks += _trust(admin, steps)
     checks += _local(admin, steps)
-    return checks, [*steps, *_upkeep(admin, held)]
+    return checks, [*steps, *_upkeep(admin, summaries)]
 
 
 def _unreachable(admin: CacheAdmin, error: StoreUnavailableError) -> Iterator[str]:

@@ -29,10 +29,10 @@ def compact(options: cache.CompactOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        done, unread = admin.of_each_group(
+        compactions, unread = admin.of_each_group(
             settings.overrides.get("cache.zone"), lambda group: admin.compactor(group).run()
         )
-    return show_compactions(settings, admin.config.url, done, unread)
+    return show_compactions(settings, admin.config.url, compactions, unread)
 
 
 def show_compactions(
@@ -80,7 +80,7 @@ def collect_garbage(options: cache.GcOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        done, unread = admin.of_each_group(
+        collections, unread = admin.of_each_group(
             settings.overrides.get("cache.zone"),
             lambda group: collect(
                 admin.store,
@@ -93,15 +93,17 @@ def collect_garbage(options: cache.GcOptions) -> int:
         )
     code = UNFIT if unread else PASS
     if settings.as_json:
-        write_json(Collections(dry_run=options.dry_run, groups=done, unread=unread))
+        write_json(Collections(dry_run=options.dry_run, groups=collections, unread=unread))
         return code
     verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
         f"{admin.config.url}: {verb}",
         ("zone", "target", "segments", "packs, indexes, archives"),
-        ((c.group.zone, c.group.target, c.segments, c.others) for c in done),
+        ((c.group.zone, c.group.target, c.segments, c.others) for c in collections),
     )
-    show_lines((*(f"{c.group.zone}: {problem}" for c in done for problem in c.problems), *unread))
+    show_lines(
+        (*(f"{c.group.zone}: {problem}" for c in collections for problem in c.problems), *unread)
+    )
     return code
 
 
@@ -191,11 +193,11 @@ def revoke(options: cache.RevokeOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        done, unread = admin.of_each_group(
+        revocations, unread = admin.of_each_group(
             settings.overrides.get("cache.zone"),
             lambda group: admin.compactor(group).run(revoke=[revocation]),
         )
-    return show_compactions(settings, admin.config.url, done, unread)
+    return show_compactions(settings, admin.config.url, revocations, unread)
 
 
 def _revocation(options: cache.RevokeOptions) -> Revocation:

@@ -76,9 +76,9 @@ def _explain_by_size(now: Explanation, attributes: str) -> Explanation:
     ]
     if not differences:
         return now
-    there = " and ".join(difference.there for difference in differences)
+    other_sizes = " and ".join(difference.there for difference in differences)
     detail = (
-        f"recorded on runners of another size: {differences[0].name} {there} there, "
+        f"recorded on runners of another size: {differences[0].name} {other_sizes} there, "
         f"{differences[0].here} here"
     )
     return msgspec.structs.replace(now, detail=detail)
@@ -139,10 +139,10 @@ def _lines(explained: Explained, task: TuningTask) -> list[str]:
         _difference(now),
     ]
     if now.neighbour is not None:
-        near = now.neighbour
+        neighbour = now.neighbour
         lines.append(
-            f"  nearest neighbour: {near.workload[:16]} in zone {near.zone}, target {near.target}, "
-            f"distance {near.distance:.2f}"
+            f"  nearest neighbour: {neighbour.workload[:16]} in zone {neighbour.zone}, "
+            f"target {neighbour.target}, distance {neighbour.distance:.2f}"
         )
     return lines
 

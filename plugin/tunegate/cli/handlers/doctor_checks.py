@@ -240,9 +240,10 @@ def left_to_do(models: Sequence[GatedModel]) -> Iterator[str]:
     new = {path_of(model.model) for model in models if model.state != COMMITTED}
     if new:
         yield f"{plural(len(new), 'model')} not committed as here: tunegate sees commits alone"
-    left = sum(task.tasks - task.known for model in models for task in model.tasks)
-    if left:
-        yield f"{plural(left, 'task is', 'tasks are')} untuned: tunegate warm tunes what matters"
+    tasks_left = sum(task.tasks - task.known for model in models for task in model.tasks)
+    if tasks_left:
+        untuned = plural(tasks_left, "task is", "tasks are")
+        yield f"{untuned} untuned: tunegate warm tunes what matters"
 
 
 def _state(model: FoundModel, uncommitted: Collection[str]) -> str:

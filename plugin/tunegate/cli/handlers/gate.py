@@ -91,10 +91,12 @@ def measure(options: MeasureOptions) -> int:
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
         subject = _limit_to_target(project.review_subject(review), chosen.target)
-        mine = of_shard(msgspec.structs.replace(planned, changes=review.changes), chosen).changes
+        shard_changes = of_shard(
+            msgspec.structs.replace(planned, changes=review.changes), chosen
+        ).changes
         source = model_source(subject, out.workdir)
-        with review.watched.opened(mine, source, out.path) as upgrades:
-            pythons = upgrades.pythons(mine)
+        with review.watched.opened(shard_changes, source, out.path) as upgrades:
+            pythons = upgrades.pythons(shard_changes)
             with opened_tools(settings, subject, out, pythons=pythons) as tools:
                 run = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)
     if settings.as_json:

@@ -103,8 +103,8 @@ def show_revalidation(title: str, results: Sequence[Revalidated]) -> None:
             for result in results
         ),
     )
-    taken = sum(result.status == "taken" for result in results)
-    show_lines([f"better records now: {taken} of {plural(len(results), 'task')}"])
+    taken_over = sum(result.status == "taken" for result in results)
+    show_lines([f"better records now: {taken_over} of {plural(len(results), 'task')}"])
 
 
 def _milliseconds(value: float | None) -> str:

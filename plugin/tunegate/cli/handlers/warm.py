@@ -175,8 +175,8 @@ def _unfinished_models(planned: TuningPlan, outcomes: Sequence[TuningOutcome]) -
         return set()
     resolved = planned.resolution.tasks
     known_keys = known_after(resolved, outcomes)
-    left = [task.task for task in resolved if task.task.key not in known_keys]
-    return {use.model for task in left for use in task.uses}
+    unknown_tasks = [task.task for task in resolved if task.task.key not in known_keys]
+    return {use.model for task in unknown_tasks for use in task.uses}
 
 
 def _build(
@@ -241,8 +241,8 @@ def note_lines(warmed: Warmed, warned: Collection[str]) -> Iterator[str]:
     if sum(model.tasks for model in warmed.models) > warmed.tuning.tasks:
         yield "A task of several models has a part in the row of each, and counts once here."
     if warmed.left:
-        left = plural(warmed.left, "task is", "tasks are")
-        yield f"{left} left: {_what_becomes_of_them(warmed)}."
+        tasks_left_text = plural(warmed.left, "task is", "tasks are")
+        yield f"{tasks_left_text} left: {_what_becomes_of_them(warmed)}."
     yield from (f"note: {note}" for note in warmed.notes if note not in warned)
 
 

@@ -59,29 +59,31 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     slower = known_slower(request, opened, target, choices)
     if request.how is not None:
         choices = schedule_choice.as_before(choices, request.how, target.key)
-    left = schedule_choice.without_schedules(choices, slower)
-    built = link_model(request, opened, target, left, inputs)
+    remaining_choices = schedule_choice.without_schedules(choices, slower)
+    built = link_model(request, opened, target, remaining_choices, inputs)
     lower = {function.function for function in built.functions if function.source == "tiles"}
     tried, linking = (
-        schedule_choice.without_schedules(left, lower),
+        schedule_choice.without_schedules(remaining_choices, lower),
         _linking(request, opened, target),
     )
     dropped = slower_ones(request, opened, tried, inputs, linking)
     if dropped:
         other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
-        without = schedule_choice.without_schedules(left, dropped)
-        made = link_model(other, opened, target, without, inputs)
+        without = schedule_choice.without_schedules(remaining_choices, dropped)
+        linked = link_model(other, opened, target, without, inputs)
         if is_faster_tried(request, Path(other.directory) / LIBRARY, inputs):
             opened.known.forgive(dropped)  # one by one they are slower, together they are not
             dropped = frozenset()
         else:
             shutil.rmtree(request.directory)
             shutil.move(other.directory, request.directory)
-            left, built = without, made
+            remaining_choices, built = without, linked
     dropped |= slower
     labels = sorted(c.function.label for c in choices if c.function.name in dropped)
     seconds = time.monotonic() - started
-    return ModelBuild(msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), left)
+    return ModelBuild(
+        msgspec.structs.replace(built, seconds=seconds, dropped=tuple(labels)), remaining_choices
+    )
 
 
 def _linking(request: BuildModel, opened: OpenModel, target: ResolvedTarget) -> Linking:

@@ -105,11 +105,11 @@ def _rebuild(
         if clock.is_over(seconds):
             return clock.late_reply()
         wrong = errors[:count]
-        left = without_schedules(choices, {error.name for error in wrong})
+        remaining_choices = without_schedules(choices, {error.name for error in wrong})
         # A path that was loaded once keeps giving the same library.
         directory = Path(request.build.scratch) / f"without-{count}"
         build = msgspec.structs.replace(request.build, directory=str(directory))
-        built = link_model(build, opened, target, left, inputs)
+        built = link_model(build, opened, target, remaining_choices, inputs)
         check = _check_of(msgspec.structs.replace(request.check, directory=str(directory)))
         if check is not None:
             shutil.rmtree(request.build.directory)

@@ -196,8 +196,10 @@ def of_flat_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] 
         raise UnsupportedModelError("the shape of its input is not known")
     axis = attribute(node, "axis", 1) % data.rank
     new = Replacement(node)
-    rows = new.reshaped(node.input[0], [math.prod(data.shape[:axis]), math.prod(data.shape[axis:])])
-    new.reshaped(new.add("Hardmax", [rows], axis=1), data.shape, to=node.output[0])
+    rows = new.add_reshape(
+        node.input[0], [math.prod(data.shape[:axis]), math.prod(data.shape[axis:])]
+    )
+    new.add_reshape(new.add("Hardmax", [rows], axis=1), data.shape, to=node.output[0])
     return new.nodes
 
 

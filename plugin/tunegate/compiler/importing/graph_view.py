@@ -77,9 +77,11 @@ class GraphView:
 def sort_nodes(graph: onnx.GraphProto) -> None:
     """Puts each node behind those whose results it reads, as ONNX asks and ONNX Runtime does not.
     A graph in order stays as it is."""
-    made = {name: place for place, node in enumerate(graph.node) for name in node.output if name}
+    producer = {
+        name: place for place, node in enumerate(graph.node) for name in node.output if name
+    }
     before = {
-        place: {made[name] for name in _reads(node) if name in made}
+        place: {producer[name] for name in _reads(node) if name in producer}
         for place, node in enumerate(graph.node)
     }
     if any(max(places, default=-1) >= place for place, places in before.items()):
@@ -94,8 +96,8 @@ def _reads(node: onnx.NodeProto) -> Iterable[str]:
     by names of that graph, and ONNX Runtime goes by the nearest."""
     yield from node.input
     for body in bodies_of(node):
-        made = (name for inner in body.node for name in inner.output)
-        own = {each.name for each in (*body.input, *body.initializer)}.union(made)
+        inner_outputs = (name for inner in body.node for name in inner.output)
+        own = {each.name for each in (*body.input, *body.initializer)}.union(inner_outputs)
         read = {name for inner in body.node for name in _reads(inner)}
         yield from read.union(value.name for value in body.output) - own
 

@@ -110,14 +110,14 @@ def legalize_and_fuse(model: ImportedModel, target: Any, *, channels_last: bool)
 def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
     """Returns the names of nodes after rewriting: a node keeps the name of the original node with
     its output, one of a branch its own. A nameless one is called by its operator and output."""
-    known = {
+    name_of = {
         output: node.name or f"{node.op_type} {node.output[0]}"
         for node in proto.graph.node
         for output in node.output
     }
     inner = {node.name for node in nodes_of(proto)}
     return [
-        next((known[output] for output in node.output if output in known), "")
+        next((name_of[output] for output in node.output if output in name_of), "")
         or (node.name if node.name in inner else "")
         for node in rewritten.graph.node
     ]
@@ -151,8 +151,8 @@ def _reason(proto: onnx.ModelProto, path: str, error: Exception) -> str:
     if isinstance(error, NodeError):
         return f"{path}: {error}."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = shorten(lines[-1]).rstrip(".") if lines else type(error).__name__
-    return f"{path}: the compiler cannot import the model ({said})."
+    message = shorten(lines[-1]).rstrip(".") if lines else type(error).__name__
+    return f"{path}: the compiler cannot import the model ({message})."
 
 
 def _names(text: str, op_type: str) -> bool:
@@ -292,14 +292,14 @@ def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> An
     """Converts a Where that stands for an If as a kernel of its own, which fuses with nothing."""
     if not attributes["tvm_custom"]["name"].endswith(BRANCHED):
         return None
-    condition, *ways = operands
-    first, second = (builder.normalize(way).ty for way in ways)
+    condition, *branches = operands
+    first, second = (builder.normalize(branch).ty for branch in branches)
     if not tvm_ffi.structural_equal(first, second):
         raise tvm.error.OpNotImplemented("its branches give different shapes or types")
     if isinstance(condition, tvm.ir.GenericConst):
-        return ways[0 if condition.value.numpy() else 1]
+        return branches[0 if condition.value.numpy() else 1]
     attrs = {PATTERN: OPAQUE, CHOICE: 1}
-    return builder.emit_te(topi.where, condition, *ways, primfunc_attrs=attrs)
+    return builder.emit_te(topi.where, condition, *branches, primfunc_attrs=attrs)
 
 
 def convert_concat(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -391,16 +391,20 @@ def convert_scatter(builder: Any, operands: Operands, attributes: Attributes) ->
     from_end = relax.op.less(indices, zero)
     indices = builder.normalize(relax.op.where(from_end, relax.op.add(indices, extent), indices))
     reduction = attributes.get("reduction", b"none").decode()
-    way = "update" if reduction == "none" else reduction
+    reduction_name = "update" if reduction == "none" else reduction
     if all(n == m for at, (n, m) in enumerate(zip(shape, of_data, strict=True)) if at != axis):
-        return relax.op.scatter_elements(data, indices, updates, axis=axis, reduction=way)
+        return relax.op.scatter_elements(
+            data, indices, updates, axis=axis, reduction=reduction_name
+        )
     count = math.prod(shape)
     places = np.moveaxis(np.indices(shape), 0, -1).reshape(count, len(shape)).astype(dtype)
     parts = [relax.const(places[:, :axis], dtype), relax.op.reshape(indices, (count, 1))]
     parts.append(relax.const(places[:, axis + 1 :], dtype))
-    kept = [part for place, part in enumerate(parts) if place == 1 or part.value.shape[1]]
-    target = builder.normalize(relax.op.concat(kept, axis=1))
-    return relax.op.scatter_nd(data, target, relax.op.reshape(updates, (count,)), way)
+    parts_with_numbers = [
+        part for place, part in enumerate(parts) if place == 1 or part.value.shape[1]
+    ]
+    target = builder.normalize(relax.op.concat(parts_with_numbers, axis=1))
+    return relax.op.scatter_nd(data, target, relax.op.reshape(updates, (count,)), reduction_name)
 
 
 def _clip_bound(bound: Any, dtype: str, is_least: bool) -> Any:
@@ -425,12 +429,12 @@ def _subtract_zero(builder: Any, value: Any, zero: Any, rank: int) -> Any:
 
 
 def _pads(x: Any, weights: Any, attributes: Attributes, rank: int) -> Sequence[int]:
-    way = attributes.get("auto_pad", b"NOTSET").decode()
-    if way == "NOTSET":
+    auto_pad = attributes.get("auto_pad", b"NOTSET").decode()
+    if auto_pad == "NOTSET":
         return list(attributes.get("pads", [0] * 2 * (rank - 2)))
-    if way == "VALID":
+    if auto_pad == "VALID":
         return [0] * 2 * (rank - 2)
-    raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {way}")
+    raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {auto_pad}")
 
 
 OPERATORS: Mapping[str, Operator] = {

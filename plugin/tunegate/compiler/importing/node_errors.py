@@ -100,7 +100,7 @@ def node_label(node: onnx.NodeProto) -> str:
 
 def shorten(text: str) -> str:
     """Returns the text in one line, cut between two words if it is long."""
-    line = " ".join(_OBJECT.sub(lambda found: found[1] or found[2], text).split())
+    line = " ".join(_OBJECT.sub(lambda match: match[1] or match[2], text).split())
     if len(line) <= _MAX_CHARACTERS:
         return line
     return f"{line[:_MAX_CHARACTERS].rpartition(' ')[0]} …"

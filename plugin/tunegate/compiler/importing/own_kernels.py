@@ -160,8 +160,8 @@ def with_infinite_extremes(module: Any) -> Any:
     for variable, function in module.functions.items():
         buffers = _extremes(function) if isinstance(function, PrimFunc) else []
         if buffers:
-            begun = partial(_begun_with_infinity, buffers)
-            changed.update_func(variable, structural_map(function, [(BufferStore, begun)]))
+            initialize = partial(_begun_with_infinity, buffers)
+            changed.update_func(variable, structural_map(function, [(BufferStore, initialize)]))
     return changed
 
 
@@ -240,8 +240,8 @@ def _is_empty(buffer: Any) -> bool:
 
 
 def _without_empty_loops(sequence: Any) -> Any:
-    kept = [each for each in sequence.seq if not loops_over_nothing(each)]
-    return kept[0] if len(kept) == 1 else SeqStmt(kept)
+    statements = [each for each in sequence.seq if not loops_over_nothing(each)]
+    return statements[0] if len(statements) == 1 else SeqStmt(statements)
 
 
 def _without_empty_buffers(block: Any) -> Any:

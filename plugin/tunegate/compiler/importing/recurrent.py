@@ -217,8 +217,8 @@ class _Unrolling:
         outputs = [""] * self._extents.steps
         for step in self._order(number):
             row = self._row(projection, step)
-            made = self._kind.step(self.new, row, state, gates)
-            outputs[step], state = self._mask_step(made, state, step)
+            step_outputs = self._kind.step(self.new, row, state, gates)
+            outputs[step], state = self._mask_step(step_outputs, state, step)
         return _Direction(outputs, self._last_state(state))
 
     def finish(self, ran: Sequence[_Direction]) -> None:
@@ -443,8 +443,8 @@ def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
             body.row(name, trips - 1 - step if back else step, axis)
             for name, axis, back in zip(read, axes, is_back, strict=True)
         ]
-        made = body.run([*states, *rows])
-        states, rest = made[: len(states)], made[len(states) :]
+        body_outputs = body.run([*states, *rows])
+        states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
         written.append(rest)
     axes = graph_view.attribute(node, "scan_output_axes", [0] * len(written[0]))
     is_back = graph_view.attribute(node, "scan_output_directions", [0] * len(written[0]))
@@ -465,8 +465,8 @@ def unroll_loop(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     states, body, written = list(node.input[2:]), _Body(node, view, trips), []
     true = body.new.constant(True, np.bool_)
     for step in range(trips):
-        _, *made = body.run([body.new.constant(step, np.int64), true, *states])
-        states, rest = made[: len(states)], made[len(states) :]
+        _, *body_outputs = body.run([body.new.constant(step, np.int64), true, *states])
+        states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
         written.append(rest)
     body.finish(states, written, [0] * len(written[0]), [0] * len(written[0]))
     return body.new.nodes
@@ -484,12 +484,12 @@ def _trips(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
 def _goes_on(body: onnx.GraphProto) -> bool:
     """Returns whether the condition that a Loop's body gives is the one that it got, or true."""
     name = body.output[0].name
-    made = {output: each for each in body.node for output in each.output}
-    while name in made and made[name].op_type == "Identity":
-        name = made[name].input[0]
+    producer = {output: each for each in body.node for output in each.output}
+    while name in producer and producer[name].op_type == "Identity":
+        name = producer[name].input[0]
     initializer = next((each for each in body.initializer if each.name == name), None)
-    if name in made and made[name].op_type == "Constant":
-        initializer = graph_view.attribute(made[name], "value")
+    if name in producer and producer[name].op_type == "Constant":
+        initializer = graph_view.attribute(producer[name], "value")
     return name == body.input[1].name or (
         initializer is not None and bool(onnx.numpy_helper.to_array(initializer).all())
     )
@@ -563,8 +563,8 @@ def merge_branches(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onn
     kind, condition = view.type_of(node.input[0]), node.input[0]
     if kind is None or kind.shape:
         condition = new.add_reshape(condition, [])
-    ways = [_branch(new, branch) for branch in branches]
-    for output, *values in zip(node.output, *ways, strict=True):
+    branch_outputs = [_branch(new, branch) for branch in branches]
+    for output, *values in zip(node.output, *branch_outputs, strict=True):
         if output:
             new.add("Where", [condition, *values], to=output)
             new.nodes[-1].name += BRANCHED

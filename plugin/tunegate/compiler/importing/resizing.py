@@ -111,11 +111,11 @@ def _is_of_tvm(
     """Returns whether TVM computes it: an image whose rows and columns get new extents. TVM takes
     the quotient of the extents for the scale, so that one must be the other."""
     is_image = data.rank == _IMAGE_RANK and data.shape[:2] == result.shape[:2]
-    way = attribute(node, "coordinate_transformation_mode", "half_pixel")
+    coordinates = attribute(node, "coordinate_transformation_mode", "half_pixel")
     policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
-    if not is_image or way not in _WAYS or policy != "stretch" or attribute(node, "axes"):
+    if not is_image or coordinates not in _WAYS or policy != "stretch" or attribute(node, "axes"):
         return False
-    if way == "align_corners" and 1 in result.shape:  # TVM divides by the extent less one
+    if coordinates == "align_corners" and 1 in result.shape:  # TVM divides by the extent less one
         return False
     scales = view.constant(operand(node, _SCALES)) if operand(node, _SCALES) else None
     if scales is None:

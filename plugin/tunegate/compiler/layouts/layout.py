@@ -206,8 +206,8 @@ class _TransposeSinker(relax.PyExprMutator):  # type: ignore[misc]
 
     def _producing_transpose(self, value: Any) -> Any | None:
         """Returns the transpose that made the value."""
-        made = self.lookup_binding(value) if isinstance(value, relax.Var) else None
-        return made if _is_transpose(made) else None
+        producing = self.lookup_binding(value) if isinstance(value, relax.Var) else None
+        return producing if _is_transpose(producing) else None
 
 
 def _turned_back(value: Any, axes: tuple[int, ...]) -> Any | None:

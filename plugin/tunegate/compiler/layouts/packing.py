@@ -163,8 +163,10 @@ def _fold(module: Any, folding: Any) -> Any:
     for variable, function in list(module.functions.items()):
         if isinstance(function, relax.Function):
             folding.builder_.update_func(variable, folding.visit_expr(function))
-    done = folding.builder_.get()
-    return relax.transform.DeadCodeElimination()(relax.transform.CanonicalizeBindings()(done))
+    folded_module = folding.builder_.get()
+    return relax.transform.DeadCodeElimination()(
+        relax.transform.CanonicalizeBindings()(folded_module)
+    )
 
 
 @mutator
@@ -309,9 +311,9 @@ class _Padding(PyExprMutator):  # type: ignore[misc]
         return relax.op.strided_slice(value, [last], [0], [call.ty.shape[last]])
 
     def _before_cut(self, argument: Any) -> Any | None:
-        made = _definition(argument, self)
-        is_call = isinstance(made, relax.Call) and made.args
-        return made.args[0] if is_call and made.args[0] in self._padded else None
+        definition = _definition(argument, self)
+        is_call = isinstance(definition, relax.Call) and definition.args
+        return definition.args[0] if is_call and definition.args[0] in self._padded else None
 
     def _widen_operand(self, argument: Any, extent: int, width: int) -> Any | None:
         """Returns the operand of a wide operator, None for a computed value of each number."""

@@ -54,11 +54,11 @@ def with_changed_blocks(
         blocks = schedule.get_child_blocks(schedule.get_sblock("root"))
         # Before the first change, which may remove other blocks.
         chosen = [b for b in blocks if not only_sums or schedule.get(b).init is not None]
-        done = [change(schedule, block) for block in chosen]
+        scheduled_blocks = [change(schedule, block) for block in chosen]
     except Exception:
         _logger.info("a kernel stays as it is", exc_info=True)
         return None
-    return schedule.mod[_MAIN] if any(done) else None
+    return schedule.mod[_MAIN] if any(scheduled_blocks) else None
 
 
 # Kernels of tensors without a number.
@@ -68,8 +68,8 @@ def idle(function: Any) -> Any | None:
     """Returns the function with a body that does nothing, None if it has something to do."""
     if not does_nothing(function):
         return None
-    made = PrimFunc(function.params, Evaluate(0), attrs=function.attrs)
-    return made.with_attr(IS_SCHEDULED, True).with_attr(PATTERN, OPAQUE)
+    empty = PrimFunc(function.params, Evaluate(0), attrs=function.attrs)
+    return empty.with_attr(IS_SCHEDULED, True).with_attr(PATTERN, OPAQUE)
 
 
 def does_nothing(function: Any) -> bool:

@@ -208,15 +208,15 @@ def _careful_rules(
         for low, high in (*((0, high) for high in highest), (1, 1))
     ]
     new = [t for at, t in enumerate(tries) if t != dict(own) and t not in tries[:at]]
-    taken = next((t for t in new if not trial.refuses(_add_rules(inputs, t))), None)
-    if taken is None:
+    accepted = next((t for t in new if not trial.refuses(_add_rules(inputs, t))), None)
+    if accepted is None:
         return None
     for name, rule in own.items():
-        if name not in given_rules and taken[name] != rule:
-            wider = taken | {name: rule}
+        if name not in given_rules and accepted[name] != rule:
+            wider = accepted | {name: rule}
             if not trial.refuses(_add_rules(inputs, wider)):
-                taken = wider
-    return taken
+                accepted = wider
+    return accepted
 
 
 def is_tried(rule: InputRule) -> bool:

@@ -33,8 +33,8 @@ class _UnfitCasesError(ModelError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(problems[0])
-        left = len(problems) - _MOST_TOLD
-        more = (f"and {plural(left, 'case')} more",) if left > 0 else ()
+        problems_left = len(problems) - _MOST_TOLD
+        more = (f"and {plural(problems_left, 'case')} more",) if problems_left > 0 else ()
         self.problems = (*dict.fromkeys(problems[:_MOST_TOLD]), *more)
 
 

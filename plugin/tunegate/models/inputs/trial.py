@@ -49,15 +49,15 @@ class Trial:
         outputs: list[Sequence[Any]] = []
         seconds = 0.0
         for number, feed in enumerate(checked_feeds(tensors, SEEDS)):
-            left = min(RUN_SECONDS, self._deadline - time.monotonic())
-            left = seed_seconds if seed_seconds and number < len(SEEDS) else left
-            if left <= 0:
+            seconds_left = min(RUN_SECONDS, self._deadline - time.monotonic())
+            seconds_left = seed_seconds if seed_seconds and number < len(SEEDS) else seconds_left
+            if seconds_left <= 0:
                 return Outcome(is_late=True, seconds=seconds)
             began, worked = time.monotonic(), time.process_time()
             try:
-                outputs.append(self._run_once(feed, left))
+                outputs.append(self._run_once(feed, seconds_left))
             except TimeoutError:
-                return Outcome(is_late=True, seconds=left)
+                return Outcome(is_late=True, seconds=seconds_left)
             except Exception as error:  # its errors have no common base class
                 if lacked_memory(error):  # no other values would help: the build reports it
                     raise

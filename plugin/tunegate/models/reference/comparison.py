@@ -57,19 +57,19 @@ def compare_outputs(
         return DidNotRun(error_line(error), of_reference=True, memory=lacked_memory(error))
     expected = right.expected
     try:
-        got = [run(feed) for feed in feeds]
+        outputs = [run(feed) for feed in feeds]
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
-    worst = _worst_check(artifact, got, expected, _usual)
-    problem = _broken_promise(artifact, right.names, got) if worst.passed else ""
+    worst = _worst_check(artifact, outputs, expected, _usual)
+    problem = _broken_promise(artifact, right.names, outputs) if worst.passed else ""
     problem = RANDOM if not worst.passed and is_random(reference, feeds[0]) else problem
     if problem:
         return msgspec.structs.replace(worst, passed=False, detail=problem)
     precision = model_precision.precision_of(reference)
     if worst.passed or not worst.max_relative:
         return _add_own_noise(worst, right, reference, feeds, precision)
-    in_sets = _check_as_sets(artifact, reference, right, feeds, got)
+    in_sets = _check_as_sets(artifact, reference, right, feeds, outputs)
     if in_sets is not None:
         return in_sets
     noise = own_noise(reference, feeds, expected)
@@ -79,7 +79,7 @@ def compare_outputs(
     def allowed_error(at: int, dtype: str) -> float:
         return precision.allowed_error(dtype, 0.0 if is_sorted[at] else noise[at])
 
-    again = _worst_check(artifact, got, expected, allowed_error)
+    again = _worst_check(artifact, outputs, expected, allowed_error)
     again = msgspec.structs.replace(again, reference_noise=max(noise))
     return _add_own_noise(again, right, reference, feeds, precision)
 
@@ -375,10 +375,10 @@ def _relative_errors(
     session: ReferenceSession, feed: Mapping[str, Any], expected: Sequence[Any]
 ) -> Iterator[float]:
     try:
-        got = session.run(feed)
+        outputs = session.run(feed)
     except Exception:  # noqa: BLE001 -- likewise
         return
-    for ours, theirs in zip(got, expected, strict=True):
+    for ours, theirs in zip(outputs, expected, strict=True):
         yield _relative_error(ours, theirs)
 
 

@@ -41,7 +41,7 @@ def sampled_errors(
     by the seeds. If nothing else is drawn, each case counts once. With `cases`, both results are
     saved in that directory."""
     watch = _Watch(names)
-    kept = CaseFiles(Path(cases), inputs, names) if cases else None
+    case_files = CaseFiles(Path(cases), inputs, names) if cases else None
     started, seen = time.monotonic(), set()
     try:
         session = None
@@ -57,10 +57,10 @@ def sampled_errors(
                 session, expected = session_as_written(reference, feed)
             else:
                 expected = session.run(feed)
-            got = run(feed)
-            watch.add(got, expected)
-            if kept is not None:
-                kept.add(case, feed, got, expected)
+            outputs = run(feed)
+            watch.add(outputs, expected)
+            if case_files is not None:
+                case_files.add(case, feed, outputs, expected)
             if time.monotonic() - started > MAX_SAMPLING_SECONDS:
                 break
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class

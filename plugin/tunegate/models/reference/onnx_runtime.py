@@ -196,7 +196,7 @@ message."""
 def error_line(error: Exception) -> str:
     """Returns the message without parts about the library itself: the last line of a traceback, or
     ONNX Runtime's message, without its middle if it is long, as the cause comes last."""
-    text = _ONNX_RUNTIME.sub(lambda found: " ".join(found[2].split()), str(error))
+    text = _ONNX_RUNTIME.sub(lambda match: " ".join(match[2].split()), str(error))
     lines = _without_places(text).strip().splitlines() or [type(error).__name__]
     line = lines[-1]
     if len(line) <= _MAX_CHARACTERS:

@@ -61,8 +61,8 @@ def _separate(graph: onnx.GraphProto) -> bool:
     that reads it, too, still finds it."""
     is_shared = False
     constants = _int8_constants(graph)
-    taken = {name for node in graph.node for name in (*node.input, *node.output)}
-    taken |= {value.name for value in (*graph.initializer, *graph.input, *graph.output)}
+    names_in_use = {name for node in graph.node for name in (*node.input, *node.output)}
+    names_in_use |= {value.name for value in (*graph.initializer, *graph.input, *graph.output)}
     seen: set[str] = set()
     for node in graph.node:
         for place, name in enumerate(node.input):
@@ -70,7 +70,7 @@ def _separate(graph: onnx.GraphProto) -> bool:
                 is_shared = True
                 copy = graph.initializer.add()
                 copy.CopyFrom(constants[name])
-                copy.name = node.input[place] = _new_name(name, taken)
+                copy.name = node.input[place] = _new_name(name, names_in_use)
             elif name in constants:
                 seen.add(name)
     return is_shared

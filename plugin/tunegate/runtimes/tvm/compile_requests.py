@@ -315,10 +315,10 @@ class TakenLists:
 
     def require_same_tasks(self, job: BuildJob, build: Build) -> Build:
         """Returns the build, or why it is refused: its tasks are not those that were taken."""
-        taken = self._lists.get(opened_key(job.model))
-        if taken is None or build.error is not None:
+        known_tasks = self._lists.get(opened_key(job.model))
+        if known_tasks is None or build.error is not None:
             return build
-        whose, keys = taken
+        whose, keys = known_tasks
         others = [task.name for task in build.tasks if task.key not in keys]
         if not others:
             return build

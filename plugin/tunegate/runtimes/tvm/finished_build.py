@@ -171,16 +171,16 @@ def made_again(
     """Returns the builds; those that died are rebuilt with default schedules for risky tasks.
     `blamed` has the workload that ran when a build died, by index: then only that one is replaced,
     and `build` may find the next bad one."""
-    made = list(builds)
+    rebuilt = list(builds)
     died = [n for n, each in enumerate(builds) if each.crashed and risky_schedules(jobs[n])]
     if not died:
-        return made
+        return rebuilt
     again = build(
         [jobs[n].with_default_schedules(_schedules_to_drop(jobs[n], blamed.get(n))) for n in died]
     )
     for n, each in zip(died, again, strict=True):
-        made[n] = msgspec.structs.replace(each, without_picks=builds[n].error or "")
-    return made
+        rebuilt[n] = msgspec.structs.replace(each, without_picks=builds[n].error or "")
+    return rebuilt
 
 
 def _schedules_to_drop(job: BuildJob, blamed: str | None) -> frozenset[WorkloadKey]:
@@ -201,15 +201,15 @@ def in_other_layout(
     """Returns the builds; those that were linked but are wrong are replaced by the other layout if
     that is right. A build that died says nothing about its layout: the other side might not have
     died."""
-    made = list(builds)
+    rebuilt = list(builds)
     wrong = [n for n, each in enumerate(builds) if _is_wrong(each) and _has_other(jobs[n].model)]
     if not wrong:
-        return made
+        return rebuilt
     again = build([_channels_first(jobs[n]) for n in wrong])
     for n, each in zip(wrong, again, strict=True):
         if each.error is None:
-            made[n] = msgspec.structs.replace(each, without_channels_last=builds[n].error or "")
-    return made
+            rebuilt[n] = msgspec.structs.replace(each, without_channels_last=builds[n].error or "")
+    return rebuilt
 
 
 def refusal_of_tuning(job: ModelJob, build: Build | None) -> str:

@@ -123,10 +123,10 @@ _LIMIT_SECONDS = 120
 
 def compiler_failure() -> str:
     """Returns how the smallest use of the compiler fails, '' if it works."""
-    done = interpreter.ask(_MODULE, variables={}, limit_seconds=_LIMIT_SECONDS)
-    if done is None:
+    answer = interpreter.ask(_MODULE, variables={}, limit_seconds=_LIMIT_SECONDS)
+    if answer is None:
         return f"hangs ({_LIMIT_SECONDS} s)"
-    if done.returncode == 0:
+    if answer.returncode == 0:
         return ""
-    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
-    return f"exit {done.returncode}: {last[0][:200]}"
+    last = answer.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+    return f"exit {answer.returncode}: {last[0][:200]}"

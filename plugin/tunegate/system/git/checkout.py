@@ -130,7 +130,7 @@ class Trees:
 
 def _tree_fault(tree: bytes, id_bytes: int) -> str:
     """Returns what is wrong with a tree's entries (each a mode, a name and an id)."""
-    seen: set[bytes] = set()
+    names: set[bytes] = set()
     position, before = 0, b""
     while position < len(tree):
         mode, _, _ = tree[position : position + 8].partition(b" ")
@@ -138,14 +138,14 @@ def _tree_fault(tree: bytes, id_bytes: int) -> str:
         end = tree.index(b"\0", start)
         name, position = tree[start:end], end + 1 + id_bytes
         shown = name.decode("utf-8", "backslashreplace")
-        if name in seen:
+        if name in names:
             return f"two entries of the name {shown!r}"
         if b"/" in name or name.lower() in _NO_NAMES:
             return f"an entry of the name {shown!r}, which is none"
         order = name + b"/" if mode in _OF_A_DIRECTORY else name
         if order < before:
             return f"its entry {shown!r} in a wrong place"
-        seen.add(name)
+        names.add(name)
         before = order
     return ""
 

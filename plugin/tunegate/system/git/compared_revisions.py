@@ -325,8 +325,8 @@ def _version_key(tag: str) -> tuple[tuple[int, ...], bool, tuple[int, ...]]:
     """Returns a key that sorts tags by version: `v1.10` after `v1.9`, a pre-release before its
     release, `-rc.10` after `-rc.2`."""
     candidate = _CANDIDATE.search(tag)
-    which = _integers(tag[candidate.start() :]) if candidate else ()
-    return (_numbers(tag), candidate is None, which)
+    numbers = _integers(tag[candidate.start() :]) if candidate else ()
+    return (_numbers(tag), candidate is None, numbers)
 
 
 def _numbers(tag: str) -> tuple[int, ...]:

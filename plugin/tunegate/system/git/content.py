@@ -65,9 +65,9 @@ def _copy_blob(git: GitProcess, revision: str, path: str, into: BinaryIO) -> Non
         return
     if _ESCAPED.search(path):
         raise UnreadModelError(missing(revision, path))
-    asked = shlex.quote(f"{revision[:12]}:{path}")
+    blob_name = shlex.quote(f"{revision[:12]}:{path}")
     message = f"{path}: its content is not in this clone, and cannot be fetched."
-    raise UnreadModelError(f"{message} This says why: git cat-file blob {asked} > /dev/null")
+    raise UnreadModelError(f"{message} This says why: git cat-file blob {blob_name} > /dev/null")
 
 
 def missing(revision: str, path: str) -> str:
@@ -347,8 +347,8 @@ def names_a_server(git: GitProcess) -> bool:
     """Returns whether the checkout has a file that may name another server to git-lfs, which reads
     the working tree, the index and the head."""
     stored = (f":{_OF_THE_CHECKOUT}", f"HEAD:{_OF_THE_CHECKOUT}")
-    known = [each for each in stored if git.text("rev-parse", "--verify", "-q", each)]
-    contents = [git.output("cat-file", "blob", each) for each in known]
+    known_objects = [each for each in stored if git.text("rev-parse", "--verify", "-q", each)]
+    contents = [git.output("cat-file", "blob", each) for each in known_objects]
     if os.path.lexists(git.root / _OF_THE_CHECKOUT):
         contents.append(_text_of(git.root / _OF_THE_CHECKOUT))
     return any(content is None or _may_name_a_server(git, content) for content in contents)
@@ -374,8 +374,8 @@ def _may_name_a_server(git: GitProcess, settings: bytes) -> bool:
 def is_what_pointer_says(git: GitProcess, path: str) -> bool:
     """Returns whether the working tree's file has the bytes that the indexed pointer stands for:
     git without its filters, which the checkout chooses, reports it as changed."""
-    known = git.output("cat-file", "--batch-check", standard_input=f":0:{path}\n".encode()) or b""
-    words = known.split()
+    blob = git.output("cat-file", "--batch-check", standard_input=f":0:{path}\n".encode()) or b""
+    words = blob.split()
     if words[1:2] != [b"blob"] or int(words[2]) > MAX_POINTER_BYTES:
         return False
     pointer = lfs_pointer(git.output("cat-file", "blob", words[0].decode()) or b"")

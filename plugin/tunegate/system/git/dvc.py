@@ -87,13 +87,15 @@ def stage_outputs(
     """Returns what the lock files and DVC files among these paths name, without the file that a DVC
     file itself is named after. `read` gives a file, None for one that is too long, and `listing`
     the content of a directory by its path and digest, where it is here."""
-    known = set(paths)
+    listed_paths = set(paths)
     outputs: dict[str, StageOutput] = {}
     unread: dict[str, str] = {}
     in_locks = (
-        each for lock in sorted(filter(is_lock, known)) for each in _in_lock(lock, known, read)
+        each
+        for lock in sorted(filter(is_lock, listed_paths))
+        for each in _in_lock(lock, listed_paths, read)
     )
-    tracked = sorted(filter(is_dvc_file, known))
+    tracked = sorted(filter(is_dvc_file, listed_paths))
     for who, outputs_or_problem in itertools.chain(
         in_locks, *(_in_dvc_file(path, read(path)) for path in tracked)
     ):
@@ -104,10 +106,10 @@ def stage_outputs(
     directories = {path: out for path, out in outputs.items() if out.digest.endswith(_DIRECTORY)}
     files = {path: out for path, out in outputs.items() if path not in directories}
     unlisted: dict[str, str] = {}
-    for path, kept in directories.items():
-        inside = _files_in(kept, listing(path, kept.digest))
+    for path, entry in directories.items():
+        inside = _files_in(entry, listing(path, entry.digest))
         if inside is None:
-            unlisted[path] = kept.digest
+            unlisted[path] = entry.digest
         else:
             _add(inside, files)
     return StageOutputs(files=files, directories=unlisted, unread=unread)

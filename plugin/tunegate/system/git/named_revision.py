@@ -40,10 +40,10 @@ def named_commit(git: GitProcess, name: str, option: str) -> str:
 
 def _no_head(git: GitProcess) -> str:
     """Returns why there is no HEAD: a new repository has none, and a damaged one."""
-    said = git.complaint("log", "-1")
-    if _NEW in said or not said:
+    complaint = git.complaint("log", "-1")
+    if _NEW in complaint or not complaint:
         return f"{git.root}: no commit yet. Commit models and configuration first."
-    return f"{git.root}: git cannot read HEAD ({said})."
+    return f"{git.root}: git cannot read HEAD ({complaint})."
 
 
 def named_branches(git: GitProcess, name: str) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ def _fetch(git: GitProcess, name: str) -> None:
 
 def _ancestor(git: GitProcess, name: str) -> str | None:
     """Returns the commit of a name like `HEAD~2`: a shallow clone has only the first one."""
-    way = _ANCESTOR.fullmatch(name)
-    start = None if way is None else _resolve_here(git, way[1])
+    suffix = _ANCESTOR.fullmatch(name)
+    start = None if suffix is None else _resolve_here(git, suffix[1])
     if start is None:
         return None
     fetch.deepened_until(git, lambda: _resolve_here(git, name) is not None, start)

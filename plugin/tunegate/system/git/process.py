@@ -112,8 +112,8 @@ class GitProcess:
         home directory may be in it."""
         listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
         words = iter(listed.split("\0"))
-        taken = {(origin, key) for origin, key in zip(words, words, strict=False)}
-        for origin, key in sorted(taken):
+        settings = {(origin, key) for origin, key in zip(words, words, strict=False)}
+        for origin, key in sorted(settings):
             if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
                 message = (
                     f"{self.root}: git takes {key} from {origin.removeprefix('file:')}, a file "
@@ -279,12 +279,12 @@ _OF_A_FETCH = (
 def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     """Returns the environment for git in this working tree, whatever repository the variables
     name."""
-    kept = dict(variables)
+    environment = dict(variables)
     for name in (*_OF_ANOTHER_REPOSITORY, *_OF_A_CHECKOUT):
-        kept.pop(name, None)
-    wanted = kept.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
+        environment.pop(name, None)
+    wanted = environment.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
     return {
-        **kept,
+        **environment,
         **_ENVIRONMENT,
         "GIT_CEILING_DIRECTORIES": str(root.parent),
         "GIT_ALLOW_PROTOCOL": ":".join(each for each in wanted if each not in _NO_PROTOCOLS),

@@ -121,10 +121,10 @@ def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return place
         waited = time.monotonic() - started
-        left = claims[0].wait_seconds - waited
-        if left <= 0:
+        seconds_left = claims[0].wait_seconds - waited
+        if seconds_left <= 0:
             raise EnvironmentUnfitError(_refusal(claims[0]))
-        time.sleep(min(left, max(_MIN_POLL, min(_MAX_POLL, waited / 10))))
+        time.sleep(min(seconds_left, max(_MIN_POLL, min(_MAX_POLL, waited / 10))))
 
 
 def _refusal(claim: Claim) -> str:

@@ -33,8 +33,10 @@ def bytecode_check(package: str, variables: Mapping[str, str] = os.environ) -> H
     if spec is None or not spec.origin:
         return None
     place = Path(spec.origin).parent
-    kept = place / "__pycache__" / f"{Path(spec.origin).stem}.{sys.implementation.cache_tag}.pyc"
-    if kept.is_file():
+    bytecode = (
+        place / "__pycache__" / f"{Path(spec.origin).stem}.{sys.implementation.cache_tag}.pyc"
+    )
+    if bytecode.is_file():
         return HealthCheck("bytecode", ok=True, detail=f"kept for {package}")
     if not variables.get(_NEVER) and os.access(place, os.W_OK):
         return HealthCheck("bytecode", ok=True, detail=f"kept once {package} is imported")

@@ -130,7 +130,7 @@ def busy_meter(uuids: Iterable[str]) -> Iterator[BusyMeter]:
             rates = (
                 answer_or_none(library, library.nvmlDeviceGetUtilizationRates, h) for h in handles
             )
-            known = [int(rate.gpu) for rate in rates if rate is not None]
-            return sum(known) / len(known) if known else None
+            loads = [int(rate.gpu) for rate in rates if rate is not None]
+            return sum(loads) / len(loads) if loads else None
 
         yield read

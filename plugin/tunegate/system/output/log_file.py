@@ -94,8 +94,8 @@ def _refusal(descriptor: int) -> str:
     a model."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         return "no plain file"
-    held = os.pread(descriptor, _STAMP_BYTES, 0)
-    return "no log of tunegate's, and is not empty" if held and not _STAMP.match(held) else ""
+    stamp = os.pread(descriptor, _STAMP_BYTES, 0)
+    return "no log of tunegate's, and is not empty" if stamp and not _STAMP.match(stamp) else ""
 
 
 # The stderr of a running command: messages go to the terminal, the log file, or both. A CI that
@@ -134,9 +134,9 @@ class Talk(io.TextIOBase):
     def _show(self, text: str) -> None:
         """Writes the text with a zero-width character in what a CI might take for a command, even
         if the command came in pieces: names of a pull request are in it, wherever lines break."""
-        seen = without_commands(self._line)
+        line = without_commands(self._line)
         self._line += text
-        self.stream.write(without_commands(self._line)[len(seen) :])
+        self.stream.write(without_commands(self._line)[len(line) :])
         self._line = re.split(r"[\r\n]", self._line)[-1]
 
     def note(self, text: str) -> None:
@@ -167,7 +167,7 @@ class Talk(io.TextIOBase):
 
 def without_commands(text: str) -> str:
     """Returns the text with a zero-width character in each beginning of a CI's command."""
-    return _COMMAND.sub(lambda found: found.group() + _ZERO_WIDTH, text)
+    return _COMMAND.sub(lambda match: match.group() + _ZERO_WIDTH, text)
 
 
 @contextmanager

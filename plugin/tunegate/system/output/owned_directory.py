@@ -109,10 +109,10 @@ def writer_at_work(directory: Path) -> str:
     begins must not meet a reader's."""
     try:
         inode = os.lstat(directory / LOCK).st_ino
-        held = Path("/proc/locks").read_text(encoding="ascii")
+        locks = Path("/proc/locks").read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         return ""
-    has_lock = any(f":{inode} " in line and "FLOCK" in line for line in held.splitlines())
+    has_lock = any(f":{inode} " in line and "FLOCK" in line for line in locks.splitlines())
     return _describe_holder(_holder(directory)) if has_lock else ""
 
 

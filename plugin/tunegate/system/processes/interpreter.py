@@ -92,15 +92,15 @@ def ask_environment(
 
 def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Returns these variables, and those of ours that can hold no secret."""
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)
     }
     for name in _PLACES:
-        if not Path(kept.get(name, "")).is_absolute():
-            kept.pop(name, None)
-    return absolute_only({**kept, **variables})
+        if not Path(environment.get(name, "")).is_absolute():
+            environment.pop(name, None)
+    return absolute_only({**environment, **variables})
 
 
 def _command_line(module: str, arguments: tuple[str, ...], python: Path | None) -> list[str]:

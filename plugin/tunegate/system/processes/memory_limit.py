@@ -110,8 +110,8 @@ def available_bytes(groups: Path = _GROUPS, own: Path = _OWN) -> int:
     """Returns the bytes that can be taken without swapping, and without being killed by a
     container's limit."""
     room = [_room(directory) for directory in _own_groups(groups, own)]
-    left = [each for each in room if each is not None]
-    return int(min(psutil.virtual_memory().available, *left, 2**63))
+    limits = [each for each in room if each is not None]
+    return int(min(psutil.virtual_memory().available, *limits, 2**63))
 
 
 def _own_groups(groups: Path, own: Path) -> list[Path]:

@@ -77,10 +77,10 @@ def _describe(directory: Path, python: Path, names: Sequence[str]) -> _Descripti
         )
         raise ConfigError(message)
     try:
-        done = ask_environment(python, _SCRIPT, names, limit_seconds=_LIMIT_SECONDS)
-        if done is not None and done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=_Description)
-        lines = done.stderr.decode(errors="replace").strip().splitlines() if done else ()
+        answer = ask_environment(python, _SCRIPT, names, limit_seconds=_LIMIT_SECONDS)
+        if answer is not None and answer.returncode == 0:
+            return msgspec.json.decode(answer.stdout, type=_Description)
+        lines = answer.stderr.decode(errors="replace").strip().splitlines() if answer else ()
         why = lines[-1][:200] if lines else "no answer"
     except (OSError, *NOT_JSON) as error:
         why = str(error)[:200]

@@ -91,10 +91,10 @@ class Paced:
             for name, measured in self._measured.items():
                 before = paces.pop(name, ())  # the latest are the last: the first are dropped
                 paces[name] = _between(before, measured)
-            kept = dict([*paces.items()][-_MOST_KEPT:])
+            latest_paces = dict([*paces.items()][-_MOST_KEPT:])
             with suppress(OSError):
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-                replace(self._file, msgspec.json.encode(kept))
+                replace(self._file, msgspec.json.encode(latest_paces))
 
     def _take(self) -> None:
         step, self._under_way = self._under_way, None
@@ -215,8 +215,8 @@ class PlainLog:
                 # What is late says itself how long it has taken.
                 is_late = self._left.seconds_late(now) is not None
                 spent = "" if is_late else f"{now - self._entered:.0f} s so far"
-                left = time_left(self._left, now)
-                self._line("  " + "; ".join(filter(None, (self._text or spent, left))))
+                time_text = time_left(self._left, now)
+                self._line("  " + "; ".join(filter(None, (self._text or spent, time_text))))
 
     def warn(self, text: str) -> None:
         with self._lock:
@@ -226,8 +226,8 @@ class PlainLog:
         self._stream.flush()
 
     def _end(self) -> str:
-        left = time_left(self._left, self._clock())
-        return f"; {left}" if left else ""
+        time_text = time_left(self._left, self._clock())
+        return f"; {time_text}" if time_text else ""
 
     def _line(self, text: str) -> None:
         self._display_for = self._clock()
@@ -335,11 +335,11 @@ class Terminal:
             self._spinner,
             Text.assemble(self._step, (f" {self._text}" if self._text else "", "dim")),
         ]
-        left = self._left.seconds(now)
-        if left is None:
+        seconds_left = self._left.seconds(now)
+        if seconds_left is None:
             return _row(line, [*cells, Text(f"{now - self._entered:.0f} s", "dim")])
         spent = now - self._planned
-        self._share_done = max(self._share_done, spent / max(spent + left, 1e-9))
+        self._share_done = max(self._share_done, spent / max(spent + seconds_left, 1e-9))
         bar = ProgressBar(total=1.0, completed=self._share_done, width=_BAR_COLUMNS)
         return _row(line, [*cells, bar, Text(time_left(self._left, now), "dim")])
 

@@ -79,14 +79,14 @@ class TimeLeft:
 
     def _left_of_part(self, now: float) -> float:
         expected = self._expected_seconds()
-        left = _seconds_left(self._began + expected, expected, now)
+        seconds_left = _seconds_left(self._began + expected, expected, now)
         if self._end is None:
-            return left
+            return seconds_left
         if self._is_certain:
             return max(0.0, self._end - now)
         expected_seconds = _seconds_left(self._end, self._told, now)
         trust = self._trust(now)
-        return math.pow(expected_seconds, trust) * math.pow(left, 1 - trust)
+        return math.pow(expected_seconds, trust) * math.pow(seconds_left, 1 - trust)
 
     def _trust(self, now: float) -> float:
         """Returns the weight of the part's own report against the expectation: half at its
@@ -124,9 +124,9 @@ class TimeLeft:
         """Returns the measured time of this step's finished parts, relative to the expected
         time."""
         parts = self._steps[self._at or 0].parts
-        done = sum(parts[: len(self._took)])
+        done_weight = sum(parts[: len(self._took)])
         weight = _FIRST_WEIGHT * max(parts, default=0.0)
-        known = done + weight
+        known = done_weight + weight
         return (sum(self._took) + self._slower * weight) / known if known else self._slower
 
     def _slower_after(self, now: float, still: float) -> float:
@@ -136,8 +136,8 @@ class TimeLeft:
         if self._at is None or self._end is not None or self._is_certain:
             return self._slower
         expected = self._steps[self._at].seconds
-        taken = sum(self._took) + now - self._began + still
-        excess = max(0.0, taken - expected) / expected if expected else 0.0
+        elapsed = sum(self._took) + now - self._began + still
+        excess = max(0.0, elapsed - expected) / expected if expected else 0.0
         return max(self._slower, 1 + _ALIKE * excess)
 
 
