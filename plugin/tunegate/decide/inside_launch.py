@@ -112,10 +112,10 @@ def _by_stalls(sizes: Sequence[Stalls], mean: Bounds, margin: float, parts: int)
         is_sure = chance_of(size) <= STALLS_FAIL_ERROR / (parts * len(sizes))
         if is_sure and (is_over or exceed_tolerated_share(size)):
             return "fail"
-    size = clearest(sizes)
-    if size is None:
+    worst = clearest(sizes)
+    if worst is None:
         return "pass"
-    chance, is_much = chance_of(size), exceed_tolerated_share(size)
+    chance, is_much = chance_of(worst), exceed_tolerated_share(worst)
     is_costly = mean.center > margin * _SUSPICIOUS
     if chance <= COSTLY_SUSPICION and is_costly:
         return "undecided"

@@ -42,7 +42,7 @@ class Sketch(msgspec.Struct, frozen=True):
 
     @property
     def is_of_gpu(self) -> bool:
-        """Whether threads are bound to its loops, of a sum or of anything else."""
+        """True if threads are bound to its loops, of a sum or of anything else."""
         return self.kernel is not None or (self.nest is not None and self.nest.most_threads > 0)
 
 

@@ -70,8 +70,8 @@ def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
 
 
 def _is_wider_than_input(node: onnx.NodeProto, view: GraphView) -> bool:
-    """Whether it pools with a window that does not fit in once: of less than a stride, ONNX makes
-    one place of it, and the compiler none."""
+    """Returns whether it pools with a window that fits in nowhere: of less than a stride, ONNX
+    makes one place of it, and the compiler none."""
     window = attribute(node, "kernel_shape")
     source = view.type_of(node.input[0]) if node.op_type.endswith("Pool") and window else None
     if source is None or attribute(node, "auto_pad", "NOTSET").startswith("SAME"):
