@@ -56,6 +56,13 @@ def test_only_plain_files_are_read_and_nothing_is_waited_for(kind: str, tmp_path
         read_regular(odd)
 
 
+def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"123")
+    assert read_regular(tmp_path / "long", 3) == b"123"
+    with pytest.raises(OSError, match="more than 2 bytes"):
+        read_regular(tmp_path / "long", 2)
+
+
 def test_a_file_is_read_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "f").write_bytes(b"x")

@@ -12,12 +12,15 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, most_bytes: int | None = None) -> bytes:
     """Returns the content of a regular file. Raises OSError for a link, a directory, a pipe or a
-    device."""
+    device, and for a file with more bytes."""
     with os.fdopen(os.open(path, _READ), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        if most_bytes is not None and status.st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has more than {most_bytes} bytes", str(path))
         return file.read()
 
 

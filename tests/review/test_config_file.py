@@ -130,6 +130,13 @@ def test_an_unknown_key_is_named_with_what_it_may_mean(lines: str, message: str)
             "budget: {trials: 2k}",
             'budget.trials must be a whole number of trials without a unit, not "2k".',
         ),
+        (
+            "gate: {seconds: 1e3}",
+            (
+                'gate.seconds: expected a number of seconds > 0, not "1e3". YAML wants a point and '
+                "a sign: 1.0e+3."
+            ),
+        ),
         ("budget: {minutes: -1}", "budget.minutes: expected a number of minutes >= 0, not -1."),
         (
             "gate: {margin-percent: 200}",

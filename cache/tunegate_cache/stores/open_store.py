@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -50,6 +51,12 @@ def kind_of(address: StoreAddress) -> StoreKind:
             "docs/how-to/extend.md says how to add a store"
         )
         raise BadAddressError(message)
+    if address.endpoint_url and not _is_http(address.endpoint_url):
+        message = (
+            f'"{address.url}" has an endpoint-url that is no address, "{address.endpoint_url}"; '
+            "write https://host"
+        )
+        raise BadAddressError(message)
     kind = _load_kind(kinds[scheme])
     if not _is_complete(uri, kind):
         raise BadAddressError(f'"{address.url}" is not a cache address; write {kind.form}')
@@ -69,12 +76,23 @@ def _add_scheme(address: StoreAddress) -> StoreAddress:
             return address
         if "://" in address.url:
             raise ValueError("what stands before :// is not a scheme")
+        if address.url.startswith("$"):
+            raise ValueError("variables are not replaced. Write a whole path, or one from ~ on")
         directory = Path(address.url).expanduser().absolute()
     except RuntimeError as error:  # such as "~nobody"
         raise BadAddressError(f'"{address.url}" is not a cache address: {HOME_UNKNOWN}') from error
     except ValueError as error:  # such as "s3://["
         raise BadAddressError(f'"{address.url}" is not a cache address: {error}') from error
     return msgspec.structs.replace(address, url=directory.as_uri())
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for one that is none
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not parts.query
 
 
 def _load_kind(plugin: Plugin) -> StoreKind:

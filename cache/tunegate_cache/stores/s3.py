@@ -1,5 +1,6 @@
 """A store in a bucket of S3, or of any server with its API."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -39,6 +40,7 @@ _LIMITS = ClientLimits(
     most_bytes=MAX_OBJECT_BYTES,
     answer_seconds=30,
 )
+_BUCKET_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _REQUEST_SECONDS = 45.0
 """The time limit of a whole request with its tries. The client's limits are those of a piece and of
 a body, and a server may send the head a byte at a time, too."""
@@ -267,10 +269,17 @@ def _open(address: StoreAddress) -> S3Store:
     )
 
 
+def _accepts(address: StoreAddress) -> bool:
+    """Keys before the bucket's name, and a query behind the prefix, would be shown in logs."""
+    parts = address.parts
+    is_plain = not (parts.query or parts.fragment)
+    return is_plain and _BUCKET_NAME.fullmatch(parts.netloc) is not None
+
+
 _: type[MaintainedStore] = S3Store
 S3 = StoreKind(
     form="s3://bucket/prefix",
-    accepts=lambda address: bool(address.parts.netloc),
+    accepts=_accepts,
     open=_open,
     is_remote=True,
     advice=(

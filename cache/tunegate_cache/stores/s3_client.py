@@ -5,7 +5,7 @@ boto3 takes half a second to import, so only processes that use a bucket import 
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ _Client = Any
 """A boto3 client; the library ships no types."""
 
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
+_REDIRECTS, _REGION = (301, 302, 307, 308), "x-amz-bucket-region"
 _CHECKSUM_SETTINGS = ("request_checksum_calculation", "response_checksum_validation")
 
 
@@ -152,6 +153,7 @@ class _Request(Protocol):
 class _Answer(Protocol):
     raw: Any
     status_code: int
+    headers: Mapping[str, str]
 
     @property
     def content(self) -> bytes: ...
@@ -186,11 +188,20 @@ class _BoundedSession:
                 raise ReadTimeoutError(endpoint_url=request.url, error=error) from error
             except URLLib3ProtocolError as error:
                 raise ConnectionClosedError(endpoint_url=request.url, error=error) from error
+        _refuse_redirect(request, answer)
         return answer
 
     def __getattr__(self, name: str) -> object:
         """Passes on whatever else the SDK asks of its session."""
         return getattr(self._session, name)
+
+
+def _refuse_redirect(request: _Request, answer: _Answer) -> None:
+    """Raises StoreUnavailableError for a redirect without the bucket's region: the SDK would ask
+    for that, be sent away again, and so on. Amazon's servers know it."""
+    is_redirect = answer.status_code in _REDIRECTS and _REGION not in answer.headers
+    if is_redirect and not is_amazon(request.url):
+        raise StoreUnavailableError(f"the server answers with a redirect ({answer.status_code})")
 
 
 def bound_answers(client: _Client, *, most_bytes: int, seconds: float) -> None:

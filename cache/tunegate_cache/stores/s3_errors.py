@@ -3,6 +3,7 @@
 A message contains only an error's code: some texts contain signed addresses.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -17,6 +18,7 @@ from tunegate_cache.stores.store import (
     UnsupportedRequestError,
 )
 
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9.]{0,99}|[0-9]{3}")
 ABSENT_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
 _DENIED = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
 """Refusals that S3 sends with status 400."""
@@ -90,8 +92,10 @@ def tls_error(error: Exception, where: str) -> StoreUnavailableError:
 
 
 def code_of(response: Mapping[str, Any]) -> str:
-    """Returns S3's code, such as `NoSuchKey`."""
-    return str(response.get("Error", {}).get("Code", "unknown"))
+    """Returns S3's code, such as `NoSuchKey`; the status instead of a text that is none, since that
+    may hold whatever was sent to the server."""
+    code = str(response.get("Error", {}).get("Code", "unknown"))
+    return code if _CODE.fullmatch(code) else str(_status(response))
 
 
 def _status(response: Mapping[str, Any]) -> int:

@@ -20,6 +20,8 @@ _Artifact = TypeVar("_Artifact", bound=msgspec.Struct)
 NOT_JSON = validate.NOT_JSON
 """The errors of msgspec on bytes that are not JSON of the wanted type."""
 _DIGEST = "digest"
+_MOST_BYTES = 512 * 1024 * 1024
+"""Fifty measured models are about 10 MB. A file of an earlier job may have been anybody's."""
 _ANOTHER_OUT = "Choose another directory with --out."
 
 
@@ -53,7 +55,7 @@ def write_bytes(path: Path, body: bytes, advice: str = _ANOTHER_OUT) -> None:
 def read(path: Path, kind: type[_Artifact]) -> _Artifact:
     """Reads an artifact written by `write`. Raises ArtifactError."""
     try:
-        return decode(read_regular(path), kind)
+        return decode(read_regular(path, _MOST_BYTES), kind)
     except FileNotFoundError as error:
         message = (
             f"{path}: not found. It is written by an earlier step; pass its directory with --out."

@@ -160,7 +160,7 @@ def _check_prices(config: Config, where: str) -> None:
 
 def _check_cache(cache: CacheConfig, where: str) -> None:
     try:
-        kind_of(StoreAddress(url=cache.url))
+        kind_of(StoreAddress(url=cache.url, endpoint_url=cache.endpoint_url))
     except BadAddressError as error:
         why = missing("store", cache.url.partition(":")[0]) or f"{error}."
         raise _config_error(ConfigKey(where, "cache.url"), f"cache.url: {why}") from error

@@ -15,6 +15,7 @@ from tunegate.config_key import all_keys, describe_type, key_at
 _NEARLY_SAME = 0.8
 """How like a key of another section the unknown one must be: `thread` is like `threads`, and
 `providers` is not like `profiles`."""
+_POWER = re.compile(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", re.IGNORECASE)
 
 
 class KeyProblem(NamedTuple):
@@ -68,7 +69,7 @@ def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> 
     if isinstance(value, str):
         if re.fullmatch(r"[-+]?0[0-9_]+", value):
             return f"{place}: some read {value} as octal. Write it without the zero in front."
-        if unit:
+        if unit and not _POWER.fullmatch(value):
             number = re.sub(r" [<>].*", "", expected)
             return f'{place} must be {number} without a unit, not "{value}".'
         if isinstance(kind, inspect.LiteralType):
@@ -190,8 +191,8 @@ def _show_value(value: Any) -> str:
 def _hint(expected: str, path: str, value: Any) -> str:
     if path.endswith(".accuracy") and isinstance(value, int | float):
         return f" Write {{max-error: {value:g}}}, or what else the budget is."
-    power = re.fullmatch(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", str(value), re.IGNORECASE)
-    if power is not None and isinstance(value, str):
+    power = _POWER.fullmatch(value) if isinstance(value, str) else None
+    if power is not None:
         whole, part, sign, exponent = power.groups()
         return f" YAML wants a point and a sign: {whole}{part or '.0'}e{sign or '+'}{exponent}."
     is_bare = isinstance(value, int | float)

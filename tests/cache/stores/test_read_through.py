@@ -233,11 +233,21 @@ def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
         ("", "it is empty"),
         ("s3://[", "Invalid IPv6 URL"),
         ("~nobody-here/x", "home directory is not known. Set HOME"),
+        ("s3://key:password@bucket/x", "write s3://bucket/prefix"),
+        ("s3://bucket/x?signature=1", "write s3://bucket/prefix"),
+        ("file:///a?b", "write a directory"),
+        ("$HOME/x", "variables are not replaced"),
     ],
 )
 def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:
     with pytest.raises(BadAddressError, match=form):
         opened(url)
+
+
+@pytest.mark.parametrize("endpoint", ["host:9000", "ftp://x", "http://", "http://h:99999", "$URL"])
+def test_an_endpoint_that_is_no_address_is_a_mistake(endpoint: str) -> None:
+    with pytest.raises(BadAddressError, match="endpoint-url that is no address"):
+        opened("s3://bucket", endpoint)
 
 
 def test_only_a_bucket_is_worth_copying() -> None:

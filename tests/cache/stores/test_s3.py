@@ -14,7 +14,7 @@ import pytest
 
 from tests.cache.stores.store_contract import MaintainedStoreContract
 from tests.support.servers import faults, other_s3
-from tests.support.servers.fault_proxy import Exchange, Fault, FaultProxy, Verb, fault_proxy
+from tests.support.servers.fault_proxy import Answer, Exchange, Fault, FaultProxy, Verb, fault_proxy
 from tests.support.servers.moto_server import BUCKET, NAMES_OF_A_PAGE, free_port
 from tests.support.servers.own_authority import own_authority
 from tunegate_cache.stores import s3
@@ -77,6 +77,27 @@ def test_a_server_in_trouble_is_unavailable(credentials: None) -> None:
     busy = server_answering(503, b"<Error><Code>SlowDown</Code></Error>")
     with busy as url, pytest.raises(StoreUnavailableError, match=r"^s3://tuning: SlowDown$"):
         over(url).read("a/1")
+
+
+def test_an_error_without_a_code_of_s3_is_told_by_its_status(credentials: None) -> None:
+    """The text could be anything, such as a token of the request, or a line for the CI."""
+    answer = b"<Error><Code>wJalrXUtn/EXAMPLE\n::error::x</Code></Error>"
+    with server_answering(400, answer) as url, pytest.raises(StoreUnavailableError) as caught:
+        over(url).read("a/1")
+    assert str(caught.value) == "s3://tuning: 400"
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_server_that_sends_elsewhere_is_asked_once(
+    endpoint: str, credentials: None, status: int
+) -> None:
+    """A login page before the bucket answers so, to every request."""
+    with fault_proxy(endpoint) as (url, proxy):
+        elsewhere = Answer(status, {"location": f"{url}/login"}, b"")
+        proxy.spoil("list", "", lambda exchange: exchange.send(elsewhere))
+        with pytest.raises(StoreUnavailableError, match=rf"answers with a redirect \({status}\)$"):
+            over(url).names("a/")
+        assert proxy.met[""] == 1
 
 
 def test_a_listing_of_another_place_is_no_answer(endpoint: str, bucket: S3Store) -> None:

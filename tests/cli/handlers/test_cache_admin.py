@@ -68,6 +68,17 @@ def test_an_argument_counts_more_than_the_file(tmp_path: Path) -> None:
     assert (admin.config.url, admin.config.zone) == (str(tmp_path / "other"), "dev/me")
     with pytest.raises(ConfigError, match=r'zone "\.\./me" must be words of letters'):
         open_cache_admin(settings(tmp_path, zone="../me"))
+    for url, problem in (("", "it is empty"), ("$HOME/x", "variables are not replaced")):
+        with pytest.raises(ConfigError, match=problem):
+            open_cache_admin(settings(tmp_path, url=url))
+
+
+@pytest.mark.usefixtures("unsigned")
+def test_the_password_of_an_address_is_not_shown(tmp_path: Path) -> None:
+    """A store that is installed, such as one in Redis, may have one in its address."""
+    admin = open_cache_admin(settings(tmp_path))
+    config = CacheConfig(url="redis://me:password@host/0")
+    assert msgspec.structs.replace(admin, config=config).location == "redis://***@host/0"
 
 
 @pytest.mark.usefixtures("unsigned")

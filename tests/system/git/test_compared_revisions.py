@@ -92,7 +92,9 @@ def test_a_tag_of_a_branch_s_name_does_not_choose_the_base(origin: Checkout) -> 
     assert found.base == commit_of(origin, "refs/heads/main~1")
 
 
-@pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD:a.onnx", "f" * 40, "a b\nc"])
+@pytest.mark.parametrize(
+    "revision", ["no-such", "", "--all", "^main", "HEAD:a.onnx", "f" * 40, "a b\nc"]
+)
 def test_a_base_that_does_not_exist_is_one_clear_line(origin: Checkout, revision: str) -> None:
     with pytest.raises(RevisionError) as raised:
         GitHistory(origin.path).revisions(revision, None)

@@ -43,11 +43,11 @@ def run(options: HistoryOptions) -> int:
         return PASS
     if not found.entries:
         write_line(
-            f"{place.config.url}: no run has written to zone {place.config.zone} yet: "
+            f"{place.location}: no run has written to zone {place.config.zone} yet: "
             f"tunegate run does, with cache.mode rw. {page.refused_words(found.refused)}".rstrip()
         )
         return PASS
-    files = _files(found, place.config.url, options.format)
+    files = _files(found, place.location, options.format)
     out = shared_output(settings.out)
     for name, text in files.items():
         artifact_io.write_text(out / name, text)

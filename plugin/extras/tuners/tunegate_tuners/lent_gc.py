@@ -67,7 +67,7 @@ def run(options: LentGcOptions) -> int:
         return PASS
     verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
-        admin.config.url,
+        admin.location,
         ("zone", "tuner", "objects", "MB", verb),
         ((c.zone, c.tool, c.objects, f"{c.bytes / 1e6:.1f}", c.deleted) for c in counts),
     )

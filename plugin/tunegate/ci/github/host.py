@@ -13,6 +13,7 @@ from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, open
 from tunegate.ci.github.event import finished_run, github_event
 from tunegate.ci.http import Patience
 from tunegate.errors import ConfigError
+from tunegate.regular_files import read_regular, where_it_leads
 
 
 class GitHubHost:
@@ -86,7 +87,7 @@ class GitHubHost:
         """Returns the event's document. Raises ConfigError."""
         path = self._value("GITHUB_EVENT_PATH")
         try:
-            payload = json.loads(Path(path).read_text("utf-8")) if path else {}
+            payload = json.loads(read_regular(where_it_leads(Path(path)))) if path else {}
         except (OSError, ValueError, RecursionError) as error:
             message = f"GITHUB_EVENT_PATH: {path} cannot be read ({error})."
             raise ConfigError(message) from error

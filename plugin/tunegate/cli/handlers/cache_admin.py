@@ -10,6 +10,7 @@ import msgspec
 
 from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
+from tunegate.redaction import redact
 from tunegate.review import config_file
 from tunegate.settings import Settings, apply_overrides
 from tunegate.system.cache.shared_cache import open_shared_store, signing_key
@@ -37,6 +38,11 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
     store: MaintainedStore
     keys: TrustedKeys
     signer: Signer | None
+
+    @property
+    def location(self) -> str:
+        """Returns the address to show: that of an installed store may have a password in it."""
+        return redact(self.config.url, ())
 
     def groups(self, zone: str | None) -> tuple[Group, ...]:
         return group_state.groups(self.store, zone)

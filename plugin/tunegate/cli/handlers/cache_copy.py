@@ -46,7 +46,7 @@ def run_pull(options: cache.PullOptions) -> int:
                 copied = copied.plus(
                     pull(admin.store, FileStore(options.directory), group, admin.keys)
                 )
-    return _finish(settings, admin.config.url, str(options.directory), copied)
+    return _finish(settings, admin.location, str(options.directory), copied)
 
 
 def run_push(options: cache.PushOptions) -> int:
@@ -70,7 +70,7 @@ def run_push(options: cache.PushOptions) -> int:
     if directory is None and not copied.problems:
         for name in source.names(f"ms1/z/{admin.config.zone}/"):
             source.delete(name)
-    return _finish(settings, str(directory or "this machine"), admin.config.url, copied)
+    return _finish(settings, str(directory or "this machine"), admin.location, copied)
 
 
 def _finish(settings: Settings, source: str, destination: str, copied: Copied) -> int:

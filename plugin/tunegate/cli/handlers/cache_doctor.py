@@ -11,6 +11,7 @@ from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT
+from tunegate.redaction import redact
 from tunegate.system.cache.shared_cache import (
     VARIABLE,
     count_undelivered,
@@ -44,12 +45,12 @@ def run_doctor(options: CacheDoctorOptions) -> int:
     checks, steps = _diagnosis(admin)
     if settings.as_json:
         diagnosis = CacheDiagnosis(
-            location=admin.config.url, checks=tuple(checks), next_steps=tuple(steps)
+            location=admin.location, checks=tuple(checks), next_steps=tuple(steps)
         )
         write_json(diagnosis)
     else:
         rows = ((check.name, "ok" if check.ok else "no", check.detail) for check in checks)
-        show_table(admin.config.url, ("check", "", "detail"), rows)
+        show_table(admin.location, ("check", "", "detail"), rows)
         show_lines(["", "Next:", *(f"  {n}. {step}" for n, step in enumerate(steps, 1))])
     return PASS if all(check.ok for check in checks) else UNFIT
 
@@ -196,7 +197,8 @@ def _setting(admin: CacheAdmin) -> str:
         "region": config.region,
         "sse": config.sse,
     }
-    return f"cache: {{{', '.join(f'{key}: {value}' for key, value in parts.items() if value)}}}"
+    shown = ", ".join(f"{key}: {value}" for key, value in parts.items() if value)
+    return redact(f"cache: {{{shown}}}", ())
 
 
 # `tunegate cache probe`: does the store keep its promises?
@@ -215,10 +217,10 @@ def run_probe(options: ProbeOptions) -> int:
     with answering(admin.config):
         findings = probe(admin.store)
     if settings.as_json:
-        write_json(Probe(location=admin.config.url, findings=findings))
+        write_json(Probe(location=admin.location, findings=findings))
     else:
         show_table(
-            admin.config.url,
+            admin.location,
             ("the store", "", "needed", "detail"),
             (
                 (f.name, "yes" if f.ok else "no", "yes" if f.needed else "", f.detail)

@@ -49,7 +49,7 @@ def run(options: StatsOptions) -> int:
         contents, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
         entries = read_history(admin.store, admin.config.zone, _RUNS).entries
     statistics = Statistics(
-        location=admin.config.url,
+        location=admin.location,
         contents=contents,
         unread=unread,
         targets=target_names(contents, entries),

@@ -32,7 +32,7 @@ def compact(options: cache.CompactOptions) -> int:
         compactions, unread = admin.of_each_group(
             settings.overrides.get("cache.zone"), lambda group: admin.compactor(group).run()
         )
-    return show_compactions(settings, admin.config.url, compactions, unread)
+    return show_compactions(settings, admin.location, compactions, unread)
 
 
 def show_compactions(
@@ -97,7 +97,7 @@ def collect_garbage(options: cache.GcOptions) -> int:
         return code
     verb = "would be deleted" if options.dry_run else "deleted"
     show_table(
-        f"{admin.config.url}: {verb}",
+        f"{admin.location}: {verb}",
         ("zone", "target", "segments", "packs, indexes, archives"),
         ((c.group.zone, c.group.target, c.segments, c.others) for c in collections),
     )
@@ -138,7 +138,7 @@ def check(options: cache.FsckOptions) -> int:
         show_lines(unread)
         if left or not unread:
             _show(
-                admin.config.url,
+                admin.location,
                 left,
                 repaired=len(flaws_before) - len(left),
                 repair=options.repair,
@@ -197,7 +197,7 @@ def revoke(options: cache.RevokeOptions) -> int:
             settings.overrides.get("cache.zone"),
             lambda group: admin.compactor(group).run(revoke=[revocation]),
         )
-    return show_compactions(settings, admin.config.url, revocations, unread)
+    return show_compactions(settings, admin.location, revocations, unread)
 
 
 def _revocation(options: cache.RevokeOptions) -> Revocation:
@@ -231,8 +231,7 @@ def pin(options: cache.PinOptions) -> int:
     if not pins:
         zones = ", ".join(_zones(admin))
         message = (
-            f"nothing to pin in zone {zones} of "
-            f"{admin.config.url}. Run tunegate cache compact first."
+            f"nothing to pin in zone {zones} of {admin.location}. Run tunegate cache compact first."
         )
         raise ConfigError(message)
     path = write_pins(admin.root, pins)

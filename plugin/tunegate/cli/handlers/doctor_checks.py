@@ -23,6 +23,7 @@ from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.given_values import input_readers
 from tunegate.plan.resolve import resolve
 from tunegate.project import Project
+from tunegate.redaction import redact
 from tunegate.regular_files import opened_inside
 from tunegate.review import model_settings
 from tunegate.review.base_rules import unmatched_globs
@@ -397,7 +398,7 @@ def _leaves(value: object, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _text(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return redact(msgspec.json.encode(value).decode(), ())
 
 
 # Requirements on a machine, each as a check with its detail.

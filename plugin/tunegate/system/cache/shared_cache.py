@@ -221,7 +221,7 @@ def location_of(config: CacheConfig, *, root: Path) -> str:
 
 def _address(config: CacheConfig, root: Path) -> StoreAddress:
     url = config.url
-    if not _has_scheme(url):
+    if url and not url.startswith("$") and not _has_scheme(url):
         url = str(cache_directory(url, root))
     return StoreAddress(
         url=url,

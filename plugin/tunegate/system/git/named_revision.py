@@ -78,7 +78,10 @@ def fetch_if_branch(git: GitProcess, name: str) -> None:
 
 
 def _resolve_here(git: GitProcess, name: str) -> str | None:
-    """Returns the commit, also of a branch that only the remote has."""
+    """Returns the commit, also of a branch that only the remote has. `^main` is none: git answers
+    with what to leave out."""
+    if name.startswith("^"):
+        return None
     names = (name, _remote_ref(name))
     ask = ("rev-parse", "--verify", "-q", _END)
     if fetch.is_commit_id(name) and git.text(*ask, name) != name:
