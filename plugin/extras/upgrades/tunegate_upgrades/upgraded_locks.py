@@ -15,6 +15,7 @@ from tunegate.review.globs import matches
 from tunegate_upgrades.lock_files.dockerfile import (
     ImageRecipe,
     changed_installs,
+    changed_others,
     installed_compilers,
     read_recipe,
     unread,
@@ -142,6 +143,7 @@ def _image_changes(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[
         yield f"{path}: the packages that it installs changed, and were not measured: " + ", ".join(
             changed
         )
+    yield from changed_others(path, base, head)
 
 
 def _image_moves(path: str, texts: tuple[str, str]) -> Iterator[PolicyChange]:

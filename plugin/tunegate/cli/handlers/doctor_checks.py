@@ -22,11 +22,11 @@ from tunegate.models.finder import FoundModel
 from tunegate.models.graph import SHOWN_OPERATORS
 from tunegate.models.inputs.given_values import input_readers
 from tunegate.plan.resolve import resolve
+from tunegate.ports import Repository
 from tunegate.project import Project
 from tunegate.redaction import redact
 from tunegate.regular_files import opened_inside
 from tunegate.review import model_settings
-from tunegate.review.base_rules import unmatched_globs
 from tunegate.review.gate_rules import stray_waivers
 from tunegate.review.input_shapes import ResolvedShapes
 from tunegate.review.named_files import described_missing, missing_files, value_problems
@@ -44,7 +44,7 @@ from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.strict_yaml import read_yaml
 from tunegate.tune.claims import reopen_older
 from tunegate.tune.outcomes import warmed_models
-from tunegate.upgrades import installed_watcher
+from tunegate.upgrades import watched_locks
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -89,7 +89,7 @@ def files_check(project: Project, models: Sequence[FoundModel]) -> Iterator[Heal
     except RevisionError:
         return
     committed = [entry.path for entry in project.repository.files(head)]
-    yield from _watch_check(project.config.watch, committed)
+    yield from _watch_check(project.repository, head, project.config.watch)
     missing = [*missing_files(project.config, Revisions(base=None, head=head), project.identity)]
     problems = [described_missing(each, committed) for each in missing]
     files = {
@@ -140,15 +140,14 @@ def _how_to_name() -> str:
     return f"custom-operators: [{{library: {operator_libraries.USUAL_LIBRARY}, sha256: {digest}}}]"
 
 
-def _watch_check(watch: WatchConfig, committed: Sequence[str]) -> Iterator[HealthCheck]:
-    if not watch.files:
-        return
+def _watch_check(repository: Repository, head: str, watch: WatchConfig) -> Iterator[HealthCheck]:
+    """Yields what each run will say of the watched files, or end with."""
     try:
-        installed_watcher()
+        notes = watched_locks(repository, Revisions(base=head, head=head), watch).notes
     except (ConfigError, EnvironmentUnfitError) as error:
         yield HealthCheck("watch", ok=False, detail=str(error))
-    for unmatched_glob in unmatched_globs(watch, committed):
-        yield HealthCheck("watch", ok=True, warns=True, detail=unmatched_glob)
+        return
+    yield from (HealthCheck("watch", ok=True, warns=True, detail=note) for note in notes)
 
 
 # Checks that the working tree's waivers are readable and match a model.

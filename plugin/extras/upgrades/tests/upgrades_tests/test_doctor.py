@@ -12,10 +12,14 @@ from tunegate.project import open_project
 from tunegate.settings import Settings
 
 
-def test_a_glob_that_matches_nothing_is_a_warning(tmp_path: Path) -> None:
+def test_it_says_of_watched_files_what_each_run_would(tmp_path: Path) -> None:
     checkout = new_repository(tmp_path / "r")
-    config = b"models: [{path: m.onnx}]\nwatch: {files: [locks/*.txt, tunegate.yaml]}\n"
+    config = b"models: [{path: m.onnx}]\nwatch: {files: [locks/*.txt, environment.yml]}\n"
     checkout.commit({"m.onnx": conv_model().SerializeToString(), "tunegate.yaml": config})
+    (first, second) = files_check(open_project(Settings(repository=checkout.path)), [])
+    assert (first.name, first.ok, first.warns) == ("watch", True, True)
+    assert first.detail.startswith("watch.files: locks/*.txt matches no committed file")
+    assert second.detail.startswith("watch.files: environment.yml matches no committed file")
+    checkout.commit({"environment.yml": b""})
     (check,) = files_check(open_project(Settings(repository=checkout.path)), [])
-    assert (check.name, check.ok, check.warns) == ("watch", True, True)
-    assert check.detail.startswith("watch.files: locks/*.txt matches no committed file")
+    assert (check.ok, check.detail[:34]) == (False, "watch: environment.yml is not read")

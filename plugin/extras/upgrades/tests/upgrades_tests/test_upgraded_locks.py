@@ -103,10 +103,21 @@ def test_an_included_file_counts_though_nobody_watches_it(checkout: Checkout) ->
 
 
 def test_another_base_image_is_told_and_not_built(checkout: Checkout) -> None:
-    found = after(checkout, {"Dockerfile": b"FROM python:3.12\nRUN true\n"})
-    (note,) = found.notes
+    (note,) = after(checkout, {"Dockerfile": b"FROM python:3.12\n"}).notes
     assert note.startswith("Dockerfile: base image python:3.11 -> python:3.12; it is not built")
-    assert after(checkout, {"Dockerfile": b"FROM python:3.12\nRUN false\n"}).notes == ()
+    assert after(checkout, {"Dockerfile": b"# why\nFROM python:3.12\n\n"}).notes == ()
+
+
+def test_a_runtime_that_an_image_gets_by_other_commands_is_told_where_it_changes(
+    checkout: Checkout,
+) -> None:
+    text = b"FROM python:3.11\nARG ORT=1.19.2\nRUN curl -LO https://x/ort-${ORT}.tgz\n"
+    checkout.commit({"Dockerfile": text})
+    assert after(checkout, {"x.md": b"2"}).notes == ()
+    (note,) = after(checkout, {"Dockerfile": text.replace(b"1.19", b"1.21")}).notes
+    assert note.startswith("Dockerfile:3: RUN changed and is not read: the image is not built")
+    (note,) = after(checkout, {"Dockerfile": b"FROM python:3.11\n"}).notes
+    assert note.startswith("Dockerfile: RUN is gone and is not read")
 
 
 def test_what_a_watched_dockerfile_installs_itself_is_told_every_time(checkout: Checkout) -> None:

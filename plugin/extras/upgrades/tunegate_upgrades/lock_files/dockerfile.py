@@ -11,15 +11,20 @@ from posixpath import basename
 
 import msgspec
 
+from tunegate_upgrades.lock_files.kinds import lock_kind
+from tunegate_upgrades.lock_files.lock import LockFileError
+
 _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*(?:#.*)?", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(.+)", re.IGNORECASE)
 _ENV = re.compile(r"ENV\s+(.+)", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _INSTALLER = re.compile(
-    r"(?:^|[\s/;&|(])(pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
+    r"(?:^|[\s/;&|(])(pipenv|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi)[\d.]*\s+"
     r"(?:[^;&|]*?\s)?(?:install|add|sync|create)(?=\s|$)([^;&|]*)"
 )
-_LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")}
+_LOCK_OF_TOOL = {tool: f"{tool}.lock" for tool in ("uv", "poetry", "pdm", "pixi")} | {
+    "pipenv": "Pipfile.lock"
+}
 _CONDA = {"conda", "mamba", "micromamba"}
 _FILE_OPTIONS = {"-r", "--requirement", "--requirements", "--file"}
 _VALUE_OPTIONS = {
@@ -34,6 +39,7 @@ _COMPILER = re.compile(
 )
 """A package of TVM as pip and conda name it, or its wheel, and the version that is asked for."""
 _MAX_CHARACTERS = 200
+_MAX_WORD = 20
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,24 +52,33 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 
 class ImageRecipe(msgspec.Struct, frozen=True, kw_only=True):
     """`images` are its base images, with its arguments' defaults; `unknown` are images whose
-    argument has none. `installed` are the commands that install packages."""
+    argument has none. `installed` are the commands that install packages, `others` all other lines,
+    each with its number."""
 
     images: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     installed: tuple[Installed, ...] = ()
+    others: tuple[tuple[int, str], ...] = ()
 
 
 def read_recipe(text: str) -> ImageRecipe:
     """Reads any text: one that is no Dockerfile has none of these."""
     lines = tuple(_logical_lines(text))
     images = tuple(_base_images(line for _, line in lines))
+    runs = [(number, line, [*_installs(number, line)]) for number, line in _filled_in(lines)]
     return ImageRecipe(
         images=images,
         unknown=tuple(image for image in images if "$" in image),
-        installed=tuple(
-            each for number, line in _filled_in(lines) for each in _installs(number, line)
+        installed=tuple(each for *_, installs in runs for each in installs),
+        others=tuple(
+            (number, line) for number, line, installs in runs if not installs and _is_other(line)
         ),
     )
+
+
+def _is_other(line: str) -> bool:
+    """Returns whether it is none of the instructions that are read."""
+    return bool(line) and not (_FROM.fullmatch(line) or _ARG.fullmatch(line))
 
 
 def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[str]:
@@ -78,11 +93,33 @@ def unread(path: str, recipe: ImageRecipe, watched: Iterable[str]) -> Iterator[s
                 f"{path}:{each.line}: {_names(each.packages)} installed here is watched and not "
                 "gated: pin it in a requirements file, install that with -r, and watch it"
             )
-        if files := [file for file in each.files if basename(file) not in names]:
-            yield (
-                f"{path}:{each.line}: the packages of {_names(files)} are not gated: add the file "
-                "to watch.files"
-            )
+        for file in each.files:
+            if basename(file) not in names:
+                shown = file[:_MAX_CHARACTERS]
+                yield f"{path}:{each.line}: the packages of {shown} are not gated: {_remedy(file)}"
+
+
+def _remedy(file: str) -> str:
+    try:
+        lock_kind(file)
+    except LockFileError:
+        return "no such file is read, so compare two environments with tunegate compare --env"
+    return "add the file to watch.files"
+
+
+def changed_others(path: str, base: ImageRecipe, head: ImageRecipe) -> Iterator[str]:
+    """Yields one line if instructions that nobody reads changed: `curl` may bring a runtime."""
+    before, after = ({line for _, line in side.others} for side in (base, head))
+    changed = [
+        f"{path}:{n}: {_word(line)} changed" for n, line in head.others if line not in before
+    ]
+    changed += [f"{path}: {_word(line)} is gone" for _, line in base.others if line not in after]
+    if changed:
+        yield f"{changed[0]} and is not read: the image is not built, so nothing in it is measured"
+
+
+def _word(line: str) -> str:
+    return line.split(maxsplit=1)[0][:_MAX_WORD]
 
 
 def changed_installs(base: ImageRecipe, head: ImageRecipe) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ def test_a_file_without_an_image_has_none() -> None:
         ("RUN conda env create -f environment.yml", [], ["environment.yml"]),
         ("RUN pip install /w/*.whl $ORT . ./own /own", ["/w/*.whl", "$ORT"], []),
         ("RUN uv sync --frozen", [], ["uv.lock"]),
+        ("RUN pipenv install --deploy", [], ["Pipfile.lock"]),
         ("RUN <<EOF\npip install a==1\nEOF", ["a==1"], []),
         ("RUN apt-get install -y git", [], []),
         ("# RUN pip install a==1", [], []),
@@ -57,6 +58,7 @@ def test_what_installs_packages_is_found(
 def test_what_is_watched_and_not_read_is_a_line_each() -> None:
     recipe = read_recipe(
         "FROM $BASE\nRUN pip install onnxruntime==1.20.1\nRUN pip install -r a.txt -r b.txt\n"
+        "RUN conda env create -f environment.yml\n"
     )
     assert [*unread("Dockerfile", recipe, ["deploy/a.txt", "Dockerfile"])] == [
         "Dockerfile: FROM $BASE: the build gives the argument, so this image is not known here",
@@ -65,6 +67,10 @@ def test_what_is_watched_and_not_read_is_a_line_each() -> None:
             "in a requirements file, install that with -r, and watch it"
         ),
         "Dockerfile:3: the packages of b.txt are not gated: add the file to watch.files",
+        (
+            "Dockerfile:4: the packages of environment.yml are not gated: no such file is read, "
+            "so compare two environments with tunegate compare --env"
+        ),
     ]
 
 
