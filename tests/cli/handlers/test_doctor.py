@@ -31,6 +31,8 @@ def test_an_empty_cache_is_led_to_its_first_run(shell: Shell) -> None:
     assert diagnosis["next_steps"][0].startswith("the cache is empty: put cache: {url:")
     assert "tunegate warm" in diagnosis["next_steps"][1]
     assert "1. the cache is empty" in shell.shown("doctor")
+    shell.configure("targets: [{name: cpu, runtime: onnxruntime}]\n")
+    assert shell.cache("doctor")["next_steps"][0].startswith("nothing: no target compiles")
 
 
 def test_a_bucket_that_is_not_there_is_said_with_what_to_check(

@@ -12,6 +12,7 @@ from tunegate.config import CacheConfig, Config, ModelConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError, RevisionError
 from tunegate.redaction import redact
 from tunegate.review import config_file
+from tunegate.runtimes.registry import may_compile
 from tunegate.settings import Settings, apply_overrides
 from tunegate.system.cache.shared_cache import open_shared_store, signing_key
 from tunegate.system.git.repository import GitRepository
@@ -31,9 +32,11 @@ _MOST_TIME_OUTS = 2
 
 
 class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
-    """`root` is the repository's, or the working directory without a repository."""
+    """`root` is the repository's, or the working directory without a repository. `is_compiled`
+    means that a target of the configuration may compile."""
 
     config: CacheConfig
+    is_compiled: bool
     root: Path
     store: MaintainedStore
     keys: TrustedKeys
@@ -80,13 +83,15 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
 def open_cache_admin(settings: Settings) -> CacheAdmin:
     """Opens the configured cache, or without a configuration the default cache. Raises
     ConfigError."""
-    config, root = _config(settings)
+    whole, root = _config(settings)
+    config = whole.cache
     try:
         keys = TrustedKeys(config.trusted_keys)
     except BadKeyError as error:
         raise ConfigError(f"cache.trusted-keys: {error}.") from error
     return CacheAdmin(
         config=config,
+        is_compiled=may_compile(whole.targets),
         root=root,
         store=open_shared_store(config, root=root),
         keys=keys,
@@ -104,7 +109,7 @@ def answering(config: CacheConfig) -> Iterator[None]:
         raise EnvironmentUnfitError(message) from error
 
 
-def _config(settings: Settings) -> tuple[CacheConfig, Path]:
+def _config(settings: Settings) -> tuple[Config, Path]:
     try:
         root = GitRepository(settings.repository).root
     except RevisionError:
@@ -114,4 +119,4 @@ def _config(settings: Settings) -> tuple[CacheConfig, Path]:
         loaded = config_file.load_config(path)
     else:
         loaded = Config(models=(ModelConfig(path="**"),))
-    return apply_overrides(loaded, settings.overrides).cache, root
+    return apply_overrides(loaded, settings.overrides), root

@@ -174,6 +174,9 @@ def _local(admin: CacheAdmin, steps: list[str]) -> Iterator[HealthCheck]:
 
 
 def _upkeep(admin: CacheAdmin, groups: tuple[GroupSummary, ...]) -> Iterator[str]:
+    if not groups and not admin.is_compiled:
+        yield "nothing: no target compiles anything, so only the history of runs is kept here"
+        return
     if not groups:
         yield f"the cache is empty: put {_setting(admin)} into tunegate.yaml and commit it"
         yield "run tunegate warm on the default branch: what it learns is what pull requests find"
