@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from tunegate.ci.protocol import HostRefusedError
 from tunegate_cache.certificates import untrusted_reason
 
+_TOKEN = {401: " (the token is not valid)", 403: " (the token has no right to it)"}
 FIRST_WAIT_SECONDS = 1.0
 """Doubled for each further wait, if an answer does not say how long."""
 _MAX_REPEATS = 4
@@ -150,7 +151,8 @@ class RestApi:
         if answer.is_alive():
             return f"{self._name} did not answer {request} in time"
         if answer.status:
-            return f"{self._name} answered {answer.status} to {request}"
+            why = "" if is_limited(answer.status, answer.headers) else _TOKEN.get(answer.status, "")
+            return f"{self._name} answered {answer.status} to {request}{why}"
         if answer.problem:
             return f"{self._name} could not be asked ({answer.problem})"
         if len(answer.body) > _MAX_BYTES:

@@ -172,6 +172,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: i
     with pytest.raises(HostRefusedError, match=f"GitHub answered {status} to POST") as caught:
         publish(server, "o", "report")
     assert "ghs_secret" not in str(caught.value)
+    assert ("has no right to it" in str(caught.value)) == (status == 403)
 
 
 @pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], WITHOUT_ID])
