@@ -16,6 +16,7 @@ from tunegate_deploy.model_sources.addressed_model import AddressedModel
 from tunegate_deploy.model_sources.download_limits import ByteCount
 from tunegate_deploy.model_sources.model_files import bring_model, pieces_of, require_inside
 from tunegate_deploy.model_sources.source_settings import SourceSettings
+from tunegate_deploy.model_sources.web import untrusted_server
 
 _T = TypeVar("_T")
 _FORM = re.compile(
@@ -121,7 +122,8 @@ class HubFile:
             raise ConfigError(f"{said} Private ones need HF_TOKEN.") from None
         except Exception as error:  # noqa: BLE001 -- what the HTTP library below the client raises
             message = f"{self.shown}: {type(error).__name__}. Try again."
-            raise EnvironmentUnfitError(message) from None
+            untrusted = untrusted_server(error, self.shown)
+            raise EnvironmentUnfitError(untrusted or message) from None
 
 
 def model_among(names: list[str], address: str) -> str:

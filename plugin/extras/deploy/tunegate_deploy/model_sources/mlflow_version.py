@@ -24,6 +24,7 @@ from tunegate_deploy.model_sources.model_files import (
     require_inside,
 )
 from tunegate_deploy.model_sources.source_settings import SourceSettings
+from tunegate_deploy.model_sources.web import untrusted_server
 
 _T = TypeVar("_T")
 _FORM = re.compile(r"models:/(?P<name>[^/@]+)(?:@(?P<alias>[^/@]+)|/(?P<version>[0-9]+))")
@@ -167,6 +168,8 @@ class MlflowVersion:
         try:
             return request()
         except MlflowException as error:
+            if untrusted := untrusted_server(error, self.shown, "REQUESTS_CA_BUNDLE"):
+                raise EnvironmentUnfitError(untrusted) from None
             status, code = error.get_http_status_code(), error.error_code
             if status >= _FIRST_FAULT_OF_SERVER or status == _TOO_MANY:
                 message = f"{self.shown}: {code}. Look whether MLflow's server answers."
@@ -176,7 +179,8 @@ class MlflowVersion:
             raise
         except Exception as error:  # noqa: BLE001 -- what the clients below MLflow's raise
             message = f"{self.shown}: {type(error).__name__}. Try again."
-            raise EnvironmentUnfitError(message) from None
+            untrusted = untrusted_server(error, self.shown, "REQUESTS_CA_BUNDLE")
+            raise EnvironmentUnfitError(untrusted or message) from None
 
     @cached_property
     def _client(self) -> Any:

@@ -74,14 +74,21 @@ def web_answer(request: WebRequest) -> Iterator[WebAnswer]:
         with _follow_redirects(request, PeerRules()) as answer:
             yield WebAnswer(answer)
     except (HTTPError, OSError) as error:
-        shown, untrusted = shown_url(request.url), untrusted_reason(error)
+        shown = shown_url(request.url)
         message = f"{shown}: no whole answer ({type(error).__name__}). Try again."
-        if untrusted is not None:
-            message = (
-                f"{shown}: the server's certificate is not trusted ({untrusted}). Set "
-                "SSL_CERT_FILE to a file with the certificate authority that signed it."
-            )
-        raise EnvironmentUnfitError(message) from None
+        raise EnvironmentUnfitError(untrusted_server(error, shown) or message) from None
+
+
+def untrusted_server(error: BaseException, shown: str, variable: str = "SSL_CERT_FILE") -> str:
+    """Returns the message for a server whose certificate is not trusted, '' for other errors. The
+    client reads `variable`."""
+    reason = untrusted_reason(error)
+    if reason is None:
+        return ""
+    return (
+        f"{shown}: the server's certificate is not trusted ({reason}). Set {variable} to a file "
+        "with the certificate authority that signed it."
+    )
 
 
 def require_success(answer: WebAnswer, address: str) -> None:
