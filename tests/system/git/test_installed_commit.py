@@ -141,7 +141,7 @@ def test_a_candidate_counts_only_where_it_is_named(
     project = new_repository(tmp_path / "project")
     project.commit({"file": b"1"})
     project.git("tag", "v1.0")
-    candidates = ("v1.1a3", "v1.1b2", "v1.1-SNAPSHOT", "v1.1.0-rc.10", "v1.1.0-rc.2")
+    candidates = ("v1.1a3", "v1.1b2", "v1.1-SNAPSHOT", "v1.1.0-rc.10", "v1.1.0-rc.2", "v1.2-next.9")
     for tag in candidates:
         project.commit({"file": tag.encode()})
         project.git("tag", tag)

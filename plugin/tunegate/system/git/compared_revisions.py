@@ -277,7 +277,8 @@ class Release(NamedTuple):
 
 _CANDIDATE = re.compile(
     r"(?<=[0-9*])[-._~]?"
-    r"(?:(?:alpha|beta|rc|cr|milestone|pre|preview|prerelease|dev|snapshot|nightly|canary)(?![a-z])"
+    r"(?:(?:alpha|beta|rc|cr|milestone|pre|preview|prerelease|dev|snapshot|nightly|canary|next|test"
+    r"|ea|edge|experimental|unstable|insiders?)(?![a-z])"
     r"|[abcm](?=[0-9*]))",
     re.IGNORECASE,
 )
