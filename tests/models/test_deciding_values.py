@@ -54,6 +54,11 @@ def test_a_loop_ends_by_its_count_its_condition_and_what_its_body_says_first() -
     assert {"count", "condition", "goes_on", "limit", "state", "start"} <= found
 
 
+def test_regions_that_a_detector_finds_by_its_weights_leave_these_weights() -> None:
+    boxes = node("MatMul", ["x", "w"], "boxes")
+    assert deciding_values(model(boxes, node("RoiAlign", ["x", "boxes", "which"], "out"))) == set()
+
+
 def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() -> None:
     count = 5_000
     wide = helper.make_node(

@@ -63,6 +63,10 @@ def problem(**content: Any) -> str:
             ("models[0].inputs.x[0]: some read 010 as octal. Write it without the zero in front."),
         ),
         (
+            {"custom-operators": [{"library": "a", "sha256": "0123"}]},
+            'custom-operators[0].sha256: expected a text like ^[0-9a-f]{64}$, not "0123".',
+        ),
+        (
             {"models": [MODEL], "targets": [{"name": "cpu\n"}]},
             (
                 "targets[0].name: expected up to 100 letters, digits, dots, dashes and "

@@ -18,7 +18,7 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "Col2Im": slice(1, 3),
     "ConstantOfShape": slice(0, 1),
     "ConvTransposeWithDynamicPads": slice(2, 3),
-    "CropAndResize": slice(1, 4),
+    "CropAndResize": slice(3, 4),
     "DFT": slice(1, 3),
     "Expand": slice(1, 2),
     "GRU": slice(4, 5),
@@ -29,7 +29,6 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "If": slice(0, 1),
     "LSTM": slice(4, 5),
     "Loop": slice(0, 2),
-    "MaxRoiPool": slice(1, 2),
     "MaxUnpool": slice(2, 3),
     "MelWeightMatrix": slice(0, 5),
     "NonMaxSuppression": slice(2, 5),
@@ -39,7 +38,6 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "Range": slice(0, 3),
     "Reshape": slice(1, 2),
     "Resize": slice(1, 4),
-    "RoiAlign": slice(1, 2),  # a larger region has more samples
     "STFT": slice(1, 4),
     "Sampling": slice(0, None),
     "SequenceAt": slice(1, 2),
@@ -57,9 +55,12 @@ _OF_SHAPES_ONLY = {"Shape", "Size"}
 _CHOOSING = {
     **_DECIDING_INPUTS,
     "Compress": slice(1, 2),
+    "CropAndResize": slice(1, 4),
     "ImageDecoder": slice(0, 1),
+    "MaxRoiPool": slice(1, 2),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
+    "RoiAlign": slice(1, 2),  # a larger region has more samples
     "SplitToSequence": slice(1, 2),
     "StringSplit": slice(0, 1),
     "Unique": slice(0, 1),

@@ -67,7 +67,7 @@ def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> 
     """Returns the line for a value of another type or out of bounds."""
     expected, place = describe_type(kind, unit), path or "the file"
     if isinstance(value, str):
-        if re.fullmatch(r"[-+]?0[0-9_]+", value):
+        if "number" in expected and re.fullmatch(r"[-+]?0[0-9_]{1,30}", value):
             return f"{place}: some read {value} as octal. Write it without the zero in front."
         if unit and not _POWER.fullmatch(value):
             number = re.sub(r" [<>].*", "", expected)

@@ -403,6 +403,12 @@ def test_a_reference_that_is_called_like_a_short_id_is_ambiguous(
     )
 
 
+def test_a_branch_that_counts_no_commits_is_nothing_that_git_describe_gives(here: Checkout) -> None:
+    name, topic = f"area-g{commit_of(here, 'main')[:4]}", commit_of(here, "origin/topic")
+    here.git("branch", name, topic)
+    assert named_commit(GitProcess(here.path), name, "--base") == topic
+
+
 def test_a_tag_of_the_remote_does_not_stand_for_a_commit_that_a_shallow_clone_lacks(
     origin: Checkout,
 ) -> None:

@@ -290,8 +290,10 @@ def regions_in_pixels(
     if graph_view.attribute(node, "mode", "avg") == "max":
         raise UnsupportedModelError("it takes a maximum")
     scale, regions = graph_view.attribute(node, "spatial_scale", 1.0), view.type_of(node.input[1])
-    if scale == 1 or regions is None:
+    if scale == 1:
         return None
+    if regions is None:
+        raise UnsupportedModelError("the type of its regions is not known")
     new, changed = graph_view.Replacement(node), onnx.NodeProto()
     changed.CopyFrom(node)
     changed.input[1] = new.add("Mul", [node.input[1], new.constant(scale, regions.dtype)])

@@ -60,7 +60,7 @@ def tried_kernel(gpu: Gpu) -> TriedKernel:
     done = interpreter.ask(program, variables=variables, limit_seconds=_LIMIT_SECONDS)
     if done is None:
         return TriedKernel(USUAL_SHARED_MEMORY, f"no answer in {_LIMIT_SECONDS:.0f} s")
-    if done.returncode:
+    if done.returncode or not done.stdout.strip().isdigit():
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
         return TriedKernel(USUAL_SHARED_MEMORY, last[0].strip()[:200])
     return TriedKernel(int(done.stdout), "")

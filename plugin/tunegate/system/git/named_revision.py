@@ -16,7 +16,7 @@ _ANCESTOR = re.compile(r"([^~^]+)[~^][~^0-9]*")
 _WAY = re.compile(r"[~^@:]")
 _SURELY_AN_ID = 7
 """Git shows no shorter ids. A shorter name, such as a year, is an id only if an object has it."""
-_DESCRIBED = re.compile(r".+-g([0-9a-fA-F]{4,63})")
+_DESCRIBED = re.compile(r".+-[0-9]+-g([0-9a-fA-F]{4,63})")
 _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 
 
