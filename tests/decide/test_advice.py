@@ -20,7 +20,7 @@ from tunegate.artifacts.measurements import Comparison, Interval, MeasurementRun
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import Budget, TuningPlan
 from tunegate.artifacts.tasks import CacheUse, Resolution, ResolvedTask, ScheduleSource
-from tunegate.artifacts.verdicts import NextStep, Report, Verdict
+from tunegate.artifacts.verdicts import CandidateOutcome, NextStep, Report, Verdict
 from tunegate.decide import advice as tested
 from tunegate.decide.gate import Judged
 from tunegate.decide.summarize import summarize
@@ -193,6 +193,21 @@ def test_a_wrong_build_names_its_side_and_error() -> None:
     (said,) = told(make_report("wrong-numbers").next_steps)
     assert "The head build of models/squeezenet.onnx on cpu computes other numbers" in said
     assert "relative error 0.41, allowed 0.001" in said
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("the compiler failed (CUDA: cudaErrorIllegalAddress (700))", "no fault of the model. Run"),
+        ("operator NonZero is not supported", "export it differently"),
+    ],
+)
+def test_an_error_of_a_device_asks_for_no_other_export(reason: str, said: str) -> None:
+    candidate = CandidateOutcome(candidate="tvm", title="TVM", ships=False, reason=reason)
+    finding = parts.finding("error", "", runtimes=(candidate,))
+    (step,) = next_steps(parts.verdict("error", 2, finding), [], None, [], None)
+    assert step.startswith("No runtime runs models/squeezenet.onnx on cpu: ")
+    assert said in step
 
 
 @pytest.mark.parametrize(

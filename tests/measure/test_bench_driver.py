@@ -62,7 +62,7 @@ def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Pa
 def test_an_artifact_that_does_not_run_says_why(tmp_path: Path, small: Path) -> None:
     broken = artifact(tmp_path / "broken", matmul_model(), (16, 16))
     (broken / "model.onnx").write_bytes(b"nonsense")
-    with pytest.raises(MeasurementError, match=r"(?i)model|protobuf"):
+    with pytest.raises(MeasurementError, match=r"(?is)^broken: .*(model|protobuf)"):
         FreshProcesses(tmp_path / "scratch", 1).pair(small, broken).launch(4)
 
 

@@ -18,6 +18,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
+from tunegate.system.nvidia.device_errors import is_of_device
 from tunegate.wording import RUN_DOCTOR, busy_load, plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 
@@ -161,13 +162,20 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
                 before=f"The {side} build of ",
             )
     if finding.runtimes and not any(runtime.ships for runtime in finding.runtimes):
-        return on_cell(
-            finding,
-            ": do what its reasons ask for, export it differently, or take it out of models: in "
-            "tunegate.yaml, which counts once it is merged.",
-            before="No runtime runs ",
-        )
+        is_device = any(is_of_device(runtime.reason) for runtime in finding.runtimes)
+        sentence = _AFTER_DEVICE_ERROR if is_device else _OTHER_MODEL
+        return on_cell(finding, sentence, before="No runtime runs ")
     return NextStep(("Models in error were not checked. Repair them, then run again.",))
+
+
+_OTHER_MODEL = (
+    ": do what its reasons ask for, export it differently, or take it out of models: in "
+    "tunegate.yaml, which counts once it is merged."
+)
+_AFTER_DEVICE_ERROR = (
+    f": the device ended a build with an error, which is no fault of the model. {RUN_DOCTOR}. If "
+    "that finds the device sound, a kernel is at fault: report it."
+)
 
 
 def _builds_of(finding: Finding, run: MeasurementRun | None) -> CellBuilds | None:

@@ -129,7 +129,7 @@ class Process:
         return self._ask(Sample(start), Sampled).outputs
 
     def layers_of_both(self, request: ProfileBoth) -> ProfiledBoth:
-        return self._ask(
+        return self._answer(  # of both sides, so that its trouble has none
             msgspec.structs.replace(request, libraries=self._limits.libraries), ProfiledBoth
         )
 
@@ -141,6 +141,15 @@ class Process:
         self._child.kill()
 
     def _ask(self, request: BenchRequest, expected: type[Expected]) -> Expected:
+        """Returns the answer. Raises MeasurementError with the artifact's name, which is its side
+        in a gate."""
+        try:
+            return self._answer(request, expected)
+        except MeasurementError as error:
+            message = f"{Path(self._start.artifact).name}: {error}"
+            raise MeasurementError(message) from error
+
+    def _answer(self, request: BenchRequest, expected: type[Expected]) -> Expected:
         deadline = time.monotonic() + self._limits.seconds
         try:
             self._child.send(request)

@@ -344,6 +344,14 @@ def test_a_machine_without_a_driver_has_no_library() -> None:
     assert why_no_kernel_clock({}).startswith("CUPTI refuses: CUDA driver is not found")
 
 
+def test_a_python_without_the_library_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cupti.py").write_text("raise ImportError('no CUPTI')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert why_no_kernel_clock({}) == "no CUPTI: pip install 'tunegate[nvidia]'"
+
+
 def test_a_host_that_permits_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(CUPTI))
     assert why_no_kernel_clock({}) == ""

@@ -12,7 +12,7 @@ from tvm.ir import Call, Op
 from tvm.ir.expr import TensorLoad
 from tvm.s_tir import Schedule, dlight
 from tvm.s_tir.schedule import ScheduleError
-from tvm.tirx import IntImm, IterVar, Select, Var
+from tvm.tirx import IndexMap, IntImm, IterVar, Select, Var
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.schedules import grouped_convolutions, unscheduled
@@ -22,7 +22,7 @@ from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 8
+DEFAULTS_VERSION = 9
 """Goes up with every change of these schedules: a build with other ones is another build."""
 
 _MOST_ROWS, _THREADS_OF_A_ROW = 16, 32
@@ -104,16 +104,37 @@ def _terms_of_one_sum(blocks: Sequence[Any]) -> int:
 
 
 def _give_each_a_thread(schedule: Any, blocks: Sequence[Any], terms: int) -> None:
+    """Elements have one axis, as the sums that the last block reads: TVM cannot place a block by
+    an index that is split among threads and axes at other numbers."""
     sums, last = blocks[0].block_rv, blocks[-1].block_rv
-    loops = schedule.get_loops(last)
-    elements = schedule.fuse(*(loops if len(blocks) > 1 else loops[:-terms]))
-    block, thread = schedule.split(elements, [None, _THREADS_OF_FEW])
-    schedule.bind(block, "blockIdx.x")
+    index = str(blocks[0].iters[0].var.ty.dtype)
+    if len(blocks) > 1:
+        shape = [int(extent) for extent in schedule.get(sums).writes[0].source.shape]
+        schedule.transform_layout(sums, ("write", 0), _as_one_axis(shape, index))
+    for block in blocks:
+        places = [each.dom for each in block.iters if each.kind == "S"]
+        one_axis = _as_one_axis(places, index, len(block.iters) - len(places))
+        schedule.transform_block_layout(block.block_rv, one_axis)
+    group, thread = schedule.split(schedule.get_loops(last)[0], [None, _THREADS_OF_FEW])
+    schedule.bind(group, "blockIdx.x")
     schedule.bind(thread, "threadIdx.x")
     if len(blocks) > 1:
         schedule.compute_at(sums, thread, preserve_unit_loops=True)
         schedule.set_scope(sums, 0, "local")
     schedule.decompose_reduction(sums, schedule.get_loops(sums)[-terms])
+
+
+def _as_one_axis(extents: Sequence[int], index: str, others: int = 0) -> Any:
+    """Returns the map of axes to one, in their order, and of the others behind them to themselves.
+    All have the type `index`."""
+
+    def axes_after(*axes: Any) -> list[Any]:
+        place = axes[0]
+        for axis, extent in zip(axes[1:], extents[1:], strict=False):
+            place = place * extent + axis
+        return [place, *axes[len(extents) :]]
+
+    return IndexMap.from_func(axes_after, ndim=len(extents) + others, index_dtype=index)
 
 
 def with_packing_schedules(module: Any, target: Any, leaves: Collection[str] = ()) -> Any:
