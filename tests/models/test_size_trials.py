@@ -341,6 +341,14 @@ def test_odd_files_beside_a_model_say_nothing(content: bytes) -> None:
 def test_a_list_of_characters_in_the_file_makes_a_recognizer() -> None:
     assert "text line" in evidence_of(model(character="a b c"), "models/m.onnx").hints
     assert not evidence_of(model(), "models/m.onnx").hints
+    assert not evidence_of(model(character="<td>\n</td>\n"), "models/m.onnx").hints
+
+
+@pytest.mark.parametrize("document", [{"maxlen": 64}, {"model_specs": {"max_len": 64}}])
+def test_a_configuration_of_any_form_says_how_long_words_may_be(
+    document: dict[str, object],
+) -> None:
+    assert beside("config.json", **document).max_length == 64
 
 
 def test_every_profile_and_every_mistake_is_shown(tmp_path: Path) -> None:

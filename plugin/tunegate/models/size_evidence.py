@@ -46,6 +46,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_EVIDENCE = Evidence()
+_TAG = r"</\w+>"
+"""Models of tables write tags, not letters."""
+_LENGTHS = ("max_seq_length", "model_max_length", "max_position_embeddings", "max_len", "maxlen")
 
 _HINTS: tuple[tuple[str, str], ...] = (
     ("text line", r"rec|recog|recogni[sz]er|ocr|crnn|captcha|lpr|plates?|svtr|trocr|parseq"),
@@ -67,7 +70,8 @@ def evidence_of(model: onnx.ModelProto, path: str, files: Mapping[str, bytes] = 
                 values[name], why[name] = value, source
     words = {*_words(path), *_words(model.graph.name)}
     hints = {hint for hint, names in _HINTS if any(re.fullmatch(names, word) for word in words)}
-    if "character" in metadata or "dictionary" in metadata:
+    letters = metadata.get("character", metadata.get("dictionary"))
+    if letters is not None and not re.search(_TAG, letters):
         hints.add("text line")
     return Evidence(**values, hints=frozenset(hints), why=why)
 
@@ -101,7 +105,7 @@ def _metadata_facts(metadata: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     )
     for key in ("sample_rate", "sampling_rate", "sr", "audio_sample_rate"):
         yield "sample_rate", _single_number(_numbers(metadata.get(key, "")), _MAX_RATE)
-    for key in ("max_length", "max_seq_length", "max_position_embeddings", "model_max_length"):
+    for key in ("max_length", *_LENGTHS):
         yield "max_length", _single_number(_numbers(metadata.get(key, "")), _MAX_LENGTH)
 
 
@@ -132,14 +136,10 @@ def _document_facts(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "frames", _single_number(_integers(part.get("nb_max_frames")), _MAX_LENGTH)
         positions = _single_number(_integers(part.get("max_source_positions")), _MAX_LENGTH)
         yield "frames", positions * _FRAMES_A_POSITION if "num_mel_bins" in part else 0
-        for key in ("max_seq_length", "model_max_length", "max_position_embeddings"):
+    nested = [each for each in document.values() if isinstance(each, dict)]
+    for part in (*parts, *nested):
+        for key in _LENGTHS:
             yield "max_length", _single_number(_integers(part.get(key)), _MAX_LENGTH)
-    text = document.get("text_config")
-    if isinstance(text, dict):
-        yield (
-            "max_length",
-            _single_number(_integers(text.get("max_position_embeddings")), _MAX_LENGTH),
-        )
 
 
 def _extents(value: Any) -> list[int]:

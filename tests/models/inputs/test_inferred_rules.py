@@ -12,6 +12,7 @@ from tests.support.small_onnx import part_of, typed
 from tunegate.artifacts.inputs import (
     Columns,
     Constant,
+    Draw,
     Files,
     InputRule,
     Integers,
@@ -305,7 +306,8 @@ def test_a_scaler_gives_mean_and_deviation_of_each_feature() -> None:
     assert values_of_inputs(graph_of([scaler], [table]), [table]) == {"x": expected}
 
 
-def test_features_of_trees_lie_around_their_thresholds() -> None:
+@pytest.mark.parametrize(("limit", "draw"), [(100.0, Uniform(90.0, 110.0)), (0.5, Integers(0, 1))])
+def test_features_of_trees_lie_around_their_thresholds(limit: float, draw: Draw) -> None:
     table = GraphInput("x", (2, 2), "float32")
     trees = node(
         "TreeEnsembleRegressor",
@@ -315,7 +317,7 @@ def test_features_of_trees_lie_around_their_thresholds() -> None:
         nodes_treeids=[0, 0, 0],
         nodes_nodeids=[0, 1, 2],
         nodes_featureids=[1, 0, 0],
-        nodes_values=[100.0, 0.0, 0.0],
+        nodes_values=[limit, 0.0, 0.0],
         nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"],
         nodes_truenodeids=[1, 0, 0],
         nodes_falsenodeids=[2, 0, 0],
@@ -326,7 +328,7 @@ def test_features_of_trees_lie_around_their_thresholds() -> None:
         n_targets=1,
     )
     model = graph_of([trees], [table])
-    expected = Columns(1, (Normal(), Uniform(90.0, 110.0)))
+    expected = Columns(1, (Normal(), draw))
     assert values_of_inputs(model, [table]) == {"x": expected}
     assert runs(model, [table])
 

@@ -142,6 +142,8 @@ _NO_BRANCH = "LEAF"
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 """A node's modes by their numbers in `TreeEnsemble`; a further one tests membership in a set."""
 _OF_SETS = len(_MODES)
+_BETWEEN_FLAGS = 0.5
+"""The only threshold of a column of zeros and ones."""
 _EQUALS = {"BRANCH_EQ", "BRANCH_NEQ"}
 
 
@@ -210,6 +212,8 @@ def _threshold_rule(
 def _around(limits: Any, *, are_categories: bool) -> inputs.Draw:
     if not limits.size:
         return inputs.Normal()
+    if np.all(limits == _BETWEEN_FLAGS):
+        return inputs.Integers(0, 1)
     low, high = float(limits.min()), float(limits.max())
     if are_categories and np.all(limits == np.round(limits)):
         return inputs.Integers(int(low), int(high) + 1)
