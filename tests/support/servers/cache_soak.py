@@ -49,7 +49,8 @@ def soak(url: str, folder: Path, *, seconds: float, seed: int, records: int = 0)
     while (now := time.monotonic()) < ends or (
         now < ends + _MORE_SECONDS and not _is_enough(folder, records)
     ):
-        time.sleep(rng.uniform(0.2, 1.5))
+        slowed = 1 if now < ends else 6  # a slow machine takes seconds to start a compaction
+        time.sleep(rng.uniform(0.2, 1.5) * slowed)
         index = rng.randrange(len(workers))
         role, process = workers[index]
         process.send_signal(signal.SIGKILL)
