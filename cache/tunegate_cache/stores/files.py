@@ -68,7 +68,6 @@ class FileStore:
         folder = prefix.rpartition("/")[0]
         start = self._path(folder) if folder else self._root
         try:
-            self._require_no_file()
             names_below = [path.relative_to(self._root).as_posix() for path in _files(start)]
         except OSError as error:
             raise self._fault(error) from error
@@ -118,13 +117,6 @@ class FileStore:
         if not os.access(nearest, os.W_OK | os.X_OK):
             return f"{nearest} cannot be written by this user"
         return ""
-
-    def _require_no_file(self) -> None:
-        """Raises OSError if the root is no directory: a file in its place is no empty cache, as a
-        root that is missing is."""
-        with suppress(FileNotFoundError):
-            if not stat.S_ISDIR(self._root.stat().st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
     @contextmanager
     def _object(self, name: str) -> Iterator[BinaryIO]:

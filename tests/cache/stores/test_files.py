@@ -96,10 +96,6 @@ def test_a_root_that_is_a_file_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "root").write_bytes(b"")
     with pytest.raises(StoreUnavailableError, match="root"):
         FileStore(tmp_path / "root").write("a/1", b"x")
-    for root in ("root", "root/below"):
-        with pytest.raises(StoreUnavailableError, match="Not a directory"):
-            FileStore(tmp_path / root).names("ms1/")
-    assert FileStore(tmp_path / "absent").names("ms1/") == []
 
 
 def test_a_full_disk_is_unavailable_and_leaves_nothing_behind(tmp_path: Path) -> None:

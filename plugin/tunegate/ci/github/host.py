@@ -87,7 +87,7 @@ class GitHubHost:
         """Returns the event's document. Raises ConfigError."""
         path = self._value("GITHUB_EVENT_PATH")
         try:
-            payload = json.loads(read_regular(where_it_leads(Path(path)))) if path else {}
+            payload = json.loads(_text_of(path)) if path else {}
         except (OSError, ValueError, RecursionError) as error:
             message = f"GITHUB_EVENT_PATH: {path} cannot be read ({error})."
             raise ConfigError(message) from error
@@ -98,6 +98,11 @@ class GitHubHost:
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")
+
+
+def _text_of(path: str) -> str:
+    """Returns the text of a plain file, also behind a link, and waits for no pipe."""
+    return read_regular(where_it_leads(Path(path))).decode()
 
 
 _: type[protocol.CiHost] = GitHubHost
