@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.runtime_packages import WHOLE, RuntimePackages
+from tests.support.simulated.simulated_gpus import L4
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.models.prepared import PreparedModel
@@ -14,6 +15,7 @@ from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
 from tunegate.runtimes.tvm import health as tvm_health
 from tunegate.runtimes.tvm import runtime as tvm_runtime
+from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.output.artifact_file import ArtifactFile
 
 
@@ -35,6 +37,19 @@ def test_each_runtime_has_a_line_with_its_versions(packages: RuntimePackages) ->
     checks = {check.name: check for check in runtime_checks()}
     assert checks["onnxruntime"].detail.startswith("onnxruntime 1.")
     assert (checks["fast"].ok, checks["fast"].detail) == (True, "a 1, b 2")
+
+
+def test_no_kernel_disturbs_a_run_that_has_the_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
+    monkeypatch.setattr(tvm_health, "compiler_failure", lambda: "")
+    monkeypatch.setattr(tvm_health, "cuda_variables", lambda: {"CUDA_HOME": "/"})
+    monkeypatch.setattr(tvm_health, "visible_gpus", lambda: (L4,))
+    with held_device(claim_on(L4.uuid, wait_seconds=0)):
+        checks = {check.name: check for check in tvm_health.compiler_checks([])}
+    assert checks["kernel on a GPU"].ok
+    assert "not tried. GPU-a: process " in checks["kernel on a GPU"].detail
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
 from tunegate.runtimes.tvm.runtime import tried_kernel
+from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.machine.health_check import HealthCheck
 from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
@@ -38,7 +39,13 @@ def compiler_checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
 
 
 def _kernel_check(gpu: Gpu) -> HealthCheck:
-    usable_bytes, failure = tried_kernel(gpu)
+    """Tries a kernel while nobody measures on the GPU."""
+    try:
+        with held_device(claim_on(gpu.uuid, wait_seconds=1)):
+            usable_bytes, failure = tried_kernel(gpu)
+    except EnvironmentUnfitError as error:
+        detail = f"{gpu.name} ({gpu.uuid}): not tried. {error}"
+        return HealthCheck("kernel on a GPU", ok=True, detail=detail)
     passed = f"ran, with {usable_bytes // 1024} KB of shared memory for a block"
     detail = f"{gpu.name} ({gpu.uuid}): {failure or passed}"
     return HealthCheck("kernel on a GPU", ok=not failure, detail=detail)
