@@ -1,4 +1,4 @@
-"""What holds for every test: nobody's home, nobody's credentials, nobody's CI job."""
+"""The surroundings of every test: nobody's home, nobody's credentials, nobody's CI job."""
 
 from __future__ import annotations
 

@@ -98,12 +98,12 @@ class Step(NamedTuple):
 
     @property
     def is_of_job(self) -> bool:
-        """Whether it runs in the repository of the job, not in this checkout."""
+        """True where it runs in the repository of the job, not in this checkout."""
         return self.command[: len(_TUNEGATE)] == _TUNEGATE
 
     def variables(self) -> dict[str, str]:
-        """What its process has. A model as one launch is an extra: the job does without it, as
-        users do."""
+        """The environment of its process. A model as one launch is an extra: the job does without
+        it, as users do."""
         if self.is_of_job:
             return dict(os.environ)
         searched = (os.environ.get("PYTHONPATH", ""), str(_WHOLE_MODEL))
@@ -245,8 +245,9 @@ def _multiplications(
 
 
 def _repetitions(costs: Mapping[str, int], share: float, others: int = 0) -> dict[str, int]:
-    """How often each is repeated, so that they cost this share of all once more. `others` are
-    costs of what is not repeated. Where few can be, they are repeated more than once."""
+    """Returns how often to repeat each, so that the repetitions cost this share of the sum of all.
+    `others` are costs of what is not repeated. Where few can be, they are repeated more than
+    once."""
     times = dict.fromkeys(costs, int(share))
     wanted = left = share * (sum(costs.values()) + others) - int(share) * sum(costs.values())
     is_open = True
@@ -281,9 +282,9 @@ def prepared_repository(at: Path, models: Sequence[Path], config: str) -> Path:
 
 
 def carried_out(step: Step, at: Path, out: Path, limit_seconds: float) -> dict[str, Any]:
-    """How the step ended, with its log and artifacts under `out`. A step out of time is
-    interrupted, as a user would, so that it writes what it has. A step that cannot begin is told
-    like one that fails."""
+    """Runs the step, and returns how it ended; its log and artifacts are under `out`. A step out of
+    time is interrupted, as a user would, so that it writes what it has. A step that cannot begin is
+    reported like one that fails."""
     began, written_before = time.monotonic(), time.time()
     log = out / f"{step.name}.log"
     code: int | None = None
@@ -396,7 +397,8 @@ def _bundle(kept: Path, out: Path) -> None:
 
 
 class _Job:
-    """What main has done so far, and what it still may do. `kept` has the logs and artifacts."""
+    """The steps that main has run so far, and the time left for others. `kept` has the logs and
+    artifacts."""
 
     def __init__(
         self, out: Path, kept: Path, seconds: float, *, spent: float, patience: float

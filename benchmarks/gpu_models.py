@@ -191,8 +191,8 @@ def _speech() -> Exported:
 
 
 def _masks() -> Exported:
-    """What stands before an encoder: positions, masks and rows of a table of bytes, in integers and
-    booleans alone."""
+    """The part of a model that stands before an encoder: positions, masks and rows of a table of
+    bytes, in integers and booleans alone."""
     import torch  # noqa: PLC0415
 
     class Masks(torch.nn.Module):  # type: ignore[misc]

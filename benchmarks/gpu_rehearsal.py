@@ -107,7 +107,7 @@ def main() -> int:
 def _cut_short(
     line: Sequence[str], checkout: Path, variables: Mapping[str, str], out: Path
 ) -> Iterator[str]:
-    """What is amiss of a job that is killed while it tunes."""
+    """Yields the faults of a job that is killed while it tunes."""
     _say("begins, and is killed in the middle")
     with (out.parent / "cut.log").open("w") as log:
         job = subprocess.Popen(
@@ -130,7 +130,7 @@ def _cut_short(
 def _to_the_end(
     line: Sequence[str], checkout: Path, variables: Mapping[str, str], out: Path
 ) -> Iterator[str]:
-    """What is amiss of a whole job."""
+    """Yields the faults of a whole job."""
     _say("runs to its end")
     with (out.parent / "whole.log").open("w") as log:
         done = subprocess.run(
@@ -149,7 +149,8 @@ def _to_the_end(
 
 
 def _has_figures(tables: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether there are tables, and each of their rows ends with a number: a reason does not."""
+    """Returns True where there are tables, and each of their rows ends with a number, not with a
+    reason."""
     last = [row[-1] for table in tables for row in table["rows"]]
     return bool(last) and all(re.fullmatch(r"[0-9.]+", each) for each in last)
 

@@ -151,7 +151,7 @@ def is_allowed(
 
 
 def may_assume(trust: Mapping[str, Any], subject: str, audience: str = "sts.amazonaws.com") -> bool:
-    """Whether a GitHub token with this `sub` may take a role."""
+    """Returns True where a GitHub token with this `sub` may take a role."""
     host = "token.actions.githubusercontent.com"
     context = {f"{host}:sub": subject, f"{host}:aud": audience}
     return any(

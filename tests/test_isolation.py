@@ -1,4 +1,4 @@
-"""What a process looks at after `isolate`, asked of processes that were really started so."""
+"""The places that a process looks at after `isolate`, asked of real processes."""
 
 import json
 import os

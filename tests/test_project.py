@@ -1,4 +1,4 @@
-"""Which rules judge a change, in real repositories."""
+"""The rules that judge a change, in real repositories."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the shared cache costs at list prices: the table of docs/how-caching-works.md.
+"""Prints the price of the shared cache at list prices: the table of docs/how-caching-works.md.
 
     python -m benchmarks.cache.cache_cost
 

@@ -35,7 +35,7 @@ SHARES = {"line": 45, "text": 15, "values": 10, "segment": 12, "name": 10, "deci
 
 
 class BrokenPromiseError(Exception):
-    """What was accepted is not what the cache promises of it."""
+    """Names the promise of the cache that does not hold for what it has accepted."""
 
 
 class Tally:

@@ -1,1 +1,1 @@
-"""How well the cost models rank what nobody has measured."""
+"""Benchmarks of how well the cost models rank candidates that nobody has measured."""

@@ -1,4 +1,4 @@
-"""What a model takes that nobody has measured: built with the prior's picks, and after few trials.
+"""Times models that nobody has measured: built with the prior's picks, and after few trials.
 
     python -m benchmarks.cost_models.no_measurement squeezenet magika [--real DIRECTORY]
         [--cpu native haswell] [--trials 8] [--seconds 120] [--rounds 20]
@@ -116,7 +116,7 @@ class Model:
         self._compiler.close()
 
     def shipped(self) -> tuple[Build, float]:
-        """What a run without trials builds, and the seconds that it takes."""
+        """Returns the build that a run without trials ships, and the seconds that it takes."""
         started = time.monotonic()
         sources: dict[WorkloadKey, ScheduleSource] = {t.key: "prior" for t in self.tasks}
         return self.built("ships", {}, sources), time.monotonic() - started

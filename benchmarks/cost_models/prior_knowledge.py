@@ -1,5 +1,4 @@
-"""What is known before the first trial, on models that it was not learned from:
-the search with and without it.
+"""Judges the prior on models that it was not learned from: the search with and without it.
 
     python -m benchmarks.cost_models.prior_knowledge squeezenet transformer-128
         [--tasks 4] [--trials 48] [--seeds 2]

@@ -1,1 +1,1 @@
-"""What the gate says of launches whose truth is known."""
+"""Benchmarks of the gate on launches whose truth is known."""

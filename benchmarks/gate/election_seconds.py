@@ -1,4 +1,4 @@
-"""How long the election of a model takes when nobody has elected it before.
+"""Times the election of a model that nobody has elected before.
 
     python -m benchmarks.gate.election_seconds DIRECTORY [--models ppocr_v2_cls ...]
         [--accuracy "{max-error: 5}"] [--threads 1] [--save NAME --merge]

@@ -1,5 +1,5 @@
-"""How a build for a GPU compares with itself: launches, their noise, the
-clock, with and without CUDA graphs.
+"""Compares a build for a GPU with itself: launches, their noise, the clock, with and without CUDA
+graphs.
 
     python -m benchmarks.gate.gpu_launches transformer-128 [--launches 6] [--batches 1 16 32]
 

@@ -1,4 +1,4 @@
-"""What the gate says on machines that are against it.
+"""Runs the gate on machines that disturb it, and counts its wrong verdicts.
 
     python -m benchmarks.gate.hostile_hosts [--gates 4] [--seconds 60]
         [--host cpu-hog ...]

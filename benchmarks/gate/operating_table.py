@@ -1,4 +1,4 @@
-"""How often gates fail and pass what is known, the old rule beside the new one.
+"""Counts how often gates fail and pass known changes, the old rule beside the new one.
 
     python -m benchmarks.gate.operating_table [--data FILE.npz ...] [--gates 200] [--fast]
         [--ceiling 12]

@@ -1,4 +1,4 @@
-"""What it saves that an election is remembered: new weights, with and without its record.
+"""Times runs with and without the record of an election, for pull requests with new weights.
 
     python -m benchmarks.gate.remembered_elections DIRECTORY [--models ppocr_v2_cls ...]
         [--minutes 0.5] [--threads 1] [--turns 3]

@@ -1,5 +1,5 @@
-"""Whether the gate finds an upgrade of ONNX Runtime that makes a model slower, and passes one that
-changes nothing: `python -m benchmarks.gate.runtime_upgrade [--old 1.19.2] [--new 1.20.1]`. It
+"""Shows that the gate finds an upgrade of ONNX Runtime that makes a model slower, and passes one
+that changes nothing: `python -m benchmarks.gate.runtime_upgrade [--old 1.19.2] [--new 1.20.1]`. It
 installs both versions from the package index. Prints the table of docs/runtimes.md."""
 
 from __future__ import annotations

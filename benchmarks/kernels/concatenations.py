@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def timers(modules: list[Any], shapes: list[tuple[int, ...]]) -> list[Callable[[], float]]:
-    """What times each kernel; their outputs are the same."""
+    """Returns a timer of each kernel, after it has compared their outputs."""
     rng = np.random.default_rng(0)
     inputs = [tvm.runtime.tensor(rng.normal(size=s).astype("float32")) for s in shapes[:-1]]
     kernels = [tvm.driver.build(module, target=RESOLVED.target) for module in modules]

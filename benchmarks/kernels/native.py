@@ -72,7 +72,7 @@ int main(void) {
 
 
 class Start(NamedTuple):
-    """What one process took: seconds by the clock, and its peak of memory."""
+    """The costs of one process: seconds by the clock, and its peak of memory."""
 
     seconds: float
     peak_mb: float

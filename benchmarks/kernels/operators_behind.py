@@ -1,4 +1,4 @@
-"""Where other people's models lose to ONNX Runtime, by the kind of operator.
+"""Finds the kinds of operators in which other people's models lose to ONNX Runtime.
 
     python -m benchmarks.kernels.operators_behind DIRECTORY [--models magika ...] [--seconds 0]
         [--layout auto] [--again] [--kernels 0] [--save NAME --merge]

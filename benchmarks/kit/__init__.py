@@ -1,1 +1,1 @@
-"""What the benchmarks share."""
+"""The parts that benchmarks share."""

@@ -94,7 +94,7 @@ def collected(directory: Path) -> dict[str, Path]:
 
 
 def models_in(directory: Path) -> dict[str, Path]:
-    """What lies there as <name>/model.onnx, by name."""
+    """Returns the files <name>/model.onnx of the directory, by name."""
     return {file.parent.name: file for file in sorted(directory.glob("*/model.onnx"))}
 
 

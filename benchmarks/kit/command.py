@@ -36,9 +36,9 @@ class Many(NamedTuple):
 def command_line(
     told: str | None, *arguments: str | tuple[str, type | Choice], **options: Any
 ) -> argparse.Namespace:
-    """What the command line says; `told` is the help. An argument is `"model"`, `"models..."`,
-    `"model=squeezenet"`, or has a type. An option has a default, of its type, or only a type.
-    From here on the libraries' warnings and information are left out."""
+    """Parses the command line; `told` is the help. An argument is `"model"`, `"models..."`,
+    `"model=squeezenet"`, or has a type. An option has a default, of its type, or only a type. From
+    here on the libraries' warnings and information are left out."""
     parser = argparse.ArgumentParser(
         description=told, formatter_class=argparse.RawDescriptionHelpFormatter
     )

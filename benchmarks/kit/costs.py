@@ -1,4 +1,4 @@
-"""What the candidates of a tuning run cost, and what they were worth."""
+"""The costs of a tuning run's candidates, and the share of it that was wasted."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def half(directory: Path) -> None:
 
 
 def with_selected_boxes(directory: Path) -> None:
-    """How many boxes come out depends on the data."""
+    """Writes a model whose number of boxes depends on the data."""
     model = onnx.load(file_of(directory, "nudenet_yolov8n"))
     constants = {
         "parts": np.array([4, 18], "int64"),

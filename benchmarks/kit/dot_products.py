@@ -49,8 +49,8 @@ class Case(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """How one kernel multiplies: `each` numbers of a word, summed as `total`. `flag` is what the
-    processor needs, by Linux's name."""
+    """The way in which one kernel multiplies: `each` numbers of a word, summed as `total`. `flag`
+    is what the processor needs, by Linux's name."""
 
     each: int
     total: str

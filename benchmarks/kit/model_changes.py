@@ -1,4 +1,4 @@
-"""What a pull request may do to any model: other weights, or more work."""
+"""Changes that a pull request may make to any model: other weights, or more work."""
 
 from __future__ import annotations
 

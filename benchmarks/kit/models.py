@@ -31,5 +31,5 @@ def saved(name: str, scratch: Path) -> Path:
 
 
 def one_thread() -> None:
-    """What is timed here runs with one thread."""
+    """Makes TVM run what is timed here with one thread."""
     os.environ["TVM_NUM_THREADS"] = "1"

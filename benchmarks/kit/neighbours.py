@@ -1,4 +1,4 @@
-"""What a cache that other models were tuned into answers about the tasks of a model."""
+"""The answers of a cache, which other models were tuned into, about the tasks of a model."""
 
 from __future__ import annotations
 

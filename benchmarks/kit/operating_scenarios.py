@@ -1,5 +1,4 @@
-"""What may be true of a head: no change in many guises, and changes
-that are there only sometimes."""
+"""Scenarios of a head: no change in many guises, and changes that are there only sometimes."""
 
 from __future__ import annotations
 

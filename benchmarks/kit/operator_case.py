@@ -126,7 +126,7 @@ def _of_one(ours: np.ndarray, theirs: np.ndarray) -> str:
 
 
 def is_static_case(model: onnx.ModelProto) -> bool:
-    """Whether all inputs and outputs are tensors of numbers with known extents."""
+    """Returns True where all inputs and outputs are tensors of numbers with known extents."""
     return all(_is_static_tensor(v) for v in (*model.graph.input, *model.graph.output))
 
 
@@ -141,6 +141,6 @@ def _is_static_tensor(value: onnx.ValueInfoProto) -> bool:
 
 
 def said_of(error: Exception) -> str:
-    """What an exception says, on one line."""
+    """Returns the text of an exception on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1][:300] if lines else ''}"

@@ -39,9 +39,9 @@ Records = dict[str, tuple[TuningRecord, ...]]
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run left: builds by the seconds after which they were possible, how many tasks over
-    1% of the model had no schedule then, of how many the cache knew neighbours, the records at the
-    end, and the curve."""
+    """The results of one run: builds by the seconds after which they were possible, the number of
+    tasks over 1% of the model that had no schedule then, the number of those whose neighbours the
+    cache knew, the records at the end, and the curve."""
 
     builds: dict[float, Path]
     records: dict[WorkloadKey, tuple[TuningRecord, ...]]

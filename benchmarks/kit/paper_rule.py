@@ -50,6 +50,6 @@ def means(sums: Sequence[float]) -> list[float]:
 
 
 def plateau(values: Sequence[float]) -> int:
-    """How many steps at the end have gained nothing."""
+    """Returns the number of steps at the end that have gained nothing."""
     steps = [after > (1 - NOISE) * before for before, after in pairwise(values)]
     return next((n for n, flat in enumerate(reversed(steps)) if not flat), len(steps))

@@ -1,4 +1,4 @@
-"""What a benchmark measured, as a file that the page of figures is made from.
+"""The results of a benchmark, as a file that the page of figures is made from.
 
 `--save NAME` of any benchmark keeps the tables that it printed as `results/NAME.json`, with the
 command, the machine, the date and the commit; with `--merge` beside the rows that are there of what

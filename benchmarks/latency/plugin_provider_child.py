@@ -97,7 +97,8 @@ def measured(
 
 
 def _nodes(session: onnxruntime.InferenceSession) -> str:
-    """How many nodes the provider runs, and how many fell back to the CPU provider."""
+    """Returns the number of nodes that the provider runs, of all nodes: the CPU provider has the
+    others."""
     try:
         parts = session.get_provider_graph_assignment_info()
     except (AttributeError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Which execution providers that come as packages work on this CPU, and do they pay?
+"""Tries the execution providers that come as packages: which work on this CPU, and which pay.
 
     python -m benchmarks.latency.plugin_providers [--packages onnxruntime-ggml ...] [--repeats 30]
 

@@ -37,7 +37,7 @@ BUILD_SECONDS = 600.0
 
 
 class Tuned(msgspec.Struct, frozen=True):
-    """What stock did: `seconds` of wall-clock for `trials` measured candidates."""
+    """The effort of stock TVM: `seconds` of wall-clock for `trials` measured candidates."""
 
     trials: int
     seconds: float

@@ -1,1 +1,2 @@
-"""What each of the works behind the product is known for, measured here by its own definition."""
+"""Benchmarks of the works behind the product: each measures its main claim by its own
+definition."""

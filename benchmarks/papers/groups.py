@@ -43,7 +43,7 @@ def figures(_: Path) -> Iterator[Figure]:
 
 
 def known(found: Mapping[int, Mapping[str, float]]) -> dict[str, str]:
-    """What is installed here."""
+    """Returns the names of what is installed here."""
     return {name: what for name, what in EXISTING.items() if all(name in t for t in found.values())}
 
 

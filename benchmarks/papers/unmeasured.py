@@ -74,7 +74,8 @@ def paid(saved_seconds: float, scratch: Path) -> tuple[str, str]:
 
 
 def seconds_of_a_row(scratch: Path) -> float:
-    """What measuring one candidate for the data takes, by the first operators that are drawn."""
+    """Returns the seconds to measure one candidate for the data, by the first operators that are
+    drawn."""
     model = next(operators(1, random.Random(2026)))
     function = function_of(model, scratch / "operator")
     started = time.monotonic()

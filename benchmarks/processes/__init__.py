@@ -1,1 +1,1 @@
-"""How long whole commands take, and what survives that processes die."""
+"""Benchmarks of whole commands: the time that they take, and the data that survives their death."""

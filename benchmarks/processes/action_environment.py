@@ -1,4 +1,4 @@
-"""How long the action takes until it has its environment: the first time on a runner, and later.
+"""Times the action until it has its environment: the first time on a runner, and later.
 
   python -m benchmarks.processes.action_environment [--locks run] [--rounds 3] [--wheels wheels]
 

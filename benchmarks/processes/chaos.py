@@ -43,7 +43,7 @@ UNDISTURBED = 4
 
 
 class Survived(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of one run. `told` are trials that it said were finished, `kept` those that
+    """The outcome of one run. `told` are trials that it reported as finished, `kept` those that
     were published; `spoiled` candidates went down with a worker."""
 
     kind: str

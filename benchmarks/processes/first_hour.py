@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def reader(place: Path, *, is_whole: bool) -> Walk:
-    """What README tells to try."""
+    """Walks through the commands that README tells to try."""
     walk = Walk("reader", place)
     walk.walk("clone", "git", "clone", "-q", str(ROOT), "clone")
     quick = () if is_whole else ("DEMO=--quick",)

@@ -1,7 +1,6 @@
-"""How long the page of a long history takes: to write it, and until a browser without a network has
-drawn it.
+"""Times the page of a long history: writing it, and drawing it in a browser without a network.
 
-  python -m benchmarks.processes.history_page [--entries 100000] [--runs 5]
+python -m benchmarks.processes.history_page [--entries 100000] [--runs 5]
 """
 
 from __future__ import annotations

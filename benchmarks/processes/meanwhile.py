@@ -1,4 +1,4 @@
-"""What goes wrong, or goes on, beside what is measured."""
+"""Work that goes on, or goes wrong, beside what is measured."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What it takes to build a model in float32, bfloat16 and int8 with TVM: a process for each, and
-one for all, which has the model open and compiles each kernel once.
+"""Times the builds of a model in float32, bfloat16 and int8 with TVM: a process for each, and one
+for all, which has the model open and compiles each kernel once.
 
     python -m benchmarks.processes.precisions_built squeezenet ppocr_v2_cls [--real DIRECTORY]
 
@@ -86,7 +86,7 @@ def spent(
 
 
 def children_seconds() -> float:
-    """What ended children took of a processor so far."""
+    """Returns the processor seconds of the children that have ended."""
     found = resource.getrusage(resource.RUSAGE_CHILDREN)
     return found.ru_utime + found.ru_stime
 

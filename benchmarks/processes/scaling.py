@@ -1,5 +1,5 @@
-"""How many devices one engine keeps busy: the whole tuning loop and its
-search, with sleep for devices.
+"""Counts the devices that one engine keeps busy: the whole tuning loop and its search, with sleep
+for devices.
 
     python -m benchmarks.processes.scaling [squeezenet] [--devices 1 2 4 8 16 32 64]
         [--seconds-per-candidate 2] [--batches 24]
@@ -42,7 +42,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """What so many devices did in the counted time."""
+    """The work of so many devices in the counted time."""
 
     devices: int
     trials: int

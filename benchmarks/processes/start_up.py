@@ -1,7 +1,6 @@
-"""How long help and the version take, in whole processes; in turn with another checkout if one is
-named.
+"""Times help and the version, in whole processes; in turn with another checkout if one is named.
 
-  python -m benchmarks.processes.start_up [--runs 15] [--than ../older]
+python -m benchmarks.processes.start_up [--runs 15] [--than ../older]
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What do the extras cost those who do not use them?
+"""Measures what the extras cost those who do not use them.
 
     python -m benchmarks.processes.unused_extras [--before COMMIT] [--runs 15]
 

@@ -1,4 +1,5 @@
-"""How far ONNX Runtime's optimizations take a quantized model from what is written, on this CPU.
+"""Compares ONNX Runtime's optimizations of a quantized model with the model as written, on this
+CPU.
 
     python -m benchmarks.real_models.as_written DIRECTORY [--cpu NAME] [--inputs 16]
         [--save as_written --merge]

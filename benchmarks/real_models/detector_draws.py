@@ -1,4 +1,4 @@
-"""Whether drawn images make a detector's scores lie further apart than rounding.
+"""Tries whether drawn images make a detector's scores lie further apart than rounding.
 
     python -m benchmarks.real_models.detector_draws MODEL.onnx [--side 320] [--best 100]
         [--images 3] [--save detector_draws]

@@ -90,7 +90,7 @@ _NO_REPOSITORY = cast(Repository, None)
 
 
 def _written(value: onnx.ValueInfoProto, given: Any) -> bytes:
-    """What the test data of the case has in a file."""
+    """Returns the bytes of a file of the case's test data."""
     form = kind_of_input(value).form or ""
     kind = onnx.OptionalProto.SEQUENCE if "sequence" in form else onnx.OptionalProto.TENSOR
     if "optional" in form:

@@ -63,7 +63,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """What became of one model; `first` are runs by their minutes of tuning in all, and `measured`
+    """The runs of one model; `first` are runs by their minutes of tuning in all, and `measured`
     says when the last of the others was, and on what."""
 
     name: str

@@ -177,8 +177,8 @@ def job_of(
 
 
 def told(step: str, steps: Mapping[str, Mapping[str, Any]]) -> str:
-    """What came of a step: what ships, or the verdict, the change with its interval, and a new
-    layer. Empty for a step that was not to be, or has not ended."""
+    """Returns the result of a step: what ships, or the verdict, the change with its interval, and a
+    new layer. Empty for a step that was not to be, or has not ended."""
     found = steps.get(step, {})
     if "verdict.json" not in found:
         ships = re.findall(r" ships with (.*)", found.get("log", ""))

@@ -129,7 +129,7 @@ def show_settings(options: argparse.Namespace) -> None:
 
 
 def kept(file: Path | None) -> list[Compared]:
-    """What an earlier call has measured."""
+    """Reads the measurements of an earlier call."""
     if file is None or not file.is_file():
         return []
     return msgspec.json.decode(file.read_bytes(), type=list[Compared])

@@ -1,4 +1,5 @@
-"""What `tunegate init` writes for other people's models, beside what their authors send.
+"""Shows the sizes that `tunegate init` writes for other people's models, beside those that their
+authors send.
 
     python -m benchmarks.real_models.written_sizes DIRECTORY [--packages NAMES]
         [--save written_sizes --merge]
@@ -27,8 +28,8 @@ SHOWN = 4
 
 
 class Call(NamedTuple):
-    """How authors call their model: the least and the largest extent of each axis of some inputs,
-    and in a few words what they send."""
+    """The calls that authors make to their model: the least and the largest extent of each axis of
+    some inputs, and in a few words what they send."""
 
     extents: dict[str, Extents]
     sends: str

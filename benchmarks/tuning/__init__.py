@@ -1,1 +1,1 @@
-"""What tuning finds, what it costs, and what each part of it is worth."""
+"""Benchmarks of tuning: its gains, its costs, and the worth of each of its parts."""

@@ -1,4 +1,5 @@
-"""What a tuned cache is worth after an upgrade of the toolchain, in minutes and in milliseconds.
+"""Measures the worth of a tuned cache after an upgrade of the toolchain, in minutes and
+milliseconds.
 
     python -m benchmarks.tuning.after_an_upgrade [--model squeezenet] [--trials 256] [--rounds 40]
         [--older-defaults]

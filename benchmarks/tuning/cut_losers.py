@@ -1,4 +1,4 @@
-"""What it costs to measure clear losers once: pairs of runs of one model, with and without.
+"""Measures the cost of timing clear losers only once: pairs of runs of one model, with and without.
 
     python -m benchmarks.tuning.cut_losers transformer-128 [--seconds 60]
         [--rounds 4]
@@ -65,7 +65,8 @@ def fastest(found: Run, counts: Callable[[TuningRecord], bool]) -> dict[Workload
 
 
 def would_be_cut(found: Run) -> list[float]:
-    """How many times as long as the best so far those take whose first time was a clear loser's."""
+    """Returns the slowdown against the best so far of each candidate whose first time was a clear
+    loser's."""
     best: dict[WorkloadKey, float] = {}
     cut = []
     for _, record in found.found:

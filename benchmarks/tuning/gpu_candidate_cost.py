@@ -1,4 +1,4 @@
-"""What a candidate for a GPU costs the processor, step by step: no device is needed.
+"""Measures the processor time of a candidate for a GPU, step by step: no device is needed.
 
     python -m benchmarks.tuning.gpu_candidate_cost transformer-128 squeezenet
         [--tasks 4] [--count 4] [--arch sm_90]

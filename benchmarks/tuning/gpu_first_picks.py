@@ -1,5 +1,5 @@
-"""How good the first picks for a GPU are by analysis alone: judged on recorded measurements of
-others, without a device and without a download.
+"""Judges the first picks for a GPU by analysis alone, on recorded measurements of others, without a
+device and without a download.
 
     python -m benchmarks.tuning.gpu_first_picks DIRECTORY [--first 48] [--draws 300]
 

@@ -1,4 +1,5 @@
-"""What tuning on a GPU costs and brings: one model, so many seconds, candidate by candidate.
+"""Measures the costs and gains of tuning on a GPU: one model, so many seconds, candidate by
+candidate.
 
     python -m benchmarks.tuning.gpu_tuning transformer-128 [--seconds 90] [--per-task 64 --tasks 4]
 

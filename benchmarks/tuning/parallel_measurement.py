@@ -264,7 +264,7 @@ def show(
 def regret(
     truth: Mapping[int, float], tasks: Mapping[str, Sequence[int]], winners: Mapping[str, int]
 ) -> list[float]:
-    """What each task's winner is slower than its best."""
+    """Returns the slowdown of each task's winner against its best, as a share."""
     return [
         truth[winners[task]] / min(truth[n] for n in numbers) - 1 for task, numbers in tasks.items()
     ]

@@ -170,8 +170,7 @@ def agreement(requests: Mapping[int, Measure], one: Side, other: Side) -> float:
 def slower_than_best(
     requests: Mapping[int, Measure], row: Mapping[str, Side]
 ) -> dict[str, list[float]]:
-    """How much slower than the best each side's choice after its rank
-    pass would have been, by task."""
+    """Returns the slowdown of each side's choice after its rank pass against the best, by task."""
     tasks = by_task(requests)
     every = {
         name: dict.fromkeys(requests, float("inf")) | times for name, (_, times) in row.items()

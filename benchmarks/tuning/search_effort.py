@@ -1,5 +1,5 @@
-"""How many samples a batch is worth looking at: small and usual batches,
-chosen from more and from fewer.
+"""Compares how many samples a batch looks at: small and usual batches, chosen from more and from
+fewer.
 
     python -m benchmarks.tuning.search_effort squeezenet transformer-128
         [--counts 2 8] [--seeds 2] [--tasks 7]

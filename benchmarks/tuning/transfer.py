@@ -1,4 +1,4 @@
-"""What schedules of other models are worth, task by task: the gates of transfer-tuning.
+"""Measures the worth of other models' schedules, task by task: the gates of transfer-tuning.
 
     python -m benchmarks.tuning.transfer squeezenet
         --sources resnet50 zfnet512 bvlc_alexnet

@@ -1,5 +1,5 @@
-"""Which of the neighbours' schedules to try first: the nearest, or those
-of which the prior expects most.
+"""Compares two orders to try neighbours' schedules in: the nearest first, or those of which the
+prior expects most.
 
     python -m benchmarks.tuning.transfer_order squeezenet
         --sources resnet50 zfnet512 bvlc_alexnet
@@ -124,7 +124,7 @@ def at_random(tasks: Sequence[Sequence[Offer]], look: int) -> float:
 
 
 def behind(task: Sequence[Offer], places: Sequence[int] | np.ndarray | range) -> float:
-    """How much slower the best of these is than the best of all."""
+    """Returns the factor by which the best of these is slower than the best of all."""
     first = min(task[place].milliseconds for place in places if place < len(task))
     return first / min(offer.milliseconds for offer in task)
 

@@ -1,5 +1,4 @@
-"""What each mechanism that saves tuning time is worth, by switching it
-off: one model, equal seconds.
+"""Measures each mechanism that saves tuning time by switching it off: one model, equal seconds.
 
     python -m benchmarks.tuning.trimmer squeezenet [--seconds 120] [--rounds 3]
 
@@ -42,7 +41,7 @@ LOSS = 1.02
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """Which of the three mechanisms work, and what `chooses` the next task."""
+    """A choice of the three mechanisms that work; `chooses` gives the next task."""
 
     name: str
     filters: bool = True

@@ -32,7 +32,7 @@ _COLUMNS = ("ranked by", "picks", "tasks", "median", "95% interval", "geometric 
 
 
 class EvaluateOptions(Options, frozen=True, kw_only=True):
-    """What is judged, and on what."""
+    """Options of a judgement of cost models."""
 
     files: Annotated[tuple[Path, ...], MEASURED_FILES] = ()
     is_network: Annotated[
@@ -99,7 +99,7 @@ def run(options: EvaluateOptions) -> int:
 
 
 class _Ways(NamedTuple):
-    """What is left out, and the ways to rank beside the trees."""
+    """The folds of the data, and the ways to rank beside the trees."""
 
     parts: Iterable[Fold]
     first: dict[str, Teach]

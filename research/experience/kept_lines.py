@@ -17,7 +17,7 @@ FILE = "experience.jsonl"
 
 
 class KeptLines:
-    """What was measured, and what of it the cache has not taken."""
+    """Measured tasks, and those of them that the cache has not taken."""
 
     def __init__(self, store: ObjectStore, url: str) -> None:
         self._store, self._url = store, url

@@ -49,7 +49,7 @@ class DrawnLayers:
         return file.name, ShapedModel(file, {})
 
     def identify(self, task: TuningTask) -> TaskIdentity:
-        """What a line says of the task of one of them."""
+        """Returns the words of a line about the task of one of them."""
         drawn = self._drawn[task.uses[0].model]
         layer = drawn.layer
         return TaskIdentity(layer.name, layer.kind, layer.digest, drawn.models, self._threads)

@@ -31,7 +31,8 @@ class ReadExperience(NamedTuple):
 
 
 def read_experience(lines: Iterable[bytes]) -> ReadExperience:
-    """What is no task, or does not hold together, is refused and counted."""
+    """Returns the tasks of the lines. A line that is no task, or does not hold together, is
+    counted."""
     tasks: list[TaskExperience] = []
     refused = 0
     for line in lines:
@@ -85,7 +86,7 @@ def distinct(tasks: Sequence[TaskExperience]) -> tuple[TaskExperience, ...]:
 
 
 def fault_of_task(task: TaskExperience) -> str:
-    """Why no model may be fitted to it, '' where one may."""
+    """Returns the reason that no model may be fitted to it, '' where one may."""
     texts = (task.name, task.kind, task.layer, task.workload, task.device, *task.models)
     if max(map(len, texts)) > _MAX_TEXT:
         return "a text is too long"
@@ -119,8 +120,8 @@ def _problem_of_sketch(sketch: Sketch) -> str:
 
 
 def _has_columns(task: TaskExperience) -> bool:
-    """Whether the analysis of a GPU can make its columns of the task: it counts with what the line
-    says of card and kernel."""
+    """Returns True where the analysis of a GPU can make its columns of the task: it counts with
+    what the line says of card and kernel."""
     try:
         columns = columns_of(task) if task.is_of_gpu else []
         return not any(math.isinf(column) for row in columns for column in row)

@@ -1,4 +1,4 @@
-"""What a tuning run says of its tasks, gathered as experience for others."""
+"""Gathers the tasks of a tuning run as experience for others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MIN_ROWS = 16
 
 
 class TaskIdentity(NamedTuple):
-    """What a line says of its task; `models` are words for models, the same for the same one, and
-    `threads` are those that a candidate gets."""
+    """The words of a line about its task; `models` are words for models, the same for the same one,
+    and `threads` are those that a candidate gets."""
 
     name: str
     kind: str

@@ -21,7 +21,7 @@ from tunegate.wording import plural
 
 
 class OwnTasksOptions(Options, frozen=True, kw_only=True):
-    """What is judged."""
+    """Options of a judgement of own tasks."""
 
     files: Annotated[tuple[Path, ...], MEASURED_FILES] = ()
 

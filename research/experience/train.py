@@ -23,7 +23,7 @@ _LEAST_TASKS = 2
 
 
 class TrainOptions(Options, frozen=True, kw_only=True):
-    """What is learned from."""
+    """Options of the training."""
 
     files: Annotated[tuple[Path, ...], MEASURED_FILES] = ()
 

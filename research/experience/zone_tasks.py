@@ -15,7 +15,7 @@ from tunegate_cache.stores.store import ObjectStore, StoreUnavailableError
 
 
 def write_task(store: ObjectStore, task: TaskExperience) -> str:
-    """Why the task was not written, or an empty string."""
+    """Writes the task, and returns the reason why it could not, or an empty string."""
     device = device_digest(task.device, task.threads)
     try:
         append_task(store, lines_of([task]), device=device, layer=task.layer)

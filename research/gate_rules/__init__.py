@@ -1,1 +1,1 @@
-"""What gates would have said about recorded launches: ours, and those of others."""
+"""The verdicts of gates on recorded launches: of ours, and of others."""

@@ -1,6 +1,6 @@
-"""How other tools decide, re-implemented from their documentation and sources: only the decision,
-on the samples they would take. Each gets base and head as [launch, pair, inference] in milliseconds
-and says whether it would report the head as slower.
+"""The rules by which other tools decide, re-implemented from their documentation and sources: only
+the decision, on the samples they would take. Each gets base and head as [launch, pair, inference]
+in milliseconds and says whether it would report the head as slower.
 
 Where a tool takes means of repetitions, a repetition is a run of neighbouring blocks.
 """
@@ -54,8 +54,8 @@ def google_compare(base: Values, head: Values) -> bool:
 
 
 def criterion(base: Values, head: Values) -> bool:
-    """Whether Criterion calls it regressed: a t test at 0.05 says that they differ, and the
-    bootstrapped interval of the change of the mean lies above the noise threshold of 1%
+    """Returns True where Criterion calls it regressed: a t test at 0.05 says that they differ, and
+    the bootstrapped interval of the change of the mean lies above the noise threshold of 1%
     (Criterion.rs, analysis/compare.rs)."""
     before, after = repetitions(base, 100), repetitions(head, 100)
     if stats.ttest_ind(before, after).pvalue >= _ALPHA:
@@ -73,8 +73,8 @@ def pyperf(base: Values, head: Values) -> bool:
 
 
 def asv_continuous(base: Values, head: Values) -> bool:
-    """Whether asv calls it slower over interleaved rounds: a U test at 0.002, and a factor of
-    1.1 (asv, _stats.is_different)."""
+    """Returns True where asv calls it slower over interleaved rounds: a U test at 0.002, and a
+    factor of 1.1 (asv, _stats.is_different)."""
     before, after = base.mean(axis=-1).reshape(-1), head.mean(axis=-1).reshape(-1)
     differs = stats.mannwhitneyu(before, after, alternative="two-sided").pvalue < _ASV_ALPHA
     return bool(differs and np.median(after) > _ASV_FACTOR * np.median(before))

@@ -1,5 +1,5 @@
-"""What several series say together: each series counts the same for rules that look at every window
-of it, each gate for our own."""
+"""The results of several series together: each series counts the same for rules that look at every
+window of it, each gate for our own."""
 
 from __future__ import annotations
 

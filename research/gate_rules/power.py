@@ -81,7 +81,8 @@ class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """How often the one-sided 95% bounds of so many launches are on their side of the truth."""
+    """The shares of one-sided 95% bounds of so many launches that are on their side of the
+    truth."""
 
     launches: int
     low: float

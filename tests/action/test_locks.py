@@ -1,4 +1,4 @@
-"""Which lock a job's environment is made from."""
+"""The lock that a job's environment is made from."""
 
 from pathlib import Path
 

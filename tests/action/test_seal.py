@@ -1,4 +1,4 @@
-"""What an environment lost, or got, since it was complete."""
+"""Files that an environment lost, or got, since it was complete."""
 
 import os
 import shutil

@@ -20,7 +20,7 @@ TOKEN = "ghs_adversary_0123456789"
 
 
 class Ended:
-    """What a job of the action left behind."""
+    """The log, outputs and summary of a job of the action that has ended."""
 
     def __init__(self, job: Job, done: subprocess.CompletedProcess[str]) -> None:
         self.exit_code = done.returncode

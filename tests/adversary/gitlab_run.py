@@ -21,7 +21,7 @@ class GitLabJob:
 
     @property
     def files(self) -> dict[str, str]:
-        """What GitLab would take from the job."""
+        """The files that GitLab would take from the job."""
         return {path.name: path.read_text() for path in (self.root / ".tunegate").glob("ci-*")}
 
     def request(self, commit: str, **more: str) -> dict[str, str]:

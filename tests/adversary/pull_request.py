@@ -41,7 +41,7 @@ class PullRequest:
         self.commit_base()
 
     def commit_base(self) -> None:
-        """What was written so far belongs to the base."""
+        """Commits the files of so far to the base, and starts the branch of the pull request."""
         self.workspace.commit()
         self.workspace.git("switch", "-q", "-C", "pull-request")
         self.workspace.git("branch", "-q", "-f", "main", "pull-request")
@@ -74,7 +74,7 @@ class PullRequest:
 
 
 class Judged:
-    """What the command said, and what it left in `.tunegate`."""
+    """The output of a command that has ended, and its files in `.tunegate`."""
 
     def __init__(self, root: Path, done: CompletedProcess[str]) -> None:
         self.exit_code: int = done.returncode

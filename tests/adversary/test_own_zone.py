@@ -114,7 +114,7 @@ class Shop:
         return SharedCache(config, state=self.root / "state", root=self.root, device=device)
 
     def stock(self, *, main: list[TuningRecord], own: list[TuningRecord]) -> None:
-        """What the two zones hold of the layer."""
+        """Puts these records of the layer into the two zones, and nothing else."""
         shutil.rmtree(self.root / "cache")
         shutil.copytree(self.lists, self.root / "cache")
         for zone, records in (("main", main), (ZONE, own)):

@@ -118,7 +118,7 @@ def overwritten(name: str, text: str) -> Damage:
 
 
 def beforehand(program: str) -> Damage:
-    """What a machine lacks, or does, before our first line runs."""
+    """Damage that is done to a machine before our first line runs."""
     return overwritten("../sitecustomize.py", program)
 
 
@@ -215,7 +215,7 @@ m.version = lambda name: "0.1.15" if name == "apache-tvm-ffi" else found(name)
 
 
 def missing_compiler_beforehand(directory: Path, name: str, program: str) -> str:
-    """What Python finds before what is installed."""
+    """Writes the program where Python finds it before what is installed."""
     file = directory / "first" / name
     file.parent.mkdir(parents=True)
     file.write_text(program)

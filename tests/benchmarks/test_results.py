@@ -1,4 +1,4 @@
-"""What benchmarks print becomes results, and the results the page of figures."""
+"""Benchmarks print tables, which become results, and these the page of figures."""
 
 import ast
 import json

@@ -18,8 +18,8 @@ class QuietHandler(BaseHTTPRequestHandler):
 
 
 class JsonServer(ThreadingHTTPServer):
-    """What a kind of server answers is `answered`; `answers` says what a test wants instead, by
-    method and path."""
+    """A server of one kind. `answered` is its usual answer; `answers` has those that a test wants
+    instead, by method and path."""
 
     daemon_threads = True
 

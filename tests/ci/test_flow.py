@@ -17,7 +17,7 @@ SECRET = {"A_TOKEN": "secret-of-the-job"}
 
 
 class RecordingHost:
-    """What a CI was told, in order."""
+    """A CI host that records what it is given, in order."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.told: list[protocol.JobReport] = []

@@ -219,7 +219,7 @@ def bash(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def completed(bash: str, line: str) -> list[str]:
-    """What bash offers for the last word of the line."""
+    """Returns what bash offers for the last word of the line."""
     words = shlex.split(line)
     ask = f"""
         compopt() {{ :; }}

@@ -1,4 +1,4 @@
-"""What is built runs, and is taken apart, in processes that have no compiler."""
+"""Builds run, and are taken apart, in processes that have no compiler."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is the machine's fault, and what the candidate's."""
+"""Faults of the machine, and faults of the candidate."""
 
 import subprocess
 import sys
@@ -56,7 +56,7 @@ def request_of_default(tmp_path_factory: pytest.TempPathFactory) -> Measure:
 
 
 def test_candidates_are_compared_on_inputs_of_the_runs_seed(request_of_default: Measure) -> None:
-    """What the default schedule puts out on the inputs of one seed is wrong for another's."""
+    """The default schedule's outputs on the inputs of one seed are wrong for another's."""
     assert worker.handle_request(request_of_default).status == "ok"
     again = msgspec.structs.replace(request_of_default, writes_reference=False)
     assert worker.handle_request(again).status == "ok"

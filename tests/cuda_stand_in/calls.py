@@ -107,7 +107,7 @@ def write(at: Pointer, values: Sequence[float], kind: Any = ctypes.c_float) -> N
 
 
 def read(at: Pointer, count: int, kind: Any = ctypes.c_float) -> list[Any]:
-    """What is there once all work before it is done: the memory of this process is pageable."""
+    """Returns the values there once all earlier work is done: the memory here is pageable."""
     values = (kind * count)()
     error = copy(values, at, ctypes.sizeof(values), TO_HOST)
     assert error == 0, error

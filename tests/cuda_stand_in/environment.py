@@ -73,7 +73,7 @@ def variables(
 
 
 def launches(given: Mapping[str, str]) -> tuple[int, ...]:
-    """How often each device has launched a kernel, by all processes that had these variables."""
+    """Returns each device's number of launches, by all processes that had these variables."""
     counters = Path(given["NVIDIA_STAND_IN_COUNTERS"]).read_bytes()
     devices = len(given["NVIDIA_STAND_IN_UUIDS"].split(","))
     return struct.unpack_from(f"{devices}q", counters, 16)

@@ -124,7 +124,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Where the bracket ends that opens there."""
+    """Returns the index of the bracket that closes the one at `opening`."""
     depth, is_quoted = 0, False
     for at in range(opening, len(text)):
         letter = text[at]

@@ -103,7 +103,7 @@ def for_a_cpu(text: str, arch: int, *, counts_steps: bool = False) -> CpuText:
 
 
 def assembler_log(kernels: Sequence[Kernel], shared: Mapping[str, int], arch: int) -> str:
-    """What `ptxas -v` writes, which begins with the last function of the text."""
+    """Returns what `ptxas -v` writes, which begins with the last function of the text."""
     return "".join(
         f"ptxas info    : Compiling entry function '{kernel.name}' for 'sm_{arch}'\n"
         f"ptxas info    : Function properties for {kernel.name}\n"

@@ -13,8 +13,8 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def seen_by(variables: Mapping[str, str], text: str, program: str) -> Any:
-    """What the program has assigned to `seen`. It has the kernels of the text as `m`, and the
-    functions of `calls` as `c`."""
+    """Runs the program, and returns the value that it has assigned to `seen`. It has the kernels of
+    the text as `m`, and the functions of `calls` as `c`."""
     lines = [
         "import ctypes, json",
         "from tests.cuda_stand_in import calls as c",
@@ -27,7 +27,7 @@ def seen_by(variables: Mapping[str, str], text: str, program: str) -> Any:
 
 
 def given_by(variables: Mapping[str, str], module: str, call: str) -> Any:
-    """What a call of a function of the module gives."""
+    """Returns the result of a call of a function of the module."""
     return _answer(variables, f"import json, {module} as m; print(json.dumps(m.{call}))")
 
 

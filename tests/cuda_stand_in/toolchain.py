@@ -42,7 +42,7 @@ class RefusedTextError(Exception):
 
 
 def cache_directory() -> Path:
-    """Where everything is that was compiled, for one state of the sources. It is in no checkout."""
+    """Returns the directory, in no checkout, of what is compiled for one state of the sources."""
     return _cache_root() / sources_digest()[:16]
 
 

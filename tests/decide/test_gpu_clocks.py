@@ -1,4 +1,4 @@
-"""Which pairs of blocks count on a GPU whose clock moves."""
+"""Pairs of blocks that count on a GPU whose clock moves."""
 
 import pytest
 from hypothesis import given

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Event(NamedTuple):
-    """What started the workflow."""
+    """The event that started the workflow."""
 
     name: str
     payload: Mapping[str, Any]

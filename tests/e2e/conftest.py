@@ -1,4 +1,4 @@
-"""What the tests share that run files for GitHub."""
+"""Fixtures of the tests that run files for GitHub."""
 
 from pathlib import Path
 

@@ -152,7 +152,7 @@ class GpuRunner:
         self.workspace.commit()
 
     def costs(self) -> Any:
-        """What the tuning of the first task tried, in turn."""
+        """The costs of the first task's candidates, in turn."""
         outcome = self.workspace.root / ".tunegate" / "outcome-0.json"
         return json.loads(outcome.read_text())["tasks"][0]["costs"]
 

@@ -168,7 +168,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.proof
 def test_a_killed_tuning_goes_on_from_its_last_finished_batch(tmp_path: Path) -> None:
-    """What it began is no answer to the next plan."""
+    """The next plan takes no unfinished batch for an answer."""
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=12))
     assert workspace.tunegate("plan").returncode == 0
     listed = segments(workspace)

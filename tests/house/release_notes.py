@@ -72,7 +72,7 @@ def unwrapped(section: str) -> str:
 
 
 def begins(line: str, before: str) -> bool:
-    """Whether the line begins something of its own."""
+    """Returns True where the line begins a block of its own."""
     return bool(re.match(r"\s*([-*#>|]|\d+\.|```)", line)) or before.startswith("#")
 
 

@@ -30,7 +30,7 @@ def says_what_it_is_for(path: Path) -> bool:
 
 
 def test_a_program_starts_at_the_end_of_its_file() -> None:
-    """What is defined below the start does not exist yet when the program runs."""
+    """Names below the start do not exist yet when the program runs."""
     assert not [sources.name_of(path) for path in sources.OURS if not starts_at_the_end(path)]
 
 
@@ -45,7 +45,7 @@ def test_a_missing_package_skips_no_test_that_does_without_it() -> None:
 
 
 def skips_in_its_middle(path: Path) -> bool:
-    """Whether a skip of the whole file stands below its first test."""
+    """Returns True where a skip of the whole file stands below its first test."""
     body = sources.tree_of(path).body
     first = next((n for n, each in enumerate(body) if isinstance(each, ast.FunctionDef)), len(body))
     rest = (ast.unparse(each) for each in body[first:] if isinstance(each, ast.Expr | ast.Assign))

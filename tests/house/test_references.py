@@ -1,4 +1,4 @@
-"""What a comment, a docstring, a page or a setting names is there."""
+"""Names of files in comments, docstrings, pages and settings exist."""
 
 import io
 import re

@@ -125,7 +125,7 @@ def change_operator(graph: Graph, rng: random.Random) -> str | None:
 
 
 def change_attribute(graph: Graph, rng: random.Random) -> str:
-    """How a loop runs, or what kind of axis a block has."""
+    """Changes how a loop runs, or what kind of axis a block has, and names the change."""
     node = rng.choice([n for n in graph["nodes"] if n["type"] in {"tirx.For", "tirx.IterVar"}])
     field = "kind" if node["type"] == "tirx.For" else "iter_type"
     node["data"][field] += 1

@@ -1,4 +1,4 @@
-"""What is asked of fresh processes: operators, the reference, and errors that say why."""
+"""Fresh processes measure operators and the reference, and say why they cannot."""
 
 import math
 import sys

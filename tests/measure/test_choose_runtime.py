@@ -45,7 +45,7 @@ def failed(name: str, reason: str) -> tuple[Build, Build]:
 
 
 class Elected:
-    """What was chosen for both sides, each of which is there."""
+    """The builds that were chosen for both sides, each of which is there."""
 
     def __init__(self, cell: CellBuilds) -> None:
         self.cell = cell

@@ -110,7 +110,7 @@ def built(
 
 @pytest.fixture(name="known")
 def _known(tmp_path: Path) -> Shelf:
-    """What a run publishes that has elected TVM."""
+    """Returns a shelf with the records of a run that has elected TVM."""
     shelf = Shelf()
     publish_elections(tools_with(shelf, tmp_path / "first"), plan_of(), (), [built()])
     return Shelf({shelf.records[0].key: ExactHit(tuple(shelf.records))})

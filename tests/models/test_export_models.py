@@ -209,7 +209,7 @@ def test_a_new_model_has_no_base() -> None:
 def sizes(
     tmp_path: Path, base: ModelInput, head: ModelInput, config: Config = CONFIG
 ) -> ExportedModels:
-    """What is exported where the configuration asks for [1, 8], or for something else."""
+    """Exports the models where the configuration asks for [1, 8], or for something else."""
     inputs = {"b": (base,), "h": (head,)}
     source = source_of(tmp_path, config, read_inputs=lambda file: inputs[file.read_text()])
     return export_models(make_changes(), source)

@@ -1,4 +1,4 @@
-"""What makes two models the same graph."""
+"""Models with the same graph."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""What a revision says of its models, read from names and pointers first."""
+"""Models of a revision, read from names and pointers first."""
 
 from pathlib import Path
 

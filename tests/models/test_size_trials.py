@@ -42,7 +42,7 @@ def opened(model: onnx.ModelProto, **shapes: Sequence[str | int]) -> onnx.ModelP
 
 
 def chosen(model: onnx.ModelProto, at: Path, path: str = "models/m.onnx") -> FoundModel:
-    """What is chosen by asking the child's code in this process."""
+    """Returns the model with the sizes chosen by the child's code, in this process."""
     file = at / "m.onnx"
     onnx.save(model, file)
     evidence = evidence_of(model, path)

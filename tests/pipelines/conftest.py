@@ -1,4 +1,4 @@
-"""What the tests of several pipelines need."""
+"""Fixtures of the tests of several pipelines."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def with_component(origin: Path, inputs: str = "") -> None:
 
 
 def runner_checkout(origin: Checkout, path: Path, commit: str, *, depth: int = 20) -> Checkout:
-    """What a runner makes: the pipeline's own reference, shallow, detached, without branches."""
+    """Checks out as a runner does: the pipeline's own reference, shallow, detached, no branches."""
     origin.git("update-ref", "refs/pipelines/7", commit)
     path.mkdir(parents=True)
     checkout = Checkout(path)
@@ -54,7 +54,7 @@ def run_pipeline(tools: Path, checkout: Path, variables: Mapping[str, str]) -> s
 
 
 def outcome(log: str) -> str:
-    """How the job ended, with its exit code: `FAIL 1`. The exit code of gitlab-ci-local does not
-    say it where some codes may fail."""
+    """Returns the end of the job, with its exit code: `FAIL 1`. The exit code of gitlab-ci-local
+    does not say it where some codes may fail."""
     found = re.search(r"^tunegate finished in \S+ \S+ *(.*?) *$", log, re.MULTILINE)
     return (found[1] or "PASS") if found else "no job"

@@ -58,7 +58,7 @@ class Project:
 
 
 class Ran:
-    """What a pipeline left: how its job ended, the log and the files."""
+    """The end of a pipeline: the outcome of its job, the log and the files."""
 
     def __init__(self, checkout: Path, log: str) -> None:
         self.outcome, self.log, self.out = outcome(log), log, checkout / ".tunegate"

@@ -1,4 +1,4 @@
-"""What shards are expected to cost together."""
+"""Expected costs of shards together."""
 
 import math
 

@@ -48,7 +48,7 @@ class Shell:
         return answer
 
     def cache_use(self) -> dict[str, Any]:
-        """What a plan says of the cache."""
+        """Makes a plan, and returns what it says of the cache."""
         return dict(self.json("plan", "--base", "HEAD~1")["resolution"]["cache"])
 
     def found(self) -> set[str]:

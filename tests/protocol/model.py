@@ -15,7 +15,7 @@ _MAX_ATTEMPTS = 3
 
 
 class Variant(NamedTuple):
-    """Which rules hold. The defaults are the product's."""
+    """A choice of rules. The defaults are the product's."""
 
     atomic_swap: bool = True
     recovers: bool = True

@@ -149,7 +149,7 @@ _SETTINGS = settings(
 def test_nothing_acknowledged_is_lost_or_missed(
     scratch: Path, choices: list[int], *, atomic: bool
 ) -> None:
-    """Where conditions do not work a reader may miss something; the next compaction heals it."""
+    """A reader may miss something where conditions do not work; the next compaction heals it."""
     team = Team(choices, scratch, atomic=atomic)
     team.run()
     assert not (atomic and team.gaps)

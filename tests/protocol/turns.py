@@ -130,7 +130,7 @@ def in_turn(
     deadline: float,
     monotonic: Callable[[], float],
 ) -> Iterator[tuple[Name, Answer | Exception]]:
-    """What `in_time` does, one request after the other: threads would not wait for their turn."""
+    """Replaces `in_time`, one request after the other: threads would not wait for their turn."""
     assert monotonic() <= deadline
     for name, request in requests.items():
         try:

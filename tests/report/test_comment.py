@@ -108,7 +108,7 @@ def test_what_passed_without_moving_is_counted_and_folded() -> None:
 
 
 def test_three_hundred_failing_models_are_all_named_with_their_numbers() -> None:
-    """What got slower is told of those that the first table shows."""
+    """Only the models of the first table have their slower parts listed."""
     report = make_report("slowed")
     (finding,) = report.verdict.findings
     names = [f"models/family_{n % 7}/deep/encoder_{n:03}.onnx" for n in range(300)]

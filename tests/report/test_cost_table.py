@@ -1,4 +1,4 @@
-"""What candidates cost, by what they were tried for."""
+"""Costs of candidates, by the reason that they were tried for."""
 
 import msgspec
 import pytest

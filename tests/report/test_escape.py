@@ -14,7 +14,7 @@ GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def shown(markdown: str) -> str:
-    """What a reader sees of a paragraph; fails when anything but text and code came out of it."""
+    """Returns the text that a reader sees of a paragraph. Only text and code may come out of it."""
     page = GITHUB.render(markdown)
     inside = re.fullmatch(r"<p>(.*)</p>\n|", page, flags=re.DOTALL)
     assert inside, page

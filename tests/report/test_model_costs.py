@@ -1,4 +1,4 @@
-"""What a run spent is shared out, and nothing of it is lost or counted twice."""
+"""The costs of a run are shared out, and nothing of them is lost or counted twice."""
 
 from collections.abc import Sequence
 

@@ -76,7 +76,7 @@ def problem(**content: Any) -> str:
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_file(content: dict[str, Any], said: str) -> None:
-    """What one key alone may be is in test_config_file.py."""
+    """The values that one key alone may have are in test_config_file.py."""
     assert problem(**content) == said
 
 

@@ -1,4 +1,4 @@
-"""What a change does to the configured models, in real repositories."""
+"""Changes of the configured models, in real repositories."""
 
 from pathlib import Path
 

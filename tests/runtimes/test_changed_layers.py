@@ -1,4 +1,4 @@
-"""Which layers differ, whatever they are called."""
+"""Layers that differ are found, whatever they are called."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which runtimes are used, in which order, and what becomes of those that cannot be."""
+"""The runtimes that are used, their order, and those that cannot be."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What the Action's steps and their first Python hand on: no place
-that depends on the workspace."""
+"""The Action's steps and their first Python hand on no place that depends on the workspace."""
 
 import runpy
 import subprocess

@@ -133,9 +133,9 @@ def test_the_action_isolates_every_python_that_it_starts() -> None:
 
 
 def test_a_library_is_loaded_at_few_places_and_from_where_we_built_it() -> None:
-    """What reads a model loads no library for it but one that the base's configuration names by its
-    digest, and no compiled code but what the compiler child wrote, for the process that measures
-    it."""
+    """Code that reads a model loads no library for it but one that the base's configuration names
+    by its digest, and no compiled code but what the compiler child wrote, for the process that
+    measures it."""
     found = {(name_of(path), name) for path, nodes in telling_nodes() for name in loads(nodes)}
     assert found == LOADERS
 
@@ -158,7 +158,7 @@ def telling_nodes() -> list[tuple[Path, Nodes]]:
 
 
 def starts(nodes: Nodes) -> Iterator[str]:
-    """What starts a process, or says which Python to start."""
+    """Yields the names that start a process, or say which Python to start."""
     for node in nodes:
         name = dotted(node)
         module, _, attribute = name.partition(".")

@@ -1,4 +1,4 @@
-"""Which tests are slow, from what was recorded: `make test` leaves them out.
+"""The slow tests, from recorded times: `make test` leaves them out.
 
 tests/durations.json has the seconds of the slow ones and the few that `make test` keeps although
 they are slow, with the reason. tests/support/record_durations.py writes it.

@@ -78,7 +78,7 @@ class Checkout:
         return self.path.with_name(f"{self.path.name}-{next(_numbers)}")
 
     def has_object(self, name: str) -> bool:
-        """Whether the object is on this disk; asking never fetches it."""
+        """Returns True where the object is on this disk; asking never fetches it."""
         check = ("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
         return name in self.git(*check).split()
 
@@ -100,7 +100,7 @@ def clone(origin: Checkout, path: Path, *arguments: str) -> Checkout:
 
 
 def actions_checkout(origin: Checkout, path: Path, commit: str) -> Checkout:
-    """What actions/checkout makes by default: one commit of depth 1, detached, no other ref."""
+    """Checks out as actions/checkout does by default: depth 1, detached, no other ref."""
     path.mkdir(parents=True)
     checkout = Checkout(path)
     checkout.git("init", "-q", "--initial-branch=main")

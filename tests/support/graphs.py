@@ -60,7 +60,7 @@ def _kind(dtype: str) -> int:
 def values_of_inputs(
     model: onnx.ModelProto, inputs: Sequence[GraphInput]
 ) -> dict[str, Drawn | None]:
-    """What is inferred for each input."""
+    """Returns the values that are inferred for each input."""
     rules = inferred_rules(model, inputs)
     return {name: rule.values if rule is not None else None for name, rule in rules.items()}
 

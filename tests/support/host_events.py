@@ -1,4 +1,4 @@
-"""What the event of any CI host must be, whatever the variables of the job are."""
+"""Rules for the event of any CI host, whatever the variables of the job are."""
 
 from collections.abc import Callable, Mapping
 

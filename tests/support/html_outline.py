@@ -1,4 +1,4 @@
-"""What a page says, without how it looks."""
+"""The content of a page, without its looks."""
 
 import re
 from html.parser import HTMLParser

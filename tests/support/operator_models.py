@@ -31,7 +31,7 @@ def operator_model(
 
 
 def outputs_of(model: onnx.ModelProto, feed: Arrays) -> Sequence[Any]:
-    """What ONNX Runtime gives without optimizations, some of which take attributes for granted."""
+    """Returns ONNX Runtime's outputs without optimizations: some take attributes for granted."""
     return ReferenceSession(model.SerializeToString(), level=NO_OPTIMIZATION).run(feed)
 
 

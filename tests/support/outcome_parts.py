@@ -1,4 +1,4 @@
-"""What tuning did to the tasks of the reports in the tests."""
+"""Outcomes of tuning for the tasks of the reports in the tests."""
 
 import msgspec
 

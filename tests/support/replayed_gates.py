@@ -14,7 +14,7 @@ ReplayOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """How one gate ended, and after how many launches."""
+    """The end of one gate, and the number of its launches."""
 
     outcome: ReplayOutcome
     launches: int

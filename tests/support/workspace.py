@@ -41,7 +41,7 @@ class Workspace:
 
     @classmethod
     def copied(cls, root: Path, to: Path) -> Workspace:
-        """What lies there already, at another place."""
+        """Copies a workspace to another place."""
         copy = cls.__new__(cls)
         copy.root = Path(shutil.copytree(root, to))
         return copy

@@ -1,4 +1,4 @@
-"""Which data files a model names, wherever in it; and how much a model may be."""
+"""The data files that a model names, wherever in it; and the bounds on a model."""
 
 from collections.abc import Callable
 from typing import Any

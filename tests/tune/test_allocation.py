@@ -1,4 +1,4 @@
-"""How trials are shared: never more than there are, and nobody who matters is left out."""
+"""Shares of trials: never more than there are, and nobody who matters is left out."""
 
 import msgspec
 import pytest

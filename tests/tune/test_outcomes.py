@@ -1,4 +1,4 @@
-"""How a shard's tuning ended."""
+"""The outcome of a shard's tuning."""
 
 from random import Random
 

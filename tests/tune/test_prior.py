@@ -1,4 +1,4 @@
-"""What is known before the first trial, and what it is worth for operators that it has not seen."""
+"""The prior before the first trial, and its worth for operators that it has not seen."""
 
 import math
 import random

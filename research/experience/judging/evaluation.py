@@ -1,5 +1,5 @@
-"""What cost models are worth on layers and models that they have not seen: their first picks, and
-the picks after a few measurements, at equal trials (One-Shot Tuner, MetaTune)."""
+"""Judges cost models on layers and models that they have not seen: their first picks, and the picks
+after a few measurements, at equal trials (One-Shot Tuner, MetaTune)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a cost model is taught, and what it is judged on: never of one layer or one model both.
+"""Splits tasks into those that teach a cost model and those that judge it: never of one layer or
+one model both.
 
 One-Shot Tuner's own split is by row, and its sampler draws from all rows: it judges what it taught.
 """

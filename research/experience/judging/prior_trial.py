@@ -1,4 +1,5 @@
-"""Whether a team's own measurements make the trees better on layers that they have not seen."""
+"""Tries whether a team's own measurements make the trees better on layers that they have not
+seen."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How much is lost by a cost model's choice: the best time among what it picks, over the best of
-all that was measured."""
+"""The loss by a cost model's choice: the best time among what it picks, over the best of all that
+was measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def regret(scores: np.ndarray, milliseconds: np.ndarray, count: int) -> float:
 
 
 def random_regret(milliseconds: np.ndarray, count: int) -> float:
-    """What as many random picks lose, as a geometric mean over draws."""
+    """Returns the loss by as many random picks, as a geometric mean over draws."""
     rng = np.random.default_rng(0)
     drawn = [regret(rng.random(len(milliseconds)), milliseconds, count) for _ in range(_DRAWS)]
     return float(np.exp(np.mean(np.log(drawn))))

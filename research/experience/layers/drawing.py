@@ -55,7 +55,7 @@ def drawn_layers(found: Iterable[tuple[str, ModelLayer]], seed: int) -> Iterator
 
 
 def is_measurable(layer: ModelLayer) -> bool:
-    """Whether a hundred candidates of it are measured in minutes."""
+    """Returns True where a hundred candidates of the layer are measured in minutes."""
     is_fitting = MIN_OPERATIONS <= layer.operations <= MAX_OPERATIONS
     return is_fitting and layer.numbers <= MAX_NUMBERS
 

@@ -41,7 +41,7 @@ class _Graph:
         self.reader = {name: node for node in graph.node for name in node.input}
 
     def is_known(self, name: str) -> bool:
-        """Whether it is float32, with all its sizes."""
+        """Returns True where it is float32, with all its sizes."""
         shape = self.shapes.get(name, ())
         return name in self.floats and bool(shape) and 0 not in shape
 
@@ -141,12 +141,12 @@ def _attributes(node: onnx.NodeProto) -> dict[str, Attribute]:
 
 
 def _is_folded(graph: _Graph, node: onnx.NodeProto) -> bool:
-    """Whether it becomes a part of the weights of the convolution before it."""
+    """Returns True where it becomes a part of the weights of the convolution before it."""
     return node.op_type == _FOLDED and graph.maker.get(node.input[0]) == "Conv"
 
 
 def _following(graph: _Graph, node: onnx.NodeProto) -> Iterator[str]:
-    """What a compiler fuses with it: element-wise operators behind it, one after the other."""
+    """Yields the operators that a compiler fuses with it: element-wise ones behind it, in order."""
     output = node.output[0]
     for _ in range(_MOST_FOLLOWING):
         following = graph.reader.get(output)

@@ -84,7 +84,7 @@ def _optimizer(steps: int) -> Any:
 
 
 def body_features(body: dict[str, np.ndarray], columns: np.ndarray) -> np.ndarray:
-    """What the body makes of scaled columns, by jax."""
+    """Returns the features that the body makes of scaled columns, by jax."""
     return np.asarray(_features(body, columns))
 
 

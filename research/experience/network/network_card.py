@@ -1,4 +1,4 @@
-"""What stands beside the body of a trained network: the numbers around it, and what it has seen."""
+"""The numbers beside the body of a trained network: its scaling, its head, and what it has seen."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def data_sha256(tasks: Sequence[TaskExperience]) -> str:
 
 
 def problem_of_card(card: NetworkCard) -> str:
-    """Why no network can be made of it, '' where one can."""
+    """Returns the reason that no network can be made of it, '' where one can."""
     means, deviations = card.scaling.means, card.scaling.deviations
     if not len(means) == len(deviations) == NEST_COLUMNS:
         return f"it is for {len(means)} columns, and this version has {NEST_COLUMNS}"

@@ -1,4 +1,4 @@
-"""What ends a collection before anything is measured is told in one line."""
+"""Faults that end a collection before anything is measured take one line."""
 
 from __future__ import annotations
 

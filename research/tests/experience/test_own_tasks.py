@@ -12,7 +12,7 @@ from tunegate.tune.prior import TaskExperience, prior_of
 
 
 def opposed(name: str) -> TaskExperience:
-    """What the trees that ship expect to be fast is slow."""
+    """A task whose fast candidates are those that the shipped trees expect to be slow."""
     task, ships = contrary(name), prior_of("llvm")
     assert ships is not None
     expected = ships.ratios(in_columns(task).columns.tolist())

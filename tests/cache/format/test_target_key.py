@@ -1,4 +1,4 @@
-"""Which target attributes make another target."""
+"""Target attributes that make another target."""
 
 from typing import Any
 

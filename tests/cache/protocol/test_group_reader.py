@@ -1,4 +1,4 @@
-"""What is read of a zone, and what is counted instead."""
+"""Objects of a zone that are read, and those that are counted instead."""
 
 import hashlib
 import itertools

@@ -1,4 +1,4 @@
-"""Which records answer for a task, and in which order."""
+"""Records that answer for a task, and their order."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What zones that are not believed claim, beside what others answer."""
+"""Claims of zones that are not believed, beside the answers of others."""
 
 import hashlib
 import threading

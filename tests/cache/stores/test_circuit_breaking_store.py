@@ -32,7 +32,7 @@ class Circuit:
         self.breaker = Breaker(self.clock)
 
     def meet(self, *outcomes: CallOutcome) -> int:
-        """How many of the requests were sent."""
+        """Returns the number of requests that were sent."""
         sent = 0
         for outcome in outcomes:
             ticket = self.breaker.admit()

@@ -222,7 +222,7 @@ def test_a_server_that_stalls_is_told_from_other_trouble(
 
 @pytest.mark.parametrize("verb", REQUESTS)
 def test_an_answer_without_end_is_given_up(endpoint: str, credentials: None, verb: Verb) -> None:
-    """That one comes and is read in the SDK's own way: of an error, a write, a listing."""
+    """The SDK reads each such answer in its own way: of an error, a write, a listing."""
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil(verb, "", faults.endless_body)
         with pytest.raises(StoreUnavailableError, match=r"^s3://tuning: the answer is too large$"):

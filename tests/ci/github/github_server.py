@@ -41,7 +41,7 @@ class GitHubServer(ThreadingHTTPServer):
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a job's environment says about this server."""
+        """The environment variables by which a job finds this server."""
         return {
             "GITHUB_API_URL": self.url,
             "GITHUB_GRAPHQL_URL": f"{self.url}/graphql",

@@ -25,7 +25,7 @@ class Shell:
         (self.root / "tunegate.yaml").write_text(text)
 
     def cache(self, *line: str, code: int = 0) -> dict[str, Any]:
-        """What a command prints with --json."""
+        """Runs the command with --json, and returns what it prints."""
         where = ["--repository", str(self.root), "--out", str(self.root / "out")]
         assert main(["cache", *line, *where, "--json"]) == code, self._capsys.readouterr().err
         printed = self._capsys.readouterr().out

@@ -109,7 +109,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 @pytest.fixture
 def _reopened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What earlier tests found out of its schedules is gone."""
+    """Forgets what earlier tests found out about its schedules."""
     monkeypatch.setattr(compiling, "_open_model", None)
 
 
@@ -336,7 +336,7 @@ def single_kernel_workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop
 def test_a_kernel_that_is_slower_by_itself_stays_where_the_model_is_faster_with_it(
     single_kernel_workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That is remembered, too: a build in another precision does not drop it."""
+    """A build in another precision keeps it, too."""
     monkeypatch.setattr(
         build_model, "slower_in_model", lambda *_, kernels, **__: frozenset(kernels)
     )

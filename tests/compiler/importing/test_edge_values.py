@@ -1,4 +1,4 @@
-"""What is compiled gives ONNX Runtime's numbers where operators are easily told apart: at zero, at
+"""Compiled operators give ONNX Runtime's numbers where operators are easily told apart: at zero, at
 bounds and ties, of infinity and NaN. One build has all of these operators."""
 
 from collections.abc import Mapping
@@ -121,7 +121,7 @@ def compiled(model: onnx.ModelProto, directory: Path, target: TargetConfig = CPU
 
 
 def wrong_at_edges(directory: str, target: TargetConfig) -> list[str]:
-    """What is compiled otherwise than ONNX Runtime computes it."""
+    """Returns a line for each operator that computes other numbers than ONNX Runtime."""
     nodes = of_edges()
     if target == CPU:  # on a GPU both begin with the last finite number
         nodes += [("ReduceMax", [ROWS[:1]], {}), ("ReduceMin", [-ROWS[:1]], {})]
@@ -177,7 +177,7 @@ def regions_outside(directory: str, target: TargetConfig) -> list[float]:
 
 
 def wrong_of_nothing(directory: str, target: TargetConfig) -> list[bool]:
-    """Whether outputs differ that are made of a tensor without a number, or have none."""
+    """Returns True for each output that differs: one is made of an empty tensor, one is empty."""
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 20]> m (float[2,8] x) => (float[2,8] y, float[2,0] z)'
         "{ sizes = Constant<value_ints = [8, 0]>() a, b = Split<axis = 1>(x, sizes)"

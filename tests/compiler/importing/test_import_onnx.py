@@ -204,7 +204,7 @@ def everything() -> onnx.ModelProto:
 
 
 def built(model: Path, feed: dict[str, np.ndarray], place: Path) -> list[np.ndarray]:
-    """What the model gives when it is built with default schedules."""
+    """Returns the model's outputs when it is built with default schedules."""
     assert isinstance(handle_request(build_request(model, place, target=CPU)), Built)
     artifact = ArtifactFile.read(place / "build")
     return list(TvmArtifact(place / "build", artifact).run(feed))

@@ -1,4 +1,4 @@
-"""What lays a constant out anew is read as splits and transpositions, or left to the compiler."""
+"""A function that packs a constant is read as splits and transpositions, or left to TVM."""
 
 import math
 import random

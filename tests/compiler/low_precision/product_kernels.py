@@ -40,7 +40,7 @@ class Fused(NamedTuple):
         return Fused(builder.get(), self.function, arguments)
 
     def computed(self, *given: np.ndarray) -> np.ndarray:
-        """What the compiler itself makes of it, in float32."""
+        """Returns the compiler's own result of it, in float32."""
         built = relax.build(self.module, target=TARGET)
         machine = relax.VirtualMachine(built, tvm.cpu())
         found: np.ndarray = machine["main"](*map(tvm.runtime.tensor, given)).numpy()

@@ -1,4 +1,4 @@
-"""Which forms a function has, and which of them are searched first."""
+"""Forms of a function, and those of them that are searched first."""
 
 import random
 from pathlib import Path

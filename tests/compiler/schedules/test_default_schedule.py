@@ -1,4 +1,4 @@
-"""What has no schedule must run on a GPU, too."""
+"""Functions without a schedule run on a GPU, too."""
 
 import hashlib
 import random

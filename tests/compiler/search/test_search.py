@@ -1,4 +1,4 @@
-"""What is proposed next: new, legal, and better than chance once something is known."""
+"""Proposals are new, legal, and better than chance once something is known."""
 
 import random
 import statistics

@@ -51,7 +51,7 @@ def test_a_gate_under_one_runtime_installs_no_compiler_and_judges(tmp_path: Path
 
 
 def ended(directory: Path, base: str, head: str) -> tuple[str, float]:
-    """What the action said, and the seconds until it worked in its environment."""
+    """Runs the action, and returns its log and the seconds until it worked in its environment."""
     pushed = {"ref": "refs/heads/main", "before": base, "after": head}
     repository = {"default_branch": "main", "full_name": "acme/models"}
     event = directory / "event.json"

@@ -110,7 +110,7 @@ class World:
 
 
 def pull_request(base: str, head: str) -> Mapping[str, Any]:
-    """What GitHub says of one."""
+    """Returns GitHub's answer about a pull request."""
     repo = {"full_name": "acme/models"}
     about = {
         "number": 7,
@@ -124,7 +124,7 @@ def pull_request(base: str, head: str) -> Mapping[str, Any]:
 def in_job(
     environment: Mapping[str, str], job: Checkout, asked: AskedRevisions | None
 ) -> Revisions:
-    """What `tunegate run` compares in a job with this environment."""
+    """Returns the revisions that `tunegate run` compares in a job with this environment."""
     asked = asked or AskedRevisions()
     event = opened_host("auto", environment).event(asked)
     request = JobRequest(words=("run",), step="run", out=Path(), repository=job.path, asked=asked)

@@ -17,7 +17,7 @@ SHELL = "a shell"
 
 
 class Found(NamedTuple):
-    """What is compared, and the commit that the base must be."""
+    """The revisions that are compared, and the commit that the base must be."""
 
     revisions: Revisions
     base: str | None

@@ -24,7 +24,7 @@ def compared(job: Checkout, base: str = "", head: str = "") -> Revisions:
 
 
 def differs(job: Checkout, found: Revisions) -> bool:
-    """Whether the model of the topic is seen as changed between the two."""
+    """Returns True where the model of the topic is seen as changed between the two."""
     blobs = {
         job.git("--no-replace-objects", "rev-parse", f"{commit}:{MODEL}")
         for commit in (found.base, found.head)

@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What goes wrong. Runners are `lost` (nothing of them comes back), and legs time out
+    """The trouble of a workflow. Runners are `lost` (nothing of them comes back), and legs time out
     (`cancelled`: only steps with always() run), by job and shard; `is_cancelled` is a run that
     somebody cancels."""
 

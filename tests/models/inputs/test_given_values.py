@@ -241,8 +241,8 @@ def _config(file: str) -> Config:
 
 
 def test_only_what_the_change_gives_otherwise_is_held_against_its_models(tmp_path: Path) -> None:
-    """What lies on the runner is not opened: nobody merged its name. A model that cannot be read
-    has no problem here."""
+    """A file that lies on the runner is not opened: nobody merged its name. A model that cannot be
+    read has no problem here."""
     checkout = new_repository(tmp_path / "r")
     odd, model = npy_of(np.ones((3, 16), np.float32)), matmul_model().SerializeToString()
     base = checkout.commit({"a.npy": odd, "m.onnx": model, "z.onnx": b"none"})

@@ -34,7 +34,7 @@ Run = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 @pytest.fixture
 def found(tmp_path: Path) -> Callable[[Run], NumericCheck | DidNotRun]:
-    """What is said of a function beside a Relu."""
+    """Returns a function that checks another one against a Relu."""
     model = save(one_node_model("Relu"), tmp_path / "m.onnx")
     tensors = [ArtifactTensor(name, shape(model), "float32") for name in ("x", "y")]
     artifact = ArtifactFile(
@@ -187,7 +187,7 @@ def beside(
     off: float = 0.0,
     level: Any = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 ) -> NumericCheck:
-    """What is said of the reference's own numbers times a factor."""
+    """Checks the reference's own numbers times a factor."""
     file = save(model, directory / "m.onnx")
     options = exact_options()
     options.graph_optimization_level = level

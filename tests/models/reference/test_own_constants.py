@@ -66,7 +66,7 @@ def products(weights: Sequence[str]) -> onnx.ModelProto:
 
 
 def exact_sum(weights: Sequence[str]) -> Any:
-    """What `products` must give: all of it is whole, and small enough for a float64."""
+    """Returns the right output of `products`: integers, small enough for a float64."""
     step = (FEED["x"].max() - FEED["x"].min()) / np.float32(255)
     zero = np.rint(-FEED["x"].min() / step)
     rows = np.clip(np.rint(FEED["x"] / step) + zero, 0, 255) - zero

@@ -55,7 +55,7 @@ def test_a_layer_norm_is_optimized_only_where_it_is_one(
 
 
 def optimized_and_written(model: onnx.ModelProto, x: Any, directory: Path) -> list[Any]:
-    """What either computes of x, without ONNX Runtime's own optimizations."""
+    """Returns the outputs of both models, without ONNX Runtime's own optimizations."""
     file, optimized = save(model, directory / "m.onnx"), directory / "optimized.onnx"
     write_optimized(file, optimized)
     both = [ReferenceSession(each, level=NO_OPTIMIZATION) for each in (optimized, file)]

@@ -1,4 +1,4 @@
-"""What the runtime writes and loads: an ONNX file of few operators, and calls of NumPy."""
+"""Files of the example runtime: an ONNX file of few operators, and calls of NumPy."""
 
 import statistics
 import time

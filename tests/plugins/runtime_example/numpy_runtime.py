@@ -11,7 +11,7 @@ from tunegate.system.output.artifact_file import ArtifactFile
 
 
 class NumpyRuntime:
-    """What the entry point names. All that is heavy is imported when it is needed."""
+    """The runtime that the entry point names. Imports heavy modules when they are needed."""
 
     name, title = "numpy_example", "NumPy"
 

@@ -43,7 +43,7 @@ KNOWN = {"conv1", "relu1", "pool"}
 
 
 class OwnFile:
-    """What OpenVINO reads of a file of its own."""
+    """A file of OpenVINO's own, as OpenVINO reads it."""
 
     def __init__(self, told: str) -> None:
         self.astype = {str: told}.__getitem__

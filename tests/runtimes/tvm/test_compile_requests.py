@@ -1,4 +1,4 @@
-"""What the compiler's children are asked: each request has a directory of its own."""
+"""Requests to the compiler's children: each has a directory of its own."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -202,8 +202,8 @@ def test_a_build_is_run_on_inputs_of_the_runs_seed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cause", ["", "memory", "died"])
 def test_a_build_that_a_fault_from_outside_ended_is_no_refusal(tmp_path: Path, cause: str) -> None:
-    """How much a child may take hangs on how many models the run has, and the process that times
-    kernels may die of the device."""
+    """The memory that a child may take depends on the number of models in the run, and the process
+    that times kernels may die of the device."""
     compiler, asking = MetaScheduleCompiler(tmp_path, seed=1), job(tmp_path, CPU)
     request = CompileRequests(tmp_path, 1).build(asking)
     talk = compiler._build_conversation(asking, request, MemoryLimit(1 << 30))

@@ -324,7 +324,7 @@ def test_a_build_that_is_wrong_in_both_layouts_says_what_was_wrong_first() -> No
     ids=["right", "refused", "died", "told", "gpu"],
 )
 def test_nothing_else_is_made_again(build: Build, target: TargetConfig) -> None:
-    """What is refused was tried in both layouts when it was imported."""
+    """A refused build was tried in both layouts when it was imported."""
     builder = Builder(FINE)
     assert in_other_layout([other_layout_job(target)], [build], builder) == [build]
     assert not builder.layouts

@@ -47,7 +47,7 @@ def after(
     config: Config = CONFIG,
     base_config: Config = CONFIG,
 ) -> tuple[ChangeSet, list[str]]:
-    """What a commit of these files changes, and which models were opened to find out."""
+    """Commits these files, and returns the changes and the models that were opened to find them."""
     base = project.git("rev-parse", "HEAD")
     revisions = Revisions(base=base, head=project.commit(files))
     reader = reader_of(project)

@@ -25,7 +25,7 @@ class Shape(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether the window fits into the padded image."""
+        """Returns True where the window fits into the padded image."""
         above, left, below, right = self.pads
         reach = [self.dilation * (size - 1) + 1 for size in self.window]
         padded = (self.height + above + below, self.width + left + right)
@@ -63,7 +63,7 @@ def arguments(shape: Shape, *, has_followers: bool = True) -> list[np.ndarray]:
 def convolved(
     shape: Shape, image: np.ndarray, weights: np.ndarray, bias: np.ndarray | None = None
 ) -> np.ndarray:
-    """What the function computes."""
+    """Returns the output of the function, computed by NumPy."""
     above, left, below, right = shape.pads
     padded = np.pad(image, ((0, 0), (above, below), (left, right), (0, 0)))
     height, width = (

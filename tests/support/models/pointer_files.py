@@ -1,4 +1,4 @@
-"""What Git LFS and DVC commit in place of a file."""
+"""The pointers that Git LFS and DVC commit in place of a file."""
 
 import hashlib
 from pathlib import Path, PurePosixPath

@@ -56,7 +56,7 @@ class Exchange:
         self.request, self._handler, self._proxy = request, handler, proxy
 
     def forward(self, **changes: object) -> Answer:
-        """What the real server answers to the request, or to a changed one."""
+        """Returns the real server's answer to the request, or to a changed one."""
         return self._proxy.ask(msgspec.structs.replace(self.request, **changes))
 
     def send(self, answer: Answer, *, with_length: bool = True) -> None:
@@ -80,7 +80,7 @@ class Exchange:
         self._handler.close_connection = True
 
     def wait(self, seconds: float | None) -> bool:
-        """Whether the proxy closes meanwhile."""
+        """Waits, and returns True where the proxy closes meanwhile."""
         return self._proxy.closing.wait(seconds)
 
 

@@ -1,4 +1,4 @@
-"""What servers, gateways and networks do to the answers of an object store, by name."""
+"""Faults of servers, gateways and networks in the answers of an object store, by name."""
 
 import gzip
 import hashlib

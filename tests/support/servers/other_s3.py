@@ -1,4 +1,4 @@
-"""What servers that speak S3, and are not Amazon's, refuse: faults for the proxy."""
+"""Refusals of servers that speak S3, and are not Amazon's: faults for the proxy."""
 
 import time
 from email.utils import formatdate

@@ -40,7 +40,7 @@ L4 = Gpu(
 
 
 class SimulatedGpus:
-    """What every process that is started from here sees through NVML."""
+    """The GPUs that every process that is started from here sees through NVML."""
 
     def __init__(self, file: Path, *gpus: dict[str, Any]) -> None:
         self._file = file

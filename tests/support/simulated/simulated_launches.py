@@ -26,9 +26,9 @@ _PAIR_SECONDS = 0.11
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true: `factors` multiply all times of a process, `inside` the times
-    of its inferences. `mean_percent` is what users pay; it is `promised` that it
-    does not pass, or `unchanged`."""
+    """A truth about launches: `factors` multiply all times of a process, `inside` the times of its
+    inferences. `mean_percent` is what users pay; it is `promised` that it does not pass, or
+    `unchanged`."""
 
     name: str
     mean_percent: float

@@ -1,4 +1,4 @@
-"""What is a pointer, and what only looks like one."""
+"""Pointers, and files that only look like one."""
 
 import hashlib
 import os

@@ -37,7 +37,7 @@ def ran(marking: Path) -> str:
 
 
 def shaped_like_a_repository(origin: Checkout, at: Path, marking: Path) -> None:
-    """What a pull request can commit: every file of a bare repository, with its settings."""
+    """Writes what a pull request can commit: every file of a bare repository, with its settings."""
     clone(origin, at, "--bare")
     settings = {
         "remote.origin.url": f"ext::{marking} %S",

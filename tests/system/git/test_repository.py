@@ -240,7 +240,7 @@ def test_a_model_that_does_not_fit_into_memory_is_not_looked_into(
 
 
 class Counting(GitRepository):
-    """How often a tree is listed."""
+    """A repository that counts how often it lists a tree."""
 
     listed = 0
 

@@ -1,4 +1,4 @@
-"""Which devices a CUDA program started here would see."""
+"""The devices that a CUDA program started here would see."""
 
 import importlib
 import importlib.util

@@ -91,7 +91,7 @@ def drop_in_python() -> None:
 
 
 def drop_in_c() -> None:
-    """What many C extensions do while they are imported; newer Pythons report it as unraisable."""
+    """Does as many C extensions when imported; newer Pythons report it as unraisable."""
     ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Interrupted()), b"name")
 
 

@@ -1,4 +1,4 @@
-"""What cost models are worth on tasks that they have not seen."""
+"""Cost models on tasks that they have not seen."""
 
 from __future__ import annotations
 

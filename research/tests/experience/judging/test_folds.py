@@ -1,4 +1,4 @@
-"""What is judged shares no layer and no model with what was taught."""
+"""Folds share no layer and no model with those that taught."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a team's own tasks are worth to the trees, on layers that are left out."""
+"""The worth of a team's own tasks to the trees, on layers that are left out."""
 
 from __future__ import annotations
 

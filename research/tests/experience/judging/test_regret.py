@@ -1,4 +1,4 @@
-"""How much is lost by a choice."""
+"""The loss by a choice."""
 
 from __future__ import annotations
 

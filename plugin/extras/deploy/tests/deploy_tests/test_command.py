@@ -1,4 +1,4 @@
-"""What is in production against what would be deployed, as a user runs it."""
+"""The model in production against the one to deploy, as a user compares them."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: 
 
 
 class _Package(NamedTuple):
-    """What a check needs of the package `sigstore`."""
+    """The parts of the package `sigstore` that a check needs."""
 
     Bundle: Any
     TrustedRoot: Any

@@ -49,7 +49,7 @@ def ours(rows: int = 64) -> ModelFunction:
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> list[ForeignSchedule]:
-    """What plain TVM writes of the same function under other names."""
+    """The schedules that plain TVM writes of the same function under other names."""
     directory = tmp_path_factory.mktemp("stock")
     module = product(64, 48, 80, name="theirs")
     database = ms.database.JSONDatabase(work_dir=str(directory))

@@ -55,7 +55,7 @@ def choose(chrome: webdriver.Chrome, name: str, text: str) -> None:
 
 
 def view(chrome: webdriver.Chrome) -> tuple[float, float]:
-    """What is in view of the horizontal axis."""
+    """Returns the two ends of the part of the horizontal axis that is in view."""
     found = chrome.execute_script("const v = chart.view(); return [v.min, v.max];")
     return found[0], found[1]
 

@@ -1,4 +1,4 @@
-"""What the gate can decide on this machine, and whether it is right."""
+"""The margins that the gate can decide on this machine, and its mistakes."""
 
 from __future__ import annotations
 

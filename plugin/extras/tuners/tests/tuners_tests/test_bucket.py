@@ -1,4 +1,4 @@
-"""What one tuner puts, another finds: in trusted zones, unaltered, signed where that is asked."""
+"""One tuner puts, another finds: in trusted zones, unaltered, signed where that is asked."""
 
 from __future__ import annotations
 

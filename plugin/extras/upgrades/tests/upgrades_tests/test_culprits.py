@@ -1,4 +1,4 @@
-"""What the report says of the package that was found."""
+"""The report names the packages that were found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tunegate doctor` says of watched files."""
+"""The lines of `tunegate doctor` about watched files."""
 
 from __future__ import annotations
 

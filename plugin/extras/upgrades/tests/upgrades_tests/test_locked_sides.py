@@ -1,4 +1,4 @@
-"""Which packages differ between two sides, and the mixtures that are tried."""
+"""The packages that differ between two sides, and the mixtures that are tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which package is to blame."""
+"""The search for the package that makes a model slower."""
 
 from __future__ import annotations
 

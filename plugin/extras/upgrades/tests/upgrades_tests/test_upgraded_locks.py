@@ -1,4 +1,4 @@
-"""Which watched files changed, in real repositories."""
+"""Changes of watched files are found, in real repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models a lock file gates, and under which name."""
+"""The models that a lock file gates, and their names."""
 
 from __future__ import annotations
 

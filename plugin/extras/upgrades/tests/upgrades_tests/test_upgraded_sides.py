@@ -1,4 +1,4 @@
-"""Which changes run under the packages of lock files."""
+"""Changes run under the packages of lock files."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Runner:
         self._session = onnxruntime.InferenceSession(opened(name).model.SerializeToString())
 
     def outputs(self, blocks: int | None = None) -> tuple[bool, Sequence[Any], Sequence[Any]]:
-        """Whether it ended well, what it made, and what it should have."""
+        """Returns True where it ended well, then its outputs, then the right ones."""
         draw = np.random.default_rng(3)
         feed = {
             each.name: draw.standard_normal(each.shape).astype(np.float32)

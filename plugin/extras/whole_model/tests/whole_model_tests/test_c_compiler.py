@@ -1,4 +1,4 @@
-"""Which C compiler is used."""
+"""The choice of a C compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this adds to TVM: candidates, and the files of their builds."""
+"""Additions of this extra to TVM: candidates, and the files of their builds."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ TYPE_INDEX = 13
 
 @pytest.fixture
 def launches() -> Iterator[list[tuple[Any, ...]]]:
-    """What is launched on a device of seven multiprocessors."""
+    """Yields the list of launches on a device of seven multiprocessors."""
     found: list[tuple[Any, ...]] = []
     before = tvm.get_global_func(ASKED)
     tvm_ffi.register_global_func(ASKED, lambda *what: 7 if what == (2, 0, 7) else -1, override=True)

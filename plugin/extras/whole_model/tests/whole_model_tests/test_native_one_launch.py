@@ -26,7 +26,7 @@ def _doubled() -> tvm.tirx.PrimFunc:
 
 
 def _program(count: int, threads: int) -> NativeProgram:
-    """That many kernels, one after the other."""
+    """Returns a program of that many kernels, one after the other."""
     given = NativeBuffer("input", 0, (ROWS, COLUMNS), 2, 32)
     made = [NativeBuffer("arena", n * BYTES, (ROWS, COLUMNS), 2, 32) for n in range(count)]
     return NativeProgram(

@@ -1,4 +1,4 @@
-"""Which parts of a model wait for which."""
+"""The parts of a model, and the order in which they wait."""
 
 from __future__ import annotations
 

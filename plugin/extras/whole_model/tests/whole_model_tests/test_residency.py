@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor holds is what NVIDIA's occupancy calculator says."""
+"""Blocks that a multiprocessor holds, as NVIDIA's occupancy calculator counts them."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ LINES = {
 
 @pytest.fixture(scope="module")
 def head(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a run ships."""
+    """The directory of the head's build that a run ships."""
     root = tmp_path_factory.mktemp("native") / "w"
     workspace = Workspace(root, NATIVE.replace("trials: 2", "trials: 0"))
     done = workspace.tunegate("run", "--json")

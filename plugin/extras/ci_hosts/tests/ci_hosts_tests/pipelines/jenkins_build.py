@@ -21,7 +21,7 @@ STEP = Path(__file__).resolve().parents[3] / "pipelines" / "jenkins" / "vars" / 
 
 
 class Build:
-    """How a build ended, and the steps that it called."""
+    """A finished build: its result, and the steps that it called."""
 
     def __init__(self, line: str) -> None:
         told: dict[str, Any] = json.loads(line)

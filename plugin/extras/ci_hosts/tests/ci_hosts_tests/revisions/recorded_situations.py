@@ -18,7 +18,7 @@ LEFT, PARENT = "where it left its target branch", "its parent"
 
 
 def compared(dump: str, job: Checkout, head: str, before: str = "", **more: str) -> Revisions:
-    """What a job compares whose recorded environment is about this head."""
+    """Returns the revisions of a job whose recorded environment is about this head."""
     merge = job.git("rev-parse", "HEAD")
     environment = recorded_environment(dump, head=head, merge=merge, before=before)
     return in_job({**environment, **more}, job, None)

@@ -1,4 +1,4 @@
-"""What every address promises, whatever answers it: the tests of one inherit these."""
+"""The promises of every address, whatever answers it: the tests of one inherit these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs no hub; pipelines/test_deploy_gate.py has one, by its real client."""
+"""Tests that need no hub; pipelines/test_deploy_gate.py has one, by its real client."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ def test_an_interrupted_command_leaves_none(tmp_path: Path) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """Whether it takes no memory any more, within a minute: its parent may not have read yet that
-    it is gone."""
+    """Waits up to a minute, and returns True once it takes no memory: its parent may not have read
+    yet that it is gone."""
     until = time.monotonic() + 60
     while process_state(process).resident_bytes and time.monotonic() < until:
         time.sleep(0.05)

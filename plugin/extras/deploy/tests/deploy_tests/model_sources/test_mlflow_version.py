@@ -1,4 +1,4 @@
-"""What needs no server; pipelines/test_deploy_gate.py has a real one."""
+"""Tests that need no server; pipelines/test_deploy_gate.py has a real one."""
 
 from __future__ import annotations
 

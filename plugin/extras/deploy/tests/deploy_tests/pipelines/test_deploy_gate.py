@@ -71,7 +71,7 @@ def running(command: list[str], url: str, directory: Path) -> Iterator[None]:
 
 
 def answers(url: str) -> bool:
-    """Whether a server is there, be it one that wants a login."""
+    """Returns True where a server is there, be it one that wants a login."""
     try:
         urllib.request.urlopen(url, timeout=2).close()
     except OSError as error:

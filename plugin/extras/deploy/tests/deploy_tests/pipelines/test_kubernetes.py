@@ -47,7 +47,7 @@ def resources(name: str) -> list[dict[str, Any]]:
 
 
 def rendered(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What Helm's own library makes of the chart."""
+    """Returns the objects that Helm's own library makes of the chart."""
     helm = pytest.importorskip("helm_python", reason="make pipelines-environment installs Helm")
     with helm.Chart.load(CHART) as chart:
         text = "\n---\n".join(chart.render(values=dict(values), name="shop").values())

@@ -1,4 +1,4 @@
-"""Which packages of a lock file are installed, with the real uv and an index on loopback."""
+"""Packages of a lock file are installed, with the real uv and an index on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uv gets of this machine, and what it says."""
+"""The environment that uv gets of this machine, and its complaints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a Dockerfile, and what is told not to be."""
+"""The images and packages that are read of a Dockerfile, and the lines that are not."""
 
 from __future__ import annotations
 

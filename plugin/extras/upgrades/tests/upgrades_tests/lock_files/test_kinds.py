@@ -1,4 +1,4 @@
-"""Which files are read, and as what."""
+"""The kinds of files that are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lock file comes to."""
+"""The pins that are read of a lock file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which packages are for this machine."""
+"""The choice of packages for this machine."""
 
 from __future__ import annotations
 
