@@ -279,6 +279,7 @@ class Unspeakable(Exception):
         (SyntaxError("invalid syntax"), 4, "damaged"),
         (BrokenPipeError(32, "Broken pipe"), 4, "gone away"),
         (MemoryError(), 4, "out of memory"),
+        (RuntimeError("can't start new thread"), 4, "lets no thread start"),
         (PermissionError(13, "Permission denied", "/x"), 4, "Permission denied: '/x'"),
         (OSError(36, "File name too long", "/xx"), 2, "longer than this machine takes"),
         (RecursionError("too deep\nand more"), 70, "a bug of tunegate (RecursionError: too deep)"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
-from tunegate_cache.format import segment
-from tunegate_cache.format.names import Group, SegmentName, parse_segment, segment_name
+from tunegate_cache.format import names, segment
+from tunegate_cache.format.names import Group, SegmentName, parse_segment
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import group_state
+from tunegate_cache.protocol.archive import CorruptArchiveError
+from tunegate_cache.protocol.group_state import CurrentHead
 from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.stores.store import (
     MaintainedStore,
@@ -17,6 +20,8 @@ from tunegate_cache.stores.store import (
     ObjectStore,
     PointerMovedError,
 )
+
+_MOST_TRIES = 3
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +45,37 @@ def pull(
     source: ObjectStore, destination: MaintainedStore, group: Group, keys: TrustedKeys
 ) -> Copied:
     """Copies the snapshot, the segments beside it, and HEAD last: an interrupted copy is an older
-    cache, not a broken one. Raises StoreUnavailableError."""
+    cache, not a broken one. Begins again if something is gone that a compaction and a collection
+    have replaced meanwhile. Raises StoreUnavailableError."""
+    tries = 0
+    while True:
+        tries += 1
+        needed, current = _to_copy(source, group, keys)
+        copied = _copy(source, destination, needed)
+        is_same = group_state.current_head(source, group, keys).digest == current.digest
+        if copied.problems and not is_same and tries < _MOST_TRIES:
+            continue
+        if current.head is not None:
+            _replace(destination, group.head, current.body)
+        return copied
+
+
+def _to_copy(
+    source: ObjectStore, group: Group, keys: TrustedKeys
+) -> tuple[Sequence[str], CurrentHead]:
+    """Returns the names of the objects that the HEAD and its readers need, and the HEAD."""
     listing = group_state.listing(source, group)
     current = group_state.current_head(source, group, keys)
     covered = set(current.head.covers) if current.head else set()
-    names = [s.name for s in listing.segments if s.file not in covered]
+    needed = [s.name for s in listing.segments if s.file not in covered]
     if current.head is not None:
-        names += dict.fromkeys(current.head.referenced_objects(group))
+        needed += dict.fromkeys(current.head.referenced_objects(group))
+    return needed, current
+
+
+def _copy(source: ObjectStore, destination: MaintainedStore, needed: Iterable[str]) -> Copied:
     copied = Copied()
-    for name in names:
+    for name in needed:
         try:
             body = source.read(name)
         except ObjectNotFoundError:
@@ -56,52 +83,72 @@ def pull(
             continue
         destination.write(name, body)
         copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
-    if current.head is not None:
-        pointer = source.read_pointer(group.head)
-        _replace(destination, group.head, pointer.body)
     return copied
 
 
 def push(
-    source: ObjectStore,
+    source: MaintainedStore,
     destination: ObjectStore,
     *,
     from_zone: str,
     zone: str,
     signer: Signer | None,
+    are_moved: bool = False,
 ) -> Copied:
-    """Copies a zone's segments, including archived ones, signed again for their destination. Raises
-    StoreUnavailableError."""
+    """Copies a zone's segments, including archived ones, signed again for their destination, each
+    once. If they `are_moved`, the source forgets each that was delivered, and nothing else: a run
+    may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
+    done: set[str] = set()
     for name, body in _segments(source, from_zone):
-        contents = opened_segment(name, body, TrustedKeys())
-        if isinstance(contents, str):
-            copied = copied.plus(Copied(problems=(f"{name.name}: {contents}",)))
+        if isinstance(body, str):
+            copied = copied.plus(Copied(problems=(f"{name}: {body}",)))
             continue
-        payload = segment.without_signature(body)
-        new = segment_name(
-            zone,
-            name.target,
-            milliseconds=name.milliseconds,
-            writer=name.writer,
-            digest=name.digest,
-        )
-        if signer is not None:
-            payload = segment.append_signature(payload, signer.sign(new.name, new.digest))
-        destination.write(new.name, payload)
+        segment_name = parse_segment(name)
+        if segment_name is None or segment_name.file in done:
+            continue
+        contents = opened_segment(segment_name, body, TrustedKeys())
+        if isinstance(contents, str):
+            copied = copied.plus(Copied(problems=(f"{name}: {contents}",)))
+            continue
+        done.add(segment_name.file)
+        size = _deliver(segment_name, body, destination, zone, signer)
+        if are_moved:
+            source.delete(name)
         records = len(contents.records)
-        copied = copied.plus(Copied(objects=1, records=records, size_bytes=len(payload)))
+        copied = copied.plus(Copied(objects=1, records=records, size_bytes=size))
     return copied
 
 
-def _segments(source: ObjectStore, zone: str) -> Iterator[tuple[SegmentName, bytes]]:
+def _deliver(
+    name: SegmentName, body: bytes, destination: ObjectStore, zone: str, signer: Signer | None
+) -> int:
+    """Writes a segment to the zone, and returns its size in bytes."""
+    payload = segment.without_signature(body)
+    new = names.segment_name(
+        zone, name.target, milliseconds=name.milliseconds, writer=name.writer, digest=name.digest
+    )
+    if signer is not None:
+        payload = segment.append_signature(payload, signer.sign(new.name, new.digest))
+    destination.write(new.name, payload)
+    return len(payload)
+
+
+def _segments(source: ObjectStore, zone: str) -> Iterator[tuple[str, bytes | str]]:
+    """Yields the zone's segments by name, those that stand alone first: what is compacted meanwhile
+    is in an archive then. Yields why an object cannot be read in place of its content."""
+    for name in map(parse_segment, source.names(f"ms1/z/{zone}/")):
+        if name is not None and name.zone == zone:
+            with suppress(ObjectNotFoundError):  # compacted or delivered meanwhile
+                yield name.name, source.read(name.name)
     for group in group_state.groups(source, zone):
         current = group_state.current_head(source, group, TrustedKeys())
         for digest in current.head.archives if current.head else ():
-            yield from read_archive(source, group, digest)
-    for name in map(parse_segment, source.names(f"ms1/z/{zone}/")):
-        if name is not None and name.zone == zone:
-            yield name, source.read(name.name)
+            try:
+                for segment_name, body in read_archive(source, group, digest):
+                    yield segment_name.name, body
+            except CorruptArchiveError as error:
+                yield group.content("cold", digest), str(error)
 
 
 def _replace(store: MaintainedStore, name: str, body: bytes) -> None:

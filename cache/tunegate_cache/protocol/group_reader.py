@@ -50,11 +50,12 @@ class GroupReader:
         # missing object is forbidden.
         compacted = [group for group, names_of in listed.items() if group.head in names_of]
         heads_here = self._heads(compacted, requests)
+        covered = {group: frozenset(head.covers) for group, head in heads_here.items()}
         fresh = [
             name
             for group, names_of in listed.items()
             for name in names.segments_under(f"{group.prefix}seg/", names_of)
-            if group not in heads_here or name.file not in heads_here[group].covers
+            if name.file not in covered.get(group, ())
         ]
         records = tuple(self._records(fresh, heads_here, requests))
         return GroupContents(records, tuple(self._snapshots(heads_here, requests)))

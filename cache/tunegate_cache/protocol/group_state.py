@@ -21,13 +21,15 @@ class Listing(msgspec.Struct, frozen=True):
 
 class CurrentHead(msgspec.Struct, frozen=True):
     """The current HEAD. `head` is None if there is none, or if `problem` makes it unusable; `tag`
-    is needed to replace it anyway. One of a later version (`is_later`) must not be replaced."""
+    is needed to replace it anyway. One of a later version (`is_later`) must not be replaced. `body`
+    is what was read: read again, it may be another."""
 
     head: Head | None
     tag: str | None
     digest: str = ""
     problem: str = ""
     is_later: bool = False
+    body: bytes = b""
 
 
 def listing(store: ObjectStore, group: Group) -> Listing:
@@ -68,8 +70,9 @@ def current_head(store: ObjectStore, group: Group, keys: TrustedKeys) -> Current
         return CurrentHead(None, None)
     digest = heads.head_digest(pointer.body)
     try:
-        return CurrentHead(heads.decode_head(pointer.body, group, keys), pointer.tag, digest)
+        head = heads.decode_head(pointer.body, group, keys)
     except heads.CorruptHeadError as error:
         return CurrentHead(
             None, pointer.tag, digest, str(error), isinstance(error, heads.LaterHeadError)
         )
+    return CurrentHead(head, pointer.tag, digest, body=pointer.body)

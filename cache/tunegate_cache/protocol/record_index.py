@@ -32,11 +32,14 @@ class RecordIndex:
     ) -> None:
         self._device, self._toolchain = device, toolchain
         self._records: dict[WorkloadKey, dict[TuningRecord, str]] = defaultdict(dict)
+        self._of_candidates: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
+        self._ranked: dict[WorkloadKey, tuple[TuningRecord, ...]] = {}
         self._shapes: dict[tuple[str, str], dict[str, WorkloadShape]] = defaultdict(dict)
 
     def add(self, records: Iterable[TuningRecord], zone: str = "") -> None:
         for record in records:
             zones = self._records[record.key]
+            self._forget_order(record.key)
             zones[record] = min(zone, zones.get(record, zone))
             if record.status == "ok" and record.template:
                 kind = (record.shape.skeleton, record.key.target)
@@ -48,6 +51,7 @@ class RecordIndex:
         implausible = {
             r for r in zones if min(r.run_nanoseconds, default=nanoseconds) < nanoseconds
         }
+        self._forget_order(key)
         for record in implausible:
             del zones[record]
         return len(implausible)
@@ -91,12 +95,25 @@ class RecordIndex:
     def _schedules(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
         return tuple(record for record in self._rank(key) if record.template)
 
-    def _rank(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
-        usable = [record for record in self._latest(key) if record.status == "ok"]
-        return tuple(sorted(usable, key=self._fastest_first))
+    def _forget_order(self, key: WorkloadKey) -> None:
+        self._of_candidates.pop(key, None)
+        self._ranked.pop(key, None)
 
-    def _latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
+    def _rank(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
+        """Returns the usable records in order. Many tasks may have one neighbour with very many, so
+        its order is kept."""
+        if key not in self._ranked:
+            usable = [record for record in self._latest(key) if record.status == "ok"]
+            self._ranked[key] = tuple(sorted(usable, key=self._fastest_first))
+        return self._ranked[key]
+
+    def _latest(self, key: WorkloadKey) -> tuple[TuningRecord, ...]:
         """Returns each candidate's latest measurement, on our device and toolchain if possible."""
+        if key not in self._of_candidates:
+            self._of_candidates[key] = tuple(self._choose_latest(key))
+        return self._of_candidates[key]
+
+    def _choose_latest(self, key: WorkloadKey) -> Iterable[TuningRecord]:
         latest: dict[_RankedRecord, TuningRecord] = {}
         for record in self._records.get(key, ()):
             candidate = (record.template, record.decisions)

@@ -14,6 +14,7 @@ import msgspec
 from tunegate_cache.format import segment
 from tunegate_cache.format.names import SegmentName, parse_segment
 from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.gather_with_deadline import NO_THREAD
 from tunegate_cache.stores.store import ObjectNotFoundError, StoreUnavailableError
 
 _AT_ONCE = 8
@@ -37,7 +38,10 @@ class UploadQueue:
             if self._at_work == _AT_ONCE:
                 return
             self._at_work += 1
-        threading.Thread(target=self._work, daemon=True).start()
+        try:
+            threading.Thread(target=self._work, daemon=True).start()
+        except RuntimeError:
+            self._do_without_thread()
 
     def came_through(self, deadline: float, monotonic: Callable[[], float]) -> bool:
         """Waits until the deadline for running uploads. Returns whether they all succeeded, with
@@ -53,6 +57,14 @@ class UploadQueue:
                 raise problem
             troubles += problem is not None
         return not troubles
+
+    def _do_without_thread(self) -> None:
+        """Leaves the waiting ones to the threads that run, or where they were kept."""
+        with self._lock:
+            self._at_work -= 1
+            while not self._at_work and not self._waiting.empty():
+                self._waiting.get_nowait()
+                self._ended.put(StoreUnavailableError(NO_THREAD))
 
     def _work(self) -> None:
         while True:

@@ -160,6 +160,7 @@ OBJECT_RULES: tuple[Rule[ObjectStore], ...] = (
 # deleted.
 
 _COUNTERS, _STEPS, _MAX_TRIES = 2, 10, 1_000
+_MOST_DIGITS = 9
 _MOVERS = 8
 _WITHOUT_SWAP = "run compaction from one scheduled job only; results stay safe if two run at once"
 
@@ -201,7 +202,7 @@ def _counts(store: MaintainedStore, place: str) -> str:
     store.move_pointer(name, b"0 by nobody", None)
     with ThreadPoolExecutor(_COUNTERS) as pool:
         list(pool.map(lambda racer: _increment(store, name, racer), range(_COUNTERS)))
-    counted, expected = int(store.read_pointer(name).body.split()[0]), _COUNTERS * _STEPS
+    counted, expected = _number(store.read_pointer(name).body), _COUNTERS * _STEPS
     return "" if counted == expected else f"{expected - counted} of {expected} updates lost"
 
 
@@ -209,10 +210,16 @@ def _increment(store: MaintainedStore, name: str, racer: int) -> None:
     steps_left = _STEPS
     for _ in range(_MAX_TRIES):
         pointer = store.read_pointer(name)
-        number = int(pointer.body.split()[0]) + 1
+        number = _number(pointer.body) + 1
         steps_left -= _moves(store, name, b"%d by %d" % (number, racer), pointer.tag)
         if not steps_left:
             return
+
+
+def _number(body: bytes) -> int:
+    """Returns the number that the body begins with, 0 for what no racer has written."""
+    digits = body.partition(b" ")[0]
+    return int(digits) if digits.isdigit() and len(digits) < _MOST_DIGITS else 0
 
 
 def _moves(store: MaintainedStore, name: str, body: bytes, expected: str | None) -> bool:
@@ -281,9 +288,21 @@ def probe(store: MaintainedStore) -> tuple[GuaranteeResult, ...]:
                 store.delete(name)
 
 
+def _problem(rule: Rule[MaintainedStore], store: MaintainedStore, place: str) -> str:
+    """Returns the rule's problem, also where the store ends its check before it ends itself."""
+    try:
+        return rule.problem(store, place)
+    except ObjectNotFoundError:
+        return "what was just written is not there"
+    except ObjectConflictError as error:
+        return f"a new name is refused as one that is taken ({error})"
+    except PointerMovedError:
+        return "a pointer does not move from the version that is there"
+
+
 def _findings(store: MaintainedStore, place: str) -> Iterator[GuaranteeResult]:
     for number, rule in enumerate(STORE_RULES):
-        problem = rule.problem(store, f"{place}/{number}")
+        problem = _problem(rule, store, f"{place}/{number}")
         parts = (problem, rule.advice) if problem else ()
         yield GuaranteeResult(
             name=rule.name,

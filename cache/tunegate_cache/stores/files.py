@@ -20,12 +20,17 @@ from tunegate_cache.stores.store import (
     ObjectNotFoundError,
     Pointer,
     PointerMovedError,
+    StoreTimedOutError,
     StoreUnavailableError,
 )
 from tunegate_cache.stores.store_kind import StoreAddress, StoreKind
 
 _PARTIAL_FOLDER = ".partial"
 _ABANDONED_SECONDS = 24 * 3600
+_LOCK_ENDING = ".lock"
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+_POLL_SECONDS = 0.01
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_OBJECT = {errno.ELOOP, errno.ENXIO}
 """What opening a link, and a socket, ends with."""
@@ -34,10 +39,12 @@ _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class FileStore:
-    """Objects are files under `root`. A name appears only once its whole body is on the disk."""
+    """Objects are files under `root`. A name appears only once its whole body is on the disk.
+    Whoever moves a pointer waits `lock_seconds` at most for another one: that may be stopped, or be
+    somebody who writes the directory and never lets go."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, *, lock_seconds: float = 30.0) -> None:
+        self._root, self._lock_seconds = root, lock_seconds
         self._partials = root / _PARTIAL_FOLDER
 
     def read(self, name: str) -> bytes:
@@ -59,8 +66,7 @@ class FileStore:
                 partial.unlink(missing_ok=True)
             _sync_folder(path.parent)
         except FileExistsError:
-            if self.read(name) != body:
-                raise ObjectConflictError(f"{path}: holds another body") from None
+            self._require_equal(name, body)
         except OSError as error:
             raise self._fault(error) from error
 
@@ -68,6 +74,7 @@ class FileStore:
         folder = prefix.rpartition("/")[0]
         start = self._path(folder) if folder else self._root
         try:
+            self._require_folder()
             names_below = [path.relative_to(self._root).as_posix() for path in _files(start)]
         except OSError as error:
             raise self._fault(error) from error
@@ -94,8 +101,11 @@ class FileStore:
                 if tag != expected:
                     raise PointerMovedError(name)
                 partial = self._partial()
-                self._write_through(partial, body)
-                partial.replace(path)
+                try:
+                    self._write_through(partial, body)
+                    partial.replace(path)
+                finally:
+                    partial.unlink(missing_ok=True)
                 _sync_folder(path.parent)
         except OSError as error:
             raise self._fault(error) from error
@@ -106,17 +116,31 @@ class FileStore:
         except OSError as error:
             raise self._fault(error) from error
 
-    def write_problem(self) -> str:
-        """Returns why nothing can be written here, as far as permissions tell; '' if it can. Makes
-        nothing."""
-        nearest = next(
-            path for path in (self._root, *self._root.parents) if os.access(path, os.F_OK)
-        )
-        if not nearest.is_dir():
-            return f"{nearest} is no directory"
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            return f"{nearest} cannot be written by this user"
+    def write_problem(self, *folders: str) -> str:
+        """Returns why nothing can be written here, or in one of `folders`, which are patterns of
+        names, as far as permissions tell; '' if it can. Makes nothing."""
+        inside = [path for pattern in folders for path in sorted(self._root.glob(pattern))]
+        for folder in (self._root, self._partials, *inside):
+            nearest = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
+            if not nearest.is_dir():
+                return f"{nearest} is no directory"
+            if not os.access(nearest, os.W_OK | os.X_OK):
+                return f"{nearest} cannot be written by this user"
         return ""
+
+    def _require_equal(self, name: str, body: bytes) -> None:
+        """Checks what has the name already. That may be no object: a folder or a link."""
+        try:
+            is_equal = self.read(name) == body
+        except ObjectNotFoundError:
+            is_equal = False
+        if not is_equal:
+            raise ObjectConflictError(f"{self._path(name)}: holds another body") from None
+
+    def _require_folder(self) -> None:
+        """Raises NotADirectoryError if something else has the root's name: it would look empty."""
+        if os.path.lexists(self._root) and not self._root.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
     @contextmanager
     def _object(self, name: str) -> Iterator[BinaryIO]:
@@ -137,12 +161,21 @@ class FileStore:
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
         """Locks the name among the processes of all machines that share the directory, if it
-        supports locks."""
+        supports locks. Raises StoreTimedOutError."""
         self._make(self._partials)
-        with (self._partials / f"{_tag(name.encode())}.lock").open("ab") as lock:
-            self._share(lock.fileno(), 0o666)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        path = self._partials / f"{_tag(name.encode())}{_LOCK_ENDING}"
+        deadline = time.monotonic() + self._lock_seconds
+        while True:
+            with _opened_lock(path) as lock:
+                self._share(lock, 0o666)
+                if not _took(lock, deadline):
+                    message = f"{self._root}: the lock of {name} is held by somebody ({path})"
+                    raise StoreTimedOutError(message)
+                if _is_at(path, lock):  # else it was removed, and others lock another file
+                    with suppress(OSError):
+                        os.utime(lock)
+                    yield
+                    return
 
     def _path(self, name: str) -> Path:
         parts = name.split("/")
@@ -177,11 +210,15 @@ class FileStore:
         return self._partials / secrets.token_hex(16)
 
     def _remove_abandoned(self) -> None:
-        """Removes what writers that were killed a day ago left."""
+        """Removes what writers that were killed a day ago left, and locks that nobody has."""
         oldest = time.time() - _ABANDONED_SECONDS
         for path in self._partials.iterdir():
             with suppress(OSError):
-                if path.stat().st_mtime < oldest:
+                if path.lstat().st_mtime >= oldest:
+                    continue
+                if path.name.endswith(_LOCK_ENDING):
+                    _remove_free_lock(path)
+                else:
                     path.unlink()
 
     def _write_through(self, path: Path, body: bytes) -> None:
@@ -197,6 +234,49 @@ class FileStore:
 
 def _tag(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+@contextmanager
+def _opened_lock(path: Path) -> Iterator[int]:
+    """Opens a lock's file, and makes it if needed. Whoever may write the directory could put a link
+    to a file of ours there, or a pipe."""
+    descriptor = os.open(path, _LOCK, 0o666)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _took(lock: int, deadline: float) -> bool:
+    """Waits for the lock until the deadline. Returns whether this process has it now."""
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        except OSError as error:
+            if error.errno not in _WITHOUT_LOCKS:
+                raise
+            return True  # the protocol is right without locks, too
+        else:
+            return True
+
+
+def _is_at(path: Path, lock: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(lock))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_free_lock(path: Path) -> None:
+    """Removes a lock's file while holding it: a holder of a removed file would lock nobody out.
+    Raises OSError if somebody has it, or the file system has no locks."""
+    with _opened_lock(path) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
 
 
 def _publish(partial: Path, path: Path) -> None:
@@ -222,18 +302,25 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _files(start: Path) -> Iterator[Path]:
-    """Yields the plain files. Links are not followed: two that lead upwards would never end."""
-    try:
-        entries = list(os.scandir(start))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        if entry.name == _PARTIAL_FOLDER:
+    """Yields the plain files. Links are not followed: two that lead upwards would never end.
+    Folders may be nested deeper than functions, and than a path can say: those hold no object."""
+    folders = [str(start)]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except (FileNotFoundError, NotADirectoryError):
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(Path(entry.path))
-        elif entry.is_file(follow_symlinks=False):
-            yield Path(entry.path)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            continue
+        for entry in entries:
+            if entry.name == _PARTIAL_FOLDER:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
 
 
 def _open(address: StoreAddress) -> FileStore:

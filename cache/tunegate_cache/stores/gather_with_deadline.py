@@ -1,5 +1,7 @@
 """Runs requests concurrently until all are answered or the time is up."""
 
+from __future__ import annotations
+
 import queue
 import threading
 import time
@@ -19,6 +21,7 @@ _T = TypeVar("_T")
 Trouble = ObjectNotFoundError | StoreUnavailableError
 
 _THREADS = 16
+NO_THREAD = "this machine lets no thread start (ulimit -u)"
 
 
 def gather_with_deadline(
@@ -33,8 +36,9 @@ def gather_with_deadline(
     answers: queue.SimpleQueue[tuple[_Name, _T | Exception]] = queue.SimpleQueue()
     threads = min(_THREADS, len(requests))
     waiting = _Waiting(requests, threads)
-    for _ in range(threads):
-        threading.Thread(target=waiting.work, args=(answers.put,), daemon=True).start()
+    if not _start(waiting, threads, answers.put):
+        yield from ((name, StoreUnavailableError(NO_THREAD)) for name in requests)
+        return
     try:
         for _ in requests:
             name, answer = answers.get(timeout=max(0.0, deadline - monotonic()))
@@ -45,6 +49,20 @@ def gather_with_deadline(
         return
     finally:
         waiting.drop()
+
+
+def _start(
+    waiting: _Waiting[_Name, _T],
+    threads: int,
+    answered: Callable[[tuple[_Name, _T | Exception]], None],
+) -> bool:
+    """Starts the threads, as many as the machine allows. Returns whether any has started."""
+    for number in range(threads):
+        try:
+            threading.Thread(target=waiting.work, args=(answered,), daemon=True).start()
+        except RuntimeError:
+            return number > 0
+    return True
 
 
 def answer_within(seconds: float, request: Callable[[], _T]) -> _T:

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
@@ -46,8 +47,8 @@ _REQUEST_SECONDS = 45.0
 a body, and a server may send the head a byte at a time, too."""
 _UPLOADED_BYTES_PER_SECOND = 2**18
 """An upload may be this slow before the limit."""
-_MAX_PAGES = 1000
-"""The most pages of a listing (a million names): a longer one would go on for ever."""
+_MAX_PAGES, _LISTING_SECONDS = 1000, 600.0
+"""The most pages of a listing (a million names), and the longest: another would go on for ever."""
 _NO_CONDITIONS = (
     "the server answers that it does not implement If-None-Match or If-Match, so each write looks "
     "first: two at once may replace each other. Run compaction from one scheduled job only"
@@ -198,8 +199,10 @@ class S3Store:
     def _keys(self, client: _Client, prefix: str) -> Iterator[str]:
         lists = client.get_paginator("list_objects_v2")
         pages = iter(lists.paginate(Bucket=self._bucket, Prefix=prefix))
+        deadline = time.monotonic() + _LISTING_SECONDS
         for number in count():
-            page = answer_within(_REQUEST_SECONDS, lambda: next(pages, None))
+            seconds = min(_REQUEST_SECONDS, max(0.0, deadline - time.monotonic()))
+            page = answer_within(seconds, lambda: next(pages, None))
             if page is None:
                 return
             problem = "a listing without end" if number >= _MAX_PAGES else _problem(page, prefix)

@@ -45,23 +45,26 @@ def explain_error(error: BaseException) -> Ending:
 def _trouble(error: BaseException) -> str:
     """Returns the trouble of the machine or the installation, '' if it is neither."""
     match error:
-        case ImportError() | SyntaxError():
+        case ImportError() | SyntaxError() | ValueError() if _is_of_installation(error):
             return f"the installation is damaged ({error_text(error)}). {_AGAIN}"
         case BrokenPipeError():
             return "whoever reads the output has gone away"
         case MemoryError():
             return "out of memory. Use a machine with more, or a smaller model."
-        case ValueError() if _came_of_an_import(error):
-            return f"the installation is damaged ({error_text(error)}). {_AGAIN}"
+        case RuntimeError() if "can't start new thread" in str(error):
+            return "this machine lets no thread start. Raise ulimit -u, or the container's limit."
         case OSError():
             return f"this machine refuses: {error_text(error)}"
         case _:
             return ""
 
 
-def _came_of_an_import(error: BaseException) -> bool:
-    """Returns whether an import statement itself raised the exception, not the imported code:
-    before Python 3.11.4 a source file with null bytes is a ValueError."""
+def _is_of_installation(error: BaseException) -> bool:
+    """Returns whether a package cannot be imported. Of a ValueError, whether an import statement
+    itself raised it, not the imported code: before Python 3.11.4 a source file with null bytes is
+    one."""
+    if not isinstance(error, ValueError):
+        return True
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,12 +1,14 @@
 """Compaction and collection on the real code: what was acknowledged stays readable, always."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cache.format.test_segment import KEYS, OURS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
+from tests.support.present import present
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import Group, group_of
@@ -15,8 +17,9 @@ from tunegate_cache.format.segment import signature_of
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.protocol import archive, group_state
-from tunegate_cache.protocol.group_state import listing
+from tunegate_cache.protocol.group_state import current_head, listing
 from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.stores.memory import MemoryStore
 
 _now = itertools.count(1)
 
@@ -340,6 +343,60 @@ def test_a_group_that_was_never_compacted_has_no_head_to_bring(
     assert destination.store.names("") == young.store.names("")
 
 
+class Busy(MemoryStore):
+    """A store whose owner works on it while it is read for the first time."""
+
+    def __init__(self, place: Place, work: Callable[[], object]) -> None:
+        super().__init__()
+        self._objects = place.store._objects
+        self._work: Callable[[], object] | None = work
+
+    def read(self, name: str) -> bytes:
+        if self._work is not None:
+            work, self._work = self._work, None
+            work()
+        return super().read(name)
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+def test_a_copy_is_whole_whatever_a_compaction_does_meanwhile(
+    source: Place, destination: Place, is_collected: bool
+) -> None:
+    """The HEAD that is copied is the one whose objects were."""
+    source.publish(*numbered(1, first=7))
+
+    def work() -> None:
+        source.compact()
+        if is_collected:
+            source.seconds += 10**6
+            source.collect()
+
+    assert pull(Busy(source, work), destination.store, MAIN, NOBODY).problems == ()
+    head = present(current_head(destination.store, MAIN, NOBODY).head)
+    assert set(head.referenced_objects(MAIN)) <= set(destination.store.names(""))
+    assert destination.best("w7") is not None
+
+
+def test_what_waits_is_forgotten_once_it_is_delivered_and_nothing_else(
+    source: Place, destination: Place
+) -> None:
+    """A run may add segments and lines of history while earlier ones are delivered."""
+    (waiting,) = listing(source.store, MAIN).segments
+    others = ["ms1/z/main/history/1", waiting.name.replace("/main/", "/main/sub/")]
+
+    def work() -> None:
+        source.store.write(others[0], b"lines")
+        source.store.write(others[1], b"another zone's")
+        source.publish(make_record("later"))
+
+    busy = Busy(source, work)
+    push(busy, destination.store, from_zone="main", zone="main", signer=None, are_moved=True)
+    (left,) = listing(source.store, MAIN).segments
+    assert left.file not in {each.file for each in listing(destination.store, MAIN).segments}
+    assert set(others) <= set(source.store.names(""))
+    assert waiting.name not in source.store.names("")
+
+
 def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destination: Place) -> None:
     pack = listing(source.store, MAIN).packs[0]
     source.store.delete(pack)
@@ -370,6 +427,10 @@ def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: 
     copied = push(source.store, destination.store, from_zone="main", zone="team", signer=None)
     assert copied.objects == 2
     assert name.name in copied.problems[0]
+    archive = listing(source.store, MAIN).archives[0]
+    source.store.delete(archive)
+    copied = push(source.store, destination.store, from_zone="main", zone="team", signer=None)
+    assert copied.problems[1:] == (f"{archive}: it is missing",)
 
 
 def test_copies_add_up() -> None:

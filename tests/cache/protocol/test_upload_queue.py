@@ -14,6 +14,7 @@ from tunegate_cache.format.names import SegmentName, segment_name
 from tunegate_cache.format.records import ExactHit
 from tunegate_cache.protocol.tuning_cache import Mode
 from tunegate_cache.protocol.uploads import Pending, UploadQueue, WriteAhead
+from tunegate_cache.stores.gather_with_deadline import answer_within
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import StoreBusyError, StoreUnavailableError
 
@@ -49,6 +50,22 @@ def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
     gate.set()
     assert settled(deliveries)
     assert {each.name.milliseconds for each in written} == set(range(30))
+
+
+def test_without_threads_everything_stays_where_it_was_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A container may allow a few processes only, and a thread is one."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    deliveries = UploadQueue(lambda _: None)
+    deliveries.start(pending())
+    assert not settled(deliveries)
+    with pytest.raises(StoreUnavailableError, match="no thread"):
+        answer_within(60.0, lambda: None)
 
 
 @pytest.mark.parametrize("trouble", [StoreUnavailableError("down"), StoreBusyError("slow down")])

@@ -1,5 +1,6 @@
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from tests.cli.handlers.cache_shell import Shell
 from tests.support.compacted_place import MAIN
 from tests.support.history import COST, entry
+from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tests.support.tuning_tasks import make_plan, make_resolution, make_task
 from tunegate.artifacts import artifact_io
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.cache_stats import target_names
+from tunegate.cli.handlers.cache_upkeep import revoke_group
 from tunegate.cli.handlers.table import show_revalidation
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
@@ -24,11 +27,14 @@ from tunegate.system.output.directory import opened_output
 from tunegate.tune.revalidation import Revalidated
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import WorkloadKey
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.target_key import target_key
 from tunegate_cache.maintenance.summary import GroupSummary
 from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.store import (
     MAX_OBJECT_BYTES,
+    PointerMovedError,
     StoreTimedOutError,
     StoreUnavailableError,
 )
@@ -115,6 +121,52 @@ def test_a_cache_that_lets_one_wait_is_asked_twice(tmp_path: Path) -> None:
     assert unread[2].startswith("d: left out, not asked")
 
 
+class Closed(MemoryStore):
+    """A store with a zone that cannot be listed."""
+
+    def names(self, prefix: str) -> Sequence[str]:
+        if "ms1/z/pr/".startswith(prefix):
+            raise StoreUnavailableError("Permission denied")
+        return super().names(prefix)
+
+
+@pytest.mark.usefixtures("unsigned")
+def test_a_zone_that_its_owner_closed_stops_no_work_on_the_configured_ones(tmp_path: Path) -> None:
+    admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=Closed())
+    admin.store.write(f"{MAIN.prefix}idx/{'a' * 64}.idx", b"x")
+    done, unread = admin.of_each_group(None, lambda group: group)
+    assert (done, unread) == ((MAIN,), ("zones but main, rel: left out, Permission denied",))
+    with pytest.raises(StoreUnavailableError, match="Permission"):
+        admin.of_each_group("pr", lambda group: group)
+
+
+class Overtaking(MemoryStore):
+    """A store in which another compaction is faster, so many times."""
+
+    times = 0
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        if expected is not None and self.times:
+            self.times -= 1
+            raise PointerMovedError(name)
+        super().move_pointer(name, body, expected)
+
+
+@pytest.mark.usefixtures("unsigned")
+@pytest.mark.parametrize(("times", "problem"), [(3, ""), (99, "main: nothing was revoked")])
+def test_a_revocation_counts_or_says_that_it_does_not(
+    tmp_path: Path, times: int, problem: str
+) -> None:
+    store = Overtaking()
+    admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=store)
+    cache_over(store, tmp_path).publish([make_record()])
+    admin.compactor(MAIN).run()
+    store.times = times
+    _, found = revoke_group(admin, MAIN, Revocation(since=1))
+    assert found.startswith(problem)
+    assert bool(found) == bool(problem)
+
+
 def test_segments_are_gathered_once(shell: Shell) -> None:
     shell.publish("a", "b", "c")
     (group,) = shell.cache("compact")["groups"]
@@ -181,10 +233,14 @@ def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path:
     shell.configure("")
     assert shell.cache("push", str(copy))["copied"]["records"] == 3
     assert shell.cache("stats")["contents"][0]["records"] == 3
+    (tmp_path / "file").write_bytes(b"")
+    said = shell.shown("pull", str(tmp_path / "file"), code=4)
+    assert "the copy cannot be written" in said
     assert "no such directory" in shell.shown("push", str(tmp_path / "none"), code=2)
 
 
 def test_damage_is_found_and_repaired(shell: Shell) -> None:
+    assert "no tuning results are there" in shell.shown("fsck")
     shell.publish("a", "b")
     shell.cache("compact")
     shell.cache("gc")
@@ -248,6 +304,8 @@ def test_a_revoked_repository_is_served_no_more(shell: Shell) -> None:
     shell.cache("compact")
     shell.cache("revoke", "--since", "2020-01-01")
     assert shell.cache("stats")["contents"][0]["records"] == 0
+    (Path(shell.url) / MAIN.head).write_text('{"head": {"v": 2}}')
+    assert "nothing was revoked" in shell.shown("revoke", "--run", "1", code=4)
     assert "nothing to revoke is named" in shell.shown("revoke", code=2)
     assert "not a date" in shell.shown("revoke", "--since", "soon", code=2)
 

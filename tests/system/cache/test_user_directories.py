@@ -87,7 +87,7 @@ def test_a_link_of_the_checkout_is_refused(project: Checkout, tmp_path: Path, ur
 
 
 @pytest.mark.parametrize(
-    "name", ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH"]
+    "name", ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH", "HOME"]
 )
 @pytest.mark.parametrize("is_relative", [True, False])
 def test_settings_of_s3_that_were_committed_are_refused(
@@ -96,8 +96,9 @@ def test_settings_of_s3_that_were_committed_are_refused(
     """They name a program to run and a server that gets the job's credentials."""
     config = CacheConfig(url="s3://bucket/prefix")
     monkeypatch.chdir(project.path)
-    monkeypatch.setenv(name, "aws/config" if is_relative else str(project.path / "aws" / "config"))
+    file = "" if name == "HOME" else ".aws/config"
+    monkeypatch.setenv(name, file or "." if is_relative else str(project.path / file))
     shared_cache.open_shared_store(config, root=project.path)
-    project.commit({"aws/config": b"[default]\ncredential_process = ./evil\n"})
-    with pytest.raises(ConfigError, match=f"{name}: .*aws/config: git tracks it"):
+    project.commit({".aws/config": b"[default]\ncredential_process = ./evil\n"})
+    with pytest.raises(ConfigError, match=r": .*\.aws/config: git tracks it"):
         shared_cache.open_shared_store(config, root=project.path)

@@ -1,5 +1,6 @@
 """One user of a device at a time, and no lock left behind."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -81,6 +82,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path: Path) -> None:
 
 def test_what_a_stranger_wrote_into_the_file_is_not_believed(tmp_path: Path) -> None:
     claim(tmp_path).path.write_bytes(b"\xff{not json" * 1000)
+    os.truncate(claim(tmp_path).path, 2**43)  # more than any memory
     assert holder_of(claim(tmp_path)) is None
     with held_device(claim(tmp_path)):
         pass
@@ -101,6 +103,19 @@ def test_a_link_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
 def test_a_pipe_in_the_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     os.mkfifo(claim(tmp_path).path)
     with pytest.raises(EnvironmentUnfitError, match="is not a file"), held_device(claim(tmp_path)):
+        pass
+
+
+def test_files_that_cannot_be_locked_are_no_fault_of_a_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS without locks. An error of another kind is recorded as the candidate's."""
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(EnvironmentUnfitError, match="No locks"), held_device(claim(tmp_path)):
         pass
 
 

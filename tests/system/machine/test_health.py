@@ -97,6 +97,10 @@ def test_a_directory_that_no_run_could_write_is_a_problem_unless_it_is_only_read
     found = check_cache(config, root=tmp_path)
     assert (found.ok, "file is no directory, so nothing is kept" in found.detail) == (False, True)
     assert check_cache(msgspec.structs.replace(config, mode="ro"), root=tmp_path).ok
+    (tmp_path / "cache/ms1/z/main/g/0").mkdir(parents=True)
+    (tmp_path / "cache/ms1/z/main/g/0/seg").write_bytes(b"")
+    inside = check_cache(CacheConfig(url=str(tmp_path / "cache")), root=tmp_path)
+    assert "seg is no directory, so nothing is kept" in inside.detail
     config = CacheConfig(url="/sys/cache")
     is_refused = "cannot be written by this user" in check_cache(config, root=tmp_path).detail
     assert is_refused != os.access("/sys", os.W_OK)

@@ -59,7 +59,8 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         results: list[_T] = []
         unread: dict[Group, StoreUnavailableError] = {}
         time_outs = 0
-        for group in self.groups(zone):
+        groups, unlisted = self._listed(zone)
+        for group in groups:
             if time_outs == _MOST_TIME_OUTS:
                 unread[group] = StoreTimedOutError("not asked: those before it timed out")
                 continue
@@ -72,7 +73,23 @@ class CacheAdmin(msgspec.Struct, frozen=True, kw_only=True):
         if unread and not results:
             raise next(iter(unread.values()))
         lines = (f"{group.zone}: left out, {error}" for group, error in unread.items())
-        return tuple(results), tuple(lines)
+        return tuple(results), (*lines, *unlisted)
+
+    def _listed(self, zone: str | None) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+        """Returns the groups of the zone, or of all. If one zone cannot be listed, such as a folder
+        that its owner closed, no list of all is to be had: then those of the configured zones, and
+        a line. Raises StoreUnavailableError."""
+        try:
+            return self.groups(zone), ()
+        except StoreUnavailableError as error:
+            if zone is not None or isinstance(error, StoreTimedOutError):
+                raise
+            own = dict.fromkeys((self.config.zone, *self.config.read_zones))
+            try:
+                groups = tuple(group for each in own for group in self.groups(each))
+            except StoreUnavailableError:
+                raise error from None
+            return groups, (f"zones but {', '.join(own)}: left out, {error}",)
 
     def compactor(self, group: Group) -> Compactor:
         return Compactor(

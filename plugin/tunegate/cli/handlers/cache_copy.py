@@ -1,6 +1,9 @@
 """`tunegate cache pull`, `push` and `promote`: records on their way between places. The first two
 copy them as they are; a pull request's are measured again here."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 
 from tunegate import pipeline
@@ -9,7 +12,7 @@ from tunegate.cli.commands import cache
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_revalidation
-from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.errors import PASS, UNFIT, ConfigError, EnvironmentUnfitError
 from tunegate.models.export_models import export_models
 from tunegate.project import Project, open_project
 from tunegate.settings import Settings
@@ -25,6 +28,7 @@ from tunegate_cache.format.records import (
 )
 from tunegate_cache.maintenance.copying import Copied, pull, push
 from tunegate_cache.stores.files import FileStore
+from tunegate_cache.stores.store import StoreUnavailableError
 
 
 class Copy(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,10 +47,30 @@ def run_pull(options: cache.PullOptions) -> int:
         copied = Copied()
         for zone in dict.fromkeys((admin.config.zone, *admin.config.read_zones)):
             for group in admin.groups(zone):
-                copied = copied.plus(
-                    pull(admin.store, FileStore(options.directory), group, admin.keys)
-                )
+                destination = _Destination(options.directory)
+                copied = copied.plus(pull(admin.store, destination, group, admin.keys))
     return _finish(settings, admin.location, str(options.directory), copied)
+
+
+class _Destination(FileStore):
+    """The directory of a copy. Its trouble is not the cache's."""
+
+    def write(self, name: str, body: bytes) -> None:
+        with _named_in_trouble():
+            super().write(name, body)
+
+    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
+        with _named_in_trouble():
+            super().move_pointer(name, body, expected)
+
+
+@contextmanager
+def _named_in_trouble() -> Iterator[None]:
+    try:
+        yield
+    except StoreUnavailableError as error:
+        message = f"the copy cannot be written ({error}). Make room, or name another directory."
+        raise EnvironmentUnfitError(message) from error
 
 
 def run_push(options: cache.PushOptions) -> int:
@@ -65,11 +89,9 @@ def run_push(options: cache.PushOptions) -> int:
             from_zone=admin.config.zone,
             zone=admin.config.zone,
             signer=admin.signer,
+            # What was delivered need not wait any longer. A directory is the user's, and stays.
+            are_moved=directory is None,
         )
-    # What was delivered need not wait any longer. A directory store is the user's, and stays.
-    if directory is None and not copied.problems:
-        for name in source.names(f"ms1/z/{admin.config.zone}/"):
-            source.delete(name)
     return _finish(settings, str(directory or "this machine"), admin.location, copied)
 
 
@@ -134,6 +156,8 @@ def promote(options: cache.PromoteOptions) -> int:
         write_json(promotions)
     else:
         show_revalidation(f"{promotions.from_zone} to {promotions.zone}", promotions.tasks)
+        if not published:
+            show_lines([f"nothing is stored in {promotions.zone} yet: run tunegate cache doctor"])
     return PASS if published else UNFIT
 
 

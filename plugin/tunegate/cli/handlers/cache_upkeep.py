@@ -11,11 +11,16 @@ from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT, ConfigError
 from tunegate.settings import Settings
 from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, write_pins
+from tunegate.wording import plural
+from tunegate_cache.format.names import Group
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.protocol import group_state
+
+_MOST_TRIES = 10
+"""How often a revocation is tried while other compactions move HEAD."""
 
 
 class Compactions(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +130,7 @@ def check(options: cache.FsckOptions) -> int:
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
-        flaws_before, unread = _flaws(admin, settings.overrides.get("cache.zone"))
+        flaws_before, unread, counted = _flaws(admin, settings.overrides.get("cache.zone"))
         repairs = _repair(admin, flaws_before) if options.repair else ()
         left = (
             _flaws(admin, settings.overrides.get("cache.zone"))[0]
@@ -140,17 +145,20 @@ def check(options: cache.FsckOptions) -> int:
             _show(
                 admin.location,
                 left,
-                repaired=len(flaws_before) - len(left),
+                repaired=len(set(flaws_before) - set(left)),
                 repair=options.repair,
+                groups=counted,
             )
     return UNFIT if left or unread else PASS
 
 
-def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...]]:
+def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...], int]:
+    """Returns the flaws, a line for each group that cannot be read, and how many could."""
     flaws_of_groups, unread = admin.of_each_group(
         zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
     )
-    return tuple(flaw for group in flaws_of_groups for flaw in group), unread
+    found = tuple(flaw for group in flaws_of_groups for flaw in group)
+    return found, unread, len(flaws_of_groups)
 
 
 def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
@@ -162,7 +170,7 @@ def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...
     return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
 
 
-def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool) -> None:
+def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool, groups: int) -> None:
     if flaws:
         show_table(
             url,
@@ -170,8 +178,10 @@ def _show(url: str, flaws: tuple[Flaw, ...], *, repaired: int, repair: bool) -> 
             ((f.group.zone, f.group.target, f.kind, f.what, f.name) for f in flaws),
         )
     if repaired:
-        show_lines([f"{repaired} flaws were repaired"])
-    if not flaws:
+        show_lines([f"{plural(repaired, 'flaw')} repaired"])
+    if not groups:
+        show_lines([f"{url}: no tuning results are there"])
+    elif not flaws:
         show_lines([f"{url}: every object is there and intact"])
     elif not repair:
         show_lines(["tunegate cache fsck --repair repairs what can be repaired"])
@@ -195,9 +205,26 @@ def revoke(options: cache.RevokeOptions) -> int:
     with answering(admin.config):
         revocations, unread = admin.of_each_group(
             settings.overrides.get("cache.zone"),
-            lambda group: admin.compactor(group).run(revoke=[revocation]),
+            lambda group: revoke_group(admin, group, revocation),
         )
-    return show_compactions(settings, admin.location, revocations, unread)
+    done = tuple(compaction for compaction, _ in revocations)
+    failures = (problem for _, problem in revocations if problem)
+    return show_compactions(settings, admin.location, done, (*unread, *failures))
+
+
+def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tuple[Compaction, str]:
+    """Returns the compaction that has revoked, and '' or why the records still count. One that
+    another compaction was faster than has done nothing."""
+    tries = 0
+    while True:
+        tries += 1
+        done = admin.compactor(group).run(revoke=[revocation])
+        current = group_state.current_head(admin.store, group, admin.keys)
+        if current.tag is None or (current.head and revocation in current.head.revoked):
+            return done, ""
+        if done.status != "moved" or tries == _MOST_TRIES:
+            reason = current.problem or "HEAD does not move. Run it again, or tunegate cache probe"
+            return done, f"{group.zone}: nothing was revoked, {reason}"
 
 
 def _revocation(options: cache.RevokeOptions) -> Revocation:

@@ -181,7 +181,9 @@ def write_problem(config: CacheConfig, *, root: Path) -> str:
     are not asked. Raises ConfigError."""
     if config.mode != "rw" or _has_scheme(config.url):
         return ""
-    return FileStore(cache_directory(config.url, root)).write_problem()
+    zone = f"ms1/z/{config.zone}"
+    store = FileStore(cache_directory(config.url, root))
+    return store.write_problem(zone, f"{zone}/history", f"{zone}/g/*/", f"{zone}/g/*/seg")
 
 
 def store_kind(config: CacheConfig, *, root: Path) -> StoreKind:
@@ -264,8 +266,13 @@ def cache_directory(url: str, root: Path) -> Path:
     return directory
 
 
-_SETTINGS = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH")
-"""Variables of the SDK of S3 that name files, or directories of files."""
+_SETTINGS = {
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+    "AWS_DATA_PATH": "~/.aws/models",
+}
+"""Variables of the SDK of S3 that name files, or directories of files, and what it reads without
+them. In some jobs the home directory is the checkout."""
 
 
 def refuse_committed_settings(root: Path) -> None:
@@ -274,9 +281,9 @@ def refuse_committed_settings(root: Path) -> None:
     top = working_tree(root)
     if top is None:
         return
-    for name in _SETTINGS:
-        for each in filter(None, os.environ.get(name, "").split(os.pathsep)):
-            file = Path(os.path.normpath(_expand_home(each).absolute()))
+    for name, usual in _SETTINGS.items():
+        for each in filter(None, (*os.environ.get(name, "").split(os.pathsep), usual)):
+            file = Path(os.path.normpath(Path(os.path.expanduser(each)).absolute()))  # noqa: PTH111
             is_ours = file.is_relative_to(top) and file != top
             if is_ours and first_tracked(top, file) != "":
                 message = (

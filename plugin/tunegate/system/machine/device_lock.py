@@ -81,7 +81,8 @@ def held_device(claim: Claim, *alternatives: Claim) -> Iterator[Claim]:
 def holder_of(claim: Claim) -> Holder | None:
     """Returns the holder of the device, None if nobody wrote one, or not legibly."""
     try:
-        written = claim.path.read_bytes()[:_MAX_BYTES]
+        with claim.path.open("rb") as file:
+            written = file.read(_MAX_BYTES)
         return msgspec.json.decode(written, type=Holder)
     except (OSError, *NOT_JSON):
         return None
@@ -118,13 +119,28 @@ def _acquire(files: Sequence[int], claims: Sequence[Claim]) -> int:
     while True:
         for place, file in enumerate(files):
             with contextlib.suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(file, claims[place])
                 return place
         waited = time.monotonic() - started
         seconds_left = claims[0].wait_seconds - waited
         if seconds_left <= 0:
             raise EnvironmentUnfitError(_refusal(claims[0]))
         time.sleep(min(seconds_left, max(_MIN_POLL, min(_MAX_POLL, waited / 10))))
+
+
+def _lock(file: int, claim: Claim) -> None:
+    """Raises BlockingIOError if somebody has it, EnvironmentUnfitError where files cannot be
+    locked: that is no candidate's fault."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        message = (
+            f"{claim.path}: cannot be locked ({error.strerror}). "
+            f"Set {LOCK_DIRECTORY}, or --out, to a directory of a disk whose files can be."
+        )
+        raise EnvironmentUnfitError(message) from error
 
 
 def _refusal(claim: Claim) -> str:
