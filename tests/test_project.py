@@ -269,16 +269,16 @@ def test_a_plan_that_names_other_commits_is_refused(name: str, checkout: Checkou
 def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     review = reviewed(checkout)
     project = open_project(Settings(repository=checkout.path))
-    assert project.uncommitted(review) == ()
+    assert project.uncommitted_lines(review) == ()
     for name in ("models/m.onnx", "models/new.onnx", "models/notes.txt", "other.onnx"):
         (checkout.path / name).write_bytes(b"changed")
     told = " is not committed as it is here, and only commits count: commit it"
     named = (f"models/m.onnx{told}", f"models/new.onnx{told}")
-    assert project.uncommitted(review) == named
+    assert project.uncommitted_lines(review) == named
     assert reviewed(checkout).changes.notes == named
     assert project.uncommitted_lines_here() == named
     earlier = reviewed(checkout, head="HEAD~1")
-    assert project.uncommitted(earlier) == ()
+    assert project.uncommitted_lines(earlier) == ()
     (checkout.path / NAME).write_bytes((checkout.path / NAME).read_bytes() + b"# more\n")
     told = f"{NAME} is read as it is here, with what is not committed"
     assert told in reviewed(checkout, head="HEAD~1").changes.notes

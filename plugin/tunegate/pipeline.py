@@ -269,7 +269,7 @@ def _measure_cells(
         references=references,
         other_cells=other_cells,
     )
-    measured = upgrades.explained(measured, tools) if upgrades is not None else measured
+    measured = upgrades.with_culprits(measured, tools) if upgrades is not None else measured
     return score_cells(measured, out=context.out, scorer=tools.scorer, progress=context.progress)
 
 

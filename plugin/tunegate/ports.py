@@ -105,15 +105,15 @@ class ModelReader(Protocol):
     """Reads the models of a revision, without compiling any.
 
     **Cheap first.** `models` looks at names, sizes and pointers only; its `external` stands for all
-    that may be a model's data. The others read the bytes: `with_data_files` gives the version with
-    the data files that it names, `opened` with its graph digest too, or both without them and the
-    reason, never an exception. `earlier` is the version before the last change of its file, and how
-    many commits back that is from its revision. `outline` is None where the bytes cannot be read.
-    `obstacle` says what stands where no file is: a submodule, a link or a directory. `blob` is
-    git's id of any file's content. '' is nothing. `submodules` are their commits, by path.
-    `unread_outputs` are what DVC keeps, differs between two revisions, and is not read: by path, or
-    by stage, with what it is. `unlisted` is the version of a path that may be in a directory of
-    DVC's whose listing is not here, so that nothing can be read of it; None elsewhere.
+    that may be a model's data. The others read the bytes. `with_data_files` returns the version
+    with the data files that it names, `with_digest` adds its graph digest. A version that cannot be
+    read comes back unchanged with the reason, never as an exception. `earlier` is the version
+    before the last change of its file, and its age in commits. `outline` is None where the bytes
+    cannot be read. `obstacle` names a submodule, a link or a directory in the place of a file.
+    `blob` is git's id of any file's content. '' is nothing. `submodules` are their commits, by
+    path. `unread_outputs` are DVC's outputs that differ between two revisions and are not read: by
+    path, or by stage, with what each is. `unlisted_version` is the version of a path that may be in
+    a directory of DVC's without a listing here, so that nothing can be read of it; None elsewhere.
     """
 
     def models(self, revision: str) -> Mapping[changes.ModelPath, changes.ModelVersion]: ...
@@ -121,13 +121,15 @@ class ModelReader(Protocol):
     def with_data_files(
         self, version: changes.ModelVersion
     ) -> tuple[changes.ModelVersion, str]: ...
-    def opened(self, version: changes.ModelVersion) -> tuple[changes.ModelVersion, str]: ...
+    def with_digest(self, version: changes.ModelVersion) -> tuple[changes.ModelVersion, str]: ...
     def outline(self, version: changes.ModelVersion) -> changes.ModelOutline | None: ...
     def obstacle(self, revision: str, path: changes.ModelPath) -> str: ...
     def blob(self, revision: str, path: str) -> str: ...
     def submodules(self, revision: str) -> Mapping[str, str]: ...
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]: ...
-    def unlisted(self, revision: str, path: changes.ModelPath) -> changes.ModelVersion | None: ...
+    def unlisted_version(
+        self, revision: str, path: changes.ModelPath
+    ) -> changes.ModelVersion | None: ...
 
 
 class RecordQueue(Protocol):
@@ -245,7 +247,7 @@ class Compiler(Protocol):
         with other kernels is refused."""
         ...
 
-    def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+    def refusals(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Returns, for each whole model, why it cannot be built or computes other numbers untuned,
         else ''."""
         ...

@@ -87,7 +87,7 @@ class Project:
         notes = (
             *own_review.changes.notes,
             *own_review.waivers.notes,
-            *self.uncommitted(own_review),
+            *self.uncommitted_lines(own_review),
         )
         return msgspec.structs.replace(
             own_review, changes=msgspec.structs.replace(own_review.changes, notes=notes)
@@ -164,7 +164,7 @@ class Project:
         """Returns git's id of the content of a file or directory, '' if there is none."""
         return self._files.identity(revision, path)
 
-    def uncommitted(self, review: Review) -> tuple[str, ...]:
+    def uncommitted_lines(self, review: Review) -> tuple[str, ...]:
         """Returns a line for an uncommitted configuration that is used, and, if the checkout is
         compared, one for each gated model with an uncommitted change."""
         is_here = self.repository.head() == review.changes.revisions.head
@@ -175,7 +175,7 @@ class Project:
         return self._uncommitted_lines(self.config)
 
     def _uncommitted_lines(self, config: Config | None) -> tuple[str, ...]:
-        changed = self.repository.uncommitted()
+        changed = self.repository.uncommitted_paths()
         models = uncommitted_models(config, changed) if config else ()
         is_here = self.own is not None and self.config_path.exists()
         return (*(uncommitted_config(self.path, changed) if is_here else ()), *models)

@@ -42,7 +42,7 @@ class Upgrades(Protocol):
         """Returns the builds of both sides of each upgraded model among these changes."""
         ...
 
-    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+    def with_culprits(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
         """Returns the measurements, with the package that makes each upgraded model slower."""
         ...
 
@@ -51,7 +51,7 @@ class WatchedLocks(Protocol):
     """The watched lock files that a change touches."""
 
     @property
-    def loosened(self) -> tuple[PolicyChange, ...]:
+    def loosened_rules(self) -> tuple[PolicyChange, ...]:
         """The changes that someone must agree to: watched files that are gone, and what the others
         change without a measurement."""
         ...
@@ -68,7 +68,7 @@ class WatchedLocks(Protocol):
         the file pins. Raises ConfigError for a lock file that cannot be gated."""
         ...
 
-    def opened(
+    def open_environments(
         self, changes: ChangeSet, source: ModelSource, out: Path
     ) -> AbstractContextManager[Upgrades]:
         """Makes the environments that the upgraded models among these changes need; they stay until
@@ -79,7 +79,7 @@ class WatchedLocks(Protocol):
 class LockFileWatcher(Protocol):
     """Reads lock files; the extra `upgrades` has one."""
 
-    def watched(
+    def compare_watched_files(
         self, repository: Repository, revisions: Revisions, watch: WatchConfig
     ) -> WatchedLocks:
         """Returns the comparison of the watched files of base and head. Raises ConfigError for an
@@ -94,12 +94,12 @@ class _NoUpgrades:
     def builds(self, _changes: ChangeSet, _context: RunContext) -> Sequence[CellBuilds]:
         return ()
 
-    def explained(self, run: MeasurementRun, _: GateTools) -> MeasurementRun:
+    def with_culprits(self, run: MeasurementRun, _: GateTools) -> MeasurementRun:
         return run
 
 
 class _NothingWatched:
-    loosened: tuple[PolicyChange, ...] = ()
+    loosened_rules: tuple[PolicyChange, ...] = ()
     notes: tuple[str, ...] = ()
 
     def models(
@@ -107,7 +107,7 @@ class _NothingWatched:
     ) -> Iterator[ModelChange]:
         return iter(())
 
-    def opened(
+    def open_environments(
         self, _changes: ChangeSet, _source: ModelSource, _out: Path
     ) -> AbstractContextManager[Upgrades]:
         return nullcontext(_NoUpgrades())
@@ -121,7 +121,7 @@ def watched_locks(repository: Repository, revisions: Revisions, watch: WatchConf
     watched, and ConfigError for an unreadable file of the head."""
     if not watch.files:
         return NOTHING_WATCHED
-    return installed_watcher().watched(repository, revisions, watch)
+    return installed_watcher().compare_watched_files(repository, revisions, watch)
 
 
 def installed_watcher() -> LockFileWatcher:

@@ -12,20 +12,20 @@ NOISES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60)
 
 
 def test_a_launch_that_is_far_noisier_than_the_others_does_not_count() -> None:
-    assert guards.undisturbed([0.001, 0.002, 0.2, 0.001], 0.03) == (True, True, False, True)
+    assert guards.are_undisturbed([0.001, 0.002, 0.2, 0.001], 0.03) == (True, True, False, True)
 
 
 def test_what_is_small_beside_the_margin_counts_however_quiet_the_others_are() -> None:
-    assert all(guards.undisturbed([0.0001, 0.0001, 0.009, 0.0001], 0.03))
+    assert all(guards.are_undisturbed([0.0001, 0.0001, 0.009, 0.0001], 0.03))
 
 
 def test_a_machine_that_is_always_noisy_keeps_its_launches() -> None:
-    assert all(guards.undisturbed([0.05, 0.06, 0.04, 0.08], 0.03))
+    assert all(guards.are_undisturbed([0.05, 0.06, 0.04, 0.08], 0.03))
 
 
 @given(NOISES, st.floats(0.001, 0.5))
 def test_most_launches_always_count(noises: list[float], margin: float) -> None:
-    assert sum(guards.undisturbed(noises, margin)) * 2 >= len(noises)
+    assert sum(guards.are_undisturbed(noises, margin)) * 2 >= len(noises)
 
 
 @given(NOISES, st.floats(0.001, 0.5), st.randoms(use_true_random=False))
@@ -34,9 +34,9 @@ def test_the_order_of_launches_does_not_matter(
 ) -> None:
     mixed = list(enumerate(noises))
     rng.shuffle(mixed)
-    kept = guards.undisturbed([noise for _, noise in mixed], margin)
+    kept = guards.are_undisturbed([noise for _, noise in mixed], margin)
     again = {at for (at, _), keep in zip(mixed, kept, strict=True) if keep}
-    assert again == {at for at, keep in enumerate(guards.undisturbed(noises, margin)) if keep}
+    assert again == {at for at, keep in enumerate(guards.are_undisturbed(noises, margin)) if keep}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_dvc_file_names_its_content(project: Checkout) -> None:
 
 def test_a_broken_dvc_file_still_stands_for_a_model(project: Checkout) -> None:
     project.commit({"m.onnx.dvc": b"<<<<<<< ours"})
-    version, problem = reader_of(project).opened(only_model(project))
+    version, problem = reader_of(project).with_digest(only_model(project))
     assert version.graph_digest is None
     assert problem.startswith("m.onnx.dvc: not a DVC file")
 
@@ -83,9 +83,9 @@ def test_a_graph_is_the_same_wherever_it_is_stored(project: Checkout, storage: s
     project.commit({"plain.onnx": CONV, **stored[storage]})
     reader = reader_of(project)
     models = reader.models("HEAD")
-    version, problem = reader.opened(models["m.onnx"])
+    version, problem = reader.with_digest(models["m.onnx"])
     assert (version.storage, problem) == (storage, "")
-    assert version.graph_digest == reader.opened(models["plain.onnx"])[0].graph_digest
+    assert version.graph_digest == reader.with_digest(models["plain.onnx"])[0].graph_digest
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_model_that_cannot_be_opened_says_why(
     project: Checkout, content: bytes, problem: str
 ) -> None:
     project.commit({"m.onnx": content})
-    version, said = reader_of(project).opened(only_model(project))
+    version, said = reader_of(project).with_digest(only_model(project))
     graph = "" if content == b"junk" else None
     assert version == msgspec.structs.replace(only_model(project), graph_digest=graph)
     assert said.startswith(problem)
@@ -117,7 +117,7 @@ def test_a_model_whose_blob_is_out_of_reach_is_listed_and_says_why(
     repository.range_revisions(before, head)
     project.path.rename(tmp_path / "moved")
     reader = GitModelReader(repository)
-    version, problem = reader.opened(reader.models(before)["m.onnx"])
+    version, problem = reader.with_digest(reader.models(before)["m.onnx"])
     assert version.graph_digest is None
     assert problem == (
         "m.onnx: its content is not in this clone, and cannot be fetched. "
@@ -131,14 +131,14 @@ def test_a_model_whose_blob_is_out_of_reach_is_listed_and_says_why(
 def test_an_opened_model_names_its_data_files(project: Checkout) -> None:
     files = {"models/m.onnx": model_with_data("d/w.bin"), "models/d/w.bin": b"w"}
     project.commit({**files, "models/other.bin": b"x"})
-    version, _ = reader_of(project).opened(only_model(project))
+    version, _ = reader_of(project).with_digest(only_model(project))
     blob = project.git("rev-parse", "HEAD:models/d/w.bin")
     assert version.external == (ExternalFile("models/d/w.bin", f"git:{blob}"),)
 
 
 def test_data_that_is_not_there_is_named_all_the_same(project: Checkout) -> None:
     project.commit({"m.onnx": model_with_data("w.bin")})
-    version, _ = reader_of(project).opened(only_model(project))
+    version, _ = reader_of(project).with_digest(only_model(project))
     assert version.external == (ExternalFile("w.bin", "git:missing"),)
 
 
@@ -191,7 +191,7 @@ def test_a_link_is_not_followed(project: Checkout) -> None:
     (project.path / "real").write_bytes(CONV)
     (project.path / "m.onnx").symlink_to("real")
     project.commit({})
-    version, problem = reader_of(project).opened(only_model(project))
+    version, problem = reader_of(project).with_digest(only_model(project))
     assert version.graph_digest is None
     assert problem == "m.onnx: a symbolic link, which is not followed. Commit the file itself."
 
@@ -199,7 +199,7 @@ def test_a_link_is_not_followed(project: Checkout) -> None:
 def test_a_huge_dvc_file_is_not_read(project: Checkout) -> None:
     project.commit({"m.onnx.dvc": pointer_files.dvc_file_of("m.onnx", CONV) + b"#" * 300_000})
     assert only_model(project).content_digest.startswith("git:")
-    assert "not a DVC file of this name" in reader_of(project).opened(only_model(project))[1]
+    assert "not a DVC file of this name" in reader_of(project).with_digest(only_model(project))[1]
 
 
 # a shallow clone -----------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_a_pull_request_fetches_the_changed_models_only(project: Checkout, tmp_p
     reader = GitModelReader(repository)
     base, head = reader.models(found.base or ""), reader.models(found.head)
     assert base["models/same.onnx"].content_digest == head["models/same.onnx"].content_digest
-    assert reader.opened(base["models/m.onnx"])[1] == ""
+    assert reader.with_digest(base["models/m.onnx"])[1] == ""
     assert here.has_object(before["m.onnx"])
     assert not here.has_object(before["labels.bin"])
 
@@ -240,7 +240,7 @@ def test_a_link_is_a_model_that_nobody_can_open(project: Checkout) -> None:
     reader = reader_of(project)
     linked = reader.models("HEAD")["m.onnx"]
     assert linked.storage == "link"
-    assert "a symbolic link, which is not followed" in reader.opened(linked)[1]
+    assert "a symbolic link, which is not followed" in reader.with_digest(linked)[1]
     assert reader.outline(linked) is None
 
 

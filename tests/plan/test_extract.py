@@ -137,7 +137,7 @@ class Refusing:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+    def refusals(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         self.asked += [job.file.read_text() for job in jobs]
         return ["it has no code" if "base" in job.file.read_text() else "" for job in jobs]
 

@@ -28,7 +28,7 @@ class Tree:
     def earlier(self, version: ModelVersion) -> tuple[ModelVersion, int] | None:
         return None
 
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+    def with_digest(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         return version, ""
 
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
@@ -47,7 +47,7 @@ class Tree:
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
         raise NotImplementedError
 
-    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+    def unlisted_version(self, revision: str, path: ModelPath) -> ModelVersion | None:
         return None
 
     def obstacle(self, revision: str, path: ModelPath) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tunegate.decide.decision import bounds, decide_cell
-from tunegate.decide.guards import undisturbed
+from tunegate.decide.guards import are_undisturbed
 from tunegate.decide.sequential import PLANNED, StoppingRule, guarded_stop
 
 ReplayOutcome = Literal["fail", "pass", "inconclusive", "invalid-env"]
@@ -53,7 +53,7 @@ def gates(
 def _outcome(
     effects: Sequence[float], noises: Sequence[float], rule: StoppingRule
 ) -> ReplayOutcome:
-    kept = undisturbed(noises, rule.margin)
+    kept = are_undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, kept, strict=True) if keep]
     decision = decide_cell(
         bounds(counted, analyses=len(rule.analyses), cells=rule.cells), rule.margin

@@ -74,9 +74,9 @@ def offered_bytes() -> int:
     return 0 if failed else answer.value
 
 
-def works_with(count: int) -> bool:
-    """Returns whether a kernel that turns around so many floats in shared memory is right on the
-    device. Raises what the compiler and the device raise."""
+def require_kernel(count: int) -> None:
+    """Builds and runs a kernel that reverses so many floats in shared memory. Raises what the
+    compiler and the device raise, and ValueError for wrong numbers."""
     x = te.placeholder((count,), name="x")
     y = te.compute((count,), lambda i: x[count - 1 - i] + 1.0, name="y")
     schedule = Schedule(te.create_prim_func([x, y]).with_attr("global_symbol", "main"))
@@ -96,24 +96,24 @@ def works_with(count: int) -> bool:
     numbers = np.arange(count, dtype="float32")
     output = tvm.runtime.tensor(np.zeros_like(numbers), device)
     library["main"](tvm.runtime.tensor(numbers, device), output)
-    return bool((output.numpy() == numbers[::-1] + 1).all())
+    if not (output.numpy() == numbers[::-1] + 1).all():
+        raise ValueError("a kernel computes wrong numbers")
 
 
-def largest_that_works() -> int:
-    """Returns the bytes that a block may use. Raises what the compiler and the device raise."""
+def usable_bytes() -> int:
+    """Returns the bytes that a block may use. Raises as `require_kernel` does."""
     offered = offered_bytes()
     if offered - _SPARE_BYTES > USUAL_SHARED_MEMORY:
         with suppress(Exception):  # a device that failed fails again
-            if works_with(offered // 4 // _THREADS * _THREADS):
-                return offered - _SPARE_BYTES
-    if not works_with(USUAL_SHARED_MEMORY // 4):
-        raise ValueError("a kernel computes wrong numbers")
+            require_kernel(offered // 4 // _THREADS * _THREADS)
+            return offered - _SPARE_BYTES
+    require_kernel(USUAL_SHARED_MEMORY // 4)
     return USUAL_SHARED_MEMORY
 
 
 def main() -> int:
     try:
-        sys.stdout.write(f"{largest_that_works()}\n")
+        sys.stdout.write(f"{usable_bytes()}\n")
     except Exception as error:
         sys.stderr.write(f"\n{(str(error).strip().splitlines() or [type(error).__name__])[-1]}\n")
         sys.stderr.flush()

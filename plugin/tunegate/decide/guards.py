@@ -21,7 +21,7 @@ _FEWEST = 6
 _SPREADS = 4.0
 
 
-def undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
+def are_undisturbed(noises: Sequence[float], margin: float) -> tuple[bool, ...]:
     """Returns, for each launch, whether it counts: its noise is small beside the margin, or usual
     in this run. `noises` are standard errors of launch effects, infinite where a launch must not
     count. A machine that is always noisy keeps its launches; their spread widens the bounds."""
@@ -70,14 +70,14 @@ def outlying_controls(controls: Sequence[float], effects: Sequence[float], margi
 
 def undisturbed_launches(launches: Sequence[Launch], margin: float) -> list[Launch]:
     """Returns the launches that nothing disturbed. `margin` is ln(1 + the allowed slowdown)."""
-    counts = undisturbed([noise_of(launch) for launch in launches], margin)
+    counts = are_undisturbed([noise_of(launch) for launch in launches], margin)
     return [launch for launch, keep in zip(launches, counts, strict=True) if keep]
 
 
 def disturbed_launches(launches: Sequence[Launch], margin: float) -> list[Launch]:
     """Returns the launches that `undisturbed_launches` leaves out. One in which the head is slow
     still counts as a slow start."""
-    counts = undisturbed([noise_of(launch) for launch in launches], margin)
+    counts = are_undisturbed([noise_of(launch) for launch in launches], margin)
     return [launch for launch, keep in zip(launches, counts, strict=True) if not keep]
 
 

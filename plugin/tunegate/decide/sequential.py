@@ -104,7 +104,7 @@ def guarded_stop(
     the standard errors of `effects`, `controls` the effects of the base against itself. A new
     launch moves what is usual, so the number of counted launches may fall and an analysis may be
     skipped."""
-    counts = guards.undisturbed(noises, rule.margin)
+    counts = guards.are_undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, counts, strict=True) if keep]
     has_tripped = (
         guards.outlying_controls(controls, counted, rule.margin) > guards.MAX_OUTLYING_CONTROLS

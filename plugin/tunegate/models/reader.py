@@ -65,7 +65,7 @@ class GitModelReader:
         except (ModelError, RevisionError) as error:
             return version, str(error)
 
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+    def with_digest(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         """Returns the version with its graph digest and data files; unchanged, and the reason, if
         it cannot be read."""
         try:
@@ -115,7 +115,7 @@ class GitModelReader:
             return None
         commit, commits = last_change
         model = self.models(commit).get(version.path)
-        return None if model is None else (self.opened(model)[0], commits)
+        return None if model is None else (self.with_digest(model)[0], commits)
 
     def _stored_version(
         self, revision: str, entry: TreeEntry, size_bytes: int | None
@@ -196,7 +196,7 @@ class GitModelReader:
                 continue
             yield _dvc_version(revision, path, output.digest, output.size_bytes or 0)
 
-    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+    def unlisted_version(self, revision: str, path: ModelPath) -> ModelVersion | None:
         stages = self._stages(revision)
         directory = stages.unlisted_above(path)
         if not directory:

@@ -50,7 +50,7 @@ def try_builds(
     progress.step(f"check: {_count(len(tried))} before tuning")
     models = export_models(planned.changes, source)
     jobs = [models.job(path, side, targets[name]) for path, side, name in tried]
-    reasons = zip(tried, compiler.refused(jobs), strict=True)
+    reasons = zip(tried, compiler.refusals(jobs), strict=True)
     return {each: reason for each, reason in reasons if reason}
 
 

@@ -96,7 +96,7 @@ def detect(
     changes += _removed_models(pairs, base, old)
     changes += watched.models(judging.config, {path: head[path] for path in covered})
     lost_models = pairs.lost if base_config is not None else ()
-    loosened = (*map(_no_longer_covered, lost_models), *watched.loosened)
+    loosened = (*map(_no_longer_covered, lost_models), *watched.loosened_rules)
     changes = [_with_layers(reader, change) for change in changes]
     other_work = (*_of_other_work(reader, changes), *work.replaced_values(revisions, change_of))
     return ChangeSet(
@@ -127,7 +127,7 @@ def _add_unlisted(
         if revision is None:
             continue
         for path in other.keys() - versions.keys():
-            version = reader.unlisted(revision, path)
+            version = reader.unlisted_version(revision, path)
             if version is not None:
                 versions[path] = version
 
@@ -180,7 +180,7 @@ def _between(
 
 
 def _added_model(work: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
-    head, problem = work.reader.opened(after)
+    head, problem = work.reader.with_digest(after)
     if what := _no_file(head):
         return _unreadable(name, None, work.config, what)
     if head.graph_digest == "":
@@ -203,16 +203,16 @@ def _no_file(version: ModelVersion) -> str:
 def _looked_into(
     reader: ModelReader, before: ModelVersion, after: ModelVersion
 ) -> tuple[ModelVersion, ModelVersion, str]:
-    """Returns both versions opened, and their problems, if they may differ. Once opened they may
-    turn out equal: the file that changed beside them was not their data."""
+    """Returns both versions, with their digests if they may differ, and their problems. They may
+    still be equal: the file that changed beside them was not their data."""
     if before.contents == after.contents:
         return before, after, ""
     if before.content_digest == after.content_digest:
         (old, old_problem), (new, new_problem) = map(reader.with_data_files, (before, after))
         if not (old_problem or new_problem) and old.contents == new.contents:
             return old, new, ""
-    old, old_problem = reader.opened(before)
-    new, new_problem = reader.opened(after)
+    old, old_problem = reader.with_digest(before)
+    new, new_problem = reader.with_digest(after)
     return old, new, new_problem or old_problem
 
 

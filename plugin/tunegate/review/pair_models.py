@@ -145,14 +145,14 @@ def likeness(
     if now is None or was is None:
         return name
     graph = _SAME_GRAPH if now.graph_digest == was.graph_digest else 0.0
-    return name + graph + _shared(now.parts, was.parts)
+    return name + graph + _overlap(now.parts, was.parts)
 
 
 def _name(path: ModelPath) -> str:
     return PurePosixPath(path).stem.casefold()
 
 
-def _shared(first: Mapping[str, int], other: Mapping[str, int]) -> float:
+def _overlap(first: Mapping[str, int], other: Mapping[str, int]) -> float:
     kinds = {*first, *other}
     both = sum(min(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)
     either = sum(max(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)

@@ -200,9 +200,8 @@ class TuningRun:
     def _ask_for_candidates(self, reserve: float) -> bool:
         """Asks for a batch. Returns whether one is worth it, and its child is free."""
         states = [self._searchable(history) for history in self._histories]
-        choice = choose(
-            states, self._spending.remaining(self._used_trials(), reserve), self._policy
-        )
+        remaining = self._spending.remaining(self._used_trials(), reserve)
+        choice = choose(states, remaining, self._policy)
         if choice is None:
             return False
         history = self._histories[choice.index]
@@ -243,10 +242,8 @@ class TuningRun:
 
     def _start_batch(self, history: TaskHistory, proposed: Proposed) -> None:
         self._measuring.target_json = self._search.target_json
-        confirmed = self._confirms_at_once
-        self._pool.add(
-            self._measuring.start(history, proposed.candidates, is_confirmation=confirmed)
-        )
+        at_once, candidates = self._confirms_at_once, proposed.candidates
+        self._pool.add(self._measuring.start(history, candidates, is_confirmation=at_once))
 
     def _take_results(self) -> Iterator[TaskOutcome]:
         for request, measured in self._collect():
@@ -319,12 +316,9 @@ class TuningRun:
         with selectors.DefaultSelector() as selector:
             for child in children:
                 selector.register(child, selectors.EVENT_READ)  # type: ignore[arg-type]
-            seconds_left = self._spending.seconds_left
-            selector.select(
-                _TICK_SECONDS
-                if seconds_left is None
-                else min(_TICK_SECONDS, max(0.0, seconds_left))
-            )
+            seconds = self._spending.seconds_left
+            tick = _TICK_SECONDS if seconds is None else min(_TICK_SECONDS, max(0.0, seconds))
+            selector.select(tick)
 
     def _used_trials(self) -> int:
         return sum(x.trials + self._in_flight(x.workload) for x in self._histories)

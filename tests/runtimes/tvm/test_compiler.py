@@ -141,9 +141,9 @@ def test_what_died_on_one_side_is_not_built_on_the_other(tmp_path: Path) -> None
 
 def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None:
     device = Device(tmp_path, seed=1)
-    assert device.refused([job(tmp_path, CPU).model]) == [""]
+    assert device.refusals([job(tmp_path, CPU).model]) == [""]
     device.is_broken = True
-    assert device.refused([job(tmp_path, CPU).model]) == ["broken"]
+    assert device.refusals([job(tmp_path, CPU).model]) == ["broken"]
     device.is_broken = False
     (found,) = device.build([job(tmp_path, CPU)])
     assert found.error == "broken"
@@ -152,7 +152,7 @@ def test_what_cannot_be_built_untuned_is_not_built_again(tmp_path: Path) -> None
 def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) -> None:
     model = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
     with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
-        assert compiler.refused([model]) == [""]
+        assert compiler.refusals([model]) == [""]
         assert len(compiler._children._kept) == 1
         job = BuildJob(model=model, records={}, sources={}, directory=tmp_path / "out")
         for is_followed in (True, False):

@@ -24,9 +24,9 @@ class CountingReader(GitModelReader):
         super().__init__(repository)
         self.opened_paths: list[str] = []
 
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+    def with_digest(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         self.opened_paths.append(version.path)
-        return super().opened(version)
+        return super().with_digest(version)
 
 
 def project_of(directory: Path) -> Checkout:

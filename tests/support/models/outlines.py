@@ -26,7 +26,7 @@ class Outlines:
     def with_data_files(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         raise NotImplementedError
 
-    def opened(self, version: ModelVersion) -> tuple[ModelVersion, str]:
+    def with_digest(self, version: ModelVersion) -> tuple[ModelVersion, str]:
         raise NotImplementedError
 
     def blob(self, revision: str, path: str) -> str:
@@ -38,7 +38,7 @@ class Outlines:
     def unread_outputs(self, base: str | None, head: str) -> Mapping[str, str]:
         return {}
 
-    def unlisted(self, revision: str, path: ModelPath) -> ModelVersion | None:
+    def unlisted_version(self, revision: str, path: ModelPath) -> ModelVersion | None:
         return None
 
     def submodules(self, revision: str) -> Mapping[str, str]:

@@ -154,10 +154,10 @@ def test_the_change_before_the_last_one_is_counted_along_first_parents(origin: C
 
 def test_what_is_not_committed_is_named_whatever_it_is_called(origin: Checkout) -> None:
     history = GitHistory(origin.path)
-    assert history.uncommitted() == ()
+    assert history.uncommitted_paths() == ()
     (origin.path / "a.onnx").write_bytes(b"changed")
     (origin.path / "a b.onnx").write_bytes(b"new")
-    assert sorted(history.uncommitted()) == ["a b.onnx", "a.onnx"]
+    assert sorted(history.uncommitted_paths()) == ["a b.onnx", "a.onnx"]
 
 
 @pytest.mark.parametrize("depth", ["", "--depth=1"])

@@ -273,10 +273,10 @@ def test_a_clone_that_nobody_has_changed_has_nothing_that_is_not_committed(
     job.git("lfs", "pull")
     os.utime(job.path / "m.onnx", (1, 1))  # git looks into what its index does not know
     repository = GitRepository(job.path)
-    assert repository.uncommitted() == ()
+    assert repository.uncommitted_paths() == ()
     (job.path / "m.onnx").write_bytes(HEAD.replace(b"h", b"H"))
-    assert repository.uncommitted() == ("m.onnx",)
+    assert repository.uncommitted_paths() == ("m.onnx",)
     (job.path / "m.onnx").write_bytes(HEAD)
     (job.path / "m.onnx").rename(job.path / "moved")
     (job.path / "m.onnx").symlink_to("moved")
-    assert "m.onnx" in repository.uncommitted()
+    assert "m.onnx" in repository.uncommitted_paths()

@@ -76,7 +76,7 @@ class UpgradedSides:
             if name in targets
         ]
 
-    def explained(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+    def with_culprits(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
         """Returns the measurements, with the package that makes each upgraded model slower."""
         return self._search.found(run, tools) if self._search is not None else run
 

@@ -34,7 +34,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     runtimes: tuple[LockedRuntime, ...] = ()
 
     @property
-    def loosened(self) -> tuple[PolicyChange, ...]:
+    def loosened_rules(self) -> tuple[PolicyChange, ...]:
         """Returns the watched files that were deleted, and the packages that others move without
         being measured."""
         moved = unmeasured_moves(self.changes.locks, self.runtimes)
@@ -52,7 +52,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
         LockFileError."""
         return upgraded_models(config, heads, self.changes.locks, self.runtimes)
 
-    def opened(
+    def open_environments(
         self, changes: ChangeSet, source: ModelSource, out: Path
     ) -> AbstractContextManager[Upgrades]:
         """Makes the environments, which stay until the end. Raises ConfigError."""
@@ -62,7 +62,9 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 class Watcher:
     """Implements upgrades.LockFileWatcher."""
 
-    def watched(self, repository: Repository, revisions: Revisions, watch: WatchConfig) -> Watched:
+    def compare_watched_files(
+        self, repository: Repository, revisions: Revisions, watch: WatchConfig
+    ) -> Watched:
         """Compares the files of base and head. Runtimes are imported only if one changed."""
         changes = watched_changes(repository, revisions, watch)
         return Watched(changes=changes, runtimes=locked_runtimes() if changes.locks else ())

@@ -90,7 +90,7 @@ def _diagnose_project(
         paths = model_paths(root)
         here = find_models(root, config, listed=paths)
         shapes = doctor_checks.shape_report(here, config)
-        models = doctor_checks.gated_models(config, here, project.repository.uncommitted())
+        models = doctor_checks.gated_models(config, here, project.repository.uncommitted_paths())
         files = (
             *doctor_checks.files_check(project, here),
             *doctor_checks.custom_operators_check(config, here),

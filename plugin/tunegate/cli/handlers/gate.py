@@ -48,7 +48,7 @@ def gate(options: GateOptions) -> int:
             return finish(pipeline.nothing_to_do(config, changes, out.path), settings)
         subject = project.review_subject(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
-        with review.watched.opened(changes, source, out.path) as upgrades:
+        with review.watched.open_environments(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
             if not any(change.compiled_sides for change in changes.models):
                 with opened_upgrade_tools(settings, review, out, pythons) as gate_tools:
@@ -95,7 +95,7 @@ def measure(options: MeasureOptions) -> int:
             msgspec.structs.replace(planned, changes=review.changes), chosen
         ).changes
         source = model_source(subject, out.workdir)
-        with review.watched.opened(shard_changes, source, out.path) as upgrades:
+        with review.watched.open_environments(shard_changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(shard_changes)
             with opened_tools(settings, subject, out, pythons=pythons) as tools:
                 run = pipeline.measure_shard(tools, planned, chosen, outcomes, upgrades)

@@ -43,7 +43,7 @@ def run(options: RunOptions) -> int:
 
         subject = project.review_subject(review)
         source, work_seconds = model_source(subject, out.workdir), 0.0
-        with review.watched.opened(changes, source, out.path) as upgrades:
+        with review.watched.open_environments(changes, source, out.path) as upgrades:
             pythons = upgrades.pythons(changes)
             # Only packages changed: both sides run the same file, so nothing is compiled.
             if not any(change.compiled_sides for change in changes.models):

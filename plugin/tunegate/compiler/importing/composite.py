@@ -206,7 +206,7 @@ def of_flat_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] 
 # Operators on single numbers that TVM computes differently from ONNX Runtime.
 
 
-def quantized(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+def quantize_in_float32(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites QuantizeLinear of float16 as one of float32, in which ONNX Runtime divides and
     rounds; float16 lacks the last number of uint16."""
     data = view.type_of(node.input[0])

@@ -33,7 +33,7 @@ from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shorten
-from tunegate.compiler.importing.pooling import pooled
+from tunegate.compiler.importing.pooling import pooling_converter
 from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
@@ -442,7 +442,7 @@ OPERATORS: Mapping[str, Operator] = {
     "CumProd": product_so_far,
     "BitCast": same_bits,
     "Clip": convert_clip,
-    **{each.__name__: pooled(each) for each in (MaxPool, AveragePool, LpPool)},
+    **{each.__name__: pooling_converter(each) for each in (MaxPool, AveragePool, LpPool)},
     "BatchNormalization": convert_batch_norm,
     "Equal": equal_bits,
     "ThresholdedRelu": above_threshold,

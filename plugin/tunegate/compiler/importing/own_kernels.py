@@ -82,12 +82,12 @@ def _of_nearest_image(regions: Any, images: Any) -> Any:
 
 
 def _zero_where_empty(pooled: Any, regions: Any) -> Any:
-    def written(*at: Any) -> Any:
+    def element(*at: Any) -> Any:
         row = at[0]
         has_size = tirx.all(*(regions[row, end] > regions[row, end - 2] for end in (3, 4)))
         return tirx.Select(has_size, pooled[at], tirx.const(0, pooled.dtype))
 
-    return te.compute(pooled.shape, written, name="written")
+    return te.compute(pooled.shape, element, name="written")
 
 
 def _extents_of_axis(call: Any) -> Sequence[int]:

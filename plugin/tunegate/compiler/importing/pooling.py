@@ -32,7 +32,7 @@ class _Axis(NamedTuple):
         return begin, max(steps * self.stride + self.window - self.extent - begin, 0)
 
 
-def pooled(converter: Any) -> Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]:
+def pooling_converter(converter: Any) -> Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]:
     """Makes an operator of TVM's converter of a pooling. It refuses a window that is larger than
     its image, of which ONNX Runtime takes what there is, and positions as an output."""
 

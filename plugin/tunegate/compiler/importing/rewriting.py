@@ -373,7 +373,7 @@ RULES: Mapping[str, RewritingRule] = {
     "MatMulInteger": single_zeros,
     "DynamicQuantizeLinear": dynamically,
     "DequantizeLinear": unpack_weights,
-    "QuantizeLinear": elementwise.quantized,
+    "QuantizeLinear": elementwise.quantize_in_float32,
     **dict.fromkeys(("ScatterElements", "ScatterND"), elementwise.scattered_bits),
     "SequenceInsert": refuse_insert_from_end,
 }

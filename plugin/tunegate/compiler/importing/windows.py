@@ -33,7 +33,7 @@ def rewrite_slice(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx
     extents = new.constant(window.data.shape, np.int64)
     zero = new.constant(0, np.int64)
     is_back = new.add("Less", [steps, zero])
-    last = new.add("Where", [is_back, new.add("Sub", [extents, _add_one(new)]), extents])
+    last = new.add("Where", [is_back, new.add("Sub", [extents, _one(new)]), extents])
     from_end = new.add("Less", [starts, zero])
     starts = new.add("Where", [from_end, new.add("Add", [starts, extents]), starts])
     starts = new.add("Min", [new.add("Max", [starts, zero]), last])
@@ -69,7 +69,7 @@ def rewrite_pad(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     mode = graph_view.attribute(node, "mode", "constant")
     pads = view.constant(graph_view.operand(node, 1))
     if mode == "wrap" and pads is not None:
-        return _wrapped(node, view, pads.reshape(2, -1))
+        return _wrapping_pad(node, view, pads.reshape(2, -1))
     window = _window(node, view, operands=(1, 2, 3))
     count = _length(graph_view.operand(node, 1), view)
     if window is None or count is None or 0 in window.data.shape:
@@ -94,7 +94,7 @@ def rewrite_pad(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     return new.nodes
 
 
-def _wrapped(
+def _wrapping_pad(
     node: onnx.NodeProto, view: graph_view.GraphView, pads: np.ndarray
 ) -> list[onnx.NodeProto] | None:
     """Rewrites a Pad that wraps more than the axis, or also cuts it, which comes first."""
@@ -102,17 +102,22 @@ def _wrapped(
     numbers = view.constant(axes) if axes else np.arange(pads.shape[1])
     if data is None or numbers is None:
         raise UnsupportedModelError("its axes or extents are not known")
-    new, value, is_plain = graph_view.Replacement(node), node.input[0], True
+    gathers, is_plain = [], True
     for axis, begin, end in zip(numbers.tolist(), *pads.tolist(), strict=True):
         extent = data.shape[axis]
         is_plain = is_plain and 0 <= begin <= extent and 0 <= end <= extent
-        kept = np.arange(extent)[max(-begin, 0) : extent - max(-end, 0)]
-        if not kept.size:
+        inner = np.arange(extent)[max(-begin, 0) : extent - max(-end, 0)]
+        if not inner.size:
             raise UnsupportedModelError("it wraps nothing")
-        places = np.arange(-max(begin, 0), kept.size + max(end, 0)) % kept.size
-        value = new.add("Gather", [value, new.constant(kept[places], np.int64)], axis=axis)
+        places = np.arange(-max(begin, 0), inner.size + max(end, 0)) % inner.size
+        gathers.append((axis, inner[places]))
+    if is_plain:
+        return None  # TVM's own Pad does it
+    new, value = graph_view.Replacement(node), node.input[0]
+    for axis, places in gathers:
+        value = new.add("Gather", [value, new.constant(places, np.int64)], axis=axis)
     new.add("Identity", [value], to=node.output[0])
-    return None if is_plain else new.nodes
+    return new.nodes
 
 
 class _Spread:
@@ -157,7 +162,7 @@ def _length(name: str, view: graph_view.GraphView) -> int | None:
     return kind.shape[0] if kind is not None and kind.rank == 1 else None
 
 
-def _add_one(new: graph_view.Replacement) -> str:
+def _one(new: graph_view.Replacement) -> str:
     return new.constant(1, np.int64)
 
 

@@ -78,7 +78,7 @@ class MetaScheduleCompiler:
         self._children.converse([*jobs.values()], [*talks.values()], shares, stay)
         return talks
 
-    def refused(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
+    def refusals(self, jobs: Sequence[ModelJob]) -> Sequence[str]:
         """Builds each model with default schedules, and remembers which fail. Returns the
         reasons."""
         open_jobs = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]

@@ -55,7 +55,7 @@ class GitHistory:
         has_commit = self._git.text("rev-parse", "--verify", "-q", "HEAD")
         return None if has_commit else self._git.text("symbolic-ref", "-q", "HEAD")
 
-    def uncommitted(self) -> tuple[str, ...]:
+    def uncommitted_paths(self) -> tuple[str, ...]:
         """Returns the uncommitted paths: changed, new or deleted in the working tree."""
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
         changed = ((line[:2], line[3:]) for line in lines if line)

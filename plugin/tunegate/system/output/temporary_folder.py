@@ -36,12 +36,12 @@ def remove_abandoned() -> None:
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX):
-                with suppress(OSError), _taken(Path(entry.path)):
+                with suppress(OSError), _lock_exclusively(Path(entry.path)):
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
 @contextmanager
-def _taken(folder: Path) -> Iterator[None]:
+def _lock_exclusively(folder: Path) -> Iterator[None]:
     """Locks the folder. Raises OSError if it is another's, a link, held or young."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

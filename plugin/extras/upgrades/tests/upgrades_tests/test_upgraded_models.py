@@ -121,5 +121,5 @@ def test_what_is_not_measured_is_told_and_may_be_a_policy_change(
     first, told = watched.notes
     assert first == "first"
     assert note in told
-    assert [each.key for each in watched.loosened] == [moved] * bool(moved)
-    assert all(each.weakens for each in watched.loosened)
+    assert [each.key for each in watched.loosened_rules] == [moved] * bool(moved)
+    assert all(each.weakens for each in watched.loosened_rules)

@@ -32,12 +32,12 @@ def test_the_subjects_of_a_model_in_lfs_are_its_files(tmp_path: Path) -> None:
     checkout = new_repository(tmp_path / "project")
     checkout.commit({"models/m.onnx": SMALLER})
     reader = GitModelReader(GitRepository(checkout.path))
-    older, _ = reader.opened(reader.models(checkout.git("rev-parse", "HEAD"))["models/m.onnx"])
+    older, _ = reader.with_digest(reader.models(checkout.git("rev-parse", "HEAD"))["models/m.onnx"])
     checkout.commit(POINTERS)
     for content in (MODEL, DATA):
         pointer_files.keep_in_lfs(checkout, content)
     reader = GitModelReader(GitRepository(checkout.path))
-    version, _ = reader.opened(reader.models("HEAD")["models/m.onnx"])
+    version, _ = reader.with_digest(reader.models("HEAD")["models/m.onnx"])
     assert version.storage == "lfs"
     # The upgrade of a runtime, in the same pull request, has the head's model on both sides.
     upgrade = replace(parts.change("models/m.onnx", base=version, head=version), kind="upgraded")
