@@ -28,6 +28,7 @@ from tunegate.review.waivers import waivers_of
 from tunegate.settings import Overrides, Settings, apply_overrides
 from tunegate.system.cache.snapshot_pins import SnapshotPins, own_pins, pinned_otherwise, pins_at
 from tunegate.system.clock import SystemClock, today
+from tunegate.system.git.process import escaped
 from tunegate.system.git.repository import GitRepository
 from tunegate.upgrades import NOTHING_WATCHED, WatchedLocks, watched_locks
 
@@ -238,7 +239,8 @@ class Project:
         """Returns the revisions. A caller that found them by a CI's event says how in
         `chosen_by`."""
         revisions = self._resolve_named(settings)
-        return msgspec.structs.replace(revisions, reason=settings.chosen_by or revisions.reason)
+        reason = escaped(settings.chosen_by or revisions.reason)
+        return msgspec.structs.replace(revisions, reason=reason)
 
     def _resolve_named(self, settings: Settings) -> Revisions:
         policy = self.repository.commit_of(settings.policy, "--policy")

@@ -141,8 +141,10 @@ def test_a_comment_is_about_the_head_or_its_merge_commit(origin: Checkout) -> No
     updated = origin.merge("main~1")
     for commit in (head, merge, updated):
         assert is_of_pull_request(origin.path, commit, head)
-    assert not is_of_pull_request(origin.path, commit_of(origin, "main~1"), head)
-    assert not is_of_pull_request(origin.path, head, "")
+    author = f"A\u2028parent {head} B <a@b>"  # a line of the commit, as Python splits one
+    origin.git("commit", "-q", "--allow-empty", "--author", author, "-m", "no merge")
+    for commit, tip in (("main~1", head), ("HEAD", head), (head, "")):
+        assert not is_of_pull_request(origin.path, commit_of(origin, commit), tip)
 
 
 def test_people_look_at_the_head_of_a_pull_request_and_at_no_other_commit(

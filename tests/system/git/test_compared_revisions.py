@@ -1,5 +1,6 @@
 """Base and head without an event, in real repositories and real shallow clones of them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -136,8 +137,9 @@ def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:
     head = commit_of(origin, "main")
     assert history.release(head) == ""
     assert history.release("") == ""
-    origin.git("tag", "v1.0.0", head)
-    assert history.release(head) == "v1.0.0"
+    for tag, name in (("v1\u2028x", "v1\u2028x"), ("v2-\udcff", "v2-\\xff"), ("v3.0", "v3.0")):
+        origin.git("tag", tag, head)
+        assert history.release(head) == name
     assert history.release(commit_of(origin, "topic")) == ""
 
 
@@ -156,8 +158,9 @@ def test_what_is_not_committed_is_named_whatever_it_is_called(origin: Checkout) 
     history = GitHistory(origin.path)
     assert history.uncommitted_paths() == ()
     (origin.path / "a.onnx").write_bytes(b"changed")
-    (origin.path / "a b.onnx").write_bytes(b"new")
-    assert sorted(history.uncommitted_paths()) == ["a b.onnx", "a.onnx"]
+    for name in (b"a b.onnx", b"b\xff.onnx"):
+        Path(os.fsdecode(bytes(origin.path / "") + b"/" + name)).write_bytes(b"new")
+    assert sorted(history.uncommitted_paths()) == ["a b.onnx", "a.onnx", "b\\xff.onnx"]
 
 
 @pytest.mark.parametrize("depth", ["", "--depth=1"])
@@ -200,8 +203,9 @@ def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keep
     origin: Checkout,
 ) -> None:
     here = origin.clone()
-    origin.git("checkout", "-q", "-b", "trunk")
-    assert named(here) == "refs/remotes/origin/trunk"
+    for name in ("trunk", "a\u00a0b", "a\u2028b"):
+        origin.git("checkout", "-q", "-b", name)
+        assert named(here) == f"refs/remotes/origin/{name}"
 
 
 def test_a_branch_that_was_told_is_not_believed_where_the_remote_has_neither_it_nor_a_default(
@@ -257,13 +261,16 @@ def test_without_a_remote_the_name_is_a_usual_one_or_that_of_new_repositories(
     assert named(origin) == "refs/heads/trunk"
 
 
-def test_the_only_branch_is_the_default_one_and_of_two_neither(origin: Checkout) -> None:
-    origin.git("branch", "-m", "main", "trunk")
+@pytest.mark.parametrize("name", ["trunk", "a\u00a0b"])
+def test_the_only_branch_is_the_default_one_and_of_two_neither(
+    origin: Checkout, name: str
+) -> None:
+    origin.git("branch", "-m", "main", name)
     with pytest.raises(RevisionError, match="no branch is the default one: there is no remote"):
         named(origin)
     assert known_default_branch(GitProcess(origin.path)) is None
     origin.git("branch", "-q", "-D", "topic")
-    assert named(origin) == "refs/heads/trunk"
+    assert named(origin) == f"refs/heads/{name}"
 
 
 def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(origin: Checkout) -> None:

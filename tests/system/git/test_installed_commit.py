@@ -102,8 +102,14 @@ def origin(tmp_path: Path) -> Checkout:
     return checkout
 
 
-def test_a_release_itself_is_compared_with_the_one_before(origin: Checkout) -> None:
+@pytest.mark.parametrize("odd", ["v0\u00a09", "v0\u2028a", "v0\x85", "v0\udcff"])
+def test_a_release_itself_is_compared_with_the_one_before_whatever_other_tags_are_called(
+    origin: Checkout, odd: str
+) -> None:
+    origin.git("tag", odd, "v1~0")
     assert GitHistory(origin.path).since_release("v2", "v*").release == "v1"
+    cloned = GitHistory(origin.clone("--depth=1").path)
+    assert cloned.since_release(None, odd).release == odd.replace("\udcff", "\\xff")
 
 
 def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(

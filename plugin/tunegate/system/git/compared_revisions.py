@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from tunegate import errors
 from tunegate.artifacts.changes import Revisions
 from tunegate.system.git import fetch, named_revision
 from tunegate.system.git.content import is_what_pointer_says
-from tunegate.system.git.process import GitProcess
+from tunegate.system.git.process import GitProcess, escaped
 
 REMEDY = "Check out the whole history, or fetch it before."
 
@@ -30,7 +31,7 @@ class GitHistory:
         """Returns the state of the repository in one line for people."""
         commit = self._git.text("rev-parse", "--short=12", "HEAD") or "no commit yet"
         branch = self._git.text("symbolic-ref", "--short", "-q", "HEAD") or "detached head"
-        uncommitted = len(self._status().splitlines())
+        uncommitted = len([*filter(None, self._status().split("\n"))])
         parts = [f"{branch} at {commit}"]
         if fetch.is_shallow(self._git):
             parts.append("shallow (what is missing is fetched)")
@@ -60,7 +61,7 @@ class GitHistory:
         lines = self._status("-z", "--no-renames", "--untracked-files=all").split("\0")
         changed = ((line[:2], line[3:]) for line in lines if line)
         return tuple(
-            path
+            escaped(path)
             for state, path in changed
             if state != " M" or not is_what_pointer_says(self._git, path)
         )
@@ -84,10 +85,8 @@ class GitHistory:
     def release(self, commit: str) -> str:
         """Returns the tag of a commit (of several, that of the highest version), an empty string
         without one."""
-        if not commit:
-            return ""
-        tags = (self._git.text("tag", "--points-at", commit) or "").splitlines()
-        return max(tags, key=_version_key, default="")
+        tags = (self._git.lines("tag", "--points-at", commit) if commit else None) or ()
+        return escaped(max(tags, key=_version_key, default=""))
 
     def authored_at(self, commit: str) -> int | None:
         """Returns when a commit was written, in seconds since 1970, wherever it was moved since;
@@ -147,7 +146,7 @@ class GitHistory:
             base=release.commit,
             head=commit,
             reason=f"everything since release {release.tag}{doubt}",
-            release=release.tag,
+            release=escaped(release.tag),
         )
 
     def commit_of(self, revision: str | None, option: str) -> str | None:
@@ -175,7 +174,7 @@ class GitHistory:
 
     def subject(self, commit: str) -> str:
         """Returns the first line of the commit's message."""
-        return self._git.text("show", "-s", "--format=%s", commit) or ""
+        return escaped(self._git.text("show", "-s", "--format=%s", commit) or "")
 
     def fetch_commit(self, commit: str) -> bool:
         """Fetches the commit if it is missing, and returns whether it is here: a later job's
@@ -262,8 +261,7 @@ class GitHistory:
     def _parents(self, commit: str) -> tuple[str, ...]:
         """Returns the parents of a commit, read from the commit itself: in a shallow clone git
         denies them."""
-        raw = self._git.text("cat-file", "commit", commit) or ""
-        header = raw.partition("\n\n")[0].splitlines()
+        header = takewhile(bool, self._git.lines("cat-file", "commit", commit) or ())
         return tuple(line.split()[1] for line in header if line.startswith("parent "))
 
 
@@ -293,18 +291,19 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
     later releases, and an old commit may be tagged again. Pre-releases count only if the pattern
     names them. Fetches nothing."""
     # %(*objectname) is the commit of an annotated tag, and empty for another.
-    listed = git.text(
+    listed = git.lines(
         "for-each-ref",
         f"--merged={head}",
-        "--format=%(refname:lstrip=2) %(objectname) %(*objectname)",
+        "--format=%(objectname) %(*objectname) %(refname:lstrip=2)",
         f"refs/tags/{pattern}",
     )
     releases = []
-    for line in (listed or "").splitlines():
-        tag, *commits = line.split()
+    for line in listed or ():
+        *commits, tag = line.split(" ", 2)
         is_named = _is_candidate(pattern) or not _is_candidate(tag)
-        if commits[-1] != head and is_named:
-            releases.append(Release(tag, commits[-1]))
+        commit = commits[1] or commits[0]
+        if commit != head and is_named:
+            releases.append(Release(tag, commit))
     highest = max((_numbers(release.tag) for release in releases), default=())
     equal = [release for release in releases if _numbers(release.tag) == highest]
     return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)

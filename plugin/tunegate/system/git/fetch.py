@@ -113,20 +113,21 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
     if git.text("config", "--get", "remote.origin.url") is None:
         return tags_here(git, pattern)
     ask = ("ls-remote", "--refs", "origin", f"refs/tags/{pattern}")
-    output = git.text(*ask, limit_seconds=ASK_SECONDS)
-    if output is None:
+    lines = git.lines(*ask, limit_seconds=ASK_SECONDS)
+    if lines is None:
         return None
     whole = ("--unshallow",) if is_shallow(git) else ()
     git.text(*_FETCH, *whole, "origin", f"refs/tags/{pattern}:refs/tags/{pattern}")
-    lines = (line.split() for line in output.splitlines())
-    return {name.removeprefix("refs/tags/"): commit for commit, name in lines}
+    tags = (line.partition("\t") for line in lines)
+    return {name.removeprefix("refs/tags/"): commit for commit, _, name in tags}
 
 
 def tags_here(git: GitProcess, pattern: str) -> Mapping[str, str]:
     """Returns the matching tags with their objects."""
     shown = "--format=%(objectname) %(refname:lstrip=2)"
-    lines = (git.text("for-each-ref", shown, f"refs/tags/{pattern}") or "").splitlines()
-    return {name: commit for commit, name in map(str.split, lines)}
+    lines = git.lines("for-each-ref", shown, f"refs/tags/{pattern}") or ()
+    tags = (line.partition(" ") for line in lines)
+    return {name: commit for commit, _, name in tags}
 
 
 # The commit at which two histories parted, even if a clone has only their ends.

@@ -280,12 +280,13 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     recorded = short_name(_recorded_default(git) or "").removeprefix("origin/")
     refs = ("HEAD", *([f"refs/heads/{recorded}"] if recorded else []))
     line = ("ls-remote", "--symref", "origin", *refs)
-    output = git.text(*line, limit_seconds=fetch.ASK_SECONDS)
-    if output is None:
+    lines = git.lines(*line, limit_seconds=fetch.ASK_SECONDS)
+    if lines is None:
         return None
-    named = re.match(r"ref: refs/heads/(\S+)\tHEAD", output)
-    branches = re.findall(r"^[0-9a-f]+\trefs/heads/(\S+)$", output, re.MULTILINE)
-    return _RemoteAnswer(named[1] if named else "", tuple(branches))
+    named = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
+    found = (line.partition("\trefs/heads/") for line in lines)
+    branches = tuple(branch for _, _, branch in found if branch)
+    return _RemoteAnswer(named[1] if named else "", branches)
 
 
 def _usual_branch(git: GitProcess) -> str | None:
@@ -303,8 +304,7 @@ def _local_default(git: GitProcess) -> str | None:
 
 
 def _only_branch(git: GitProcess) -> str | None:
-    listed = git.text("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes") or ""
-    match listed.split():
+    match git.lines("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes"):
         case [only]:
             return only
         case _:

@@ -49,6 +49,13 @@ class GitProcess:
         body = content.getvalue() if code == 0 else None
         return None if body is None else body.decode("utf-8", "surrogateescape").rstrip("\n")
 
+    def lines(self, *arguments: str, limit_seconds: float | None = None) -> list[str] | None:
+        """Returns the lines of the output, None if git fails or does not end. Only a newline ends
+        one: names of branches, tags and people may have the other characters that Python splits
+        at."""
+        text = self.text(*arguments, limit_seconds=limit_seconds)
+        return None if text is None else text.split("\n") if text else []
+
     def output(
         self,
         *arguments: str,
@@ -128,6 +135,12 @@ class GitProcess:
             for place in {named, named.resolve()}
             if place.is_relative_to(self.root)
         )
+
+
+def escaped(text: str) -> str:
+    """Returns git's text for people. Bytes that are not UTF-8, which JSON cannot hold, are
+    escaped."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def git_version() -> tuple[int, ...]:
