@@ -241,6 +241,24 @@ def test_an_old_branch_is_not_told_what_it_has_not_touched(branched: Checkout) -
     assert again.config == review.config
 
 
+def test_a_branch_that_is_behind_is_told_of_its_own_changes_alone(checkout: Checkout) -> None:
+    """Main has a smaller margin, a model with an entry and a waiver since it began."""
+    checkout.git("checkout", "-q", "main")
+    own = "models: [{path: new.onnx, objective: {ms: 9}}, {path: models/*.onnx}]\n"
+    since = STRICT.replace(MODELS, own).replace("margin-percent: 2", "margin-percent: 1")
+    since += "dims: {tokens: 8}\n"
+    files = {"new.onnx": content(seed=2), "tunegate-waivers.yaml": WAIVER.encode()}
+    checkout.commit({NAME: since.encode(), **files})
+    checkout.git("checkout", "-q", "-B", "behind", "main~1")
+    theirs = STRICT.replace("gate: {", "gate: {pairs: 9, ").replace("/*.onnx", "/*.onnx, dims: {}")
+    waivers = WAIVER.replace("m.onnx", "other.onnx")
+    checkout.commit({NAME: theirs.encode(), "tunegate-waivers.yaml": waivers.encode()})
+    review = reviewed(checkout)
+    assert keys(review) == ["gate.pairs", "tunegate-waivers.yaml"]
+    assert review.config.gate.margin_percent == 1
+    assert [waiver.model for waiver in review.waivers.counting] == ["models/m.onnx"]
+
+
 def test_a_policy_that_is_no_revision_is_an_error(branched: Checkout) -> None:
     with pytest.raises(RevisionError, match='--policy: "nowhere" is not a revision'):
         reviewed(branched, policy="nowhere")

@@ -20,7 +20,7 @@ from tunegate.review import config_file
 from tunegate.review.base_rules import merged_watch
 from tunegate.review.config_file import FoundConfig, config_at, path_inside, whole_changes
 from tunegate.review.detect import detect
-from tunegate.review.effective_config import in_report_order
+from tunegate.review.effective_config import in_report_order, rebased
 from tunegate.review.gate_rules import NO_WAIVERS, Waivers, judging_config
 from tunegate.review.model_settings import judged_as, matching_paths
 from tunegate.review.named_files import FilesOfConfig, replaced_files
@@ -107,6 +107,7 @@ class Project:
             revisions,
             head,
             before.config,
+            as_written=self.own,
             config_name=str(self.config_path),
             watched=watched,
         )
@@ -260,13 +261,15 @@ class Project:
         return FoundConfig() if revisions.judged_by is None else self._at(revisions.judged_by)
 
     def _head_config(self, revisions: Revisions, before: FoundConfig) -> Config | None:
-        """Returns the head's configuration. If the head did not touch the file since it was
-        branched off, that is the judging commit's."""
-        if revisions.forked_at is None:
+        """Returns the head's configuration. What it did not touch since it was branched off is as
+        the judging commit has it."""
+        if revisions.forked_at is None or before.config is None:
             return self.own
         fork = self._at(revisions.forked_at)
-        is_untouched = not fork.problem and fork.config == self.own
-        return before.config or self.own if is_untouched else self.own
+        if self.own is None or fork.config is None:
+            is_untouched = self.own is None and fork == FoundConfig()
+            return before.config if is_untouched else self.own
+        return rebased(fork.config, before.config, self.own)
 
     def _at(self, revision: str) -> FoundConfig:
         if self.path is None:

@@ -113,6 +113,7 @@ def test_nothing_is_said_of_what_a_model_may_have_that_cannot_be_read() -> None:
 def test_models_are_looked_into_only_where_the_configuration_says_something_new() -> None:
     reader = Outlines(None, 8, symbols=("batch", ""))
     wrong = config({}, other=1)
-    assert len(shape_problems(reader, wrong, None, FOUND)) == 1
-    assert shape_problems(reader, wrong, wrong, FOUND) == ()
-    assert shape_problems(Outlines(), wrong, None, FOUND) == ()
+    assert len(shape_problems(reader, wrong, None, wrong, FOUND)) == 1
+    assert shape_problems(reader, wrong, None, config({}, batch=1), FOUND) == ()  # is behind
+    assert shape_problems(reader, wrong, wrong, wrong, FOUND) == ()
+    assert shape_problems(Outlines(), wrong, None, wrong, FOUND) == ()

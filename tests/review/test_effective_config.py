@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tunegate import config
 from tunegate.artifacts.changes import PolicyChange
-from tunegate.review.effective_config import Effective, effective, in_report_order
+from tunegate.review.effective_config import Effective, effective, in_report_order, rebased
 from tunegate.review.model_settings import entry_for, needs_of, shapes_for, targets_for
 from tunegate.review.rules import BUDGET, CACHE, GATE, OBJECTIVE, TARGET, Rules
 
@@ -117,6 +117,14 @@ def test_a_head_tightens_the_rules_of_its_base_and_loosens_none(
     assert twice.config == judged
     assert not [change for change in twice.changes if change.effect == "tightened"]
     assert judging(head, head) == Effective(head, ())
+
+
+@given(configs(), configs())
+def test_what_one_side_alone_changed_since_the_fork_is_the_other_s_too(
+    fork: config.Config, later: config.Config
+) -> None:
+    for base, head in ((later, fork), (fork, later), (later, later)):
+        assert rebased(fork, base, head) == later
 
 
 def no_rule_of_the_base_is_loosened(base: config.Config, judged: config.Config) -> None:

@@ -50,21 +50,25 @@ def detect(
     config: Config,
     base_config: Config | None,
     *,
+    as_written: Config | None = None,
     config_name: str = "tunegate.yaml",
     watched: WatchedLocks = NOTHING_WATCHED,
 ) -> ChangeSet:
     """Returns the changed models, or all models if a `watched` lock file changed.
 
-    Only models whose bytes, or possible data files, differ are opened. `config` is the head's;
-    `base_config` is None without one. The base decides what is asked of models that it covers.
+    Only models whose bytes, or possible data files, differ are opened. `config` is the head's as
+    after a merge, and `as_written` the one in its file, which fits the models of a branch that is
+    behind; `base_config` is None without one. The base decides what is asked of models that it
+    covers.
     Raises ConfigError, naming the configuration, for globs without a match on either side and for
     wrong sizes.
     """
     head = {**reader.models(revisions.head)}
     base = {} if revisions.base is None else {**reader.models(revisions.base)}
     _add_unlisted(reader, revisions, base, head)
-    _check_globs(config, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
-    if problems := model_settings.shape_problems(reader, config, base_config, head):
+    own = as_written or config
+    _check_globs(own, config_name, [*head, *base], sorted(reader.submodules(revisions.head)))
+    if problems := model_settings.shape_problems(reader, config, base_config, own, head):
         raise config_error(
             [f"{config_name}: {problem}" for problem in problems], ConfigKey(config_name)
         )

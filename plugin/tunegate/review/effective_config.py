@@ -15,7 +15,16 @@ from tunegate.config import Config, ModelConfig, OperatorLibraryConfig
 from tunegate.review import base_rules
 from tunegate.review.covered_model import CoveredModel, InputsOf, JudgingEntry, judging_entry
 from tunegate.review.model_settings import entry_for
-from tunegate.review.rules import BUDGET, CACHE, GATE, merged_section, section_changes, yaml_text
+from tunegate.review.rules import (
+    BUDGET,
+    CACHE,
+    GATE,
+    merged_section,
+    rebased_list,
+    rebased_section,
+    section_changes,
+    yaml_text,
+)
 
 
 class Effective(NamedTuple):
@@ -68,6 +77,21 @@ def effective(
         ),
     )
     return Effective(config, in_report_order(changes))
+
+
+def rebased(fork: Config, base: Config, head: Config) -> Config:
+    """Returns the head's configuration as a merge into the base would leave it. What a branch that
+    is behind has not touched since the fork is no change of its own."""
+    sections = {
+        name: rebased_section(getattr(fork, name), getattr(base, name), getattr(head, name))
+        for name in ("cache", "budget", "gate", "watch")
+    }
+    return msgspec.structs.replace(
+        rebased_section(fork, base, head),
+        **sections,
+        models=rebased_list(fork.models, base.models, head.models, "path"),
+        targets=rebased_list(fork.targets, base.targets, head.targets, "name"),
+    )
 
 
 def of_head_alone(head: Config, *, is_merged: bool = False) -> Effective:

@@ -212,14 +212,17 @@ def shape_problems(
     reader: ModelReader,
     config: Config,
     old_config: Config | None,
+    as_written: Config,
     versions: Mapping[changes.ModelPath, changes.ModelVersion],
 ) -> tuple[str, ...]:
-    """Returns a line for each problem of the head's models `versions`. Models whose settings are
-    the base's are not opened. Unreadable models have no problem here."""
+    """Returns a line for each problem of the head's models `versions` with the sizes `as_written`
+    beside them. Models whose settings are the base's are not opened. Unreadable models have no
+    problem here."""
     if old_config is not None and _shape_settings(old_config) == _shape_settings(config):
         return ()
-    inputs = {path: _inputs(reader, versions[path]) for path in matching_paths(config, versions)}
-    return (*stray_symbols(config, inputs), *_of_models(config, inputs))
+    paths = matching_paths(as_written, versions)
+    inputs = {path: _inputs(reader, versions[path]) for path in paths}
+    return (*stray_symbols(as_written, inputs), *_of_models(as_written, inputs))
 
 
 def stray_symbols(config: Config, inputs: _Inputs) -> Iterator[str]:

@@ -3,7 +3,7 @@
 An ordered key has the stricter value, whoever wrote it. Every other key has the base's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -91,6 +91,46 @@ def _counting(name: str, base: _Section, head: _Section, rules: Rules) -> object
     if weight is not None:
         return max(old, new, key=weight)
     return new if old is None and name in rules.filled else old
+
+
+# Three versions of one section: what the head left as it was where it branched off is as the base
+# has it now, as after a merge.
+
+
+def rebased_section(fork: _Section, base: _Section, head: _Section) -> _Section:
+    """Returns the head's section on top of the base's: the keys that it changed since the fork."""
+    own = {
+        field.name: value
+        for field in msgspec.structs.fields(head)
+        if (value := getattr(head, field.name)) != getattr(fork, field.name)
+    }
+    return msgspec.structs.replace(base, **own)
+
+
+def rebased_list(
+    fork: Sequence[_Section], base: Sequence[_Section], head: Sequence[_Section], key: str
+) -> tuple[_Section, ...]:
+    """Returns the head's entries on top of the base's. Entries are the same by `key`; the head's
+    own list counts where one of them is there twice."""
+    if tuple(head) == tuple(fork):
+        return tuple(base)
+    was, now, own = ({getattr(entry, key): entry for entry in each} for each in (fork, base, head))
+    if any(len(by_key) < len(each) for by_key, each in ((was, fork), (now, base), (own, head))):
+        return tuple(head)
+    merged = {
+        name: rebased_section(was[name], now[name], entry) if name in was and name in now else entry
+        for name, entry in own.items()
+        if name in now or entry != was.get(name)
+    }
+    entries = {**{name: entry for name, entry in now.items() if name not in was}, **merged}
+    if list(own) == list(was):
+        names = [*filter(entries.__contains__, now), *(name for name in merged if name not in now)]
+        return tuple(entries[name] for name in names)
+    names = list(merged)
+    for before, name in zip((None, *now), now, strict=False):
+        if name in entries.keys() - merged.keys():  # behind what it follows in the base
+            names.insert(names.index(before) + 1 if before in names else 0, name)
+    return tuple(entries[name] for name in names)
 
 
 # Values of the configuration as its file writes them.

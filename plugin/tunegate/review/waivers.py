@@ -18,7 +18,12 @@ from tunegate.config import Config, GateConfig
 from tunegate.errors import ConfigError, ConfigKey, RevisionError, config_error
 from tunegate.ports import Repository, Trailer
 from tunegate.review.config_problems import key_place, meant_key, unknown_key, value_problem
-from tunegate.review.gate_rules import Waivers, merged_waivers, stray_waivers
+from tunegate.review.gate_rules import (
+    Waivers,
+    merged_waivers,
+    rebased_waivers,
+    stray_waivers,
+)
 from tunegate.system.strict_yaml import YamlProblemError, read_yaml
 
 MAX_VALIDITY = datetime.timedelta(days=90)
@@ -184,9 +189,9 @@ def read_waivers(
     counting = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
         of_base, broken = _filed_before(repository, revisions.judged_by, today)
-        fork = revisions.forked_at
-        if fork and _text(repository, fork) == _text(repository, revisions.head):
-            of_head = of_base  # the change has not touched the file
+        if fork := revisions.forked_at:
+            of_fork, _ = _filed_before(repository, fork, today)
+            of_head = rebased_waivers(of_fork, of_base, of_head)
         merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
         counting = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
     if revisions.base is None:

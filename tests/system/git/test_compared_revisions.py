@@ -262,9 +262,7 @@ def test_without_a_remote_the_name_is_a_usual_one_or_that_of_new_repositories(
 
 
 @pytest.mark.parametrize("name", ["trunk", "a\u00a0b"])
-def test_the_only_branch_is_the_default_one_and_of_two_neither(
-    origin: Checkout, name: str
-) -> None:
+def test_the_only_branch_is_the_default_one_and_of_two_neither(origin: Checkout, name: str) -> None:
     origin.git("branch", "-m", "main", name)
     with pytest.raises(RevisionError, match="no branch is the default one: there is no remote"):
         named(origin)
