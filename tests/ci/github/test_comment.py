@@ -22,7 +22,8 @@ from tunegate.ci.protocol import Annotation, HostRefusedError, JobProgress, JobR
 
 COMMENTS = "/repos/acme/models/issues/7/comments"
 FIRST = report_marker("o")
-WITHOUT_ID = [{"body": FIRST, "user": {"login": "github-actions[bot]"}}]
+WITHOUT_ID = {"body": FIRST, "user": {"login": "github-actions[bot]"}}
+ODD_IDS = [[WITHOUT_ID], [{**WITHOUT_ID, "id": float("inf")}]]
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +80,10 @@ def test_a_job_that_may_not_ask_who_it_is_keeps_one_comment(
     of_nobody: GitHubServer, login: str, number: int
 ) -> None:
     of_nobody.login, of_nobody.user_id = login, number
+    of_nobody.planted(f"{FIRST}\nplanted", login.removesuffix("[bot]"), 17)
     for text in ("first", "second", "third"):
         publish(of_nobody, "o", text)
-    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nthird"]
+    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted", f"{FIRST}\nthird"]
     assert of_nobody.made("POST").count(f"POST {COMMENTS}") == 1
 
 
@@ -175,10 +177,10 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: i
     assert ("has no right to it" in str(caught.value)) == (status == 403)
 
 
-@pytest.mark.parametrize("answer", [None, 7, "x", {"message": "x"}, [None], [[]], WITHOUT_ID])
+@pytest.mark.parametrize("answer", [None, 7, "x", {}, {"message": "x"}, [None], [[]], *ODD_IDS])
 def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: object) -> None:
     server.always[f"GET {COMMENTS}"] = (200, answer)
-    with pytest.raises(HostRefusedError, match="no list of comments"):
+    with pytest.raises(HostRefusedError, match=r"no list of comments|without an id"):
         publish(server, "o", "report")
 
 

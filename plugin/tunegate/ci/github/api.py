@@ -109,6 +109,7 @@ class Comments:
         self._comments = f"{self._repository}/issues/{number}/comments"
         self._first = report_marker(name)
         self._author = author
+        self._author_id: object = None
 
     def publish(self, text: str, *, updates_only: bool = False) -> None:
         """Replaces our comment, or writes the first one. Raises HostRefusedError."""
@@ -123,7 +124,8 @@ class Comments:
         """Handles a marker of unknown authorship: a new comment reveals who we are, and is deleted
         again if an earlier one turns out to be ours."""
         written = self._api.ask("POST", self._comments, {"body": body})
-        new, self._author = _inside(written, "id"), _login(_inside(written, "user"))
+        new, writer = _inside(written, "id"), _inside(written, "user")
+        self._author, self._author_id = _login(writer), _inside(writer, "id")
         earlier = self.find_own_comment() if self._author else new
         if type(new) is not int or (earlier in {None, new} and not updates_only):
             return
@@ -140,17 +142,14 @@ class Comments:
         """Returns the first comment with the marker by such a user."""
         for page in range(1, _MAX_PAGES + 1):
             batch = self._api.ask("GET", f"{self._comments}?per_page={_PAGE}&page={page}")
-            try:
-                marked = (each for each in batch if self._has_marker(each))
-                number = next(
-                    (int(each["id"]) for each in marked if is_wanted(each.get("user"))), None
-                )
-            except (TypeError, ValueError, KeyError, AttributeError):
-                raise protocol.HostRefusedError(
-                    "GitHub answered with no list of comments"
-                ) from None
-            if number is not None or len(batch) < _PAGE:
-                return number
+            if not isinstance(batch, list) or not all(isinstance(each, dict) for each in batch):
+                raise protocol.HostRefusedError("GitHub answered with no list of comments")
+            marked = (each for each in batch if self._has_marker(each))
+            found = next((each for each in marked if is_wanted(each.get("user"))), None)
+            if found is not None:
+                return _id_of(found)
+            if len(batch) < _PAGE:
+                break
         return None
 
     def write(self, text: str) -> None:
@@ -165,7 +164,8 @@ class Comments:
     def _is_us(self, user: object) -> bool:
         login = _inside(user, "login")
         if self._author:
-            return bool(login == self._author)
+            is_same = self._author_id is None or self._author_id == _inside(user, "id")
+            return bool(login == self._author and is_same)
         number = _inside(user, "id")
         is_of_host = login in _OF_OTHER_HOSTS and type(number) is int and number < 0
         return bool(login == JOBS_OWN or is_of_host)
@@ -173,6 +173,13 @@ class Comments:
 
 def _is_anybody(_: object) -> bool:
     return True
+
+
+def _id_of(comment: dict[str, Any]) -> int:
+    number = comment.get("id")
+    if type(number) is not int:
+        raise protocol.HostRefusedError("GitHub answered with a comment without an id")
+    return number
 
 
 # A check run beside the commit: in progress while a job judges, then its conclusion. It needs
