@@ -11,7 +11,7 @@ import onnx
 
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import SHOWN_OPERATORS, STANDARD_DOMAINS, custom_operators
-from tunegate.models.prepared import Compilable
+from tunegate.models.prepared import NOT_LOADED, Compilable
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
 from tunegate.models.saved_model import save
@@ -86,7 +86,7 @@ def _refusal(proto: onnx.ModelProto, path: str, error: Exception, *, was_open: b
         if node.domain in STANDARD_DOMAINS and not onnx.defs.has(node.op_type):
             return unsupported_operators(path, node)
     if not was_open:
-        return f"{path}: ONNX Runtime does not load it ({error_line(error)})."
+        return f"{path}: {NOT_LOADED} ({error_line(error)})."
     return (
         f"{path}: it cannot be given static shapes, which compilers need: ONNX Runtime refuses it "
         f"with them ({error_line(error)})."

@@ -13,6 +13,9 @@ import msgspec
 from tunegate.artifacts.inputs import InputForm
 from tunegate.errors import UnsupportedModelError
 
+NOT_LOADED = "ONNX Runtime does not load it"
+"""Nothing runs such a model: its reference outputs would be ONNX Runtime's."""
+
 OPEN = -1
 """The size of an open dimension, until a run gives it one."""
 

@@ -9,7 +9,7 @@ from tunegate.models.inputs.drawn_inputs import RefusedInputsError, draw_inputs,
 from tunegate.models.inputs.named_values import setting_rule
 from tunegate.models.inputs.trial import Trial
 from tunegate.models.preparation import prepare
-from tunegate.models.prepared import PreparedModel
+from tunegate.models.prepared import NOT_LOADED, PreparedModel
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.trial_messages import NotLoaded, Outcome, TrialReply, TriedSizes, TrySizes
 from tunegate.system.output.artifact_file import ArtifactTensor
@@ -32,7 +32,7 @@ def handle_request(request: TrySizes) -> TrialReply:
     except ModelError as error:
         return NotLoaded(str(error).removeprefix(f"{request.path}: ").removesuffix("."))
     except Exception as error:  # noqa: BLE001 -- its errors have no common base class
-        return NotLoaded(f"ONNX Runtime does not load it ({error_line(error)})")
+        return NotLoaded(f"{NOT_LOADED} ({error_line(error)})")
     try:
         drawing = draw_inputs(prepared, NOTHING_KNOWN, request.path, trial)
     except RefusedInputsError as error:

@@ -17,6 +17,7 @@ from tunegate.artifacts.tasks import TaskSet, TaskUse, TuningTask
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models.export_models import ExportedModels, export_models
+from tunegate.models.prepared import NOT_LOADED
 from tunegate.ports import ModelJob, Progress, Shapes
 from tunegate.tools import ModelSource
 from tunegate.wording import plural
@@ -114,7 +115,7 @@ def _untuned_note(name: str, path: ModelPath, reason: str) -> str:
 def _untaken(
     name: str, of: ModelSide, error: ModelError, candidates: Sequence[CandidateBuild]
 ) -> str:
-    """Returns why the compiler does not take a model, and what runs it instead."""
+    """Returns why the compiler does not take a model, and what runs it instead, if anything."""
     path, side = of
     note = _untuned_note(name, path, str(error))
     titles = [
@@ -122,7 +123,8 @@ def _untaken(
         for candidate in candidates
         if not candidate.is_tuned and not candidate.variant
     ]
-    if not titles or not isinstance(error, UnsupportedModelError):
+    is_valid = isinstance(error, UnsupportedModelError) and NOT_LOADED not in str(error)
+    if not titles or not is_valid:
         return note
     what = "gated" if side == "head" else "measured"
     return f"{note.removesuffix('.')}; it is still {what}, by {' and '.join(titles)}"
