@@ -495,16 +495,21 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
 
 
 @pytest.mark.parametrize(
-    ("kind", "place"), [("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)]
+    ("kind", "place"),
+    [
+        *[("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)],
+        *[("com.microsoft.Attention", 3), ("Attention", 6), ("MultiHeadAttention", 4)],
+    ],
 )
 def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, place: int) -> None:
     def choosing(name: str) -> tuple[str, ...]:
         inputs = [*["w"] * place, name]
         model = matmul_model()
-        model.graph.node.append(helper.make_node(kind, inputs, ["chosen"]))
+        model.graph.node.append(helper.make_node(operator, inputs, ["chosen"], domain=domain))
         return outline_of(model.SerializeToString()).choosing
 
-    assert choosing("x") == (kind,)
+    domain, _, operator = kind.rpartition(".")
+    assert choosing("x") == (operator,)
     assert choosing("w") == ()
 
 

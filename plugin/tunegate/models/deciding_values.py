@@ -9,9 +9,13 @@ from tunegate.models.model_inputs import real_inputs
 from tunegate.system.onnx_scan import bodies_of, nodes_of
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-_DECIDING_INPUTS: dict[str, slice] = {
+_Places = slice | tuple[int, ...]
+"""Inputs of an operator, by their numbers."""
+_DECIDING_INPUTS: dict[str, _Places] = {
     **{f"Reduce{kind}": slice(1, 2) for kind in _REDUCTIONS},  # the axes
     "AffineGrid": slice(1, 2),
+    "Attention": slice(6, 7),  # of ONNX and of ONNX Runtime: how long the cache is
+    "AttnLSTM": (4, 12),
     "BeamSearch": slice(0, None),
     "BlackmanWindow": slice(0, 1),
     "CenterCropPad": slice(1, 2),
@@ -20,6 +24,10 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "ConvTransposeWithDynamicPads": slice(2, 3),
     "CropAndResize": slice(3, 4),
     "DFT": slice(1, 3),
+    "DecoderMaskedMultiHeadAttention": slice(7, 8),
+    "DecoderMaskedSelfAttention": slice(6, 7),
+    "DynamicQuantizeLSTM": slice(4, 5),
+    "DynamicSparseAttention": slice(8, 11),
     "Expand": slice(1, 2),
     "GRU": slice(4, 5),
     "GreedySearch": slice(0, None),
@@ -31,19 +39,26 @@ _DECIDING_INPUTS: dict[str, slice] = {
     "Loop": slice(0, 2),
     "MaxUnpool": slice(2, 3),
     "MelWeightMatrix": slice(0, 5),
+    "MultiHeadAttention": slice(8, 9),
     "NonMaxSuppression": slice(2, 5),
     "OneHot": slice(1, 2),
+    "PackedAttention": slice(3, 5),
+    "PackedMultiHeadAttention": slice(4, 6),
     "Pad": slice(1, 2),
+    "PagedAttention": slice(5, 8),
     "RNN": slice(4, 5),
     "Range": slice(0, 3),
+    "RemovePadding": slice(1, 2),
     "Reshape": slice(1, 2),
     "Resize": slice(1, 4),
+    "RestorePadding": slice(1, 2),
     "STFT": slice(1, 4),
     "Sampling": slice(0, None),
     "SequenceAt": slice(1, 2),
     "SequenceErase": slice(1, 2),
     "SequenceInsert": slice(2, 3),
     "Slice": slice(1, 5),
+    "SparseAttention": slice(5, 9),
     "Split": slice(1, 2),
     "Tile": slice(1, 3),
     "TopK": slice(1, 2),
@@ -52,14 +67,23 @@ _DECIDING_INPUTS: dict[str, slice] = {
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
-_CHOOSING = {
+_CHOOSING: dict[str, _Places] = {
     **_DECIDING_INPUTS,
+    # Kernels of GPUs leave out what a mask covers. Only ONNX Runtime's Attention takes lengths.
+    "com.microsoft.Attention": (3, 6),
     "Compress": slice(1, 2),
     "CropAndResize": slice(1, 4),
+    "DecoderAttention": (5, 11),
+    "DecoderMaskedMultiHeadAttention": (3, 7),
+    "DecoderMaskedSelfAttention": (3, 6),
     "ImageDecoder": slice(0, 1),
+    "LongformerAttention": (3, 6),
     "MaxRoiPool": slice(1, 2),
+    "MultiHeadAttention": (4, 8),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
+    "QAttention": slice(5, 6),
+    "QOrderedAttention": slice(17, 18),
     "RoiAlign": slice(1, 2),  # a larger region has more samples
     "SplitToSequence": slice(1, 2),
     "StringSplit": slice(0, 1),
@@ -96,9 +120,13 @@ def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
 
 
 def _deciding(
-    node: onnx.NodeProto, inputs: Mapping[str, slice] = _DECIDING_INPUTS
+    node: onnx.NodeProto, inputs: Mapping[str, _Places] = _DECIDING_INPUTS
 ) -> Iterator[str]:
-    yield from node.input[inputs.get(node.op_type, slice(0, 0))]
+    places = inputs.get(f"{node.domain}.{node.op_type}", inputs.get(node.op_type, ()))
+    if isinstance(places, slice):
+        yield from node.input[places]
+    else:
+        yield from (name for at, name in enumerate(node.input) if at in places)
     if node.op_type == "Loop":
         yield from (name for body in bodies_of(node) for name in _outputs(body)[:1])
 
