@@ -14,15 +14,15 @@ from tunegate_environment.installing import Wanted, install
 def main(lock: str, directory: str) -> int:
     """Returns the exit code: 0, or 4 if the environment could not be installed."""
     cancel_on_signals()
-    wanted = Wanted(Path(lock).resolve(), Path(directory).resolve(), os.environ)
+    installation = Wanted(Path(lock).resolve(), Path(directory).resolve(), os.environ)
     try:
-        installer = install(wanted)
+        installer = install(installation)
     except (subprocess.CalledProcessError, OSError) as error:
-        wanted.clear()
-        problem = f"tunegate: {wanted.lock.name} could not be installed: {complaint(error)}"
+        installation.clear()
+        problem = f"tunegate: {installation.lock.name} could not be installed: {complaint(error)}"
         print(problem, file=sys.stderr)
         return 4
-    print(f"tunegate: {wanted.lock.name} is installed in {directory} by {installer}")
+    print(f"tunegate: {installation.lock.name} is installed in {directory} by {installer}")
     return 0
 
 

@@ -19,8 +19,8 @@ _RUNTIME = re.compile(
 def lock_for(locks: Path, environment: Mapping[str, str], driver: Path = DRIVER) -> Path:
     """Returns the lock file for the job: TVM is 400 MB that not every runtime needs, and a GPU
     needs another 200."""
-    if given := environment.get("TUNEGATE_LOCK"):
-        return Path(given).resolve()
+    if lock := environment.get("TUNEGATE_LOCK"):
+        return Path(lock).resolve()
     checkout = Path(environment.get("TUNEGATE_PATH", "").strip())
     config = checkout / (environment.get("TUNEGATE_CONFIG") or "tunegate.yaml")
     is_guessed = environment.get("TUNEGATE_ENVIRONMENT") != EVERYTHING

@@ -195,8 +195,8 @@ def _walk(kind: inspect.Type, path: tuple[str | int, ...], key: Key | None) -> K
     if isinstance(kind, inspect.UnionType) and path:
         return next(filter(None, (_walk(each, path, key) for each in kind.types)), None)
     if not path:
-        held = _section_in(kind, "")
-        return KeyAt(kind, key, held[0] if held and not held[1] else None)
+        inner = _section_in(kind, "")
+        return KeyAt(kind, key, inner[0] if inner and not inner[1] else None)
     step, rest = path[0], path[1:]
     inside: inspect.Type | None = None
     match kind:

@@ -81,7 +81,7 @@ def _long_unreferenced(group: Group, listing: Listing, head: Head, oldest: int) 
     referenced = set(head.referenced_objects(group))
     present = {*listing.packs, *listing.indexes, *listing.archives}
     return [
-        gone.name
-        for gone in head.unreferenced
-        if gone.since <= oldest and gone.name in present and gone.name not in referenced
+        entry.name
+        for entry in head.unreferenced
+        if entry.since <= oldest and entry.name in present and entry.name not in referenced
     ]

@@ -142,10 +142,10 @@ class Compactor:
         if not unknown or old is None:
             return tuple(unknown)
         try:
-            held = frozenset().union(*(self._files(digest) for digest in old.archives))
+            archived_files = frozenset().union(*(self._files(digest) for digest in old.archives))
         except archive.CorruptArchiveError:
-            held = frozenset()
-        return tuple(digest for digest in unknown if not self._safe_files(digest) <= held)
+            archived_files = frozenset()
+        return tuple(digest for digest in unknown if not self._safe_files(digest) <= archived_files)
 
     def _files(self, digest: str) -> frozenset[str]:
         try:
@@ -265,7 +265,7 @@ class Compactor:
     def _list_unreferenced(self, state: _Found, head: Head) -> tuple[Unreferenced, ...]:
         """Returns the objects that the next collections may delete; known ones keep their date."""
         old, listing = state.old_head, state.listing
-        since = {gone.name: gone.since for gone in (old.unreferenced if old else ())}
+        since = {entry.name: entry.since for entry in (old.unreferenced if old else ())}
         referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)
         return tuple(

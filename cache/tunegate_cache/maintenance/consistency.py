@@ -35,15 +35,15 @@ def flaws(store: MaintainedStore, group: Group, keys: TrustedKeys) -> Iterator[F
     current = group_state.current_head(store, group, keys)
     if current.problem:
         yield Flaw(group=group, kind="head", name=group.head, what=current.problem)
-    held: set[str] = set()
+    archived_files: set[str] = set()
     if current.head is not None:
         yield from _snapshot_flaws(store, group, current.head)
-        yield from _archive_flaws(store, group, current.head, held)
+        yield from _archive_flaws(store, group, current.head, archived_files)
         yield from _orphans(group, listing, current.head)
     covered = set(current.head.covers) if current.head else set()
     for name in listing.segments:
         yield from _segment_flaws(store, group, name, keys)
-        if name.file in covered and name.file not in held:
+        if name.file in covered and name.file not in archived_files:
             yield Flaw(
                 group=group,
                 kind="unarchived",
@@ -81,7 +81,7 @@ def _archive_flaws(
 
 
 def _orphans(group: Group, listing: Listing, head: Head) -> Iterator[Flaw]:
-    referenced = {*head.referenced_objects(group), *(gone.name for gone in head.unreferenced)}
+    referenced = {*head.referenced_objects(group), *(entry.name for entry in head.unreferenced)}
     for name in listing.archives:
         if name not in referenced:
             what = "no HEAD refers to it; the next compaction recovers it"

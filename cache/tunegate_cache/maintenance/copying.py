@@ -50,8 +50,8 @@ def pull(
     tries = 0
     while True:
         tries += 1
-        needed, current = _to_copy(source, group, keys)
-        copied = _copy(source, destination, needed)
+        object_names, current = _to_copy(source, group, keys)
+        copied = _copy(source, destination, object_names)
         is_same = group_state.current_head(source, group, keys).digest == current.digest
         if copied.problems and not is_same and tries < _MOST_TRIES:
             continue
@@ -67,15 +67,15 @@ def _to_copy(
     listing = group_state.listing(source, group)
     current = group_state.current_head(source, group, keys)
     covered = set(current.head.covers) if current.head else set()
-    needed = [s.name for s in listing.segments if s.file not in covered]
+    object_names = [s.name for s in listing.segments if s.file not in covered]
     if current.head is not None:
-        needed += dict.fromkeys(current.head.referenced_objects(group))
-    return needed, current
+        object_names += dict.fromkeys(current.head.referenced_objects(group))
+    return object_names, current
 
 
-def _copy(source: ObjectStore, destination: MaintainedStore, needed: Iterable[str]) -> Copied:
+def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Iterable[str]) -> Copied:
     copied = Copied()
-    for name in needed:
+    for name in object_names:
         try:
             body = source.read(name)
         except ObjectNotFoundError:
@@ -99,19 +99,19 @@ def push(
     once. If they `are_moved`, the source forgets each that was delivered, and nothing else: a run
     may add others meanwhile. Raises StoreUnavailableError."""
     copied = Copied()
-    done: set[str] = set()
+    files: set[str] = set()
     for name, body in _segments(source, from_zone):
         if isinstance(body, str):
             copied = copied.plus(Copied(problems=(f"{name}: {body}",)))
             continue
         segment_name = parse_segment(name)
-        if segment_name is None or segment_name.file in done:
+        if segment_name is None or segment_name.file in files:
             continue
         contents = opened_segment(segment_name, body, TrustedKeys())
         if isinstance(contents, str):
             copied = copied.plus(Copied(problems=(f"{name}: {contents}",)))
             continue
-        done.add(segment_name.file)
+        files.add(segment_name.file)
         size = _deliver(segment_name, body, destination, zone, signer)
         if are_moved:
             source.delete(name)

@@ -234,9 +234,9 @@ class TuningCache:
         """Yields the deadline."""
         started = self._monotonic()
         yield started + self._left_seconds
-        taken = self._monotonic() - started
-        self._left_seconds = max(0.0, self._left_seconds - taken)
-        self.statistics.seconds += taken
+        seconds = self._monotonic() - started
+        self._left_seconds = max(0.0, self._left_seconds - seconds)
+        self.statistics.seconds += seconds
 
     @property
     def _writable(self) -> ZoneRecords:

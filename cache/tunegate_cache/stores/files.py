@@ -196,12 +196,12 @@ class FileStore:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from error
         self._share(folder, 0o7777)
 
-    def _share(self, made: int | Path, bits: int) -> None:
+    def _share(self, file: int | Path, bits: int) -> None:
         """Gives what was made these bits of the root's mode, if others may write to the root."""
         mode = self._root.stat().st_mode
         if mode & _OF_OTHERS:
             with suppress(PermissionError):  # another user made it
-                os.chmod(made, mode & bits)  # noqa: PTH101, as it may be a descriptor
+                os.chmod(file, mode & bits)  # noqa: PTH101, as it may be a descriptor
 
     def _partial(self) -> Path:
         """Returns a name that nobody reads."""

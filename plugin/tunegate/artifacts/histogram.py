@@ -28,10 +28,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
     def quantile_ms(self, share: float) -> float:
         """Returns the time that this share of inferences does not exceed, to one percent: the upper
         edge of its bin. Raises ValueError for an empty histogram."""
-        left = max(1, math.ceil(share * self.total))
+        remaining = max(1, math.ceil(share * self.total))
         for at, count in enumerate(self.counts):
-            left -= count
-            if left <= 0:
+            remaining -= count
+            if remaining <= 0:
                 return math.exp((self.first + at + 1) * STEP)
         message = "an empty histogram has no quantile"
         raise ValueError(message)

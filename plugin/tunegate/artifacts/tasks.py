@@ -111,12 +111,12 @@ def _is_search_due(lookup: ExactHit) -> bool:
         return False
     first = lookup.records[0]
     schedules = [each for each in (*lookup.records, *lookup.failures) if each.template]
-    tried = [
+    are_tried = [
         schedule.device.name == first.device.name
         and schedule.is_timed_by(first.toolchain, first.device.driver)
         for schedule in schedules
     ]
-    return not first.template and first.is_confirmed and not all(tried) and sum(tried) <= 1
+    return not first.template and first.is_confirmed and not all(are_tried) and sum(are_tried) <= 1
 
 
 class CacheUse(msgspec.Struct, frozen=True, kw_only=True):

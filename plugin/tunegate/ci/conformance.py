@@ -34,10 +34,10 @@ def _methods(host: type[protocol.CiHost], tokens: Tokens) -> str:
     for name, method in inspect.getmembers(protocol.CiHost, inspect.isfunction):
         if name.startswith("_"):
             continue
-        wanted = list(inspect.signature(method).parameters)
+        parameters = list(inspect.signature(method).parameters)
         attribute = getattr(host, name, None)
-        if attribute is None or list(inspect.signature(attribute).parameters) != wanted:
-            return f"{name} does not take {', '.join(wanted)}"
+        if attribute is None or list(inspect.signature(attribute).parameters) != parameters:
+            return f"{name} does not take {', '.join(parameters)}"
     return ""
 
 

@@ -113,31 +113,31 @@ class _Branching:
         self.builder = relax.BlockBuilder(module)
         self._kernels = kernels
 
-    def of(self, bindings: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+    def of(self, bindings: Sequence[Any], results: Iterable[Any]) -> list[Any]:
         """Returns the bindings, with branches for their choices; values in `wanted` are read
         afterwards."""
         group = self._last_choices(bindings)
         if not group:
             return list(bindings)
-        made = {binding.var for binding in group}
+        group_variables = {binding.var for binding in group}
         condition, *_ = _operands(group[0])
-        behind = _dependents(bindings, made)
+        behind = _dependents(bindings, group_variables)
         alike = {binding.var for binding in bindings if self._depends_on(binding, condition)}
-        around = {condition, *(v for each in wanted for v in _variables(each)), *alike}
+        around = {condition, *(v for each in results for v in _variables(each)), *alike}
         ways = [[_operands(binding)[place] for binding in group] for place in (1, 2)]
         then, otherwise = (
-            self._only_in(bindings, made, way, around.union(*map(_variables, other)))
+            self._only_in(bindings, group_variables, way, around.union(*map(_variables, other)))
             for way, other in (ways, ways[::-1])
         )
-        inside = {binding.var for binding in (*then, *otherwise)} | made
+        inside = {binding.var for binding in (*then, *otherwise)} | group_variables
         rest = [binding for binding in bindings if binding.var not in inside]
         first = [binding for binding in rest if binding.var not in behind]
         last = [binding for binding in rest if binding.var in behind]
-        needed = [variable for each in (*then, *otherwise, *last) for variable in _reads(each)]
+        operands = [variable for each in (*then, *otherwise, *last) for variable in _reads(each)]
         return [
-            *self.of(first, [*wanted, condition, *ways[0], *ways[1], *needed]),
+            *self.of(first, [*results, condition, *ways[0], *ways[1], *operands]),
             *self._branch(group, condition, (then, ways[0]), (otherwise, ways[1])),
-            *self.of(last, wanted),
+            *self.of(last, results),
         ]
 
     def _branch(
@@ -156,8 +156,8 @@ class _Branching:
 
     def _call(self, bindings: Sequence[Any], values: Sequence[Any], kind: Any) -> Any:
         """Returns the call of a new function that computes these values."""
-        made, result = (relax.Var("branch", kind) for _ in range(2))
-        body = _sequence([*bindings, relax.VarBinding(made, relax.Tuple(values))], made)
+        branch, result = (relax.Var("branch", kind) for _ in range(2))
+        body = _sequence([*bindings, relax.VarBinding(branch, relax.Tuple(values))], branch)
         variables = _variables(body)
         function = relax.utils.copy_with_new_vars(relax.Function(variables, body, kind))
         call = relax.Call(self.builder.add_func(function, BRANCH), variables)
@@ -189,19 +189,19 @@ class _Branching:
     def _only_in(
         self,
         bindings: Sequence[Any],
-        made: Collection[Any],
+        group_variables: Collection[Any],
         way: Sequence[Any],
         other_targets: set[Any],
     ) -> list[Any]:
         """Returns the bindings that only this way of the choices reads."""
-        needed, elsewhere = {v for each in way for v in _variables(each)}, set(other_targets)
+        operands, elsewhere = {v for each in way for v in _variables(each)}, set(other_targets)
         only_here: list[Any] = []
         for binding in reversed(bindings):
-            if binding.var in made:
+            if binding.var in group_variables:
                 continue
-            if binding.var in needed and binding.var not in elsewhere:
+            if binding.var in operands and binding.var not in elsewhere:
                 only_here.append(binding)
-                needed.update(_reads(binding))
+                operands.update(_reads(binding))
             else:
                 elsewhere.update(_reads(binding))
         return only_here[::-1]

@@ -222,8 +222,8 @@ def tuning_steps(
         [each for each in tasks if (each.key, each.target) not in in_vain], plan
     )
     if cut and not is_asked and any(outcome.stopped in LIMIT_KEYS for outcome in outcomes):
-        reached = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
-        yield NextStep((f"{reached}: {_to_finish(outcomes, plan, cut)}.",))
+        cap = f"Tuning reached its cap with {cut} of {plural(len(tasks), 'task')} unfinished"
+        yield NextStep((f"{cap}: {_to_finish(outcomes, plan, cut)}.",))
     for task in tasks:
         if task.stopped == "failed":
             detail = f" worked{_detail(task)}: it keeps the schedule it had."
@@ -232,8 +232,8 @@ def tuning_steps(
 
 def raise_limit(outcomes: Sequence[TuningOutcome]) -> str:
     """Returns the advice to raise the cap that ended tuning, or the time if none did."""
-    reached = (LIMIT_KEYS[outcome.stopped] for outcome in outcomes if outcome.stopped in LIMIT_KEYS)
-    key = next(reached, "budget.minutes")
+    keys = (LIMIT_KEYS[outcome.stopped] for outcome in outcomes if outcome.stopped in LIMIT_KEYS)
+    key = next(keys, "budget.minutes")
     return raise_key(key, key.removeprefix("budget."))
 
 

@@ -188,10 +188,10 @@ def _exclude_slow_starts(
 ) -> Excluded:
     """Returns the shares of slow launches that all kinds of modes exclude, by the kind with the
     most slow launches."""
-    clean = not rule.rare or all(slow_modes.is_clean(rule.rare, seen) for seen in modes)
-    shares = [slow_modes.excluded_share(seen) for seen in modes]
-    known = [share for share in shares if share is not None]
-    share = max(known) if known and len(known) == len(shares) else None
+    clean = not rule.rare or all(slow_modes.is_clean(rule.rare, mode) for mode in modes)
+    shares = [slow_modes.excluded_share(mode) for mode in modes]
+    known_shares = [share for share in shares if share is not None]
+    share = max(known_shares) if known_shares and len(known_shares) == len(shares) else None
     shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
     cut = slow_modes.cut_off(shown, worst.usual, worst.worst)
     return Excluded(
@@ -214,9 +214,9 @@ def _most_slow(
     """Returns the share and the kind with the most slow launches, among those not excluded if there
     are any."""
     unproven = [
-        (share, seen) for seen in modes if rare for share in slow_modes.open_shares(rare, seen)
+        (share, mode) for mode in modes if rare for share in slow_modes.open_shares(rare, mode)
     ]
-    pairs = unproven or [(usual, seen) for seen in modes]
+    pairs = unproven or [(usual, mode) for mode in modes]
     return max(pairs, key=lambda pair: slow_modes.slow_starts(*pair))
 
 
@@ -256,36 +256,36 @@ def _about_modes(
 ) -> Next:
     """Returns the next step for slow modes. A slow start leads to more launches of both sides: they
     tell a slow head from a slow machine."""
-    made = min(len(seen.effects) for seen in assessment.modes)
+    probes = min(len(mode.effects) for mode in assessment.modes)
     if assessment.excluded.is_clean:
-        return Next(starts=starts or (made,))
+        return Next(starts=starts or (probes,))
     first = slow_modes.starts_needed(rule.rare)
-    if not starts and made < first:
-        return Next(probes=first - made, starts=(first,))
-    planned = starts or (made,)
-    left = rule.analyses[-1] - launches
+    if not starts and probes < first:
+        return Next(probes=first - probes, starts=(first,))
+    planned = starts or (probes,)
+    rest = rule.analyses[-1] - launches
     if len(planned) == 1:
-        planned = (planned[0], _second(assessment, rule, made + left) or made)
-    may_pass = made < planned[1] or launches < _bounded_by(rule)
-    return Next(launch=left > 0 and (may_pass or _may_fail(assessment, rule)), starts=planned)
+        planned = (planned[0], _second(assessment, rule, probes + rest) or probes)
+    may_pass = probes < planned[1] or launches < _bounded_by(rule)
+    return Next(launch=rest > 0 and (may_pass or _may_fail(assessment, rule)), starts=planned)
 
 
 def _second(assessment: Assessment, rule: StoppingRule, most: int) -> int | None:
-    wanted = [slow_modes.second_look(rule.rare, seen, most) for seen in assessment.modes]
-    known = [each for each in wanted if each is not None]
-    return max(known) if len(known) == len(wanted) else None
+    looks = [slow_modes.second_look(rule.rare, mode, most) for mode in assessment.modes]
+    known_looks = [each for each in looks if each is not None]
+    return max(known_looks) if len(known_looks) == len(looks) else None
 
 
 def _bounded_by(rule: StoppingRule) -> int:
     """Returns the analysis whose bounds exclude the modes by themselves, 0 if it cannot be paid
     for."""
-    wanted = slow_modes.starts_needed(rule.rare, slow_modes.SECOND_ERROR)
-    return next((size for size in rule.analyses if size >= wanted), 0)
+    starts = slow_modes.starts_needed(rule.rare, slow_modes.SECOND_ERROR)
+    return next((size for size in rule.analyses if size >= starts), 0)
 
 
 def _may_fail(assessment: Assessment, rule: StoppingRule) -> bool:
     """Returns whether the remaining launches would likely prove the mean over the margin."""
-    seen = assessment.modes[0]
-    likely = bounds(seen.effects, analyses=len(rule.analyses), cells=rule.cells)
+    mode = assessment.modes[0]
+    likely = bounds(mode.effects, analyses=len(rule.analyses), cells=rule.cells)
     projected = projected_launches(likely, rule.margin, analyses=len(rule.analyses))
     return likely.center > rule.margin and projected is not None and projected <= rule.analyses[-1]

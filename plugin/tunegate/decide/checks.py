@@ -87,9 +87,9 @@ def check_objective(
                 f"{wanted_text} is not met: {over_text}, p{configured.percentile:g} is {tail}",
             )
         case "undecided":
-            needed = distributions.inferences_needed(configured.percentile)
+            inferences = distributions.inferences_needed(configured.percentile)
             unresolved = f"{wanted_text} is not resolvable here: {over_text}"
-            reason = f"{unresolved}, {needed} without a longer one would decide"
+            reason = f"{unresolved}, {inferences} without a longer one would decide"
             return CheckResult("inconclusive", reason)
 
 
@@ -133,9 +133,9 @@ def check_metric(
         return CheckResult("error", f"the metric is not known: {metric.problem or 'no head'}")
     if metric.base is None:
         return CheckResult("pass", f"metric {metric.head:.6g}")
-    lost = metric.base - metric.head
-    text = f"metric {metric.base:.6g} to {metric.head:.6g} ({-lost:+.3g})"
-    if lost > margin:
+    loss = metric.base - metric.head
+    text = f"metric {metric.base:.6g} to {metric.head:.6g} ({-loss:+.3g})"
+    if loss > margin:
         return CheckResult("fail", f"{text}, over its margin of {margin:g}")
     return CheckResult("pass", text)
 
@@ -230,9 +230,9 @@ def _by_interval(comparison: measurements.Comparison, gate: GateConfig) -> Check
     open_still = CheckResult(
         "inconclusive", in_seconds if is_over else f"{text} spans the {margin}"
     )
-    needed = "" if is_over else _launches_to_decide(comparison)
+    launches = "" if is_over else _launches_to_decide(comparison)
     clauses = (*slow_starts_clause(comparison), *stalls_clause(comparison))
-    return open_still.with_remarks(needed, *clauses)
+    return open_still.with_remarks(launches, *clauses)
 
 
 def _pass_check(
@@ -258,19 +258,19 @@ def _by_clock(comparison: measurements.Comparison, margin_percent: float) -> str
     if not clocks.is_mediated and not is_in_seconds_alone:
         return ""
     is_open = is_in_seconds_alone and comparison.median == "undecided"
-    called = "the clock moved by itself, not with the head" if is_open else "clock-mediated"
-    held = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
+    cause = "the clock moved by itself, not with the head" if is_open else "clock-mediated"
+    limits = f", held back by: {', '.join(clocks.throttled)}" if clocks.throttled else ""
     return (
-        f"{called}: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
-        f"{clocks.head_mhz:.0f} MHz for the head{held}; in cycles the change is {cycles:+.1f}%"
+        f"{cause}: the GPU ran at {clocks.base_mhz:.0f} MHz for the base and at "
+        f"{clocks.head_mhz:.0f} MHz for the head{limits}; in cycles the change is {cycles:+.1f}%"
     )
 
 
 def _launches_to_decide(comparison: measurements.Comparison) -> str:
     if comparison.projected_launches is None:
         return "the change lies on the margin itself"
-    wanted = comparison.projected_launches
-    return f"about {plural(wanted, 'launch', 'launches')} would decide, {comparison.launches} made"
+    total = comparison.projected_launches
+    return f"about {plural(total, 'launch', 'launches')} would decide, {comparison.launches} made"
 
 
 # The assurances of a verdict on latency beside the median, in words. They claim no more than was

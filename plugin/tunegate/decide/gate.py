@@ -46,7 +46,7 @@ def decide_verdict(
         status = verdicts.worst_status([status, "fail"])
 
     # Waivers of the file that no slow cell used are told. Those of commits go with their change.
-    used = {cell: finding.status != "pass" for cell, finding in findings.items()}
+    needs_waiver = {cell: finding.status != "pass" for cell, finding in findings.items()}
     filed = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
     return verdicts.Verdict(
         status=status,
@@ -58,7 +58,7 @@ def decide_verdict(
         seed="" if run is None else run.seed,
         policy_changes=changes.policy_changes,
         policy_fails=policy_fails,
-        notes=tuple(notes(filed, used, policies.today)),
+        notes=tuple(notes(filed, needs_waiver, policies.today)),
     )
 
 
@@ -113,10 +113,10 @@ def expected_cells(change: ModelChange) -> tuple[Cell, ...]:
     return tuple(Cell(model=change.path, target=target) for target in change.targets)
 
 
-def _remarks(status: verdicts.Status, told: list[str], differing: list[str]) -> str:
+def _remarks(status: verdicts.Status, remarks: list[str], differing: list[str]) -> str:
     """Returns the remarks. Of a finding without any that does not pass, the report shows the
     whole reason, which has these differences."""
-    return "; ".join([*told, *(differing if told or status == "pass" else ())])
+    return "; ".join([*remarks, *(differing if remarks or status == "pass" else ())])
 
 
 def _differing(measured: measurements.CellMeasurement | None) -> list[str]:

@@ -144,8 +144,8 @@ def likely_end(effects: Sequence[float], rule: StoppingRule) -> int:
 
 def last_analysis(launches: int, analyses: tuple[int, ...]) -> int:
     """Returns the number of launches that count: those up to the last planned analysis reached."""
-    reached = [size for size in analyses if size <= launches]
-    return reached[-1] if reached else launches
+    past_analyses = [size for size in analyses if size <= launches]
+    return past_analyses[-1] if past_analyses else launches
 
 
 def replanned_pairs(
@@ -155,8 +155,8 @@ def replanned_pairs(
     the noise is inside a launch, few if only new processes average it out."""
     if between <= 0 or pair_seconds <= 0:
         return 24
-    wanted = math.sqrt(start_seconds / pair_seconds) * within / between
-    return max(4, min(24, round(wanted)))
+    pairs = math.sqrt(start_seconds / pair_seconds) * within / between
+    return max(4, min(24, round(pairs)))
 
 
 # The times of the interim analyses are planned before measuring, so looking often costs no error.

@@ -247,9 +247,9 @@ def _outcome_of(
         }
         for task in plan.resolution.tasks
     }
-    used = [task for task in named if models.get((task.key, task.target))]
-    its_own = (task for task in used if finding.model in models[task.key, task.target])
-    return next(its_own, next(iter(used), None))
+    tasks_of_models = [task for task in named if models.get((task.key, task.target))]
+    its_own = (task for task in tasks_of_models if finding.model in models[task.key, task.target])
+    return next(its_own, next(iter(tasks_of_models), None))
 
 
 def _reason_skipped(tuned: TaskOutcome | None, plan: TuningPlan | None) -> Skipped:

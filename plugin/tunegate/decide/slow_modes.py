@@ -124,16 +124,16 @@ def second_look(rare: float, starts: HeadStarts, most: int) -> int | None:
     """Returns the number of starts that would exclude the share with the rest of the error if no
     further start is slow, None if `most` are not enough."""
     usual = starts.usual
-    for wanted in range(len(starts.effects) + 1, most + 1):
-        quiet = (usual,) * (wanted - len(starts.effects))
+    for count in range(len(starts.effects) + 1, most + 1):
+        quiet = (usual,) * (count - len(starts.effects))
         hoped = msgspec.structs.replace(
             starts,
             effects=(*starts.effects, *quiet),
             paired=(*starts.paired, *quiet),
-            second=wanted,
+            second=count,
         )
         if is_clean(rare, hoped):
-            return wanted
+            return count
     return None
 
 

@@ -27,7 +27,7 @@ def summarize(
 ) -> Report:
     """Returns the report of a run."""
     changes, plan, outcomes = judged.changes, judged.plan, judged.outcomes
-    used = plan.resolution.cache if plan else None
+    cache_use = plan.resolution.cache if plan else None
     return Report(
         verdict=verdict,
         changes=changes,
@@ -35,7 +35,7 @@ def summarize(
         outcomes=outcomes,
         run=run,
         comparisons=tuple(comparisons),
-        cache=used,
+        cache=cache_use,
         next_steps=(
             *(NextStep((shard.advice,)) for shard in judged.unmeasured),
             *next_steps(

@@ -158,7 +158,7 @@ def pending_cover(policies: Policies, cell: Cell, slowdowns: Sequence[Slowdown])
 def _with_waiver(
     result: CheckResult,
     waiver: Waiver | None,
-    found: Sequence[Slowdown],
+    cell_slowdowns: Sequence[Slowdown],
     at_ceiling: Comparison | None,
     rules: GateRules,
 ) -> CheckResult:
@@ -166,11 +166,11 @@ def _with_waiver(
         return result
     ceiling = f"+{waiver.ceiling_percent:g}%"
     where = _where(waiver, rules)
-    match waiver_state(waiver, found, rules.policies.today):
+    match waiver_state(waiver, cell_slowdowns, rules.policies.today):
         case "covers" | "open":
-            return _below_ceiling(result, waiver, beyond(waiver, found), at_ceiling, where)
+            return _below_ceiling(result, waiver, beyond(waiver, cell_slowdowns), at_ceiling, where)
         case "exceeded":
-            over = [each for each in beyond(waiver, found) if each.is_proven]
+            over = [each for each in beyond(waiver, cell_slowdowns) if each.is_proven]
             inside = _slowdown_words([each for each in over if each.what != MEDIAN])
             below = f", not {inside}" if inside else ""
             return result.with_remarks(f"its waiver allows up to {ceiling}{below}; it is {where}")
@@ -351,11 +351,11 @@ def _ceiling(change: Interval) -> int:
     slowdown, and as much above its upper bound as the bound lies above the slowdown. Most of that
     distance comes from the few launches of a run."""
     allowed = change.center + max(_LEAST_POINTS, _LEAST_SHARE * change.center)
-    needed = max(allowed, change.high + (change.high - change.center))
-    decade = 10.0 ** math.floor(math.log10(needed) - 1)
+    least = max(allowed, change.high + (change.high - change.center))
+    decade = 10.0 ** math.floor(math.log10(least) - 1)
     return next(
         step
         for scale in (decade, 10 * decade)
         for step in (round(each * scale) for each in _STEPS)
-        if step > needed
+        if step > least
     )

@@ -74,8 +74,8 @@ class Election(msgspec.Struct, frozen=True, kw_only=True):
         than float32 win only by more than the noise, unless the incumbent has them."""
         name, best = self.leader, 0.0
         for each, effects in self.effects.items():
-            needed = RUNTIME_NOISE if len(effects) >= LAUNCHES else CLEAR
-            if effects and statistics.median(effects) <= best - needed:
+            margin = RUNTIME_NOISE if len(effects) >= LAUNCHES else CLEAR
+            if effects and statistics.median(effects) <= best - margin:
                 name, best = each, statistics.median(effects)
         if name in self.inexact and name != self.incumbent:
             return self._exact_beside(best) or name
@@ -191,10 +191,10 @@ class Race:
     def _is_late(self, seconds: float) -> bool:
         """Returns whether time is up. Every candidate is launched once unless that alone takes too
         long."""
-        tried = {*self._milliseconds, *self._broken}
-        is_each_launched = len(tried) == len(self._builds)
+        launched_names = {*self._milliseconds, *self._broken}
+        is_each_launched = len(launched_names) == len(self._builds)
         most = self._launching.seconds if is_each_launched else MAX_SIDE_SECONDS
-        return bool(tried) and seconds >= most
+        return bool(launched_names) and seconds >= most
 
     def _after(self, challenger: str) -> Election:
         try:

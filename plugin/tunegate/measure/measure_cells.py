@@ -99,8 +99,8 @@ class _Measuring:
         objective = self.rules.policies.objectives.get(built.cell.model)
         if objective is None:
             return unpaired
-        needed = inferences_needed(objective.percentile)
-        return msgspec.structs.replace(unpaired, alone=self.benchmarker.times(head, needed))
+        inferences = inferences_needed(objective.percentile)
+        return msgspec.structs.replace(unpaired, alone=self.benchmarker.times(head, inferences))
 
     def _compare_sides(self, built: CellBuilds, base: Build, head: Build) -> CellMeasurement:
         at_base, at_head = self.context.out / base.directory, self.context.out / head.directory

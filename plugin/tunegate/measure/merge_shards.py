@@ -80,8 +80,8 @@ def _accept_shard(
     shard: MeasuringShard, handed: Sequence[HandedShard], bound: measurements.ShardBinding
 ) -> measurements.ShardMeasurements | measurements.UnmeasuredShard:
     if not handed:
-        lost = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
-        return _unmeasured_shard(shard, lost, is_unfit=True)
+        reason = f"no measurements-{shard.index}.json came, so its runner was lost or stopped"
+        return _unmeasured_shard(shard, reason, is_unfit=True)
     if len(handed) > 1:
         names = ", ".join(sorted(each.name for each in handed))
         return _unmeasured_shard(shard, f"its measurements came {len(handed)} times ({names})")

@@ -171,8 +171,8 @@ class PairBench:
             for side in (first, other_side(first)):
                 before = device.energy.reading()
                 block = processes.of(side).block(inferences)
-                used = block_energy(before, device.energy.reading(), block.inferences)
-                blocks.add(side, block.times_ms, device.look(), used)
+                energy = block_energy(before, device.energy.reading(), block.inferences)
+                blocks.add(side, block.times_ms, device.look(), energy)
 
     def _start_sides(
         self, stack: ExitStack, order: LaunchOrder, variables: Mapping[str, str]

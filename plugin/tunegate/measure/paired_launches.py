@@ -332,9 +332,9 @@ def _is_settled(
     return is_decided or len(launches) >= analyses[-1]
 
 
-def _too_slow(done: int, planned: int) -> str:
+def _too_slow(probes: int, planned: int) -> str:
     return (
-        f"{done} of {planned} probes of fresh starts took longer than gate.seconds allows: a "
+        f"{probes} of {planned} probes of fresh starts took longer than gate.seconds allows: a "
         "slow launch could not be excluded"
     )
 

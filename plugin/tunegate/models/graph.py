@@ -38,8 +38,8 @@ def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
     """Returns the operators that a library must register, like `ai.onnx.contrib:Inverse`: neither
     ONNX nor ONNX Runtime has their domain, and the model does not define them."""
     own = {(function.domain, function.name) for function in model.functions}
-    used = {(node.domain, node.op_type) for node in nodes_of(model) if _is_custom(node.domain)}
-    return tuple(sorted(f"{domain}:{name}" for domain, name in used - own))
+    operators = {(node.domain, node.op_type) for node in nodes_of(model) if _is_custom(node.domain)}
+    return tuple(sorted(f"{domain}:{name}" for domain, name in operators - own))
 
 
 def _is_custom(domain: str) -> bool:
@@ -165,12 +165,12 @@ def _layers(model: onnx.ModelProto) -> dict[str, dict[str, str]]:
     if sum(1 for _ in itertools.islice(nodes_of(model), _MAX_LAYERS + 1)) > _MAX_LAYERS:
         return {}
     layers: dict[str, dict[str, str]] = {}
-    used: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, facts in _each_layer(model):
         key = name
         while key in layers:
-            used[name] += 1
-            key = f"{name} ({used[name] + 1})"
+            counts[name] += 1
+            key = f"{name} ({counts[name] + 1})"
         layers[key] = facts
     return layers
 

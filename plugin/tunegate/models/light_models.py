@@ -45,10 +45,10 @@ def _values(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def _replace(
     graph: onnx.GraphProto, nodes: list[onnx.NodeProto], weights: list[onnx.TensorProto]
 ) -> None:
-    used = {name for node in nodes for name in node.input}
-    initializers = [tensor for tensor in graph.initializer if tensor.name in used] + weights
+    names_read = {name for node in nodes for name in node.input}
+    initializers = [tensor for tensor in graph.initializer if tensor.name in names_read] + weights
     initialized = {tensor.name for tensor in initializers}
-    inputs = [i for i in graph.input if i.name in used and i.name not in initialized]
+    inputs = [i for i in graph.input if i.name in names_read and i.name not in initialized]
     for node in nodes:
         named = next((name for name in node.input if name in initialized), None)
         node.name = node.output[0] if named is None else _layer(named)

@@ -113,11 +113,11 @@ def export_named_files(
     named = tuple(path for word in words for path in _paths(word))
     if not named:
         return
-    wanted = [entry for entry in repository.files(revision) if _is_below(entry.path, named)]
-    if len(wanted) > _MOST_FILES:
+    entries = [entry for entry in repository.files(revision) if _is_below(entry.path, named)]
+    if len(entries) > _MOST_FILES:
         raise MeasurementError(f"the directories that it names have over {_MOST_FILES} files")
     bytes_left = _MOST_BYTES
-    for entry in wanted:
+    for entry in entries:
         try:
             content = repository.data(revision, entry.path, bytes_left)
         except (ModelError, RevisionError) as error:

@@ -61,17 +61,17 @@ def real_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def model_input(value: onnx.ValueInfoProto) -> ModelInput:
     """Returns the input. A non-tensor has the dimensions of the tensors in it; a map has none."""
-    made = kind_of_input(value)
-    kind, is_tensor = made.tensor, made.form == ""
+    kinds = kind_of_input(value)
+    kind, is_tensor = kinds.tensor, kinds.form == ""
     dims = kind.shape.dim
     symbols = tuple(d.dim_param for d in dims)
     return ModelInput(
         value.name,
         tuple(map(stated_size, dims)),
         symbols if any(symbols) else (),
-        is_ranked=made.form is None or kind.HasField("shape"),
+        is_ranked=kinds.form is None or kind.HasField("shape"),
         dtype=(dtype_of(kind) or f"type {kind.elem_type}") if is_tensor else "",
-        is_several=bool(made.form),
+        is_several=bool(kinds.form),
     )
 
 

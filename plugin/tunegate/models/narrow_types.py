@@ -84,8 +84,8 @@ def run(session: Any, feed: Mapping[str, Any], options: Any = None) -> Sequence[
 def bind_inference(session: Any, feed: Mapping[str, Any]) -> Callable[[], object]:
     """Returns a function that runs one inference, to be timed: one-time work is done before."""
     if not _is_narrow(session, feed):
-        given = dict(feed)
-        return lambda: session.run(None, given)
+        arrays = dict(feed)
+        return lambda: session.run(None, arrays)
     values = _as_values(feed)
     return lambda: session.run_with_ort_values(None, values)
 

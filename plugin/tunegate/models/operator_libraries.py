@@ -38,9 +38,9 @@ def _copy(library: OperatorLibraryConfig) -> Path:
                 copy.write_bytes(content)
             return copy
         others[digest] = file
-    wanted = f"{library.library} with the SHA-256 {library.sha256[:12]}…"
+    entry = f"{library.library} with the SHA-256 {library.sha256[:12]}…"
     here = ", ".join(f"{path.name} has {digest}" for digest, path in others.items())
-    message = f"custom-operators names {wanted}, and {here or 'there is none on this machine'}"
+    message = f"custom-operators names {entry}, and {here or 'there is none on this machine'}"
     raise ModelError(message)
 
 

@@ -55,8 +55,8 @@ def checked_feeds(tensors: Sequence[RuledTensor], seeds: Sequence[int]) -> list[
 
 def cases_of(tensors: Iterable[RuledTensor]) -> int:
     """Returns the number of cases given for the inputs, at least 1."""
-    given = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
-    return max([1, *(len(each.files) for each in given if isinstance(each, inputs.Files))])
+    values = [tensor.rule.values for tensor in tensors if tensor.rule is not None]
+    return max([1, *(len(each.files) for each in values if isinstance(each, inputs.Files))])
 
 
 def _values(random: Any, tensor: RuledTensor, case: int) -> Any:

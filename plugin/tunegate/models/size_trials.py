@@ -249,14 +249,14 @@ class _Trials:
 def _named_first(candidates: Iterator[Guesses], named_sizes: list[Guesses]) -> Iterator[Guesses]:
     """Yields each candidate once; after a rejection, the sizes that ONNX Runtime named in it come
     first."""
-    seen: set[tuple[int, ...]] = set()
+    tuples: set[tuple[int, ...]] = set()
     while True:
         guesses = named_sizes.pop(0) if named_sizes else next(candidates, None)
         if guesses is None:
             return
         sizes = tuple(guess.size for guess in guesses)
-        if sizes not in seen:
-            seen.add(sizes)
+        if sizes not in tuples:
+            tuples.add(sizes)
             yield guesses
 
 

@@ -149,15 +149,15 @@ def likeliest_keys(
         msgspec.structs.replace(each, size=before.get((each.input, each.axis), each.size))
         for each in first
     ]
-    wanted = [each for each in guesses if (each.input, each.axis) in open_places]
-    dims = {each.symbol: each.size for each in wanted if is_symbol(each.symbol) and not each.is_sum}
-    unnamed = {each.input for each in wanted if not is_symbol(each.symbol)}
+    free = [each for each in guesses if (each.input, each.axis) in open_places]
+    dims = {each.symbol: each.size for each in free if is_symbol(each.symbol) and not each.is_sum}
+    unnamed = {each.input for each in free if not is_symbol(each.symbol)}
     shapes = {
-        value.name: [size if size is not None else sizes[axis] for axis, size in enumerate(given)]
+        value.name: [size if size is not None else sizes[axis] for axis, size in enumerate(axes)]
         for value in graph_inputs(model.graph)
         if value.name in unnamed
         for sizes in [{each.axis: each.size for each in guesses if each.input == value.name}]
-        for given in [value.dimensions or (None,) * len(sizes)]
+        for axes in [value.dimensions or (None,) * len(sizes)]
     }
     keys = (("dims", dims), ("inputs", shapes))
     return ", ".join(

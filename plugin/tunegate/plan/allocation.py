@@ -60,8 +60,8 @@ def target_parts(
     """Returns a part for each target that has tasks. Without `shards` each target has one, they run
     in turn and share the minutes; otherwise that many run side by side. Machine time is shared by
     the tasks left to tune, so a task gets the same share on any target, whatever it costs there."""
-    used = {task.task.target for task in tasks}
-    targets = [target for target in config.targets if target.name in used]
+    names = {task.task.target for task in tasks}
+    targets = [target for target in config.targets if target.name in names]
     by_target = [[task for task in tasks if task.task.target == t.name] for t in targets]
     loads = [_load(mine, target) for mine, target in zip(by_target, targets, strict=True)]
     budgets = [resolve_budget(config.budget, target) for target in targets]
@@ -118,8 +118,8 @@ def _trial_parts(
 ) -> Sequence[int | None]:
     if trials is None:
         return [None] * len(by_target)
-    left = [left_to_tune(tasks) for tasks in by_target]
-    parts = divide(left if any(left) else [asked_at_most(tasks) for tasks in by_target], trials)
+    needs = [left_to_tune(tasks) for tasks in by_target]
+    parts = divide(needs if any(needs) else [asked_at_most(tasks) for tasks in by_target], trials)
     return [paid_trials(part, tasks, trials) for part, tasks in zip(parts, by_target, strict=True)]
 
 

@@ -201,12 +201,12 @@ def _choosing(
     parts: list[float] = []
     for each in chosen:
         cell = Cell(model=each.change.path, target=each.target.name)
-        tried = [
+        builds = [
             candidate
             for candidate in candidates[each.target.name]
             if is_tried(config, cell, candidate, candidates)
         ]
-        launches = _CANDIDATE_LAUNCHES * max(1, len(tried) - 1)
+        launches = _CANDIDATE_LAUNCHES * max(1, len(builds) - 1)
         parts += [min(most, launches * LAUNCH_SECONDS)] * each.side_count
     return ExpectedStep("choose", tuple(parts), "choose what ships", _subject(chosen))
 

@@ -42,15 +42,15 @@ def try_builds(
     """Returns why models that would be tuned cannot be built. GPU targets are not tried, because
     the planning machine may have none."""
     targets = {target.name: target for target in source.config.targets}
-    tried = [
+    trials = [
         tuned_side for tuned_side in _tuned_sides(planned) if _is_tried(targets[tuned_side[2]])
     ]
-    if not tried:
+    if not trials:
         return {}
-    progress.step(f"check: {_count(len(tried))} before tuning")
+    progress.step(f"check: {_count(len(trials))} before tuning")
     models = export_models(planned.changes, source)
-    jobs = [models.job(path, side, targets[name]) for path, side, name in tried]
-    reasons = zip(tried, compiler.refusals(jobs), strict=True)
+    jobs = [models.job(path, side, targets[name]) for path, side, name in trials]
+    reasons = zip(trials, compiler.refusals(jobs), strict=True)
     return {each: reason for each, reason in reasons if reason}
 
 

@@ -171,9 +171,9 @@ def _by_filter(outcomes: Sequence[TuningOutcome]) -> Cost | None:
     hits = sum(cost.improved for cost in rejected)
     if hits < _FEWEST_HITS or not predicted:
         return None
-    needed = sum(cost.improved for cost in predicted) * len(rejected) / hits
+    candidates = sum(cost.improved for cost in predicted) * len(rejected) / hits
     total = sum(task.search_seconds for task in tasks) + sum(map(_seconds, every))
-    more = (needed - len(predicted)) * sum(map(_seconds, predicted)) / len(predicted)
+    more = (candidates - len(predicted)) * sum(map(_seconds, predicted)) / len(predicted)
     spent = _sum([outcome.spent for outcome in outcomes])
     return None if spent is None else _scale_cost(spent, more / total)
 

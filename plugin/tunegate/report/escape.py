@@ -76,7 +76,7 @@ def prose(text: str, limit: int = 600) -> str:
     escaped = re.sub(r"(?<!&)([@#])", rf"\1{ZERO_WIDTH}", escaped)
     escaped = re.sub(
         r"((?<=http)://|(?<=https)://|(?<=ftp)://|www\.|GH-)",
-        lambda found: _break_marker(found.group()),
+        lambda match: _break_marker(match.group()),
         escaped,
     )
     return _BLOCK_MARKER.sub(lambda at: at[1] + _reference(at[2]), escaped)

@@ -216,14 +216,14 @@ def _shares(histogram: Histogram, x: svg.Scale) -> Iterator[tuple[float, float]]
     """Yields the percentage of faster inferences at each bin edge on the scale, the last at its
     end."""
     counts = itertools.accumulate(histogram.counts, initial=0)
-    reached = 0.0
+    share_percent = 0.0
     for at, count in enumerate(counts):
         edge = _RATIO ** (histogram.first + at)
         if edge > x.last:
             break
-        reached = 100 * count / histogram.total
-        yield edge, reached
-    yield x.last, reached
+        share_percent = 100 * count / histogram.total
+        yield edge, share_percent
+    yield x.last, share_percent
 
 
 # Captions of plots, in a sentence or two.

@@ -27,13 +27,13 @@ def waiver_advice(offer: WaiverOffer, mark: str = "") -> str:
         has = f"{file} has a waiver for it that allows less"
         return f"{has}. To accept it, change that entry to this one. {_where(offer)}{more}"
     instead = "" if not offer.filed else f" instead of the {_entries(offer)} that it has,"
-    put = f"add this to {file}{instead} and replace the text in {mark}<…>{mark}."
+    step = f"add this to {file}{instead} and replace the text in {mark}<…>{mark}."
     if offer.is_unread:
         what = f"{file} has a mistake, so none of its entries counts."
         mend = "To accept it, repair that. If the same model has an entry, change it to this one"
-        return f"{what} {mend}, otherwise {put} {_where(offer)}{more}"
+        return f"{what} {mend}, otherwise {step} {_where(offer)}{more}"
     wider = " Its entry for the whole model may stay: this one counts instead."
-    return f"To accept it, {put}{wider if offer.has_wider else ''} {_where(offer)}{more}"
+    return f"To accept it, {step}{wider if offer.has_wider else ''} {_where(offer)}{more}"
 
 
 def _are_all_filed(offer: WaiverOffer) -> bool:

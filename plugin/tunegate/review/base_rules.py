@@ -95,10 +95,10 @@ def on_usual_runners(targets: Iterable[TargetConfig]) -> tuple[TargetConfig, ...
 
 
 def new_labels(
-    asked: Iterable[TargetConfig], counting: Iterable[TargetConfig]
+    targets: Iterable[TargetConfig], counting: Iterable[TargetConfig]
 ) -> Iterator[PolicyChange]:
     """Yields a policy change for each target whose labels are not those that count."""
-    for theirs, ours in zip(asked, counting, strict=True):
+    for theirs, ours in zip(targets, counting, strict=True):
         if frozenset(theirs.runner) != frozenset(ours.runner):
             yield _unmerged_labels(theirs, yaml_text(list(ours.runner)))
 

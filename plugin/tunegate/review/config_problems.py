@@ -140,12 +140,12 @@ def _unknown_key_text(
     place = key_place(path, key)
     declared = key_at(kind, keys)
     section = declared.section if declared and declared.section else kind
-    meant = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
-    if not meant:
+    likely_key = meant_key(key, [field.encode_name for field in msgspec.structs.fields(section)])
+    if not likely_key:
         elsewhere = _places(kind)
         near = difflib.get_close_matches(key, sorted(elsewhere), n=1, cutoff=_NEARLY_SAME)
-        meant = elsewhere[near[0]] if near else ""
-    return unknown_key(place, meant)
+        likely_key = elsewhere[near[0]] if near else ""
+    return unknown_key(place, likely_key)
 
 
 def _places(kind: type[msgspec.Struct]) -> dict[str, str]:
@@ -164,9 +164,9 @@ def meant_key(word: str, own: Collection[str]) -> str:
     return near[0] if near else ""
 
 
-def unknown_key(place: str, meant: str) -> str:
+def unknown_key(place: str, likely_key: str) -> str:
     """Returns the line for a key that nothing reads. `meant` is the likely key, '' for none."""
-    hint = f"Did you mean {meant}?" if meant else "Remove it."
+    hint = f"Did you mean {likely_key}?" if likely_key else "Remove it."
     return f"unknown key {place}. {hint}"
 
 

@@ -139,11 +139,11 @@ def _targets(
     reported once, not for every model."""
     old = model.old.targets or names(base)
     new = (model.new.targets or names(head)) if model.new else old
-    lost = [name for name in old if name not in new and name in names(head)]
+    removed_targets = [name for name in old if name not in new and name in names(head)]
     gained = [name for name in new if name not in old and name in names(base)]
     all_of_them = (*old, *(name for name in new if name not in old))
     changes = []
-    if lost:
+    if removed_targets:
         changes.append(_key_change(model, "targets", yaml_text(old), yaml_text(new), "loosened"))
     elif gained:
         changes.append(
@@ -429,11 +429,11 @@ def names_in_head(
 
 def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
     """Matches inputs of the same type first."""
-    left, renamed = [*after], dict[str, str]()
+    unmatched_inputs, renamed = [*after], dict[str, str]()
     for is_alike, was in product((_is_same_type, _is_same_rank), before):
-        same = next((each for each in left if is_alike(was, each)), None)
+        same = next((each for each in unmatched_inputs if is_alike(was, each)), None)
         if same is not None and was.name not in renamed:
-            left.remove(same)
+            unmatched_inputs.remove(same)
             renamed[was.name] = same.name
     return renamed
 

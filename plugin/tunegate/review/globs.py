@@ -291,11 +291,11 @@ def _advice(glob: str, paths: Sequence[ModelPath], entries: Collection[str]) -> 
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
     near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(glob, path), path))
     free = [path for path in near if not any(matches(entry, path) for entry in entries)]
-    meant = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
+    likely_path = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
     shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
-    if _likeness(glob, meant) < (_LIKELY_GLOB if is_pattern else _LIKELY):
+    if _likeness(glob, likely_path) < (_LIKELY_GLOB if is_pattern else _LIKELY):
         return f"{shown}. Correct the {what}, or {_COMMIT}"
-    return f"{shown if is_pattern else ''}. Did you mean {meant}? Otherwise {_COMMIT}"
+    return f"{shown if is_pattern else ''}. Did you mean {likely_path}? Otherwise {_COMMIT}"
 
 
 def _likely_glob(glob: str, path: ModelPath) -> str:

@@ -84,13 +84,13 @@ def _without(versions: _Found, paths: Collection[ModelPath]) -> dict[ModelPath, 
 
 def _same_bytes(old: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
     """Returns old paths by new paths, each used once."""
-    left: dict[str, list[ModelPath]] = {}
+    paths_by_digest: dict[str, list[ModelPath]] = {}
     for was, version in reversed(list(old.items())):
-        left.setdefault(version.content_digest, []).append(was)
+        paths_by_digest.setdefault(version.content_digest, []).append(was)
     return {
         path: same.pop()
         for path, version in new.items()
-        if (same := left.get(version.content_digest))
+        if (same := paths_by_digest.get(version.content_digest))
     }
 
 
@@ -108,11 +108,11 @@ def _pair_moved(
         for path, was in _candidates(new, old, by_name_only=not is_small)
     }
     pairs: dict[ModelPath, ModelPath] = {}
-    taken: set[ModelPath] = set()
+    paired_paths: set[ModelPath] = set()
     for path, was in sorted(likenesses, key=lambda pair: (-likenesses[pair], *pair)):
-        if likenesses[path, was] >= ALIKE and path not in pairs and was not in taken:
+        if likenesses[path, was] >= ALIKE and path not in pairs and was not in paired_paths:
             pairs[path] = was
-            taken.add(was)
+            paired_paths.add(was)
     new = _without(_without(new, pairs), base)
     return pairs | dict(_only_two(new, _without(old, pairs.values())))
 

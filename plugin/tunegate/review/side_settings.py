@@ -43,7 +43,7 @@ def settings_of_sides(
     `before` is the base's configuration."""
     base, head = (inputs.get(side) or () for side in changes.SIDES)
     names = names_in_head(inputs.get("base"), inputs.get("head"))
-    lost = settings_of_lost(
+    base_settings = settings_of_lost(
         before, change, base, names.gone_names, shapes_for(config, change.path, head)
     )
     levels_of_model, values = shape_levels(config, change.path), values_for(config, change.path)
@@ -54,11 +54,11 @@ def settings_of_sides(
         same = static_sizes(names.backwards.inputs(head), base)
         not_of_it = names.new | static_sizes(names.inputs(base), head).keys()
         levels = (
-            ShapeLevel(where="base", shapes=lost.shapes),
+            ShapeLevel(where="base", shapes=base_settings.shapes),
             *(_without(level, not_of_it) for level in levels_of_model),
         )
         settings["base"] = msgspec.structs.replace(
-            _shapes_of_side(levels, inputs["base"], same), values={**lost.values, **values}
+            _shapes_of_side(levels, inputs["base"], same), values={**base_settings.values, **values}
         )
     if "head" in inputs:
         # A head that leaves sizes open runs at the base's, wherever it takes them.
@@ -110,32 +110,32 @@ def settings_of_lost(
     config: Config | None,
     change: changes.ModelChange,
     inputs: Sequence[changes.ModelInput],
-    lost: Collection[str],
+    keys: Collection[str],
     head_shapes: ResolvedShapes,
 ) -> LostSettings:
     """Returns the base's settings for inputs that the head lost. `config` is the base's, `inputs`
     its model's, `head_shapes` the head's shapes. A model gated under a new name is found by its
     shapes."""
-    if config is None or change.base is None or not lost:
+    if config is None or change.base is None or not keys:
         return LostSettings()
     shapes_of = {
         name: shapes_for(config, name, inputs).shapes
         for name in profiles_for(config, change.base.path)
     }
     same = changes.gated_name(change.base.path, changes.profile_of(change.path))
-    alike = (name for name, shapes in shapes_of.items() if _agree(shapes, head_shapes.shapes, lost))
+    alike = (name for name, shapes in shapes_of.items() if _agree(shapes, head_shapes.shapes, keys))
     name = same if same in shapes_of else next(alike, None)
     if name is None:
         return LostSettings()
     return LostSettings(
-        shapes={key: shape for key, shape in shapes_of[name].items() if key in lost},
-        values={key: value for key, value in values_for(config, name).items() if key in lost},
+        shapes={key: shape for key, shape in shapes_of[name].items() if key in keys},
+        values={key: value for key, value in values_for(config, name).items() if key in keys},
     )
 
 
-def _agree(first: Shapes, other: Shapes, lost: Collection[str]) -> bool:
+def _agree(first: Shapes, other: Shapes, keys: Collection[str]) -> bool:
     """Returns whether both have the same shapes for the inputs that are not lost."""
-    return all(other.get(name, shape) == shape for name, shape in first.items() if name not in lost)
+    return all(other.get(name, shape) == shape for name, shape in first.items() if name not in keys)
 
 
 # The sizes at which base and head do the same work.

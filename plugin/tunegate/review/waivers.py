@@ -69,14 +69,14 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
         yield "ceiling-percent is how much slower it may be. Write a number above zero."
     if not waiver.issue.strip() or not waiver.reason.strip():
         yield "issue and reason say why. Fill them in."
-    left = [
+    keys = [
         name
         for name, words in (("issue", waiver.issue), ("reason", waiver.reason))
         if words.strip() in {ISSUE_TO_WRITE, REASON_TO_WRITE}
     ]
-    if left:
-        have = "has" if len(left) == 1 else "have"
-        yield f"{' and '.join(left)} still {have} the offer's placeholder. Replace the text in <…>."
+    if keys:
+        have = "has" if len(keys) == 1 else "have"
+        yield f"{' and '.join(keys)} still {have} the offer's placeholder. Replace the text in <…>."
 
 
 # Problems of waivers as written, all at once, for their author.

@@ -284,10 +284,10 @@ def _mark_operators(model: onnx.ModelProto) -> None:
     digest = hashlib.sha256()
     for function in model.functions:
         digest.update(function.SerializeToString(deterministic=True))
-    called = {(function.domain, function.name) for function in model.functions}
+    functions = {(function.domain, function.name) for function in model.functions}
     is_old = any(x.domain in STANDARD_DOMAINS and x.version < _AXIS for x in model.opset_import)
     for node in nodes_of(model):
-        if (node.domain, node.op_type) in called:
+        if (node.domain, node.op_type) in functions:
             node.overload = digest.hexdigest()
         elif is_old and node.op_type in _ALONG_AXIS and node.domain in STANDARD_DOMAINS:
             node.overload = "of a matrix"

@@ -47,8 +47,8 @@ class Rapl:
 
     def _read_microjoules(self) -> dict[Path, int] | None:
         values = {zone: _number(zone / "energy_uj") for zone in self._zones}
-        known = {zone: value for zone, value in values.items() if value is not None}
-        return known if known and len(known) == len(values) else None
+        known_values = {zone: value for zone, value in values.items() if value is not None}
+        return known_values if known_values and len(known_values) == len(values) else None
 
 
 def _zones(powercap: Path) -> Iterator[Path]:
@@ -97,10 +97,10 @@ class MachineEnergy:
         gpus = self._gpus()
         if gpus is None or self._first is None:
             return None
-        used = gpus - self._first
+        joules = gpus - self._first
         if processors is None:
-            return EnergyReading(used, "nvml")
-        return EnergyReading(used + processors, "rapl+nvml")
+            return EnergyReading(joules, "nvml")
+        return EnergyReading(joules + processors, "rapl+nvml")
 
 
 @contextmanager
@@ -161,8 +161,8 @@ def counted_gpus(uuids: Sequence[str]) -> Iterator[JoulesReader]:
 
 
 def _sum(joules: Sequence[float | None]) -> float | None:
-    known = [joule for joule in joules if joule is not None]
-    return sum(known) if known and len(known) == len(joules) else None
+    known_joules = [joule for joule in joules if joule is not None]
+    return sum(known_joules) if known_joules and len(known_joules) == len(joules) else None
 
 
 def _joules_of(library: Any | None, uuid: str) -> float | None:
@@ -172,5 +172,5 @@ def _joules_of(library: Any | None, uuid: str) -> float | None:
     handle = answer_or_none(library, library.nvmlDeviceGetHandleByUUID, uuid.encode())
     if handle is None:
         return None
-    used = answer_or_none(library, library.nvmlDeviceGetTotalEnergyConsumption, handle)
-    return None if used is None else used * _MILLI
+    millijoules = answer_or_none(library, library.nvmlDeviceGetTotalEnergyConsumption, handle)
+    return None if millijoules is None else millijoules * _MILLI

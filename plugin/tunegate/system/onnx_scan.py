@@ -176,17 +176,17 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
         if which in counts:
             waiting.pop()
             continue
-        called = _count_calls(functions[which])
-        uncounted = [each for each in called if each in functions and each not in counts]
+        calls = _count_calls(functions[which])
+        uncounted = [each for each in calls if each in functions and each not in counts]
         if uncounted and which in inside:
             message = f"its function {which[1][:100]!r} calls itself"
             raise ModelError(message)
         inside.add(which)
         waiting += uncounted
         if not uncounted:
-            counts[which] = sum(counts.get(each, 1) * times for each, times in called.items())
-    called = _count_calls(model.graph.node)
-    nodes = sum(counts.get(each, 1) * times for each, times in called.items())
+            counts[which] = sum(counts.get(each, 1) * times for each, times in calls.items())
+    calls = _count_calls(model.graph.node)
+    nodes = sum(counts.get(each, 1) * times for each, times in calls.items())
     if nodes > _MAX_CALLED_NODES:
         message = (
             f"its functions call each other, and become more than {_MAX_CALLED_NODES:,} nodes "
@@ -288,13 +288,13 @@ about eight times, and only a hostile one has millions of parts."""
 
 def _has_data_file(data: bytes) -> bool:
     """Returns what `_has_external_data` does, which reads a content of very many parts once."""
-    if any(size == len(data) for size, _ in _slow) and (known := _key(data)) in _slow:
-        return _slow[known]
+    if any(size == len(data) for size, _ in _slow) and (key := _key(data)) in _slow:
+        return _slow[key]
     began = time.thread_time()
-    found = _has_external_data(data)
+    has_file = _has_external_data(data)
     if time.thread_time() - began > _SLOW_SECONDS:
-        _slow[_key(data)] = found
-    return found
+        _slow[_key(data)] = has_file
+    return has_file
 
 
 def _key(data: bytes) -> tuple[int, bytes]:

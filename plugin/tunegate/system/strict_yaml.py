@@ -85,13 +85,13 @@ def _parts(node: yaml.Node) -> Iterator[yaml.Node]:
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Builds a mapping; rejects a duplicate key, whose second value would silently win."""
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _mark_problem("a key must be a text", key)
-            if key.value in seen:
+            if key.value in keys:
                 raise _mark_problem(f"key {key.value} is given twice", key)
-            seen.add(key.value)
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 

@@ -90,12 +90,12 @@ def in_slot(request: Measure) -> Iterator[None]:
         # to leave.
         with held_device(_door(slots[0].claim)):
             if _is_exclusive(request):
-                taken = [stack.enter_context(held_device(slot.claim)) for slot in slots]
+                claims = [stack.enter_context(held_device(slot.claim)) for slot in slots]
             else:
                 open_to_us = (slot.claim for slot in slots[: request.at_once])
-                taken = [stack.enter_context(held_device(*open_to_us))]
+                claims = [stack.enter_context(held_device(*open_to_us))]
         if not _is_exclusive(request):
-            stack.enter_context(_pin_to_cores(next(s for s in slots if s.claim == taken[0])))
+            stack.enter_context(_pin_to_cores(next(s for s in slots if s.claim == claims[0])))
         yield
 
 

@@ -156,7 +156,7 @@ class KernelAnalysis:
         threads = math.prod(tile[2] for tile in tiles)
         sums = math.prod(own)
         depth = math.prod(math.prod(decided[place][1:]) for place in self._reduced)
-        shared = sectors = reads = held = fetches = 0
+        shared = sectors = reads = operands = fetches = 0
         for operand, place in self._reads:
             extents = operand.extents(staged)
             run = extents[-1] * operand.bytes
@@ -165,17 +165,17 @@ class KernelAnalysis:
             sectors += rows * -(-run // _SECTOR) * _SECTOR
             fetches += -(-rows * extents[-1] // (threads * self._widths[decided[place][0]]))
             loaded = math.prod(operand.extents(own))
-            held += loaded
+            operands += loaded
             reads += loaded * depth
-        needed = sums + min(held, 64) + _OWN_REGISTERS
+        registers = sums + min(operands, 64) + _OWN_REGISTERS
         return _Block(
             blocks=math.prod(tile[0] for tile in tiles),
             warps=-(-threads // _WARP),
             steps=math.prod(decided[place][0] for place in self._reduced),
             depth=depth,
             sums=sums,
-            registers=min(_MAX_REGISTERS, -(-needed // 8) * 8),
-            spilled=max(0, needed - _MAX_REGISTERS),
+            registers=min(_MAX_REGISTERS, -(-registers // 8) * 8),
+            spilled=max(0, registers - _MAX_REGISTERS),
             shared_bytes=shared * self._copies,
             sector_bytes=sectors,
             reads=reads,
@@ -214,8 +214,8 @@ def _resident(block: _Block, card: Card) -> int:
 
 def _cycles(block: _Block, card: Card) -> float:
     resident = _resident(block, card)
-    rounds, left = divmod(block.blocks, card.processors * resident)
-    last = -(-left // card.processors)
+    rounds, last_blocks = divmod(block.blocks, card.processors * resident)
+    last = -(-last_blocks // card.processors)
     cycles = rounds * _round_cycles(block, card, resident)
     return cycles + (_round_cycles(block, card, last) if last else 0) + _LAUNCH_CYCLES
 

@@ -26,8 +26,8 @@ def model_keys(
             parts.setdefault(where, []).append((task.key.workload, use.weight))
             targets[where] = task.key.target
     keys: dict[ModelOnTarget, dict[Side, WorkloadKey]] = {}
-    for (model, side), used in parts.items():
-        text = msgspec.json.encode(["model", version, sorted(used)])
+    for (model, side), tasks_of_side in parts.items():
+        text = msgspec.json.encode(["model", version, sorted(tasks_of_side)])
         key = WorkloadKey(hashlib.sha256(text).hexdigest(), targets[model, side])
         keys.setdefault(model, {})[side] = key
     return keys
@@ -62,9 +62,9 @@ def known_schedules(
             continue
         for use in task.uses:
             where = ((use.model, task.target), use.side)
-            used = (task.key.workload, use.weight, _digest(records[0]))
-            schedules.setdefault(where, []).append(used)
-    return {where: sorted(used) for where, used in schedules.items()}
+            schedule = (task.key.workload, use.weight, _digest(records[0]))
+            schedules.setdefault(where, []).append(schedule)
+    return {where: sorted(of_model) for where, of_model in schedules.items()}
 
 
 def _digest(record: TuningRecord) -> str:

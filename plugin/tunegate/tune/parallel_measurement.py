@@ -166,14 +166,14 @@ def adjust_degree(
     Two things differ from the source. The published step down, floor(0.8 (n + 1)), maps 2, 3 and 4
     to themselves; here a degree that is too much falls by at least one. And a device has a maximum.
     """
-    tried = degree.now + 1
+    wider = degree.now + 1
     if error > policy.tolerance or failures > int(degree.now * policy.tolerance):
-        ceiling = int(tried * (2 - policy.decrease) / 2) if tried < degree.ceiling else tried
-        fallen = min(int(tried * (1 - policy.decrease)), degree.now - 1)
+        ceiling = int(wider * (2 - policy.decrease) / 2) if wider < degree.ceiling else wider
+        fallen = min(int(wider * (1 - policy.decrease)), degree.now - 1)
         return Degree(now=max(1, fallen), ceiling=max(1, ceiling))
-    way = (degree.ceiling - tried) / 2 if tried < degree.ceiling else tried - degree.ceiling
+    way = (degree.ceiling - wider) / 2 if wider < degree.ceiling else wider - degree.ceiling
     step = min(max(way, policy.least_step), policy.most_step)
-    return Degree(now=min(int(tried + step), max(1, most)), ceiling=degree.ceiling)
+    return Degree(now=min(int(wider + step), max(1, most)), ceiling=degree.ceiling)
 
 
 # The error of times measured in parallel: DOPpler, equations 3 to 5, with the constants of the

@@ -76,11 +76,11 @@ class Surrogate:
         best = min(times)
         labels = np.array([0.0 if t is None else best / t for t in self._milliseconds])
         features = np.array(self._rows, dtype=np.float32)
-        tried = []
+        trials = []
         for expect in self._expectations(float(np.mean(labels))):
             labelled = _LabelledRows(features, labels, expect(self._rows))
-            tried.append((_evidence(labelled), labelled, expect))
-        self.evidence, labelled, expect = max(tried, key=lambda one: one[0])
+            trials.append((_evidence(labelled), labelled, expect))
+        self.evidence, labelled, expect = max(trials, key=lambda one: one[0])
         if self.evidence < MIN_CORRELATION:
             prior = self.prior
             return prior.ratios if prior and self._is_credible(prior, labels) else None
@@ -109,9 +109,9 @@ def _evidence(labelled: _LabelledRows) -> float:
     fold = np.arange(len(labelled.labels)) % _FOLDS
     predicted = np.zeros(len(labelled.labels))
     for number in range(_FOLDS):
-        held = fold == number
-        correct = _correction(labelled.only(~held))
-        predicted[held] = correct(labelled.features[held], labelled.expected[held])
+        mask = fold == number
+        correct = _correction(labelled.only(~mask))
+        predicted[mask] = correct(labelled.features[mask], labelled.expected[mask])
     return rank_correlation(predicted.tolist(), labelled.labels.tolist())
 
 

@@ -224,7 +224,7 @@ class TaskHistory:
         if candidate.origin == "default":
             self.default_ms = record.median_ms
         confirmed = [self._ok[s] for s in self._confirmed if s in self._ok]
-        self.best, self.best_origin = min(confirmed, key=lambda found: found[0].median_ms)
+        self.best, self.best_origin = min(confirmed, key=lambda pair: pair[0].median_ms)
         return record
 
     def outcome(self, stopped: Stopped) -> TaskOutcome:
@@ -233,12 +233,12 @@ class TaskHistory:
         of an older toolchain counts once it is confirmed, unless its pair was disturbed."""
         is_asked = bool(self._history) and not self._confirmed.isdisjoint(self._ok)
         if self.before.is_outdated and (self.is_disturbed or not is_asked):
-            left: Stopped = "budget" if stopped == "finished" else stopped
+            reason: Stopped = "budget" if stopped == "finished" else stopped
             return msgspec.structs.replace(
                 self.before.outcome(),
                 trials=self.trials,
                 seconds=self.seconds,
-                stopped="failed" if self.is_disturbed else left,
+                stopped="failed" if self.is_disturbed else reason,
                 failures=dict(self._failures),
                 detail=self._detail,
                 costs=tuple(self._costs),
@@ -246,8 +246,8 @@ class TaskHistory:
         is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
-        ranked = sorted(self._ok.values(), key=lambda found: found[0].median_ms)
-        confirmed = [found for found in ranked if schedule_of(found[0]) in self._confirmed]
+        ranked = sorted(self._ok.values(), key=lambda pair: pair[0].median_ms)
+        confirmed = [pair for pair in ranked if schedule_of(pair[0]) in self._confirmed]
         best = [record for record, _ in (confirmed or ranked)[:KEPT_IN_OUTCOME]]
         return TaskOutcome(
             key=self.task.key,
@@ -459,10 +459,10 @@ class PriorResults:
         default schedule with this toolchain."""
         claimed = self.claims.records if self.claims is not None else ()
         candidates: list[tuple[Origin, TuningRecord]] = []
-        lost = self._slower_than_default()
+        slow = self._slower_than_default()
         match self._lookup:
             case ExactHit(records=records) if self._has_only_older:
-                unbeaten = [record for record in records if record.template and record not in lost]
+                unbeaten = [record for record in records if record.template and record not in slow]
                 candidates = [("exact", record) for record in unbeaten[:1]]
             case ExactHit(records=records):
                 best = records[:1] if self._is_settled else records
@@ -475,7 +475,7 @@ class PriorResults:
         return tuple(
             (origin, schedule_of(record))
             for origin, record in candidates
-            if record.template and record not in lost
+            if record.template and record not in slow
         )
 
     def _slower_than_default(self) -> tuple[TuningRecord, ...]:

@@ -218,13 +218,13 @@ def why_ended(tasks: Sequence[TaskOutcome], spending: Spending) -> RunEnd:
     stops = {task.stopped for task in tasks}
     if "target-latency" in stops:
         return "target-latency"
-    tried = [task for task in tasks if task.trials]
-    is_out = spending.is_spent or (not tried and _clock_share(spending) >= _TOO_SHORT_SHARE)
+    tuned_tasks = [task for task in tasks if task.trials]
+    is_out = spending.is_spent or (not tuned_tasks and _clock_share(spending) >= _TOO_SHORT_SHARE)
     if "budget" in stops or ("not-started" in stops and is_out):
         return spending.limit or _nearest_limit(spending)
-    if tried and all(task.stopped == "failed" for task in tried):
+    if tuned_tasks and all(task.stopped == "failed" for task in tuned_tasks):
         return "failed"
-    return "converged" if any(task.stopped == "converged" for task in tried) else "finished"
+    return "converged" if any(task.stopped == "converged" for task in tuned_tasks) else "finished"
 
 
 def _clock_share(spending: Spending) -> float:

@@ -210,7 +210,7 @@ class EngineTuner:
     ) -> tuple[ModelFile, ...]:
         """Returns the models of the open tasks. A model whose tasks are all served by the cache is
         not opened."""
-        used = {
+        names = {
             (use.model, use.side)
             for history in tasks
             if not history.before.is_served
@@ -222,7 +222,7 @@ class EngineTuner:
                 path=key[0],
                 shapes=dict(models[key].shapes),
             )
-            for key in sorted(used)
+            for key in sorted(names)
         )
 
 

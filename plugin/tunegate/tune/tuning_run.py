@@ -410,8 +410,8 @@ class Throughput:
         of_worker = self._worker_seconds()
         if not of_worker:
             return now
-        needed = math.ceil(self._workers * self._search_seconds / self._found / of_worker)
-        return max(now, min(needed, int(_MOST_SHARE * self._cores)))
+        searchers = math.ceil(self._workers * self._search_seconds / self._found / of_worker)
+        return max(now, min(searchers, int(_MOST_SHARE * self._cores)))
 
     def look_ahead(self) -> int:
         """Returns the number of waiting candidates below which more are searched for: as many as

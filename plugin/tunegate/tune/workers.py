@@ -128,8 +128,8 @@ class WorkerPool:
             if measured is not None:
                 finished.append((self._busy.pop(worker), measured))
                 self._retire(worker)
-        lost, self._lost = self._lost, []
-        return finished + lost
+        lost_results, self._lost = self._lost, []
+        return finished + lost_results
 
     def keep_one_each(self) -> None:
         """Ends all but one worker for each device, busy ones first. Their requests are given up."""

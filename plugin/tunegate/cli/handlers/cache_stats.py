@@ -67,12 +67,12 @@ def target_names(
 ) -> dict[str, str]:
     """Returns a name for each target: the one that runs of the zone used, with the device, or the
     devices that measured its records. Equal names get the beginning of their keys."""
-    called: dict[str, list[str]] = {}
+    names_by_key: dict[str, list[str]] = {}
     for entry in entries:
-        own_names = called.setdefault(entry.target_key, [])
+        own_names = names_by_key.setdefault(entry.target_key, [])
         if entry.target_key and entry.target not in own_names:
             own_names.append(entry.target)
-    names = {row.target: _name(row, called) for row in contents}
+    names = {row.target: _name(row, names_by_key) for row in contents}
     counted = Counter(names.values())
     devices = {row.target: row.devices[:2] for row in contents}
     measured_by = Counter(devices.values())
@@ -85,10 +85,10 @@ def target_names(
     }
 
 
-def _name(row: GroupSummary, called: Mapping[str, Sequence[str]]) -> str:
+def _name(row: GroupSummary, names_by_key: Mapping[str, Sequence[str]]) -> str:
     """Returns a name for a row, with control characters visible: anybody who writes to the zone may
     have chosen it."""
-    parts = (", ".join(called.get(row.target, ())), " / ".join(row.devices[:2]))
+    parts = (", ".join(names_by_key.get(row.target, ())), " / ".join(row.devices[:2]))
     return visible(": ".join(filter(None, parts)), _LONGEST)
 
 

@@ -132,24 +132,24 @@ def check(options: cache.FsckOptions) -> int:
     with answering(admin.config):
         flaws_before, unread, counted = _flaws(admin, settings.overrides.get("cache.zone"))
         repairs = _repair(admin, flaws_before) if options.repair else ()
-        left = (
+        flaws_after = (
             _flaws(admin, settings.overrides.get("cache.zone"))[0]
             if options.repair
             else flaws_before
         )
     if settings.as_json:
-        write_json(Inspection(found=flaws_before, repairs=repairs, left=left, unread=unread))
+        write_json(Inspection(found=flaws_before, repairs=repairs, left=flaws_after, unread=unread))
     else:
         show_lines(unread)
-        if left or not unread:
+        if flaws_after or not unread:
             _show(
                 admin.location,
-                left,
-                repaired=len(set(flaws_before) - set(left)),
+                flaws_after,
+                repaired=len(set(flaws_before) - set(flaws_after)),
                 repair=options.repair,
                 groups=counted,
             )
-    return UNFIT if left or unread else PASS
+    return UNFIT if flaws_after or unread else PASS
 
 
 def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...], int]:
@@ -157,8 +157,8 @@ def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple
     flaws_of_groups, unread = admin.of_each_group(
         zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
     )
-    found = tuple(flaw for group in flaws_of_groups for flaw in group)
-    return found, unread, len(flaws_of_groups)
+    flaws_found = tuple(flaw for group in flaws_of_groups for flaw in group)
+    return flaws_found, unread, len(flaws_of_groups)
 
 
 def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
@@ -207,9 +207,9 @@ def revoke(options: cache.RevokeOptions) -> int:
             settings.overrides.get("cache.zone"),
             lambda group: revoke_group(admin, group, revocation),
         )
-    done = tuple(compaction for compaction, _ in revocations)
+    compactions = tuple(compaction for compaction, _ in revocations)
     failures = (problem for _, problem in revocations if problem)
-    return show_compactions(settings, admin.location, done, (*unread, *failures))
+    return show_compactions(settings, admin.location, compactions, (*unread, *failures))
 
 
 def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tuple[Compaction, str]:
@@ -218,13 +218,13 @@ def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tup
     tries = 0
     while True:
         tries += 1
-        done = admin.compactor(group).run(revoke=[revocation])
+        compaction = admin.compactor(group).run(revoke=[revocation])
         current = group_state.current_head(admin.store, group, admin.keys)
         if current.tag is None or (current.head and revocation in current.head.revoked):
-            return done, ""
-        if done.status != "moved" or tries == _MOST_TRIES:
+            return compaction, ""
+        if compaction.status != "moved" or tries == _MOST_TRIES:
             reason = current.problem or "HEAD does not move. Run it again, or tunegate cache probe"
-            return done, f"{group.zone}: nothing was revoked, {reason}"
+            return compaction, f"{group.zone}: nothing was revoked, {reason}"
 
 
 def _revocation(options: cache.RevokeOptions) -> Revocation:

@@ -57,15 +57,15 @@ def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[Health
         entry = model_settings.entry_for(config, name)
         if entry is None or entry.accuracy == "same":
             continue
-        cases, needed = (
+        cases, least = (
             _cases(model_settings.values_for(config, name).values()),
             fewest_samples(entry.accuracy),
         )
-        if 0 < cases < needed:
+        if 0 < cases < least:
             are = plural(cases, "case is", "cases are")
             detail = (
                 f"{name}: {are} given, and to show that a build is inside its budget takes "
-                f"{plural(needed, 'case')}: nothing but float32 can ship"
+                f"{plural(least, 'case')}: nothing but float32 can ship"
             )
             yield HealthCheck("accuracy", ok=True, warns=True, detail=detail)
 
@@ -427,10 +427,10 @@ _GLOBAL_FILE = (2, 32)
 """The first git that takes the place of its global settings from a variable."""
 
 
-def git_check(found: tuple[int, ...]) -> HealthCheck:
+def git_check(numbers: tuple[int, ...]) -> HealthCheck:
     """Returns the check that git can be told which checkouts of other users to read."""
-    version_text = ".".join(map(str, found)) or "unknown"
-    if found >= _GLOBAL_FILE:
+    version_text = ".".join(map(str, numbers)) or "unknown"
+    if numbers >= _GLOBAL_FILE:
         return HealthCheck("git", ok=True, detail=version_text)
     advice = (
         "the Action needs 2.32 to read a checkout that belongs to another user, as in a "

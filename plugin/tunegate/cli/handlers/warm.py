@@ -137,10 +137,10 @@ def _build_for_shipping(
     going_on = tuple(election for election in elections if election.is_cut_short)
     planned = msgspec.structs.replace(planned, elections=going_on)
     places = [(model.path, target) for model in planned.changes.models for target in model.targets]
-    left = _unfinished_models(planned, outcomes) | {
+    models_to_build = _unfinished_models(planned, outcomes) | {
         model for model, _ in set(places) - elected.keys()
     }
-    builds = _build(tools, planned, outcomes, left)
+    builds = _build(tools, planned, outcomes, models_to_build)
     compiled = {where for where, winner in elected.items() if winner.is_tuned}
     shipped = {*of_builds(builds), *of_elected(planned.resolution.tasks, compiled)}
     remembered = {(election.model, election.target) for election in elections}
@@ -190,11 +190,11 @@ def _build(
     if not models:
         return ()
     changes = msgspec.structs.replace(planned.changes, models=models)
-    left = msgspec.structs.replace(planned, changes=changes)
-    builds = pipeline.build_sides(tools, left, outcomes)
+    unelected = msgspec.structs.replace(planned, changes=changes)
+    builds = pipeline.build_sides(tools, unelected, outcomes)
     _require_checked(builds, tools.config)
     publish_standings(tools, planned, outcomes, builds)
-    publish_elections(tools, left, outcomes, builds)
+    publish_elections(tools, unelected, outcomes, builds)
     return builds
 
 

@@ -62,11 +62,11 @@ def build_model(request: BuildModel, opened: OpenModel, target: ResolvedTarget) 
     remaining_choices = schedule_choice.without_schedules(choices, slower)
     built = link_model(request, opened, target, remaining_choices, inputs)
     lower = {function.function for function in built.functions if function.source == "tiles"}
-    tried, linking = (
+    trial_choices, linking = (
         schedule_choice.without_schedules(remaining_choices, lower),
         _linking(request, opened, target),
     )
-    dropped = slower_ones(request, opened, tried, inputs, linking)
+    dropped = slower_ones(request, opened, trial_choices, inputs, linking)
     if dropped:
         other = msgspec.structs.replace(request, directory=f"{request.scratch}/without-slower")
         without = schedule_choice.without_schedules(remaining_choices, dropped)
@@ -326,10 +326,10 @@ def slower_ones(
     linking: Linking,
 ) -> frozenset[str]:
     """Returns the kernels whose schedule is slower inside the model than the default one."""
-    tried = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
-    if request.how is not None or not tried or not device_exists(request.target.kind):
+    trials = {choice.function.name for choice in choices if _is_tried(choice, request, opened)}
+    if request.how is not None or not trials or not device_exists(request.target.kind):
         return frozenset()
-    without = schedule_choice.without_schedules(choices, tried)
+    without = schedule_choice.without_schedules(choices, trials)
     beside = linking.link(without, Path(request.scratch) / "without-tried")
     # A path that was loaded once keeps giving the same library, and the model may be linked there
     # again.
@@ -344,13 +344,13 @@ def slower_ones(
             library,
             beside,
             inputs=inputs,
-            kernels=tried,
+            kernels=trials,
             kind=request.target.kind,
             seed=request.seed,
-            running=lambda name: running.note(workloads[name] if name in tried else ""),
+            running=lambda name: running.note(workloads[name] if name in trials else ""),
         )
     for choice in choices:
-        if (name := choice.function.name) in tried:
+        if (name := choice.function.name) in trials:
             opened.known.remember_speed(name, choice.schedule, slower=name in slower)
     return slower
 
@@ -395,8 +395,8 @@ def is_faster_tried(request: BuildModel, without: Path, inputs: Sequence[Artifac
     libraries are compared: a GPU computes on while it is timed."""
     if _has_other_files(request) or request.target.kind != "llvm":
         return False
-    tried = Path(request.scratch) / _TRIED_LIBRARY
-    return is_faster_whole(tried, without, inputs=inputs, seed=request.seed)
+    library = Path(request.scratch) / _TRIED_LIBRARY
+    return is_faster_whole(library, without, inputs=inputs, seed=request.seed)
 
 
 def _has_other_files(request: BuildModel) -> bool:

@@ -34,19 +34,19 @@ def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Returns the model without composite operators, or None where it has none."""
     if not any(_is_composite(node) for node in model.graph.node):
         return None
-    view, called = GraphView(model), onnx.ModelProto()
-    called.CopyFrom(model)
-    for number, node in enumerate(called.graph.node):
+    view, new_model = GraphView(model), onnx.ModelProto()
+    new_model.CopyFrom(model)
+    for number, node in enumerate(new_model.graph.node):
         with importing(node):
             definition = _definition(node, view) if _is_composite(node) else None
         if definition is not None:
             definition.name, definition.domain = f"{node.op_type}{number}", _DOMAIN
-            called.functions.append(definition)
+            new_model.functions.append(definition)
             node.op_type, node.domain = definition.name, _DOMAIN
-    if not called.functions:
+    if not new_model.functions:
         return None
-    called.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
-    return inliner.inline_local_functions(called)
+    new_model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
+    return inliner.inline_local_functions(new_model)
 
 
 def _is_composite(node: onnx.NodeProto) -> bool:

@@ -224,8 +224,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         except Exception as error:
             if node is None or isinstance(error, MemoryError):
                 raise
-            given = zip(node.input, inputs, strict=False)
-            constants = {name for name, value in given if isinstance(value, tvm.ir.GenericConst)}
+            operands = zip(node.input, inputs, strict=False)
+            constants = {name for name, value in operands if isinstance(value, tvm.ir.GenericConst)}
             raise NodeError(node, error, constants) from error
 
 
@@ -346,10 +346,10 @@ def convert_clip(builder: Any, operands: Operands, attributes: Attributes) -> An
     if not dtype.startswith(("float", "int", "uint")):
         return None
     limits: Any = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
-    given = (low, attributes.get("min", limits.min)), (high, attributes.get("max", limits.max))
+    pairs = (low, attributes.get("min", limits.min)), (high, attributes.get("max", limits.max))
     least, most = (
         relax.const(number, dtype) if bound is None else _clip_bound(bound, dtype, number < 0)
-        for bound, number in given
+        for bound, number in pairs
     )
     above = builder.normalize(relax.op.maximum(x, least))
     return relax.op.minimum(above, most)

@@ -136,8 +136,8 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 def _without_reason(node: onnx.NodeProto) -> str:
-    given = ", ".join([*filter(None, node.input), *(each.name for each in node.attribute)])
-    return f"is not supported by the compiler with these inputs and attributes: {given or 'none'}"
+    names = ", ".join([*filter(None, node.input), *(each.name for each in node.attribute)])
+    return f"is not supported by the compiler with these inputs and attributes: {names or 'none'}"
 
 
 def _last_line(text: str) -> str:

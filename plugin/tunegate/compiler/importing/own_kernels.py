@@ -106,8 +106,8 @@ def _extents_of_coordinates(call: Any) -> Sequence[int]:
 
 def _first_if_none(builder: Any, call: Any) -> Any:
     """Legalizes ArgMax and ArgMin: TVM gives -1 for a row that has nothing but the worst number."""
-    found = builder.emit(call.op.get_attr("FLegalize")(builder, call))
-    return builder.call_te(_clamp, found, _extents_of_axis(call), primfunc_name_hint="index")
+    index = builder.emit(call.op.get_attr("FLegalize")(builder, call))
+    return builder.call_te(_clamp, index, _extents_of_axis(call), primfunc_name_hint="index")
 
 
 def _sign(builder: Any, call: Any) -> Any:
@@ -167,7 +167,7 @@ def with_infinite_extremes(module: Any) -> Any:
 
 def _extremes(function: Any) -> list[Any]:
     """Returns the buffers that hold a maximum or minimum so far."""
-    found: list[Any] = []
+    buffers: list[Any] = []
 
     def look(store: Any) -> None:
         value = store.value
@@ -175,10 +175,10 @@ def _extremes(function: Any) -> list[Any]:
             isinstance(each, TensorLoad) and each.source.same_as(store.buffer)
             for each in (value.a, value.b)
         ):
-            found.append(store.buffer)
+            buffers.append(store.buffer)
 
     structural_walk(function, [(BufferStore, look)])
-    return found
+    return buffers
 
 
 def _begun_with_infinity(buffers: Sequence[Any], store: Any) -> Any:
@@ -204,9 +204,9 @@ def _infinite(number: Any) -> Any:
 
 def _reduces(function: Any) -> bool:
     """Returns whether a kernel sums or searches. Schedules know its maximum by its form."""
-    found: list[Any] = []
-    structural_walk(function, [(SBlock, lambda block: found.append(block.init))])
-    return any(init is not None for init in found)
+    initializers: list[Any] = []
+    structural_walk(function, [(SBlock, lambda block: initializers.append(block.init))])
+    return any(init is not None for init in initializers)
 
 
 def _keep_nan(number: Any) -> Any:

@@ -57,8 +57,8 @@ def _pads(axes: Sequence[_Axis], attributes: Mapping[str, Any]) -> Sequence[tupl
     way, rank = attributes.get("auto_pad", b"NOTSET"), len(axes)
     if way in _SAME:
         return [axis.same(is_upper=way == b"SAME_UPPER") for axis in axes]
-    given = attributes.get("pads", (0,) * 2 * rank)
-    pads = [(0, 0) if way == b"VALID" else (given[at], given[at + rank]) for at in range(rank)]
+    sizes = attributes.get("pads", (0,) * 2 * rank)
+    pads = [(0, 0) if way == b"VALID" else (sizes[at], sizes[at + rank]) for at in range(rank)]
     if any(a.window > a.extent + sum(ends) for a, ends in zip(axes, pads, strict=True)):
         raise tvm.error.OpNotImplemented("its window is larger than its image")
     if not attributes.get("ceil_mode", 0):

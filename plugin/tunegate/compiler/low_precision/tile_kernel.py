@@ -140,15 +140,15 @@ class _Kernel:
         """Multiplies one block of rows; the last column of blocks may be narrower."""
         full, rest = divmod(self._columns, self._line)
         whole = [COLUMNS] * self._products.tiles
-        left = [min(COLUMNS, rest - at) for at in range(0, rest, COLUMNS)]
+        rest_columns = [min(COLUMNS, rest - at) for at in range(0, rest, COLUMNS)]
         if not rest or not full:
-            self._sums(image, block, column, left or whole)
+            self._sums(image, block, column, rest_columns or whole)
             return
         with T.If(column < full):
             with T.Then():
                 self._sums(image, block, column, whole)
             with T.Else():
-                self._sums(image, block, column, left)
+                self._sums(image, block, column, rest_columns)
 
     def _sums(self, image: Any, block: Any, column: Any, lanes: Sequence[int]) -> None:
         """Emits one block of sums over all taps, and then its stages."""

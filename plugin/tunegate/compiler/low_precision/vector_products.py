@@ -101,11 +101,11 @@ class VectorProducts:
     def functions(self) -> str:
         dot = _DOTS[self._numbers.multiply]
         declared = f"declare {dot.sums} {dot.name}({dot.sums}, {dot.operand}, {dot.operand})"
-        made = (
+        definitions = (
             _function(_name(self._numbers.multiply, self.rows, wide), dot, self.rows, wide)
             for wide in range(1, self.tiles + 1)
         )
-        return "\n".join([declared, *made])
+        return "\n".join([declared, *definitions])
 
     def require(self) -> None:
         """Does nothing: a processor that has the instruction may use it."""

@@ -98,10 +98,10 @@ def _convolution(schedule: Any) -> _Convolution | None:
         if [int(v.iter_type) for v in body.iter_vars] != _IMAGE or len(body.reads) != 2:  # noqa: PLR2004
             continue
         variables = [v.var for v in body.iter_vars]
-        used = _index_positions(body.reads[1], variables[:4])
-        if used in ([_FIRST], [_LAST]):
+        positions = _index_positions(body.reads[1], variables[:4])
+        if positions in ([_FIRST], [_LAST]):
             index = str(variables[0].ty)
-            return _Convolution(block, _extents(schedule, block), used[0], index)
+            return _Convolution(block, _extents(schedule, block), positions[0], index)
     return None
 
 

@@ -257,8 +257,8 @@ def _are_same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
 
 def _is_free(index: Any, variables: Sequence[Any]) -> bool:
     """Returns whether the index does not depend on the variables."""
-    used = undefined_vars(index)
-    return not any(each.same_as(variable) for each in used for variable in variables)
+    variables_of_index = undefined_vars(index)
+    return not any(each.same_as(variable) for each in variables_of_index for variable in variables)
 
 
 def _extents(buffer: Any) -> tuple[int, ...]:

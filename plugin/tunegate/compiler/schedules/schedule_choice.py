@@ -104,8 +104,8 @@ def _pick_by_prior(
     neighbour = refits.get(pick.schedule)
     if neighbour is None:
         return ScheduleChoice(function, main, None, pick.schedule)
-    used = msgspec.structs.replace(neighbour, decisions=pick.schedule.decisions)
-    return ScheduleChoice(function, main, used)
+    picked_record = msgspec.structs.replace(neighbour, decisions=pick.schedule.decisions)
+    return ScheduleChoice(function, main, picked_record)
 
 
 def best_that_replays(
@@ -120,8 +120,8 @@ def best_that_replays(
             return None, record  # the default schedule was measured, and nothing was faster
         schedule = space.replay(candidate)
         if schedule is not None:
-            used = msgspec.structs.replace(record, decisions=candidate.decisions)
-            return _scheduled_main(schedule), used
+            replayed_record = msgspec.structs.replace(record, decisions=candidate.decisions)
+            return _scheduled_main(schedule), replayed_record
     return None, None
 
 

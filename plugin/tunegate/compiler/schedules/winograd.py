@@ -294,8 +294,8 @@ class _Tiles:
             self._sums_transform(),
             self._untile_output(),
         ]
-        made = (self._weights, self._inputs, self._sums, self._outputs)
-        buffers = [*root.alloc_buffers, *made, *([image] if copies else [])]
+        buffers_of_stages = (self._weights, self._inputs, self._sums, self._outputs)
+        buffers = [*root.alloc_buffers, *buffers_of_stages, *([image] if copies else [])]
         constant = place_of_constant(self._main, convolution.weights)
         rest = [n for n in self._main.attrs[_CONSTANTS] if int(n) != constant]
         body = tirx.SeqStmt(nests)
@@ -340,25 +340,25 @@ class _Tiles:
         """Returns an image that has all numbers that tiles read, and the loops that make it."""
         image, outputs = self._original.image_buffer, self._transform.outputs
         batch, height, width, channels = (int(n) for n in image.shape)
-        needed = (
+        shape = (
             batch,
             max(height, self._rows * outputs + _WINDOW - 1),
             max(width, self._across * outputs + _WINDOW - 1),
             channels,
         )
-        if needed == (batch, height, width, channels):
+        if shape == (batch, height, width, channels):
             return image, []
-        whole, axes = self._buffer(_IMAGE, *needed), self._variables(4)
+        whole, axes = self._buffer(_IMAGE, *shape), self._variables(4)
         inside = tirx.all(axes[1] < self._number(height), axes[2] < self._number(width))
         zero = tirx.const(0.0, "float32")
         block = SBlock(
-            self._axes(axes, needed),
+            self._axes(axes, shape),
             [self._region(image, axes)],
             [self._region(whole, axes)],
             _IMAGE,
             BufferStore(whole, tirx.if_then_else(inside, BufferLoad(image, axes), zero), axes),
         )
-        return whole, [self._nest(block, needed)]
+        return whole, [self._nest(block, shape)]
 
     def _image_transform(self, image: Any) -> Any:
         points, outputs = self._transform.points, self._transform.outputs
@@ -383,11 +383,11 @@ class _Tiles:
 
         body, buffers = self._both_axes(self._transform.image, pixel, store, lanes)
         window = [batch, (top, points), (left, points), (channel, lanes)]
-        made = [batch, block, self._all(every, points), place, (channel, lanes)]
+        region = [batch, block, self._all(every, points), place, (channel, lanes)]
         block_ = SBlock(
             self._axes(axes, extents),
             [self._region(image, window)],
-            [self._region(self._inputs, made)],
+            [self._region(self._inputs, region)],
             _INPUTS,
             body,
             None,
@@ -436,11 +436,11 @@ class _Tiles:
 
         body, buffers = self._both_axes(self._transform.sums, sum_, store, lanes)
         read = [batch, block, self._all(every, points), place, (channel, lanes)]
-        made = [batch, block, place, self._all(every, outputs), (channel, lanes)]
+        region = [batch, block, place, self._all(every, outputs), (channel, lanes)]
         whole = SBlock(
             self._axes(axes, extents),
             [self._region(self._sums, read)],
-            [self._region(self._outputs, made)],
+            [self._region(self._outputs, region)],
             _OUTPUTS,
             body,
             None,
@@ -458,14 +458,14 @@ class _Tiles:
         """Returns the statements that transform a tile along both axes, and the columns that are
         made on the way: small ones, which stay in registers."""
         points = range(self._transform.points)
-        made = [along([load(y, x) for y in points]) for x in points]
-        height = range(len(made[0]))
+        rows = [along([load(y, x) for y in points]) for x in points]
+        height = range(len(rows[0]))
         columns = [
             tirx.decl_buffer([self._number(len(height) * lanes)], "float32", f"column{x}")
             for x in points
         ]
         first = [
-            columns[x].vstore([self._number(y * lanes)], made[x][y]) for x in points for y in height
+            columns[x].vstore([self._number(y * lanes)], rows[x][y]) for x in points for y in height
         ]
         values = []
         for y in height:

@@ -330,13 +330,13 @@ def _sketch(instructions: Sequence[Instruction]) -> Iterator[Instruction]:
 
 
 def _effective(sketch: Sequence[Instruction], pure: Collection[str]) -> list[int]:
-    used: set[str] = set()
+    inputs_read: set[str] = set()
     places = []
     for place in range(len(sketch) - 1, -1, -1):
         kind, inputs, _, outputs = sketch[place]
-        if kind in pure and used.isdisjoint(outputs):
+        if kind in pure and inputs_read.isdisjoint(outputs):
             continue
-        used.update(_names(inputs))
+        inputs_read.update(_names(inputs))
         places.append(place)
     return places[::-1]
 

@@ -69,14 +69,14 @@ def calibration(
         )
         raise ModelError(message)
     cases = cases_of(inputs)
-    used = min(MAX_INPUTS, max(1, cases // _SHARE))
+    count = min(MAX_INPUTS, max(1, cases // _SHARE))
     if cases == 1:
         return Calibration(tuple(inputs), tuple(seeds[:MAX_INPUTS])), tuple(inputs)
     order = lasting_order(cases)
-    learned, others = sorted(order[:used]), sorted(order[used:])
-    left = tuple(_cases(each, others) for each in inputs)
-    taken = tuple(_cases(each, learned) for each in inputs)
-    return Calibration(taken, tuple(seeds[:used])), left
+    learned, others = sorted(order[:count]), sorted(order[count:])
+    other_inputs = tuple(_cases(each, others) for each in inputs)
+    own_inputs = tuple(_cases(each, learned) for each in inputs)
+    return Calibration(own_inputs, tuple(seeds[:count])), other_inputs
 
 
 def _cases(tensor: ArtifactTensor, indexes: Sequence[int]) -> ArtifactTensor:

@@ -134,8 +134,8 @@ class Dataflow:
             unique(value.name)
         for node in graph.node:
             inputs = tuple(names.get(name, name) for name in node.input)
-            called = node.name or next(iter(node.output), "")
-            bodies = self._bodies(node, names, f"{place}{called}/", steps)
+            node_name = node.name or next(iter(node.output), "")
+            bodies = self._bodies(node, names, f"{place}{node_name}/", steps)
             step = Operation(operator_of(node), inputs, tuple(map(unique, node.output)), node)
             steps += [step, *_bindings(step, bodies)]
             self._makers.update(dict.fromkeys(step.outputs, step))
@@ -184,13 +184,13 @@ def _required_steps(steps: Sequence[Operation], outputs: Sequence[str]) -> list[
         for name in step.outputs:
             makers.setdefault(name, []).append(step)
     waiting = list(outputs)
-    needed: dict[int, Operation] = {}
+    steps_by_id: dict[int, Operation] = {}
     while waiting:
         for step in makers.get(waiting.pop(), ()):
-            if id(step) not in needed:
-                needed[id(step)] = step
+            if id(step) not in steps_by_id:
+                steps_by_id[id(step)] = step
                 waiting += step.inputs
-    return list(needed.values())
+    return list(steps_by_id.values())
 
 
 def _declared_shapes(

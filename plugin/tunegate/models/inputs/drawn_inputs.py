@@ -101,18 +101,18 @@ def draw_inputs(
             return _livelier(trial, tensors, known_inputs.given) or Drawing(tensors, outcome)
         return Drawing(tensors, outcome)
     for rules in others:
-        tried = _add_rules(prepared.inputs, rules)
-        result = runs.run(trial, tried)
+        inputs = _add_rules(prepared.inputs, rules)
+        result = runs.run(trial, inputs)
         if result.runs:
-            return Drawing(tried, result)
+            return Drawing(inputs, result)
     highest = (*_stated_bound(outcome.problem), *_HIGHEST)
     careful = _careful_rules(trial, prepared.inputs, own, known_inputs.given, highest)
     if careful is None:
         opened = _open_sizes(model, prepared.inputs)
         message = _refusal(path, tensors, known_inputs.given, outcome.problem, opened)
         raise RefusedInputsError(message, outcome.problem)
-    tried = _add_rules(prepared.inputs, careful)
-    return Drawing(tried, runs.run(trial, tried))
+    inputs = _add_rules(prepared.inputs, careful)
+    return Drawing(inputs, runs.run(trial, inputs))
 
 
 class _Runs:
@@ -178,13 +178,13 @@ def _livelier(
     kinds = {len(t.shape) == _IMAGE_RANK for t in free}
     for values in (*(_PIXELS if True in kinds else ()), *(_OTHERS if False in kinds else ())):
         rule = InputRule(values, _LIVELIER)
-        tried = tuple(
+        inputs = tuple(
             msgspec.structs.replace(tensor, rule=rule) if tensor in free else tensor
             for tensor in tensors
         )
-        outcome = trial.run(tried)
+        outcome = trial.run(inputs)
         if outcome.runs and not outcome.dull and not outcome.is_late:
-            return Drawing(tried, outcome)
+            return Drawing(inputs, outcome)
     return None
 
 

@@ -103,11 +103,11 @@ class GivenValues:
             raise ModelError("the input is not a sequence: give a file, or cases")
         if len(files) > MAX_TENSORS:
             raise ModelError(f"it has {len(files)} tensors; a sequence may have {MAX_TENSORS}")
-        each, left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
+        each, bytes_left, arrays = msgspec.structs.replace(tensor, form=""), MAX_ARRAY_BYTES, []
         for file in files:
             arrays.append(self._read_case(each, file, request))
-            left -= arrays[-1].nbytes
-            if left < 0:
+            bytes_left -= arrays[-1].nbytes
+            if bytes_left < 0:
                 raise ModelError(f"it has over {MAX_ARRAY_BYTES >> 20} MiB")
         names = ", ".join(files[:3]) or "an empty sequence"
         return inputs.InputRule(
@@ -322,8 +322,8 @@ def array_misfit(array: Any, tensor: Tensor) -> str:
     expected = dtype_named(tensor.dtype)
     is_text = expected.kind == "O" and array.dtype.kind in "OU"
     if not (array.dtype == expected or is_text or stands_for(array.dtype, expected)):
-        called = "texts" if expected.kind == "O" else str(expected)
-        return f"type {array.dtype} instead of {called}"
+        dtype_name = "texts" if expected.kind == "O" else str(expected)
+        return f"type {array.dtype} instead of {dtype_name}"
     is_any = bool(tensor.form) and tensor.shape == (OPEN,)
     fits = is_any or (
         len(array.shape) == len(tensor.shape)

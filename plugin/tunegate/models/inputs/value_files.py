@@ -146,10 +146,10 @@ def _read_archive(content: bytes) -> list[Any]:
     """Returns all arrays, ordered by the numbers in their names."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         _require_count(len(archive.infolist()))
-        left, arrays = MAX_ARRAY_BYTES, []
+        bytes_left, arrays = MAX_ARRAY_BYTES, []
         for name in sorted({*archive.namelist()}, key=_numeric_order):
-            body = unpack_file(archive, name, left)
-            left -= len(body)
+            body = unpack_file(archive, name, bytes_left)
+            bytes_left -= len(body)
             arrays.append(of_npy(body))
     return arrays
 

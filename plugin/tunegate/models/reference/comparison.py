@@ -106,12 +106,12 @@ def _check_as_sets(
     even so. A row may be missing where the reference's own variants lose rows."""
     if not right.sorted_names:
         return None
-    tables = [RowPairs(right.names, right.sorted_names, wanted) for wanted in right.expected]
+    tables = [RowPairs(right.names, right.sorted_names, outputs) for outputs in right.expected]
     aligned = [table.align(outputs) for table, outputs in zip(tables, actual, strict=True)]
     check = _worst_check(artifact, [outputs for outputs, _ in aligned], right.expected, _usual)
     if not check.passed:
         return None
-    if not any(lost.any() for _, missing in aligned for lost in missing.values()):
+    if not any(mask.any() for _, missing in aligned for mask in missing.values()):
         return check
     of_variants: list[list[Missing]] = [[] for _ in feeds]
     for session in _variants(model, seeds=_MOVED_SEEDS):
@@ -159,8 +159,8 @@ def _add_own_noise(
     noise = [0.0]
     with suppress(Exception):  # its errors have no common base class
         session = ReferenceSession(reference)
-        for feed, wanted in zip(feeds, right.expected, strict=True):
-            for ours, theirs in zip(session.run(feed), wanted, strict=True):
+        for feed, outputs in zip(feeds, right.expected, strict=True):
+            for ours, theirs in zip(session.run(feed), outputs, strict=True):
                 off = _relative_error(ours, theirs)
                 is_more = off > 0 and off > precision.allowed_error(str(theirs.dtype), 1.0)
                 noise.append(off if is_more else 0.0)
@@ -352,8 +352,8 @@ def own_noise(
     Variants of the reference that do not run are skipped."""
     noise = [0.0] * max(map(len, expected), default=0)
     for session in _variants(model):
-        for feed, wanted in zip(feeds, expected, strict=True):
-            for at, relative in enumerate(_relative_errors(session, feed, wanted)):
+        for feed, outputs in zip(feeds, expected, strict=True):
+            for at, relative in enumerate(_relative_errors(session, feed, outputs)):
                 noise[at] = max(noise[at], relative)
     return tuple(noise)
 
@@ -477,13 +477,13 @@ def may_be_missing(missing: Missing, of_variants: Sequence[Missing]) -> bool:
     """Returns whether rounding alone may explain missing rows. The reference's own variants lose
     some of its last rows; a build may lose twice as many, twice as far from the end. If most rows
     are rounding, none may: nothing would be compared."""
-    for shape, lost in missing.items():
+    for shape, mask in missing.items():
         variants = [shapes[shape] for shapes in of_variants if shape in shapes]
-        for batch in np.flatnonzero(lost.any(axis=1)):
+        for batch in np.flatnonzero(mask.any(axis=1)):
             unstable = [np.flatnonzero(variant[batch]) for variant in variants]
             most = max(map(len, unstable), default=0)
             depth = max((shape[1] - int(each[0]) for each in unstable if len(each)), default=0)
-            places = np.flatnonzero(lost[batch])
+            places = np.flatnonzero(mask[batch])
             is_at_the_end = int(places[0]) >= shape[1] - 2 * depth
             if depth > _MAX_SHARE * shape[1] or len(places) > 2 * most or not is_at_the_end:
                 return False

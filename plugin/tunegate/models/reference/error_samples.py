@@ -42,7 +42,7 @@ def sampled_errors(
     saved in that directory."""
     watch = _Watch(names)
     case_files = CaseFiles(Path(cases), inputs, names) if cases else None
-    started, seen = time.monotonic(), set()
+    started, hashes = time.monotonic(), set()
     try:
         session = None
         for case, seed in _seeded_cases(seeds, cases_of(inputs)):
@@ -50,9 +50,9 @@ def sampled_errors(
             # Skip inputs that were drawn before.
             arrays = (part.array for each in feed.values() for part in arrays_in(each))
             drawn = tuple((array.shape, array.tobytes()) for array in arrays)
-            if hash(drawn) in seen:
+            if hash(drawn) in hashes:
                 continue
-            seen.add(hash(drawn))
+            hashes.add(hash(drawn))
             if session is None:
                 session, expected = session_as_written(reference, feed)
             else:

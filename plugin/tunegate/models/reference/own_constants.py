@@ -63,16 +63,16 @@ def _separate(graph: onnx.GraphProto) -> bool:
     constants = _int8_constants(graph)
     names_in_use = {name for node in graph.node for name in (*node.input, *node.output)}
     names_in_use |= {value.name for value in (*graph.initializer, *graph.input, *graph.output)}
-    seen: set[str] = set()
+    names: set[str] = set()
     for node in graph.node:
         for place, name in enumerate(node.input):
-            if name in seen:
+            if name in names:
                 is_shared = True
                 copy = graph.initializer.add()
                 copy.CopyFrom(constants[name])
                 copy.name = node.input[place] = _new_name(name, names_in_use)
             elif name in constants:
-                seen.add(name)
+                names.add(name)
     return is_shared
 
 

@@ -96,10 +96,10 @@ def compile_model(
         compiled = core.compile_model(graph, _DEVICE, dict(settings))
     except RuntimeError as error:
         raise UnsupportedModelError(f"OpenVINO {refusal_of(error)}") from error
-    used = compiled.get_property(_HINT).to_string()
-    if used != settings[_HINT]:
+    precision = compiled.get_property(_HINT).to_string()
+    if precision != settings[_HINT]:
         raise UnsupportedModelError(
-            f"OpenVINO computes in {used} in place of {settings[_HINT]} here"
+            f"OpenVINO computes in {precision} in place of {settings[_HINT]} here"
         )
     return compiled
 

@@ -289,9 +289,9 @@ def ask_each_once(
     the same kernels only one is asked, unless it has no tasks."""
     same = with_same_kernels(jobs, kernels)
     talks = asking({n: job for n, job in jobs.items() if n not in same})
-    taken = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
-    talks |= asking({n: jobs[n] for n in same if n not in taken}) | taken
-    return talks, taken.keys()
+    shared_talks = {n: talks[at] for n, at in same.items() if _is_listed(talks[at])}
+    talks |= asking({n: jobs[n] for n in same if n not in shared_talks}) | shared_talks
+    return talks, shared_talks.keys()
 
 
 def _is_listed(talk: Conversation[_Reply]) -> bool:

@@ -59,12 +59,12 @@ class MetaScheduleCompiler:
         for n, listed in known_tasks.items():
             self._taken.add(jobs[n], listed, "an earlier run")
         open_jobs = {n: job for n, job in enumerate(jobs) if n not in known_tasks}
-        talks, taken = compile_requests.ask_each_once(open_jobs, self._kernels, self._list_tasks)
+        talks, copies = compile_requests.ask_each_once(open_jobs, self._kernels, self._list_tasks)
         answers = {
             **known_tasks,
             **{n: self._read_tasks(job, talks[n]) for n, job in open_jobs.items()},
         }
-        for n in taken:
+        for n in copies:
             self._taken.add(jobs[n], answers[n], "the other side")
         return [answers[n] for n in range(len(jobs))]
 
@@ -82,8 +82,8 @@ class MetaScheduleCompiler:
         """Builds each model with default schedules, and remembers which fail. Returns the
         reasons."""
         open_jobs = [job for job in jobs if compile_requests.opened_key(job) not in self._refused]
-        tried = [self._requests.trial_job(job) for job in open_jobs]
-        builds = self._build_all([(job, False) for job in tried])
+        trial_jobs = [self._requests.trial_job(job) for job in open_jobs]
+        builds = self._build_all([(job, False) for job in trial_jobs])
         built = {
             compile_requests.opened_key(job): build
             for job, build in zip(open_jobs, builds, strict=True)

@@ -57,13 +57,13 @@ def tried_kernel(gpu: Gpu) -> TriedKernel:
     """Builds a kernel for a GPU and runs it there, in a child."""
     variables = {**cuda_variables(), **variables_for(gpu)}
     program = "tunegate.compiler.shared_memory"
-    done = interpreter.ask(program, variables=variables, limit_seconds=_LIMIT_SECONDS)
-    if done is None:
+    process = interpreter.ask(program, variables=variables, limit_seconds=_LIMIT_SECONDS)
+    if process is None:
         return TriedKernel(USUAL_SHARED_MEMORY, f"no answer in {_LIMIT_SECONDS:.0f} s")
-    if done.returncode or not done.stdout.strip().isdigit():
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
+    if process.returncode or not process.stdout.strip().isdigit():
+        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
         return TriedKernel(USUAL_SHARED_MEMORY, last[0].strip()[:200])
-    return TriedKernel(int(done.stdout), "")
+    return TriedKernel(int(process.stdout), "")
 
 
 PROGRAMS = Programs(

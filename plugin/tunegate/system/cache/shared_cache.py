@@ -345,5 +345,5 @@ def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Pa
     places = [named]
     with suppress(ConfigError):  # the home is needed only where the variable is not set
         places.append(_expand_home(DEFAULT_CACHE_URL))
-    used = (place for place in places if any((place / part).exists() for part in parts))
-    return next(used, named)
+    homes = (place for place in places if any((place / part).exists() for part in parts))
+    return next(homes, named)

@@ -118,11 +118,11 @@ class GitHistory:
         if base is None or (fetch.is_commit_id(base) and set(base) == {"0"}):
             return self._against(named_revision.default_branch(self._git), commit)
         named_revision.fetch_if_branch(self._git, base)
-        given = self.resolve_commit(base, "--base")
+        base_commit = self.resolve_commit(base, "--base")
         branches = named_revision.named_branches(self._git, base)
         if branches:
             return self._against_named(base, self._nearest_branch(branches, commit), commit)
-        return Revisions(base=given, head=commit, reason="given by --base")
+        return Revisions(base=base_commit, head=commit, reason="given by --base")
 
     def revisions_without_base(self, head: str | None) -> Revisions:
         """Returns the head alone: everything in it is new. Raises RevisionError."""
@@ -227,8 +227,8 @@ class GitHistory:
         or have unpushed commits."""
         chosen, *others = branches
         for branch in others:
-            left, later = self._merge_base(chosen, head), self._merge_base(branch, head)
-            if later and (left is None or fetch.is_ancestor(self._git, left.commit, later.commit)):
+            old, later = self._merge_base(chosen, head), self._merge_base(branch, head)
+            if later and (old is None or fetch.is_ancestor(self._git, old.commit, later.commit)):
                 chosen = branch
         return chosen
 

@@ -201,16 +201,16 @@ class _Checked:
 
     def problem(self) -> str:
         """Returns how the bytes differ from those of the pointer, '' if they do not."""
-        wanted, most = self._pointer.digest, self._pointer.size_bytes
+        digest, most = self._pointer.digest, self._pointer.size_bytes
         if most is not None and self._size_bytes != most:
             compared = "more" if self._size_bytes > most else f"{self._size_bytes}"
             return f"{compared} bytes, where the pointer says {most}"
         digests = {self._digest.hexdigest()}
         if self._pointer.digest_kind == "md5-text":
             digests.add(self._of_text.hexdigest())
-        if wanted in digests:
+        if digest in digests:
             return ""
-        digests_text = f"{self._digest.name} {min(digests)[:12]}, not {wanted[:12]}"
+        digests_text = f"{self._digest.name} {min(digests)[:12]}, not {digest[:12]}"
         return f"other bytes than the pointer says ({digests_text})"
 
 

@@ -295,12 +295,12 @@ def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     environment = dict(variables)
     for name in (*_OF_ANOTHER_REPOSITORY, *_OF_A_CHECKOUT):
         environment.pop(name, None)
-    wanted = environment.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
+    protocols = environment.get("GIT_ALLOW_PROTOCOL", ":".join(_PROTOCOLS)).split(":")
     return {
         **environment,
         **_ENVIRONMENT,
         "GIT_CEILING_DIRECTORIES": str(root.parent),
-        "GIT_ALLOW_PROTOCOL": ":".join(each for each in wanted if each not in _NO_PROTOCOLS),
+        "GIT_ALLOW_PROTOCOL": ":".join(each for each in protocols if each not in _NO_PROTOCOLS),
     }
 
 

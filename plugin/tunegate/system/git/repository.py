@@ -210,17 +210,17 @@ class GitRepository(GitEvents):
         return contents
 
     def _copy(self, version: ModelVersion, into: BinaryIO) -> None:
-        kept = (
+        outputs = (
             self.stage_outputs(version.revision) if version.storage == "dvc" else dvc.StageOutputs()
         )
-        if unlisted := kept.unlisted_above(version.path):
+        if unlisted := outputs.unlisted_above(version.path):
             message = (
                 f"{version.path} at {version.revision[:12]}: DVC keeps the directory {unlisted}, "
                 f"and its listing is not in the cache. "
                 f"Run: {dvc_command(self._git, version, unlisted)}"
             )
             raise ModelError(message)
-        copy_content(self._git, version, into, kept.files.get(version.path))
+        copy_content(self._git, version, into, outputs.files.get(version.path))
 
     def conversions(self, revision: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Returns, for each path that has one, the attribute that makes a checkout write other

@@ -73,9 +73,9 @@ def held_device(claim: Claim, *alternatives: Claim) -> Iterator[Claim]:
         for each in claims:
             files.append(_open(each))
             stack.callback(os.close, files[-1])
-        taken = _acquire(files, claims)
-        _sign(files[taken], claims[taken])
-        yield claims[taken]
+        place = _acquire(files, claims)
+        _sign(files[place], claims[place])
+        yield claims[place]
 
 
 def holder_of(claim: Claim) -> Holder | None:

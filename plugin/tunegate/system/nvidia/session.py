@@ -61,15 +61,15 @@ def loss_among(gpus: Iterable[Gpu], doing: str, reason: str) -> str:
     """Returns which of these devices the driver no longer knows, and what to do; '' if it knows
     them all. `reason` is the symptom that was seen."""
     present = {gpu.uuid for gpu in visible_gpus()}
-    lost = next((gpu for gpu in gpus if gpu.uuid not in present), None)
-    return loss_of(lost.name, lost.uuid, doing, reason) if lost is not None else ""
+    absent = next((gpu for gpu in gpus if gpu.uuid not in present), None)
+    return loss_of(absent.name, absent.uuid, doing, reason) if absent is not None else ""
 
 
 def loss_of(name: str, uuid: str, doing: str, reason: str) -> str:
     """Returns the message for a lost device. A reason that is such a message keeps its symptom."""
     symptom = reason.removesuffix(f" {RUN_DOCTOR}.").rpartition(_SEEN)[2].rstrip(".")
-    seen = f"{_SEEN}{symptom}." if symptom else ""
-    return f"{name} ({uuid}) was lost {doing}, the driver no longer knows it.{seen} {RUN_DOCTOR}."
+    hint = f"{_SEEN}{symptom}." if symptom else ""
+    return f"{name} ({uuid}) was lost {doing}, the driver no longer knows it.{hint} {RUN_DOCTOR}."
 
 
 _SEEN = " Seen first: "

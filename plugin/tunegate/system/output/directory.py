@@ -225,9 +225,9 @@ def _are_cells(directory: Path) -> bool:
 def _refuse_odd_entries(path: Path) -> None:
     """Raises for a link, or for anything else in place of a file or directory of ours."""
     for name in _names(path):
-        wanted = stat.S_ISDIR if name in {owned_directory.WORK, BUILDS} else stat.S_ISREG
+        is_right_kind = stat.S_ISDIR if name in {owned_directory.WORK, BUILDS} else stat.S_ISREG
         is_ours = name in {owned_directory.WORK, BUILDS} or _OURS.fullmatch(name)
-        if is_ours and not wanted(os.lstat(path / name).st_mode):
+        if is_ours and not is_right_kind(os.lstat(path / name).st_mode):
             raise _not_a_directory_error(path / name)
     for directory, subdirectories, files in os.walk(path / BUILDS):
         for name in (*subdirectories, *files):

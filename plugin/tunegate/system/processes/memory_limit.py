@@ -52,8 +52,8 @@ def memory_shares(
 ) -> Shares:
     """Returns the shares for children that build these models: fewer run at once if the models are
     large."""
-    wanted = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
-    fitting = int(_SHARE * available_bytes()) // wanted
+    share_bytes = max([_USUAL_BYTES, *(_TIMES_ITS_FILES * _size_bytes(model) for model in models)])
+    fitting = int(_SHARE * available_bytes()) // share_bytes
     at_once = max(1, min(cores, len(models), fitting))
     return Shares(at_once, memory_limit(kind, children=at_once))
 
@@ -136,10 +136,10 @@ def _room(group: Path) -> int | None:
     """Returns the memory that a group has left, None without a limit. Memory that caches files can
     be reclaimed."""
     limit = _number(group / "memory.max") or _number(group / "memory.limit_in_bytes")
-    used = _number(group / "memory.current") or _number(group / "memory.usage_in_bytes")
-    if limit is None or used is None:
+    used_bytes = _number(group / "memory.current") or _number(group / "memory.usage_in_bytes")
+    if limit is None or used_bytes is None:
         return None
-    return max(0, limit - used + _cached_file_bytes(group / "memory.stat"))
+    return max(0, limit - used_bytes + _cached_file_bytes(group / "memory.stat"))
 
 
 def _cached_file_bytes(statistics: Path) -> int:

@@ -110,11 +110,11 @@ def _interrupt_once(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _interrupt_again(lost: "sys.UnraisableHookArgs") -> None:
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     """Repeats an interrupt that came in a finalizer or a callback of a weak reference, such as the
     import system has: Python drops what is raised there. Raised here it would be dropped, too."""
-    if lost.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(lost)
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
         return
     signal.signal(signal.SIGINT, _interrupt_once)
     again = threading.Timer(_REPEAT_SECONDS, _interrupt_main)

@@ -126,8 +126,8 @@ class TimeLeft:
         parts = self._steps[self._at or 0].parts
         done_weight = sum(parts[: len(self._took)])
         weight = _FIRST_WEIGHT * max(parts, default=0.0)
-        known = done_weight + weight
-        return (sum(self._took) + self._slower * weight) / known if known else self._slower
+        total = done_weight + weight
+        return (sum(self._took) + self._slower * weight) / total if total else self._slower
 
     def _slower_after(self, now: float, still: float) -> float:
         """Returns the factor by which later steps are slower, from this step's time, `still`
