@@ -125,11 +125,17 @@ def _limit_to_target(subject: Subject, name: str) -> Subject:
 
 
 def _show(measurements: ShardMeasurements) -> None:
-    launches = {cell.cell.model: len(cell.launches) for cell in measurements.run.cells}
-    show_lines(
-        f"{model} on {measurements.target}: {plural(count, 'launch', 'launches')}"
-        for model, count in launches.items()
-    )
+    """Shows the launches of each model, and why there are none: the job that decides comes later,
+    and whoever reads this log may repair the runner first."""
+    heads = {built.cell: built.head for built in measurements.run.builds}
+    lines = []
+    for measured in measurements.run.cells:
+        count = plural(len(measured.launches), "launch", "launches")
+        head = heads.get(measured.cell)
+        reasons = measured.notes or tuple(filter(None, [head.error if head else None]))
+        why = f": {'; '.join(reasons)}" if reasons and not measured.launches else ""
+        lines.append(f"{measured.cell.model} on {measurements.target}: {count}{why}")
+    show_lines(lines)
 
 
 # `tunegate verdict`: judges a plan's measuring shards. Needs no device and no compiler.
