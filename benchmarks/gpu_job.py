@@ -10,9 +10,11 @@ over when it begins, and steps have `--patience` times their limits.
     benchmarks/gpu.sh [FOLDER WITH part-00, part-01, ...]     # on a machine without a network
 
 Where PyTorch is, the models are those of `gpu_models.py`, an encoder and ResNet-50, and PyTorch's
-times are measured first. `--every` takes all eight, changes the weights of each, and prints the
-table that compares both. `--more` says how many percent of work the two slower heads have more,
-`--small` has `tiles` and `whole` compute as little as they can: a stand-in for a device is slow.
+times are measured first. `--every` takes all eight, and changes the weights of one after the other:
+each has its own step, so that time that is too short costs the last ones only. A table compares
+both, and `gpu_figures.py` makes docs/benchmarks/gpu.md of what came back. `--more` says how many
+percent of work the two slower heads have more, `--small` has `tiles` and `whole` compute as little
+as they can: a stand-in for a device is slow.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +44,7 @@ import yaml
 from onnx import helper, numpy_helper
 
 from benchmarks import gpu_models
+from benchmarks.kit import results
 from benchmarks.kit.command import Many, command_line
 from benchmarks.kit.markdown_tables import tables
 from benchmarks.kit.model_changes import new_weights
@@ -121,9 +125,9 @@ def steps(
     run_minutes: float = _RUN_MINUTES,
     is_small: bool = False,
 ) -> list[Step]:
-    """In the order of their worth. New weights come to all that are `changed`, more work to the
-    first one. Those that are `refused` by TVM are not in the repository before their own step:
-    each run would end with their reason."""
+    """In the order of their worth. New weights come to each that is `changed`, in a step of its
+    own, more work to the first one. Those that are `refused` by TVM are not in the repository
+    before their own step: each run would end with their reason."""
     run = (*_TUNEGATE, "run", "-v", "--base", "HEAD~1", "--minutes", str(run_minutes))
     little, much = (
         lambda percent=percent: _commit(
@@ -134,9 +138,12 @@ def steps(
     return [
         Step("doctor", (*_TUNEGATE, "doctor", "-v"), 120),
         Step("warm", (*_TUNEGATE, "warm", "-v", "--minutes", str(minutes)), 280),
-        Step(
-            *("weights", run, 170 * max(1, len(changed) // 2)),
-            prepare=lambda: _commit(repository, changed, new_weights),
+        *(
+            Step(
+                *(f"weights-{file.stem}" if number else "weights", run, 170),
+                prepare=partial(_commit, repository, [file], new_weights),
+            )
+            for number, file in enumerate(changed)
         ),
         Step("slower", run, 170, 1, prepare=little),
         Step("faster", run, 120, prepare=lambda: _git(repository, "revert", "--no-edit", "HEAD")),
@@ -405,7 +412,7 @@ class _Job:
     ) -> None:
         self._out, self.kept, self._seconds, self._patience = out, kept, seconds, patience
         self._began = time.monotonic() - spent
-        self._machine = os.environ.get("GPU_MACHINE", "")
+        self._machine = ", ".join(filter(None, (os.environ.get("GPU_MACHINE"), results.machine())))
         self.done: list[dict[str, Any]] = []
         _write(self._out, self._machine, self.done)
 
@@ -443,14 +450,18 @@ def _models(given: Sequence[str], folder: Path, job: _Job, *, has_every: bool) -
     return [saved(name, folder) for name in ("transformer", "resnet50")]
 
 
+COMPARED = "model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict"
+IN_FLOAT16 = "model | candidate | ms | PyTorch in float16, ms | error, %"
+
+
 def compared(out: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Rows for these models: the best of PyTorch in float32, what ships by tunegate, tunegate /
     PyTorch, and the verdict on new weights, "none" where no step came so far."""
     peers = _read_json(out / "peers.json")
     judged = {
         Path(finding["model"]).stem: finding
-        for step in ("weights", "refused")
-        for finding in _read_json(out / f"{step}.verdict.json").get("findings", ())
+        for verdict in (*out.glob("weights*.verdict.json"), out / "refused.verdict.json")
+        for finding in _read_json(verdict).get("findings", ())
     }
     for name in names:
         finding = judged.get(name, {})
@@ -525,7 +536,7 @@ def main() -> int:
         is_small=options.small,
     )
     for step in of_job:
-        if not options.steps or step.name in options.steps:
+        if not options.steps or step.name.partition("-")[0] in options.steps:
             is_of_job = step.is_of_job
             job.carry_out(
                 step, repository if is_of_job else checkout, unprepared if is_of_job else ""
@@ -536,12 +547,12 @@ def main() -> int:
 
 
 def show_tables(out: Path, models: Sequence[str]) -> None:
-    if (out / "weights.verdict.json").is_file():
-        heading("model | PyTorch, ms | tunegate, ms | tunegate / PyTorch | verdict", words=(0, 4))
+    if [*out.glob("weights*.verdict.json")]:
+        heading(COMPARED, words=(0, 4))
         for each in compared(out, models):
             row(*each)
     if rows := list(in_float16(out)):
-        heading("model | candidate | ms | PyTorch in float16, ms | error, %", words=(0, 1))
+        heading(IN_FLOAT16, words=(0, 1))
         for each in rows:
             row(*each)
 

@@ -15,8 +15,10 @@ import onnxruntime
 import pytest
 from benchmarks import gpu_models
 from benchmarks.gate.live_gates import count_verdicts, show
+from benchmarks.gpu_figures import figures
 from benchmarks.gpu_job import (
     Step,
+    _bundle,
     _Job,
     _repetitions,
     carried_out,
@@ -28,10 +30,12 @@ from benchmarks.gpu_job import (
     steps,
 )
 from benchmarks.gpu_rehearsal import BRINGS, HAS, MOST_FILES, make_python
+from benchmarks.kit.page import pages
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.measure.test_paired_launches import ScriptedBench
+from tests.support.present import present
 from tests.support.programs import run_program
 from tests.support.small_onnx import chain_model, save
 from tunegate.config import GateConfig
@@ -99,12 +103,14 @@ def test_recurrent_layers_are_work_and_others_are_repeated_for_them() -> None:
 
 
 def test_what_changes_is_as_each_step_says(tmp_path: Path) -> None:
-    """New weights, more work, the same less work, and what nobody but the last step has seen."""
-    file = save(chain_model(layers=2, width=8), tmp_path / "m.onnx")
+    """New weights of one model after the other, more work, the same less work, and what nobody but
+    the last step has seen."""
+    file, other = (save(chain_model(layers=2, width=8), tmp_path / f"{n}.onnx") for n in "mn")
     refused = save(chain_model(layers=1, width=8), tmp_path / "places.onnx")
-    repository = prepared_repository(tmp_path / "job", [file], "")
-    model, new = (repository / "models" / name for name in ("m.onnx", "places.onnx"))
-    named = {each.name: each for each in steps(repository, 1, [model], [refused], [40.0, 200.0])}
+    repository = prepared_repository(tmp_path / "job", [file, other], "")
+    model, second, new = (repository / "models" / f"{name}.onnx" for name in ("m", "n", "places"))
+    both = steps(repository, 1, [model, second], [refused], [40.0, 200.0])
+    named = {each.name: each for each in both}
     seen = [model.read_bytes()]
     for name in ("weights", "slower", "faster", "much_slower", "refused"):
         prepare = named[name].prepare
@@ -115,6 +121,9 @@ def test_what_changes_is_as_each_step_says(tmp_path: Path) -> None:
     assert given != weights == faster != slower
     assert len(weights) < len(slower) < len(much_slower) == len(last)
     assert new.read_bytes() != refused.read_bytes()
+    assert second.read_bytes() == given
+    present(named["weights-n"].prepare)()
+    assert (second.read_bytes(), model.read_bytes()) == (weights, last)
     expected = {name: step.expected for name, step in named.items() if step.expected}
     assert expected == {"slower": 1, "much_slower": 1, "refused": 2}
 
@@ -213,20 +222,45 @@ def test_a_lent_machine_has_what_the_steps_import(
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_a_model_is_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path) -> None:
-    (tmp_path / "peers.json").write_text(
-        json.dumps({"m": {"eager": 6.0, "graph": 2.0, "tf32": 1.0, "compile": 2.5}})
-    )
+def test_models_are_compared_with_the_best_of_pytorch_in_float32(tmp_path: Path) -> None:
+    """Also on the page of figures, by what a lease has brought back. Models that it had no time
+    for are not there."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    times = {"eager": 6.0, "graph": 2.0, "tf32": 1.0, "compile": 2.5, "float16": 0.5}
+    (kept / "peers.json").write_text(json.dumps({"encoder": times, "masks": {"eager": 1.0}}))
+    half = {"candidate": "tvm-f16", "ms": 0.75, "error": {"center": 0.1}}
     for step, finding in (
-        ("weights", {"model": "models/m.onnx", "status": "pass", "head_ms": 1.8}),
-        ("refused", {"model": "models/n.onnx", "status": "error"}),
+        ("weights", {"model": "models/encoder.onnx", "status": "pass", "head_ms": 1.8}),
+        ("weights-masks", {"model": "models/masks.onnx", "status": "fail", "head_ms": 1.6}),
+        ("refused", {"model": "models/places.onnx", "status": "error"}),
+        ("half", {"model": "models/encoder.onnx", "runtimes": [half]}),
     ):
-        (tmp_path / f"{step}.verdict.json").write_text(json.dumps({"findings": [finding]}))
-    assert list(compared(tmp_path, ["m", "n", "o"])) == [
-        ("m", "2.000", "1.800", "0.90", "pass"),
-        ("n", "", "", "", "error"),
-        ("o", "", "", "", "none"),
+        (kept / f"{step}.verdict.json").write_text(json.dumps({"findings": [finding]}))
+    rows = (
+        ("encoder", "2.000", "1.800", "0.90", "pass"),
+        ("masks", "1.000", "1.600", "1.60", "fail"),
+        ("places", "", "", "", "error"),
+    )
+    assert list(compared(kept, ["encoder", "masks", "places", "speech"])) == [
+        *rows,
+        ("speech", "", "", "", "none"),
     ]
+    (tmp_path / "gpu.json").write_text('{"machine": "one card", "steps": []}')
+    _bundle(kept, tmp_path)
+    found = present(figures(tmp_path))
+    pages([found])  # raises where words are missing
+    assert [table.rows for table in found.tables] == [
+        rows,
+        (("encoder", "tvm-f16", "0.750", "0.500", "0.100"),),
+    ]
+    assert found.says == (
+        "tunegate takes 1.20x the time of PyTorch's best in float32, in the geometric mean of 2 "
+        "models (0.90x to 1.60x); 1 of them reaches the goal of 0.9x."
+    )
+    (kept / "peers.json").unlink()
+    _bundle(kept, tmp_path)
+    assert figures(tmp_path) is None
 
 
 def test_live_gates_are_counted_by_what_was_put_in(capsys: pytest.CaptureFixture[str]) -> None:
