@@ -94,7 +94,7 @@ def saved(kind: str, steps: int, hidden: int, folder: Path) -> Path:
 
 
 def timed(file: Path, steps: int, known: Records) -> Timed:
-    recurrent._MOST_STEPS = steps
+    recurrent.MOST_STEPS = steps
     given = ModelFile(file=str(file), path="m.onnx", shapes={})
     place = file.with_suffix("")
     started = time.monotonic()

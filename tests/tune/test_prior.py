@@ -33,8 +33,8 @@ from tunegate.tune.prior import (
     prior_of,
     ratios_of,
 )
+from tunegate.tune.prior_results import PriorResults, schedule_of
 from tunegate.tune.samples import SampleFeatures, ScheduleSample
-from tunegate.tune.task_history import PriorResults, schedule_of
 from tunegate_cache.format.decisions import SamplingInstruction
 from tunegate_cache.format.records import (
     DeviceFingerprint,

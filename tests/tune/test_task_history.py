@@ -7,8 +7,9 @@ from tunegate.artifacts.plans import PlannedTask
 from tunegate.artifacts.tasks import Claims, ResolvedTask, ScheduleSource
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.model_keys import known_schedules
+from tunegate.tune.prior_results import schedule_of
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
-from tunegate.tune.task_history import TaskHistory, heaviest_first, schedule_of
+from tunegate.tune.task_history import TaskHistory, heaviest_first
 from tunegate_cache.format import records
 
 

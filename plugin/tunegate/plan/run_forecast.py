@@ -16,7 +16,7 @@ from tunegate.measure.election import side_seconds
 from tunegate.measure.error_budgets import is_tried
 from tunegate.tune.expected_time import TargetKind, known_ms, prior_ms
 from tunegate.tune.model_keys import ModelOnTarget
-from tunegate.tune.task_history import PriorResults
+from tunegate.tune.prior_results import PriorResults
 from tunegate.wording import plural
 from tunegate_cache.format.records import Miss
 

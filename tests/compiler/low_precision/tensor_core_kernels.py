@@ -10,6 +10,7 @@ from tvm import relax
 from tests.compiler.low_precision import product_kernels
 from tests.support.present import present
 from tunegate.compiler.low_precision import tensor_cores
+from tunegate.compiler.low_precision.tensor_core_kernel import Plan, tensor_core_kernel
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 
@@ -28,7 +29,7 @@ def convolution(
 class Lowered(NamedTuple):
     module: Any
     arguments: list[np.ndarray]
-    plan: tensor_cores.Plan
+    plan: Plan
 
     def packed_arguments(self) -> list[np.ndarray]:
         packed, place = self.plan.packed, self.plan.place
@@ -42,7 +43,7 @@ def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered
     """The kernel on tensor cores, and its arguments; the weights are packed."""
     product = present(tensor_cores.matrix_product(kernel.function))
     constants = {n: a for n, a in enumerate(kernel.arguments) if isinstance(a, tvm.ir.GenericConst)}
-    plan = tensor_cores.Plan(product, tiles)
+    plan = Plan(product, tiles)
     draw = np.random.default_rng(0)
     arguments = [
         constants[n].value.numpy()
@@ -54,7 +55,7 @@ def lowered(kernel: product_kernels.Fused, tiles: tensor_cores.Tiles) -> Lowered
         if operand.parameter in constants:
             packed = present(tensor_cores.packed_weights(product, operand, tiles))
             plan = plan._replace(packed=packed, place=operand.parameter)
-    function = tensor_cores.tensor_core_kernel(kernel.function, plan)
+    function = tensor_core_kernel(kernel.function, plan)
     return Lowered(
         tvm.IRModule({"main": function.with_attr("global_symbol", "main")}), arguments, plan
     )

@@ -45,8 +45,8 @@ from tunegate.compiler.schedules.algorithm_variants import (
     variants_of,
     with_algorithm,
 )
+from tunegate.compiler.schedules.convolutions import window_of_three
 from tunegate.compiler.schedules.default_schedule import with_default_schedule
-from tunegate.compiler.schedules.grouped_convolutions import window_of_three
 from tunegate.compiler.schedules.product_tiles import TwoFactors, two_factors
 from tunegate.compiler.schedules.schedule_choice import best_that_replays
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED

@@ -15,7 +15,7 @@ from tests.support.models.workload_corpus import primitive, workloads
 from tests.support.present import present
 from tunegate.compiler.build.single_kernel import built_kernel
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.schedules import grouped_convolutions
+from tunegate.compiler.schedules import convolutions, grouped_convolutions
 from tunegate.compiler.schedules.algorithm_variants import GROUP_VECTORS
 from tunegate.compiler.schedules.default_schedule import with_group_vectors
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
@@ -157,7 +157,7 @@ def cpu(name: str) -> Any:
 
 
 def found_in(function: Any) -> Any:
-    return grouped_convolutions.grouped_convolution(canonical_workload(function).module["main"])
+    return convolutions.grouped_convolution(canonical_workload(function).module["main"])
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,8 @@ def found_in(function: Any) -> Any:
     ],
 )
 def test_it_is_found_with_its_groups(shape: Shape) -> None:
-    found = present(grouped_convolutions.grouped_convolution(workload(shape).module["main"]))
-    assert found.groups == grouped_convolutions.Groups(
-        shape.groups, shape.channels_in, shape.channels_out
-    )
+    found = present(convolutions.grouped_convolution(workload(shape).module["main"]))
+    assert found.groups == convolutions.Groups(shape.groups, shape.channels_in, shape.channels_out)
     assert found.weight_extents[:2] == shape.window
 
 
@@ -216,12 +214,12 @@ def test_of_two_in_a_function_none_is_taken() -> None:
 # Vectors of channels fill registers, and never cut a group in two where they span several.
 
 GROUPS = st.builds(
-    grouped_convolutions.Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130)
+    convolutions.Groups, st.integers(1, 300), st.integers(1, 130), st.integers(1, 130)
 )
 
 
 @given(GROUPS)
-def test_vectors_cover_all_channels(groups: grouped_convolutions.Groups) -> None:
+def test_vectors_cover_all_channels(groups: convolutions.Groups) -> None:
     vectors = grouped_convolutions.channel_vectors(groups)
     if vectors is None:
         return

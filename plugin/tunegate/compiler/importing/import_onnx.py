@@ -31,10 +31,10 @@ from tunegate.compiler.build.functions import (
 )
 from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
+from tunegate.compiler.importing.control_flow import BRANCHED
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shorten
 from tunegate.compiler.importing.pooling import pooling_converter
-from tunegate.compiler.importing.recurrent import BRANCHED
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import (

@@ -1,5 +1,4 @@
-"""Unrolls LSTM, GRU and RNN: one product of the input for all steps, then the steps in order. Scan
-and Loop are unrolled too: their body, once for each step. An If is both of its branches."""
+"""Unrolls LSTM, GRU and RNN: one product of the input for all steps, then the steps in order."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ import onnx
 
 from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
-from tunegate.system.onnx_scan import bodies_of
 
 # One step of an LSTM, a GRU and an RNN, in operators. The gate weights are one matrix.
 
@@ -97,7 +95,7 @@ def _add_peephole(new: graph_view.Replacement, sums: str, cell: str, peephole: s
     return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
 
 
-_MOST_STEPS = 32
+MOST_STEPS = 32
 """The most steps in one model, over all recurrences and directions. Each step takes a third of a
 second to import and adds about three kernels; longer recurrences, unrolled and tuned, were slower
 than ONNX Runtime's own."""
@@ -147,8 +145,8 @@ def unroll_recurrent(
     extents = _extents(x, hidden, is_batch_first=_is_batch_first(node))
     if activations is None or not extents.steps:
         return None
-    steps = _steps_in(view)
-    if steps > _MOST_STEPS:
+    steps = steps_in(view)
+    if steps > MOST_STEPS:
         raise UnsupportedModelError(_too_long(extents.steps, directions, steps))
     work = _Unrolling(node, view, kind, extents)
     each = len(kind.activations)
@@ -163,12 +161,10 @@ def unroll_recurrent(
 def _too_long(own: int, directions: int, steps: int) -> str:
     both = " in both directions" if directions > 1 else ""
     together = f", {steps} with the model's others" if steps > own * directions else ""
-    return (
-        f"its {own} steps{both}{together} are too many, as {_MOST_STEPS} are unrolled at the most"
-    )
+    return f"its {own} steps{both}{together} are too many, as {MOST_STEPS} are unrolled at the most"
 
 
-def _steps_in(view: graph_view.GraphView) -> int:
+def steps_in(view: graph_view.GraphView) -> int:
     """Returns the steps of all recurrences. One of a Scan or Loop counts by its body's size."""
     total = 0
     for node in view.nodes:
@@ -176,8 +172,17 @@ def _steps_in(view: graph_view.GraphView) -> int:
         if node.op_type in _KINDS:
             total += _steps_of(node, view)
         elif isinstance(body, onnx.GraphProto):  # Scan or Loop
-            total += _trips(node, view) * (1 + len(body.node) // _OPERATORS_OF_STEP)
+            total += trips_of(node, view) * (1 + len(body.node) // _OPERATORS_OF_STEP)
     return total
+
+
+def trips_of(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
+    """Returns the steps of a Scan or Loop, 0 if unknown."""
+    if node.op_type == "Loop":
+        trips = view.constant(graph_view.operand(node, 0))
+        return 0 if trips is None else max(0, int(trips.flat[0]))
+    kind = view.type_of(node.input[-graph_view.attribute(node, "num_scan_inputs")])
+    return 0 if kind is None else kind.shape[graph_view.attribute(node, "scan_input_axes", [0])[0]]
 
 
 def _steps_of(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
@@ -423,158 +428,3 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
         key: next(by_name[key], default) for key, default in defaults.items()
     }
     return lambda new, value: new.add(operator, [value], **arguments)
-
-
-# Scan and Loop: the body, once for each step.
-
-
-def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the steps of a Scan, None if their number is unknown. Raises UnsupportedModelError if
-    they are too many."""
-    trips, count = _trips(node, view), graph_view.attribute(node, "num_scan_inputs")
-    if not trips:
-        return None
-    states, read = list(node.input[:-count]), node.input[-count:]
-    axes = graph_view.attribute(node, "scan_input_axes", [0] * count)
-    is_back = graph_view.attribute(node, "scan_input_directions", [0] * count)
-    body, written = _Body(node, view, trips), []
-    for step in range(trips):
-        rows = [
-            body.row(name, trips - 1 - step if back else step, axis)
-            for name, axis, back in zip(read, axes, is_back, strict=True)
-        ]
-        body_outputs = body.run([*states, *rows])
-        states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
-        written.append(rest)
-    axes = graph_view.attribute(node, "scan_output_axes", [0] * len(written[0]))
-    is_back = graph_view.attribute(node, "scan_output_directions", [0] * len(written[0]))
-    body.finish(states, written, axes, is_back)
-    return body.new.nodes
-
-
-def unroll_loop(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the steps of a Loop. Raises UnsupportedModelError if their number is not known before
-    it runs, or if they are too many."""
-    condition, trips = graph_view.operand(node, 1), _trips(node, view)
-    is_on = view.constant(condition) if condition else np.ones(1)
-    goes_on = is_on is not None and is_on.all() and _goes_on(graph_view.attribute(node, "body"))
-    if not trips or not goes_on:
-        raise UnsupportedModelError(
-            "its number of iterations is not a constant of the model, or is 0"
-        )
-    states, body, written = list(node.input[2:]), _Body(node, view, trips), []
-    true = body.new.constant(True, np.bool_)
-    for step in range(trips):
-        _, *body_outputs = body.run([body.new.constant(step, np.int64), true, *states])
-        states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
-        written.append(rest)
-    body.finish(states, written, [0] * len(written[0]), [0] * len(written[0]))
-    return body.new.nodes
-
-
-def _trips(node: onnx.NodeProto, view: graph_view.GraphView) -> int:
-    """Returns the steps of a Scan or Loop, 0 if unknown."""
-    if node.op_type == "Loop":
-        trips = view.constant(graph_view.operand(node, 0))
-        return 0 if trips is None else max(0, int(trips.flat[0]))
-    kind = view.type_of(node.input[-graph_view.attribute(node, "num_scan_inputs")])
-    return 0 if kind is None else kind.shape[graph_view.attribute(node, "scan_input_axes", [0])[0]]
-
-
-def _goes_on(body: onnx.GraphProto) -> bool:
-    """Returns whether the condition that a Loop's body gives is the one that it got, or true."""
-    name = body.output[0].name
-    producer = {output: each for each in body.node for output in each.output}
-    while name in producer and producer[name].op_type == "Identity":
-        name = producer[name].input[0]
-    initializer = next((each for each in body.initializer if each.name == name), None)
-    if name in producer and producer[name].op_type == "Constant":
-        initializer = graph_view.attribute(producer[name], "value")
-    return name == body.input[1].name or (
-        initializer is not None and bool(onnx.numpy_helper.to_array(initializer).all())
-    )
-
-
-class _Body:
-    """The steps of a Scan or Loop, as far as they are built."""
-
-    def __init__(self, node: onnx.NodeProto, view: graph_view.GraphView, trips: int) -> None:
-        self.new, self._node = graph_view.Replacement(node), node
-        self._graph: onnx.GraphProto = graph_view.attribute(node, "body")
-        if _steps_in(view) > _MOST_STEPS:
-            size = len(self._graph.node)
-            message = f"its {trips:,} steps of {size:,} operators are too many to unroll"
-            raise UnsupportedModelError(message)
-        if any(map(bodies_of, self._graph.node)):
-            message = "an operator in its body has a body of its own"
-            raise UnsupportedModelError(message)
-        self._constants = {
-            each.name: self.new.add("Constant", [], value=each) for each in self._graph.initializer
-        }
-
-    def row(self, name: str, place: int, axis: int) -> str:
-        """Returns the part of an input that a step of a Scan reads."""
-        return self.new.add("Gather", [name, self.new.constant(place, np.int64)], axis=axis)
-
-    def run(self, operands: Sequence[str]) -> list[str]:
-        """Adds the nodes of a step, and returns the names of what it gives."""
-        inputs = (value.name for value in self._graph.input)
-        names = self._constants | dict(zip(inputs, operands, strict=True))
-        for node in self._graph.node:
-            self.new.copy(node, names)
-        return [names.get(value.name, value.name) for value in self._graph.output]
-
-    def finish(
-        self,
-        states: Sequence[str],
-        step_outputs: Sequence[Sequence[str]],
-        axes: Sequence[int],
-        is_back: Sequence[int],
-    ) -> None:
-        """Adds the outputs of the node: the last states, and what each step wrote, in order."""
-        new, outputs = self.new, self._node.output
-        for name, output in zip(states, outputs, strict=False):
-            if output:
-                new.add("Identity", [name], to=output)
-        columns = zip(*step_outputs, strict=True)
-        for column, axis, back, output in zip(
-            columns, axes, is_back, outputs[len(states) :], strict=False
-        ):
-            if output:
-                place = new.constant([axis], np.int64)
-                rows = [new.add("Unsqueeze", [name, place]) for name in column]
-                new.add("Concat", rows[::-1] if back else rows, to=output, axis=axis)
-
-
-# If: both branches beside what is around them, and a choice of each output. So kernels fuse in and
-# around the branches. A build runs one of them only (`compiler/opening.py`).
-
-BRANCHED = "/If"
-"""The end of the name of a Where that stands for an If: its operands have one shape."""
-
-
-def merge_branches(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns both branches of an If, and a Where for each output; None if a branch has a body of
-    its own."""
-    branches = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
-    if any(map(bodies_of, (inner for branch in branches for inner in branch.node))):
-        return None
-    new = graph_view.Replacement(node)
-    kind, condition = view.type_of(node.input[0]), node.input[0]
-    if kind is None or kind.shape:
-        condition = new.add_reshape(condition, [])
-    branch_outputs = [_branch(new, branch) for branch in branches]
-    for output, *values in zip(node.output, *branch_outputs, strict=True):
-        if output:
-            new.add("Where", [condition, *values], to=output)
-            new.nodes[-1].name += BRANCHED
-    return new.nodes
-
-
-def _branch(new: graph_view.Replacement, branch: onnx.GraphProto) -> list[str]:
-    """Adds the nodes of a branch, and returns the names of what it gives."""
-    names = {each.name: new.add("Constant", [], value=each) for each in branch.initializer}
-    for node in branch.node:
-        new.copy(node, names)
-        new.nodes[-1].name = node.name or new.nodes[-1].name
-    return [names.get(value.name, value.name) for value in branch.output]

@@ -11,20 +11,14 @@ import onnx
 import onnx.version_converter
 
 from tunegate.compiler.importing import (
-    composite as elementwise,
+    composite,
+    control_flow,
+    graph_view,
+    recurrent,
+    reductions,
+    resizing,
+    windows,
 )
-from tunegate.compiler.importing import (
-    composite as normalizations,
-)
-from tunegate.compiler.importing import graph_view, recurrent, reductions, resizing, windows
-from tunegate.compiler.importing import (
-    reductions as selections,
-)
-from tunegate.compiler.importing import (
-    windows as convolutions,
-)
-from tunegate.compiler.importing import windows as declared_shapes
-from tunegate.compiler.importing.composite import with_definitions
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
@@ -214,7 +208,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model, RULES):
         model = _upgrade_opset(_rewrite(model, _RULES_BEFORE) or model)
     for _ in range(_ROUNDS):
-        changed = _rewrite(model, RULES) or with_definitions(model)
+        changed = _rewrite(model, RULES) or composite.with_definitions(model)
         if changed is None:
             break
         model = _fold_constants(changed)
@@ -329,28 +323,28 @@ RewritingRule = Callable[[onnx.NodeProto, graph_view.GraphView], list[onnx.NodeP
 """Returns the nodes that replace one, or None if it stays."""
 
 _RULES_BEFORE: Mapping[str, RewritingRule] = {
-    "Hardmax": normalizations.of_flat_rows,
-    "Dropout": selections.rewrite_dropout_mask,
+    "Hardmax": composite.of_flat_rows,
+    "Dropout": reductions.rewrite_dropout_mask,
 }
 """For what ONNX's converter to a newer operator set makes another operator of."""
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unroll_recurrent),
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), declared_shapes.with_declared_shape),
-    "Scan": recurrent.unroll_scan,
-    "Loop": recurrent.unroll_loop,
-    "If": recurrent.merge_branches,
-    "ConvTranspose": convolutions.rewrite_conv_transpose,
-    "Col2Im": convolutions.image_of_columns,
+    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), windows.with_declared_shape),
+    "Scan": control_flow.unroll_scan,
+    "Loop": control_flow.unroll_loop,
+    "If": control_flow.merge_branches,
+    "ConvTranspose": windows.rewrite_conv_transpose,
+    "Col2Im": windows.image_of_columns,
     "RoiAlign": windows.regions_in_pixels,
     **dict.fromkeys(("MaxUnpool", "NonMaxSuppression"), refuse_operator),
     **dict.fromkeys(_RANDOM, drawn_at_random),
-    "Dropout": selections.rewrite_dropout_mask,
-    "Expand": declared_shapes.expanded_to,
-    "Tile": declared_shapes.rewrite_tile,
-    "ConstantOfShape": declared_shapes.constant_of_shape,
-    "Split": declared_shapes.rewrite_split,
-    "TopK": declared_shapes.top_k,
-    "AffineGrid": declared_shapes.affine_grid,
+    "Dropout": reductions.rewrite_dropout_mask,
+    "Expand": windows.expanded_to,
+    "Tile": windows.rewrite_tile,
+    "ConstantOfShape": windows.constant_of_shape,
+    "Split": windows.rewrite_split,
+    "TopK": windows.top_k,
+    "AffineGrid": windows.affine_grid,
     "Slice": windows.rewrite_slice,
     "Pad": windows.rewrite_pad,
     **dict.fromkeys(reductions.REDUCTIONS, reductions.rewrite_reduction),
@@ -358,22 +352,22 @@ RULES: Mapping[str, RewritingRule] = {
     "Upsample": resizing.refuse_upsample,
     **dict.fromkeys(("ReduceMax", "ReduceMin"), reductions.extreme),
     **dict.fromkeys(("CumSum", "CumProd"), reductions.cumulative),
-    "OneHot": selections.one_hot,
-    "EyeLike": selections.diagonal_of_ones,
-    "Trilu": selections.triangle,
-    "ai.onnx.ml.ArrayFeatureExtractor": selections.picked_features,
-    "IsInf": elementwise.infinite,
-    "Pow": elementwise.power,
-    "LayerNormalization": normalizations.over_rows,
-    "RMSNormalization": normalizations.over_rows,
-    "LpNormalization": normalizations.by_length,
-    "MeanVarianceNormalization": normalizations.by_distance,
+    "OneHot": reductions.one_hot,
+    "EyeLike": reductions.diagonal_of_ones,
+    "Trilu": reductions.triangle,
+    "ai.onnx.ml.ArrayFeatureExtractor": reductions.picked_features,
+    "IsInf": composite.infinite,
+    "Pow": composite.power,
+    "LayerNormalization": composite.over_rows,
+    "RMSNormalization": composite.over_rows,
+    "LpNormalization": composite.by_length,
+    "MeanVarianceNormalization": composite.by_distance,
     "QLinearMatMul": matrix_product,
     "QLinearConv": convolution,
     "MatMulInteger": single_zeros,
     "DynamicQuantizeLinear": dynamically,
     "DequantizeLinear": unpack_weights,
-    "QuantizeLinear": elementwise.quantize_in_float32,
-    **dict.fromkeys(("ScatterElements", "ScatterND"), elementwise.scattered_bits),
+    "QuantizeLinear": composite.quantize_in_float32,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), composite.scattered_bits),
     "SequenceInsert": refuse_insert_from_end,
 }

@@ -20,6 +20,7 @@ from tunegate.compiler.low_precision.product import (
     RowsOfTiles,
     product_of,
 )
+from tunegate.compiler.low_precision.tensor_core_kernel import Plan, tensor_core_kernel
 from tunegate.compiler.low_precision.tile_kernel import tile_kernel
 from tunegate.compiler.schedules.schedule_choice import ScheduleChoice
 from tunegate.compiler.targets import ResolvedTarget, threads_of
@@ -203,9 +204,9 @@ def _on_tensor_cores(
         if packing is None:
             packing = tensor_cores.packed_weights(product, operand, tiles)
             place = operand.parameter if packing else None
-    plan = tensor_cores.Plan(product, tiles, packing, place)
+    plan = Plan(product, tiles, packing, place)
     try:
-        kernel = tensor_cores.tensor_core_kernel(function, plan)
+        kernel = tensor_core_kernel(function, plan)
     except UnsupportedModelError:
         return None
     return TileKernel(kernel, place, packing.pack if packing else None, tiles.factors.kind)

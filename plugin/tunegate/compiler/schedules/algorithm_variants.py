@@ -14,7 +14,8 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm.tirx import IndexMap
 
-from tunegate.compiler.schedules.grouped_convolutions import group_vectors, window_of_three
+from tunegate.compiler.schedules.convolutions import window_of_three
+from tunegate.compiler.schedules.grouped_convolutions import group_vectors
 from tunegate.compiler.schedules.unscheduled import with_unscheduled
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.config import AUTO

@@ -7,20 +7,9 @@ from typing import Any, NamedTuple
 import tvm
 from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize
-from tvm.sym import Analyzer
-from tvm.tirx import (
-    Broadcast,
-    BufferLoad,
-    BufferRegion,
-    BufferStore,
-    For,
-    IterVar,
-    SeqStmt,
-    Shuffle,
-    Var,
-)
-from tvm.tirx.analysis import undefined_vars
+from tvm.tirx import Broadcast, BufferLoad, BufferRegion, BufferStore, IterVar, Shuffle, Var
 
+from tunegate.compiler.schedules import convolutions
 from tunegate.compiler.search.workload import canonical_workload
 
 REGISTER = 16
@@ -33,14 +22,6 @@ _SHUFFLED = 0.7
 factor must be shuffled first."""
 _MIN_FILLED = 0.3
 """Registers emptier than this are not worth it."""
-
-
-class Groups(NamedTuple):
-    """`number` groups, each with these channels in and out."""
-
-    number: int
-    channels_in: int
-    channels_out: int
 
 
 class Piece(NamedTuple):
@@ -68,20 +49,20 @@ class ChannelVectors(NamedTuple):
             first += powers_of_two[-1].lanes
         return powers_of_two
 
-    def span(self, groups: Groups) -> int:
+    def span(self, groups: convolutions.Groups) -> int:
         """Returns the number of input channels that a vector of whole groups reads."""
         return self.groups * groups.channels_in
 
-    def is_shuffled(self, groups: Groups) -> bool:
+    def is_shuffled(self, groups: convolutions.Groups) -> bool:
         return self.groups > 0 and groups.channels_in * groups.channels_out > 1
 
-    def order(self, groups: Groups, channel: int) -> list[int]:
+    def order(self, groups: convolutions.Groups, channel: int) -> list[int]:
         """Returns, for each lane, the position of its group's `channel` among the channels read."""
         size = groups.channels_out
         return [lane // size * groups.channels_in + channel for lane in range(self.lanes)]
 
 
-def channel_vectors(groups: Groups) -> ChannelVectors | None:
+def channel_vectors(groups: convolutions.Groups) -> ChannelVectors | None:
     """Returns the vectors that fill registers best, None if they would be nearly empty."""
     inside = (ChannelVectors(lanes, 0) for lanes in divisors(groups.channels_out, _MAX_LANES))
     candidates = [*inside, *_spanning(groups)]
@@ -90,7 +71,7 @@ def channel_vectors(groups: Groups) -> ChannelVectors | None:
     return best if _share_used(best) >= _MIN_FILLED else None
 
 
-def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
+def _spanning(groups: convolutions.Groups) -> Iterable[ChannelVectors]:
     if groups.channels_in > _MAX_UNROLLED:
         return
     for several in divisors(groups.number, _MAX_SPAN):
@@ -99,7 +80,7 @@ def _spanning(groups: Groups) -> Iterable[ChannelVectors]:
             yield vectors
 
 
-def _worth(vectors: ChannelVectors, groups: Groups) -> float:
+def _worth(vectors: ChannelVectors, groups: convolutions.Groups) -> float:
     return _share_used(vectors) * (_SHUFFLED if vectors.is_shuffled(groups) else 1.0)
 
 
@@ -112,159 +93,6 @@ def divisors(number: int, most: int) -> list[int]:
     return [divisor for divisor in range(1, most + 1) if number % divisor == 0]
 
 
-# Matches a float32 convolution with channels last in a function.
-
-_DIMENSIONS = 4
-_LOOPS = [IterVar.DataPar] * _DIMENSIONS + [IterVar.CommReduce] * 3
-_TYPE = "float32"
-
-
-class Convolution(NamedTuple):
-    """A convolution of one group or several. It is the function's loop nest number `place`. `image`
-    are the variables batch, height, width and output channel, with these `extents`; `window` those
-    of window height, window width and input channel. `pixel` are the indices it reads at, without
-    the channel."""
-
-    nests: tuple[Any, ...]
-    place: int
-    groups: Groups
-    image: tuple[Any, ...]
-    window: tuple[Any, ...]
-    extents: tuple[int, ...]
-    pixel: tuple[Any, ...]
-    image_buffer: Any
-    weights: Any
-    weight_extents: tuple[int, ...]
-    output: Any
-
-    @property
-    def loop_type(self) -> str:
-        return str(self.image[0].ty)
-
-
-def grouped_convolution(main: Any) -> Convolution | None:
-    """Returns the function's only grouped convolution, None if it has none or something else."""
-    grouped = [convolution for convolution in convolutions(main) if convolution.groups.number > 1]
-    return grouped[0] if len(grouped) == 1 else None
-
-
-def window_of_three(main: Any) -> Convolution | None:
-    """Returns the function's only convolution if it has one group, a window of 3x3 neighbours and
-    steps of one; None for any other."""
-    all_convolutions = convolutions(main)
-    if len(all_convolutions) != 1 or all_convolutions[0].groups.number != 1:
-        return None
-    (only,) = all_convolutions
-    (batch, y, x, _), (height, width, _) = only.image, only.window
-    is_same = Analyzer().can_prove_equal
-    is_it = only.weight_extents[:2] == (3, 3) and all(
-        is_same(*each) for each in zip(only.pixel, (batch, y + height, x + width), strict=True)
-    )
-    return only if is_it else None
-
-
-def convolutions(main: Any) -> list[Convolution]:
-    """Returns the convolutions of the function, in order."""
-    if not isinstance(main.body, SBlockRealize):
-        return []
-    body = main.body.block.body
-    nests = tuple(body.seq) if isinstance(body, SeqStmt) else (body,)
-    return [
-        convolution
-        for place, nest in enumerate(nests)
-        if (convolution := _convolution(nests, place, nest)) is not None
-    ]
-
-
-def _convolution(nests: tuple[Any, ...], place: int, nest: Any) -> Convolution | None:
-    while isinstance(nest, For):
-        nest = nest.body
-    if not isinstance(nest, SBlockRealize):
-        return None
-    block = nest.block
-    if [int(v.iter_type) for v in block.iter_vars] != _LOOPS or len(block.reads) != 2:  # noqa: PLR2004
-        return None
-    product = _product(block.body)
-    if product is None:
-        return None
-    pixel, weights = product
-    variables = tuple(v.var for v in block.iter_vars)
-    convolution = Convolution(
-        nests=nests,
-        place=place,
-        groups=_groups(pixel.source, weights.source),
-        image=variables[:4],
-        window=variables[4:],
-        extents=tuple(int(v.dom.extent) for v in block.iter_vars[:4]),
-        pixel=tuple(pixel.indices[:3]),
-        image_buffer=pixel.source,
-        weights=weights.source,
-        weight_extents=_extents(weights.source),
-        output=block.body.buffer,
-    )
-    is_it = _is_convolution(convolution, pixel.indices[3], weights.indices, block.body.indices)
-    return convolution if is_it else None
-
-
-def _product(store: Any) -> tuple[Any, Any] | None:
-    """Returns the loads of image and weights if the statement sums up their products."""
-    if not isinstance(store, BufferStore) or not isinstance(store.value, tvm.tirx.Add):
-        return None
-    product = store.value.b
-    if not isinstance(product, tvm.tirx.Mul):
-        return None
-    loads = (product.a, product.b)
-    is_plain = all(
-        isinstance(load, tvm.ir.TensorLoad)
-        and str(load.source.dtype) == _TYPE
-        and len(load.indices) == _DIMENSIONS
-        for load in loads
-    )
-    return loads if is_plain and str(store.buffer.dtype) == _TYPE else None
-
-
-def _groups(image: Any, weights: Any) -> Groups:
-    channels_in = _extents(image)[3]
-    *_, of_group, channels_out = _extents(weights)
-    number = max(1, channels_in // of_group)
-    return Groups(number, of_group, channels_out // number)
-
-
-def _is_convolution(
-    convolution: Convolution, channel: Any, weights: Sequence[Any], output: Sequence[Any]
-) -> bool:
-    """Returns whether all indices are those of a convolution with channels last."""
-    groups, (height, width, inside) = convolution.groups, convolution.window
-    last = convolution.image[3]
-    if groups.number * groups.channels_out != convolution.extents[3]:
-        return False
-    is_plain = _are_same(weights, (height, width, inside, last)) and _are_same(
-        output, convolution.image
-    )
-    analyzer = Analyzer()
-    for variable, extent in zip(
-        (last, inside), (convolution.extents[3], groups.channels_in), strict=True
-    ):
-        analyzer.bind(variable, tvm.ir.Range(0, extent))
-    of_group = tvm.tirx.floordiv(last, groups.channels_out) * groups.channels_in + inside
-    is_its = analyzer.can_prove_equal(channel, of_group)
-    return is_plain and is_its and all(_is_free(i, (last, inside)) for i in convolution.pixel)
-
-
-def _are_same(indices: Sequence[Any], variables: Sequence[Any]) -> bool:
-    return all(i.same_as(v) for i, v in zip(indices, variables, strict=True))
-
-
-def _is_free(index: Any, variables: Sequence[Any]) -> bool:
-    """Returns whether the index does not depend on the variables."""
-    variables_of_index = undefined_vars(index)
-    return not any(each.same_as(variable) for each in variables_of_index for variable in variables)
-
-
-def _extents(buffer: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in buffer.shape)
-
-
 # Rewrites a grouped convolution with channels last in steps on vectors of output channels. As
 # written, a loop over output channels finds the group of each by a division: a tile that is no part
 # of a group gathers its numbers one by one. Here the loop goes over vectors, which are parts of a
@@ -274,11 +102,8 @@ def _extents(buffer: Any) -> tuple[int, ...]:
 # are ours: a shuffle orders their input channels.) Every sum adds the same numbers in the same
 # order.
 
-_CONSTANTS = "layout_free_buffers"
 _VECTORS = "tunegate.vectors"
 _KEPT = "tunegate.kept"
-PACKING = {"meta_schedule.layout_rewrite_preproc": True, "schedule_rule": "None"}
-"""Marks a block that is split off the kernel and scheduled by nobody."""
 
 
 class GroupVectors(NamedTuple):
@@ -299,7 +124,7 @@ class GroupVectors(NamedTuple):
 def group_vectors(function: Any) -> GroupVectors | None:
     """Returns the function in steps of vectors; None if it has no float32 grouped convolution with
     channels last, or its vectors would be nearly empty."""
-    convolution = grouped_convolution(function)
+    convolution = convolutions.grouped_convolution(function)
     vectors = None if convolution is None else channel_vectors(convolution.groups)
     if convolution is None or vectors is None:
         return None
@@ -322,10 +147,12 @@ def keep_vectors(schedule: Any) -> None:
 class _Steps:
     """Rewrites the function with the convolution in steps of these vectors."""
 
-    def __init__(self, main: Any, convolution: Convolution, vectors: ChannelVectors) -> None:
+    def __init__(
+        self, main: Any, convolution: convolutions.Convolution, vectors: ChannelVectors
+    ) -> None:
         self._main, self._original, self._vectors = main, convolution, vectors
         self._vector = Var("v_vector", convolution.loop_type)
-        self._constant = place_of_constant(main, convolution.weights)
+        self._constant = convolutions.place_of_constant(main, convolution.weights)
         self._packed = None if self._constant is None else self._packed_buffer()
 
     def function(self) -> Any:
@@ -337,8 +164,8 @@ class _Steps:
         if self._packed is not None:
             nests.insert(0, self._packing())
             buffers.append(self._packed)
-            rest = [n for n in main.attrs[_CONSTANTS] if int(n) != self._constant]
-            main = main.with_attr(_CONSTANTS, rest)
+            rest = [n for n in main.attrs[convolutions.CONSTANTS] if int(n) != self._constant]
+            main = main.with_attr(convolutions.CONSTANTS, rest)
         body = tirx.SeqStmt(nests) if len(nests) > 1 else nests[0]
         whole = SBlock([], root.reads, root.writes, root.name_hint, body, None, buffers)
         return main.with_body(SBlockRealize([], True, whole))
@@ -363,7 +190,7 @@ class _Steps:
             [self._region(self._packed, written)],
             "packing",
             BufferStore(self._packed, BufferLoad(convolution.weights, axes), written),
-            annotations=PACKING,
+            annotations=convolutions.PACKING,
         )
         return self._nest(block, convolution.weight_extents)
 
@@ -487,28 +314,12 @@ class _Steps:
         return tirx.const(value, self._original.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        return loops_around(block, extents, self._original.loop_type)
+        return convolutions.loops_around(block, extents, self._original.loop_type)
 
 
 def _type(lanes: int) -> str:
     return "float32" if lanes == 1 else f"float32x{lanes}"
 
 
-def loops_around(block: Any, extents: Sequence[int], loop_type: str) -> Any:
-    """Returns a block inside a serial loop for each of its axes."""
-    loops = [Var(f"i{n}", loop_type) for n in range(len(extents))]
-    nest = SBlockRealize(loops, True, block)
-    for loop, extent in reversed(list(zip(loops, extents, strict=True))):
-        first, count = (tirx.const(number, loop_type) for number in (0, extent))
-        nest = For(loop, first, count, tirx.ForKind.SERIAL, nest)
-    return nest
-
-
 def _vector_of(number: Any, lanes: int) -> Any:
     return number if lanes == 1 else Broadcast(number, lanes)
-
-
-def place_of_constant(main: Any, weights: Any) -> int | None:
-    """Returns the index of the argument if it is a constant of the model."""
-    places = (main.attrs or {}).get(_CONSTANTS, ())
-    return next((int(n) for n in places if main.params[int(n)].same_as(weights)), None)

@@ -17,7 +17,8 @@ from tvm.tirx import BufferStore, IntImm, IterVar
 from tvm_ffi import structural_walk
 
 from tunegate.compiler.schedules import unscheduled
-from tunegate.compiler.schedules.grouped_convolutions import PACKING, divisors, place_of_constant
+from tunegate.compiler.schedules.convolutions import PACKING, place_of_constant
+from tunegate.compiler.schedules.grouped_convolutions import divisors
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 

@@ -11,7 +11,7 @@ import msgspec
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate.compiler.build.functions import ModelFunction
 from tunegate.compiler.schedules.algorithm_variants import DIRECT, asked_algorithm
-from tunegate.compiler.schedules.grouped_convolutions import grouped_convolution
+from tunegate.compiler.schedules.convolutions import grouped_convolution
 from tunegate.compiler.schedules.unscheduled import IS_SCHEDULED
 from tunegate.compiler.search.space import DesignSpace
 from tunegate.compiler.search.workload import Workload

@@ -18,9 +18,10 @@ from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.tirx import Broadcast, BufferLoad, BufferRegion, BufferStore, IterVar, Var
 
-from tunegate.compiler.schedules import grouped_convolutions, product_tiles, unscheduled
+from tunegate.compiler.schedules import convolutions, product_tiles, unscheduled
 from tunegate.compiler.schedules.algorithm_variants import asked_algorithm
-from tunegate.compiler.schedules.grouped_convolutions import Convolution, place_of_constant
+from tunegate.compiler.schedules.convolutions import CONSTANTS, Convolution, place_of_constant
+from tunegate.compiler.schedules.grouped_convolutions import REGISTER
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
@@ -28,7 +29,6 @@ _logger = logging.getLogger(__name__)
 
 _MAIN = "main"
 _SYMBOL = "global_symbol"
-_CONSTANTS = "layout_free_buffers"
 _WINDOW = 3
 _IMAGE, _INPUTS, _PRODUCTS = "winograd_image", "winograd_inputs", "winograd_products"
 _OUTPUTS, _UNTILED = "winograd_outputs", "winograd_untiled"
@@ -44,7 +44,7 @@ def _tiled_if_faster(function: Any, target: Any) -> Any | None:
     if asked_algorithm(function):
         return None
     try:
-        convolution = grouped_convolutions.window_of_three(function)
+        convolution = convolutions.window_of_three(function)
         if convolution is None or place_of_constant(function, convolution.weights) is None:
             return None
         tiling = best_tiling(_layer(convolution), vector_registers(target), threads_of(target))
@@ -297,10 +297,10 @@ class _Tiles:
         buffers_of_stages = (self._weights, self._inputs, self._sums, self._outputs)
         buffers = [*root.alloc_buffers, *buffers_of_stages, *([image] if copies else [])]
         constant = place_of_constant(self._main, convolution.weights)
-        rest = [n for n in self._main.attrs[_CONSTANTS] if int(n) != constant]
+        rest = [n for n in self._main.attrs[CONSTANTS] if int(n) != constant]
         body = tirx.SeqStmt(nests)
         whole = SBlock([], root.reads, root.writes, root.name_hint, body, None, buffers)
-        return self._main.with_attr(_CONSTANTS, rest).with_body(SBlockRealize([], True, whole))
+        return self._main.with_attr(CONSTANTS, rest).with_body(SBlockRealize([], True, whole))
 
     def _weights_transform(self) -> Any:
         convolution, transform = self._original, self._transform
@@ -332,7 +332,7 @@ class _Tiles:
                     for n, value in enumerate(values)
                 ]
             ),
-            annotations=grouped_convolutions.PACKING,
+            annotations=convolutions.PACKING,
         )
         return self._nest(block, extents)
 
@@ -362,7 +362,7 @@ class _Tiles:
 
     def _image_transform(self, image: Any) -> Any:
         points, outputs = self._transform.points, self._transform.outputs
-        lanes = math.gcd(self._layer.channels_in, grouped_convolutions.REGISTER)
+        lanes = math.gcd(self._layer.channels_in, REGISTER)
         extents = (*self._blocks, 1, self._padded_places, self._layer.channels_in // lanes)
         batch, block, every, place, step = axes = self._variables(5)
         channel = step * self._number(lanes)
@@ -422,7 +422,7 @@ class _Tiles:
 
     def _sums_transform(self) -> Any:
         points, outputs = self._transform.points, self._transform.outputs
-        lanes = math.gcd(self._layer.channels_out, grouped_convolutions.REGISTER)
+        lanes = math.gcd(self._layer.channels_out, REGISTER)
         extents = (*self._blocks, self._places, 1, self._layer.channels_out // lanes)
         batch, block, place, every, step = axes = self._variables(5)
         channel = step * self._number(lanes)
@@ -528,7 +528,7 @@ class _Tiles:
         return tirx.const(value, self._original.loop_type)
 
     def _nest(self, block: Any, extents: Sequence[int]) -> Any:
-        return grouped_convolutions.loops_around(block, extents, self._original.loop_type)
+        return convolutions.loops_around(block, extents, self._original.loop_type)
 
 
 def _weighted_sum(factors: Sequence[float], numbers: Sequence[Any]) -> Any:
