@@ -42,8 +42,8 @@ from tunegate.plan.run_forecast import reelected_tasks, run_forecast
 from tunegate.plan.shards import compared_elsewhere, of_shard, plan_measuring
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import plan_of_built
-from tunegate.review.detect import with_working_bases
 from tunegate.review.gate_rules import GateRules, rules_digest, with_configured
+from tunegate.review.pair_models import with_working_bases
 from tunegate.system.clock import SystemClock
 from tunegate.system.nvidia.session import loss_of
 from tunegate.tools import GateTools, Tools

@@ -1,5 +1,5 @@
-"""Reads and replaces files without following links, and without waiting for pipes. Standard library
-only, because the Action's clean-up step uses it."""
+"""Finds the checkout of a file, and reads and replaces files without following links, and without
+waiting for pipes. Standard library only, because the Action's clean-up step uses it."""
 
 import errno
 import os
@@ -10,6 +10,12 @@ from typing import BinaryIO
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def working_tree(place: Path) -> Path | None:
+    """Returns the nearest checkout that contains this path, if any. It is found by its `.git`,
+    which nobody can commit."""
+    return next((p for p in (place, *place.parents) if os.path.lexists(p / ".git")), None)
 
 
 def read_regular(path: Path, most_bytes: int | None = None) -> bytes:

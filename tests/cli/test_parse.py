@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from tests.support.declared_commands import core_commands
 from tunegate.cli import option as values
-from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.commands.gating import CompareOptions
 from tunegate.cli.option import Argument, Option
 from tunegate.cli.parse import Parsed, fields_of, fill_struct, parse, suggestion
 from tunegate.cli.shared_options import BudgetOptions, Common, Options

@@ -39,7 +39,7 @@ OTHER_MEANINGS = {
     # A compiler that an image installs, which is perhaps not the one here.
     "plugin/extras/upgrades/tunegate_upgrades/lock_files/dockerfile.py": {"tvm"},
     # An example of a command line.
-    "plugin/tunegate/cli/commands/comparing.py": {"tvm", "onnxruntime"},
+    "plugin/tunegate/cli/commands/gating.py": {"tvm", "onnxruntime"},
 }
 """Places where the word is no runtime that one may choose."""
 

@@ -25,9 +25,9 @@ from tunegate.errors import ConfigError
 from tunegate.project import open_project
 from tunegate.review.base_rules import merged_metric, newly_outside
 from tunegate.review.config_file import config_at, load_config, path_inside
-from tunegate.review.detect import with_earlier_bases
 from tunegate.review.gate_rules import GateRules, Policies, judging_config, rules_digest
 from tunegate.review.model_settings import shapes_for
+from tunegate.review.pair_models import with_earlier_bases
 from tunegate.settings import Settings
 from tunegate.system.git.repository import GitRepository
 

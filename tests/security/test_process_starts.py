@@ -68,7 +68,6 @@ LOADERS = {
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
 ALLOWED_ELSEWHERE = {
-    ("plugin/tunegate/system/processes/environment_start.py", "runpy"),
     ("plugin/tunegate/system/processes/isolated_start.py", "runpy"),
 }
 Nodes = list[ast.Attribute | ast.Import | ast.ImportFrom]

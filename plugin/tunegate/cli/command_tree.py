@@ -13,8 +13,10 @@ COMMAND_GROUP = "tunegate.cli.handlers"
 _ROOM = "tunegate.cli.commands"
 _FILES = {
     "starting": ("init", "doctor", "demo", "completion"),
-    "gating": ("run", "warm", "detect", "plan", "tune", "gate", "measure", "verdict"),
-    "comparing": ("compare", "confirm"),
+    "gating": (
+        *("run", "warm", "detect", "plan", "tune", "gate", "measure", "verdict"),
+        *("compare", "confirm"),
+    ),
     "cache": ("cache",),
 }
 """The commands that each file of `cli/commands/` declares, as constants with their names."""

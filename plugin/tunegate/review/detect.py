@@ -3,13 +3,12 @@ why."""
 
 import shlex
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from tunegate.artifacts.changes import (
-    Ancestor,
     ChangeSet,
     LayerChange,
     ModelChange,
@@ -19,7 +18,6 @@ from tunegate.artifacts.changes import (
     Revisions,
     path_of,
 )
-from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import Config
 from tunegate.errors import ConfigKey, config_error
 from tunegate.ports import ModelReader
@@ -63,6 +61,8 @@ def detect(
     Raises ConfigError, naming the configuration, for globs without a match on either side and for
     wrong sizes.
     """
+    # The models of both sides. Each glob must match some: a mistyped one would gate nothing,
+    # unnoticed. And what runs must have sizes.
     head = {**reader.models(revisions.head)}
     base = {} if revisions.base is None else {**reader.models(revisions.base)}
     _add_unlisted(reader, revisions, base, head)
@@ -72,6 +72,7 @@ def detect(
         raise config_error(
             [f"{config_name}: {problem}" for problem in problems], ConfigKey(config_name)
         )
+    # Each model of the head finds its model of the base by the base's rules: no rename hides one.
     old = base_config or config
     pairs = pair_models(
         reader,
@@ -81,6 +82,7 @@ def detect(
         revisions.head,
         numbered=lambda path: model_settings.numbered_for(old, path),
     )
+    # The configuration that judges, and by it the change of each covered model in each profile.
     judging = judged_by(
         base_config,
         config,
@@ -96,6 +98,8 @@ def detect(
         for path in covered
         for name in model_settings.profiles_for(judging.config, path)
     }
+    # What is no change of a model's file counts too: a model that is gone, packages that run all of
+    # them, rules that the change loosens, and work that is no longer the same.
     changes = [change for change in change_of.values() if change is not None]
     changes += _removed_models(pairs, base, old)
     changes += watched.models(judging.config, {path: head[path] for path in covered})
@@ -139,7 +143,7 @@ def _add_unlisted(
 def _removed_models(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
     """Returns the models of the base that the head no longer has."""
     for path, what in pairs.blocked.items():
-        yield _unreadable(path, base[path], config, what)
+        yield _unreadable(path, base[path], config, _no_model(what))
     for path in pairs.lost:
         targets = model_settings.targets_for(config, path)
         yield _build_change("deleted", path, (base[path], None), targets, "not in the head")
@@ -150,7 +154,8 @@ def _change(
 ) -> ModelChange | None:
     """Returns the change of a model in the profile that `name` tells."""
     if after.storage == "link" and (before is None or before.contents != after.contents):
-        return _unreadable(name, before, work.config, f"{after.path} is a symbolic link")
+        link = _no_model(f"{after.path} is a symbolic link")
+        return _unreadable(name, before, work.config, link)
     if before is None:
         return _added_model(work, name, after, "new in the head")
     former = work.former_name(name, after, before)
@@ -170,9 +175,9 @@ def _between(
     old, new, problem = _looked_into(work.reader, before, after)
     if old.contents != new.contents:
         if what := _no_file(new):
-            return _unreadable(name, before, work.config, what)
+            return _unreadable(name, before, work.config, _no_model(what))
         if new.graph_digest == "":
-            return _no_onnx(name, before, work.config, problem)
+            return _unreadable(name, before, work.config, _no_onnx(problem))
         change, reason = _compare(old, new, problem)
         return _build_change("modified", name, (old, new), targets, reason, change=change)
     if work.is_changed(name, former, after):
@@ -186,9 +191,9 @@ def _between(
 def _added_model(work: AskedWork, name: ModelPath, after: ModelVersion, reason: str) -> ModelChange:
     head, problem = work.reader.with_digest(after)
     if what := _no_file(head):
-        return _unreadable(name, None, work.config, what)
+        return _unreadable(name, None, work.config, _no_model(what))
     if head.graph_digest == "":
-        return _no_onnx(name, None, work.config, problem)
+        return _unreadable(name, None, work.config, _no_onnx(problem))
     return _build_change(
         "added", name, (None, head), model_settings.targets_for(work.config, name), reason
     )
@@ -229,23 +234,20 @@ def _compare(old: ModelVersion, new: ModelVersion, problem: str) -> tuple[Change
 
 
 def _unreadable(
-    path: ModelPath, before: ModelVersion | None, config: Config, problem: str
+    path: ModelPath, before: ModelVersion | None, config: Config, reason: str
 ) -> ModelChange:
-    """Returns the change into a file that is no model. Nobody can say that it got no slower."""
-    reason = f"{problem} in the head, so the model cannot be checked: commit it as a file"
-    return _build_change(
-        "unreadable", path, (before, None), model_settings.targets_for(config, path), reason
-    )
+    """Returns the change into what no runtime reads: an error before anything is built for it, for
+    nobody can say that it got no slower."""
+    targets = model_settings.targets_for(config, path)
+    return _build_change("unreadable", path, (before, None), targets, reason)
 
 
-def _no_onnx(
-    path: ModelPath, before: ModelVersion | None, config: Config, problem: str
-) -> ModelChange:
-    """Returns the error of a head that no runtime reads, before anything is built for it."""
-    reason = f"{problem}, in the head: the model cannot be checked. Export it again"
-    return _build_change(
-        "unreadable", path, (before, None), model_settings.targets_for(config, path), reason
-    )
+def _no_model(problem: str) -> str:
+    return f"{problem} in the head, so the model cannot be checked: commit it as a file"
+
+
+def _no_onnx(problem: str) -> str:
+    return f"{problem}, in the head: the model cannot be checked. Export it again"
 
 
 def _build_change(
@@ -418,51 +420,6 @@ def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]
             line = f"{where} --base {old[:_SHOWN_DIGITS]} --head {new}"
         line_start = f"the submodule {path} {what}, and models in it are not checked"
         yield f"{line_start}: gate them with {line}"
-
-
-# Replaces a base that cannot be compiled by the nearest earlier version of its model. This happens
-# before anything is looked up or tuned: every base that is compared gets its best known schedules,
-# like the head.
-
-MAX_EARLIER_BASES = 3
-"""The most versions tried. Further back it is another model."""
-
-
-def with_working_bases(
-    changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
-) -> TaskSet:
-    """Returns the tasks, with earlier bases where a base is broken."""
-    tasks = extracted(changes)
-    if reader is None:
-        return tasks
-    for _ in range(MAX_EARLIER_BASES):
-        older = with_earlier_bases(tasks.changes, tasks.broken_bases, reader)
-        if older == tasks.changes:
-            break
-        tasks = extracted(older)
-    return tasks
-
-
-def with_earlier_bases(
-    changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
-) -> ChangeSet:
-    """Returns the changes, with the base of each of these models one version further back if there
-    is one."""
-    models = [
-        _earlier(change, broken[change.path], reader) if change.path in broken else change
-        for change in changes.models
-    ]
-    return msgspec.structs.replace(changes, models=tuple(models))
-
-
-def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChange:
-    earlier = reader.earlier(change.base) if change.base is not None else None
-    if earlier is None:
-        return change
-    version, commits = earlier
-    ancestor_so_far = change.ancestor or Ancestor(commits=0, reason=reason)
-    ancestor = msgspec.structs.replace(ancestor_so_far, commits=ancestor_so_far.commits + commits)
-    return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)
 
 
 # How a change of a graph touches its layers: shapes, attributes and operators before and after.

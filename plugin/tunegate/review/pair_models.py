@@ -4,13 +4,21 @@ A model with the same path is itself. One that is gone is looked for among the n
 then by graph, name and parts. Nothing that the base covers disappears unseen.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
 from pathlib import PurePosixPath
 
 import msgspec
 
-from tunegate.artifacts.changes import ModelOutline, ModelPath, ModelVersion
+from tunegate.artifacts.changes import (
+    Ancestor,
+    ChangeSet,
+    ModelChange,
+    ModelOutline,
+    ModelPath,
+    ModelVersion,
+)
+from tunegate.artifacts.tasks import TaskSet
 from tunegate.ports import ModelReader
 from tunegate.review.globs import NumberedFor, earlier_versions
 
@@ -157,3 +165,48 @@ def _overlap(first: Mapping[str, int], other: Mapping[str, int]) -> float:
     both = sum(min(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)
     either = sum(max(first.get(kind, 0), other.get(kind, 0)) for kind in kinds)
     return both / either if either else 0.0
+
+
+# Replaces a base that cannot be compiled by the nearest earlier version of its model. This happens
+# before anything is looked up or tuned: every base that is compared gets its best known schedules,
+# like the head.
+
+MAX_EARLIER_BASES = 3
+"""The most versions tried. Further back it is another model."""
+
+
+def with_working_bases(
+    changes: ChangeSet, extracted: Callable[[ChangeSet], TaskSet], reader: ModelReader | None
+) -> TaskSet:
+    """Returns the tasks, with earlier bases where a base is broken."""
+    tasks = extracted(changes)
+    if reader is None:
+        return tasks
+    for _ in range(MAX_EARLIER_BASES):
+        older = with_earlier_bases(tasks.changes, tasks.broken_bases, reader)
+        if older == tasks.changes:
+            break
+        tasks = extracted(older)
+    return tasks
+
+
+def with_earlier_bases(
+    changes: ChangeSet, broken: Mapping[ModelPath, str], reader: ModelReader
+) -> ChangeSet:
+    """Returns the changes, with the base of each of these models one version further back if there
+    is one."""
+    models = [
+        _earlier(change, broken[change.path], reader) if change.path in broken else change
+        for change in changes.models
+    ]
+    return msgspec.structs.replace(changes, models=tuple(models))
+
+
+def _earlier(change: ModelChange, reason: str, reader: ModelReader) -> ModelChange:
+    earlier = reader.earlier(change.base) if change.base is not None else None
+    if earlier is None:
+        return change
+    version, commits = earlier
+    ancestor_so_far = change.ancestor or Ancestor(commits=0, reason=reason)
+    ancestor = msgspec.structs.replace(ancestor_so_far, commits=ancestor_so_far.commits + commits)
+    return msgspec.structs.replace(change, base=version, change="unknown", ancestor=ancestor)

@@ -14,7 +14,7 @@ from tests.support.tuning_tasks import make_task
 from tunegate.artifacts.changes import ChangeSet, Revisions
 from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.artifacts.verdicts import WarmedModel
-from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.commands.gating import CompareOptions
 from tunegate.cli.handlers import compare, compare_environments, compare_models
 from tunegate.cli.handlers.cache_why_miss import task_names, tasks_named
 from tunegate.cli.handlers.compare import run

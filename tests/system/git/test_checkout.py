@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.errors import RevisionError
+from tunegate.regular_files import working_tree
 from tunegate.system.git.checkout import first_tracked
 from tunegate.system.git.process import git_environment, is_of_a_fetch
 from tunegate.system.git.repository import GitRepository
-from tunegate.system.git.working_tree import working_tree
 
 Entries = list[tuple[bytes, bytes, str]]
 FILE, DIRECTORY = b"100644", b"40000"

@@ -16,7 +16,6 @@ from tunegate.system.output.directory import opened_output
 SHARED_WITH_THE_ACTION = (
     "errors.py",
     "regular_files.py",
-    "system/git/working_tree.py",
     "system/output/owned_directory.py",
 )
 

@@ -10,7 +10,7 @@ from tunegate import pipeline
 from tunegate.artifacts.builds import Build, Cell, CellBuilds
 from tunegate.artifacts.changes import ChangeSet, ModelChange, ModelVersion, Revisions
 from tunegate.artifacts.verdicts import Report
-from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.commands.gating import CompareOptions
 from tunegate.cli.handlers import compare_models
 from tunegate.cli.handlers.compare_environments import (
     compare_environments,

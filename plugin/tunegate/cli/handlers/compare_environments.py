@@ -11,7 +11,7 @@ from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.builds import Build, Cell, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import REFERENCE
 from tunegate.artifacts.changes import ChangeSet, ModelChange, Revisions
-from tunegate.cli.commands.comparing import CompareOptions
+from tunegate.cli.commands.gating import CompareOptions
 from tunegate.cli.handlers.compare_models import AgainstModel, Artifacts, Model, parse_operands
 from tunegate.cli.handlers.reporting import finish
 from tunegate.config import Config, TargetConfig

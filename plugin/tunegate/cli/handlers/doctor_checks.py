@@ -1,4 +1,5 @@
-"""Checks whether a model's given cases suffice to prove a build inside its budget."""
+"""What `doctor` looks at: this machine, the cache, the settings, and the files, waivers and models
+that they name."""
 
 import datetime
 import os
@@ -49,33 +50,173 @@ from tunegate.wiring import opened_tools
 from tunegate.wording import plural
 from tunegate_cache.stores.store import StoreUnavailableError
 
-
-def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[HealthCheck]:
-    """Yields a warning for each model whose budget needs more cases than it has: only float32 can
-    ship then. Drawn values never run out."""
-    for name in names:
-        entry = model_settings.entry_for(config, name)
-        if entry is None or entry.accuracy == "same":
-            continue
-        cases, least = (
-            _cases(model_settings.values_for(config, name).values()),
-            fewest_samples(entry.accuracy),
-        )
-        if 0 < cases < least:
-            are = plural(cases, "case is", "cases are")
-            detail = (
-                f"{name}: {are} given, and to show that a build is inside its budget takes "
-                f"{plural(least, 'case')}: nothing but float32 can ship"
-            )
-            yield HealthCheck("accuracy", ok=True, warns=True, detail=detail)
+# Requirements on a machine, each as a check with its detail.
 
 
-def _cases(values: Iterable[ValuesConfig]) -> int:
-    """Returns the number of given cases, 0 if some values are drawn."""
-    rules = [*values]
-    if any(rule.low is not None for rule in rules):
-        return 0
-    return max((len(rule.cases) or 1 for rule in rules), default=0)
+def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
+    """Returns checks of the versions that every run needs, of the load, and of this configuration's
+    devices; without a configuration of all devices."""
+    return in_section(_machine_checks(config), "machine")
+
+
+def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
+    yield HealthCheck("python", ok=True, detail=platform.python_version())
+    yield HealthCheck("onnx", ok=True, detail=version("onnx"))
+    yield git_check(git_version())
+    threads = plural(default_threads(), "thread")
+    detail = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
+    yield HealthCheck("cores", ok=True, detail=detail)
+    yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
+    if config is None:
+        yield from _gpu_checks(())
+    elif named := [target.name for target in config.targets if target.kind == "cuda"]:
+        yield from _gpu_checks(named)
+
+
+_GLOBAL_FILE = (2, 32)
+"""The first git that takes the place of its global settings from a variable."""
+
+
+def git_check(numbers: tuple[int, ...]) -> HealthCheck:
+    """Returns the check that git can be told which checkouts of other users to read."""
+    version_text = ".".join(map(str, numbers)) or "unknown"
+    if numbers >= _GLOBAL_FILE:
+        return HealthCheck("git", ok=True, detail=version_text)
+    advice = (
+        "the Action needs 2.32 to read a checkout that belongs to another user, as in a "
+        "container. Update it, or run git config --global --add safe.directory DIRECTORY "
+        "before the Action runs"
+    )
+    return HealthCheck("git", ok=True, detail=f"{version_text}: {advice}", warns=True)
+
+
+def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
+    """Returns the check that other work leaves a target its threads. `load` is the last minute's
+    average; `machine` and `usable` are numbers of cores."""
+    free = max(0.0, min(usable, machine - load))
+    detail = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
+    if free >= max(0.5, usable - 1):
+        return HealthCheck("load", ok=True, detail=detail)
+    advice = (
+        "each step takes longer, and the gate decides later or not at all. "
+        "End what else runs here (top lists it), or take a quieter runner"
+    )
+    return HealthCheck("load", ok=True, detail=f"{detail}: {advice}", warns=True)
+
+
+def _gpu_checks(targets: Sequence[str]) -> Iterator[HealthCheck]:
+    """Yields the checks of the GPUs here, for targets of these names."""
+    gpus = visible_gpus()
+    described = [
+        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
+        f"driver {gpu.driver}, {gpu.uuid}"
+        for gpu in gpus
+    ]
+    none = f"none: {', '.join(targets)} cannot be tuned or gated here" if targets else "none"
+    detail = "; ".join(described) or none
+    yield HealthCheck("cuda devices", ok=True, detail=detail, warns=bool(targets) and not gpus)
+    toolkit = cuda_variables()
+    compiler = (
+        f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
+    )
+    is_needed = bool(gpus) and not toolkit
+    advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
+    yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
+    if gpus:
+        reason = why_no_kernel_clock({})
+        detail = f"not told: {reason}" if reason else "told by CUPTI"
+        yield HealthCheck("times of kernels", ok=True, detail=detail)
+
+
+# The cache that the configuration names.
+
+
+def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) -> HealthCheck:
+    """Checks the cache by one listing, bounded by the store's own time-outs. If nothing
+    `is_compiled`, nothing fills it."""
+    if config.mode == "off":
+        return _cache("off")
+    try:
+        where = location_of(config, root=root)
+        objects = objects_in_zone(config, root=root)
+        problem = write_problem(config, root=root)
+    except (StoreUnavailableError, ConfigError) as error:
+        return _cache(str(error), ok=False)
+    if problem:
+        advice = "make it one that may be written, or set cache.mode: ro"
+        return _cache(f"{where}: {problem}, so nothing is kept: {advice}", ok=False)
+    return _cache(_objects_text(where, objects, config.zone, is_compiled=is_compiled))
+
+
+def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
+    return HealthCheck("cache", ok=ok, detail=detail, section="cache")
+
+
+def _objects_text(where: str, objects: int, zone: str, *, is_compiled: bool) -> str:
+    if not objects:
+        fills = "tunegate warm fills it" if is_compiled else "no target compiles anything"
+        return f"{where}: nothing in zone {zone} yet; {fills}"
+    return f"{where}: {plural(objects, 'object')} in zone {zone}"
+
+
+# The effective settings with their origin, for `doctor`.
+
+SettingSource = Literal["file", "default", "argument"]
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """`key` is the dotted path in the file; `value` is as the file would write it."""
+
+    key: str
+    value: str
+    source: SettingSource
+
+
+def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
+    """Returns the settings: `of_file` is what the file gave, `effective` the same with the
+    arguments applied."""
+    try:
+        written = read_yaml(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError):
+        written = None
+    before = dict(_leaves(msgspec.to_builtins(of_file)))
+    return tuple(
+        Setting(key, _text(value), _source(key, value, before, written))
+        for key, value in _leaves(msgspec.to_builtins(effective))
+    )
+
+
+def _source(key: str, value: object, before: dict[str, Any], document: object) -> SettingSource:
+    if before.get(key) != value:
+        return "argument"
+    return "file" if _is_written(document, key.split(".")) else "default"
+
+
+def _is_written(document: object, parts: list[str]) -> bool:
+    for part in parts:
+        if isinstance(document, list) and part.isdigit():
+            if int(part) >= len(document):
+                return False
+            document = document[int(part)]
+        elif isinstance(document, dict) and part in document:
+            document = document[part]
+        else:
+            return False
+    return True
+
+
+def _leaves(value: object, prefix: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        pairs = [(f"{prefix}.{key}" if prefix else str(key), item) for key, item in value.items()]
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        pairs = [(f"{prefix}.{index}", item) for index, item in enumerate(value)]
+    else:
+        return [(prefix, value)]
+    return [leaf for key, item in pairs for leaf in _leaves(item, key)]
+
+
+def _text(value: object) -> str:
+    return redact(msgspec.json.encode(value).decode(), ())
 
 
 # Checks the files that the configuration names, and whether the models accept their values.
@@ -150,6 +291,37 @@ def _watch_check(repository: Repository, head: str, watch: WatchConfig) -> Itera
     yield from (HealthCheck("watch", ok=True, warns=True, detail=note) for note in notes)
 
 
+# Whether a model's given cases suffice to prove a build inside its budget.
+
+
+def budgets_check(config: Config, names: Iterable[ModelPath]) -> Iterator[HealthCheck]:
+    """Yields a warning for each model whose budget needs more cases than it has: only float32 can
+    ship then. Drawn values never run out."""
+    for name in names:
+        entry = model_settings.entry_for(config, name)
+        if entry is None or entry.accuracy == "same":
+            continue
+        cases, least = (
+            _cases(model_settings.values_for(config, name).values()),
+            fewest_samples(entry.accuracy),
+        )
+        if 0 < cases < least:
+            are = plural(cases, "case is", "cases are")
+            detail = (
+                f"{name}: {are} given, and to show that a build is inside its budget takes "
+                f"{plural(least, 'case')}: nothing but float32 can ship"
+            )
+            yield HealthCheck("accuracy", ok=True, warns=True, detail=detail)
+
+
+def _cases(values: Iterable[ValuesConfig]) -> int:
+    """Returns the number of given cases, 0 if some values are drawn."""
+    rules = [*values]
+    if any(rule.low is not None for rule in rules):
+        return 0
+    return max((len(rule.cases) or 1 for rule in rules), default=0)
+
+
 # Checks that the working tree's waivers are readable and match a model.
 
 _NAME = "waivers"
@@ -186,6 +358,74 @@ def waivers_check(
 
 def _no(detail: str) -> HealthCheck:
     return HealthCheck(_NAME, ok=False, detail=detail)
+
+
+# The sizes of each configured model of the working tree, and what is left open.
+
+
+class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
+    """An open dimension of a model, in one of its profiles. `size` is None if it is left open;
+    `source` is the configuration key that sets it."""
+
+    model: str
+    input: str
+    axis: int
+    symbol: str
+    size: int | None
+    source: str
+
+
+class ShapeReport(msgspec.Struct, frozen=True):
+    """Every dynamic dimension, and whether all is well with them and with the models."""
+
+    sizes: tuple[ModelSize, ...]
+    checks: tuple[HealthCheck, ...]
+
+
+def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
+    """Returns the report on these models of the working tree, which the configuration gates."""
+    resolved = {
+        name: model_settings.shapes_for(config, name, model.inputs)
+        for model in models
+        for name in model_settings.profiles_for(config, model.path)
+    }
+    strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
+    problems = [
+        f"{name}: {problem}"
+        for name, resolved_model in resolved.items()
+        for problem in resolved_model.problems
+    ]
+    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
+
+
+def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
+    return tuple(
+        ModelSize(
+            model=name,
+            input=dimension.input,
+            axis=dimension.axis,
+            symbol=dimension.symbol,
+            size=dimension.size,
+            source=dimension.source,
+        )
+        for name, resolved_model in resolved.items()
+        for dimension in resolved_model.dimensions
+    )
+
+
+def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
+    broken = tuple(
+        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}.")
+        for model in models
+        if model.is_broken
+    )
+    if problems:
+        return (*broken, *(HealthCheck("shapes", ok=False, detail=problem) for problem in problems))
+    unread = [
+        f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
+    ]
+    detail = "; ".join(unread) or "every dynamic dimension has a size"
+    return (*broken, HealthCheck("shapes", ok=True, detail=detail))
 
 
 # The models that a configuration gates: their state, and what the cache knows about them.
@@ -270,237 +510,3 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
         models = resolve(tasks, tools.index, tools.config).tasks
         resolved = [reopen_older(model, tools.origin) for model in models]
     return warmed_models(resolved, ())
-
-
-# The sizes of each configured model of the working tree, and what is left open.
-
-
-class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
-    """An open dimension of a model, in one of its profiles. `size` is None if it is left open;
-    `source` is the configuration key that sets it."""
-
-    model: str
-    input: str
-    axis: int
-    symbol: str
-    size: int | None
-    source: str
-
-
-class ShapeReport(msgspec.Struct, frozen=True):
-    """Every dynamic dimension, and whether all is well with them and with the models."""
-
-    sizes: tuple[ModelSize, ...]
-    checks: tuple[HealthCheck, ...]
-
-
-def shape_report(models: Sequence[FoundModel], config: Config) -> ShapeReport:
-    """Returns the report on these models of the working tree, which the configuration gates."""
-    resolved = {
-        name: model_settings.shapes_for(config, name, model.inputs)
-        for model in models
-        for name in model_settings.profiles_for(config, model.path)
-    }
-    strays = model_settings.stray_symbols(config, {model.path: model.inputs for model in models})
-    problems = [
-        f"{name}: {problem}"
-        for name, resolved_model in resolved.items()
-        for problem in resolved_model.problems
-    ]
-    return ShapeReport(_sizes(resolved), _checks([*strays, *problems], models))
-
-
-def _sizes(resolved: Mapping[str, ResolvedShapes]) -> tuple[ModelSize, ...]:
-    return tuple(
-        ModelSize(
-            model=name,
-            input=dimension.input,
-            axis=dimension.axis,
-            symbol=dimension.symbol,
-            size=dimension.size,
-            source=dimension.source,
-        )
-        for name, resolved_model in resolved.items()
-        for dimension in resolved_model.dimensions
-    )
-
-
-def _checks(problems: Sequence[str], models: Sequence[FoundModel]) -> tuple[HealthCheck, ...]:
-    broken = tuple(
-        HealthCheck("models", ok=False, detail=f"{model.path}: {model.note}.")
-        for model in models
-        if model.is_broken
-    )
-    if problems:
-        return (*broken, *(HealthCheck("shapes", ok=False, detail=problem) for problem in problems))
-    unread = [
-        f"{model.path}: {model.note}" for model in models if model.note and not model.is_broken
-    ]
-    detail = "; ".join(unread) or "every dynamic dimension has a size"
-    return (*broken, HealthCheck("shapes", ok=True, detail=detail))
-
-
-# The effective settings with their origin, for `doctor`.
-
-SettingSource = Literal["file", "default", "argument"]
-
-
-class Setting(msgspec.Struct, frozen=True):
-    """`key` is the dotted path in the file; `value` is as the file would write it."""
-
-    key: str
-    value: str
-    source: SettingSource
-
-
-def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ...]:
-    """Returns the settings: `of_file` is what the file gave, `effective` the same with the
-    arguments applied."""
-    try:
-        written = read_yaml(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError):
-        written = None
-    before = dict(_leaves(msgspec.to_builtins(of_file)))
-    return tuple(
-        Setting(key, _text(value), _source(key, value, before, written))
-        for key, value in _leaves(msgspec.to_builtins(effective))
-    )
-
-
-def _source(key: str, value: object, before: dict[str, Any], document: object) -> SettingSource:
-    if before.get(key) != value:
-        return "argument"
-    return "file" if _is_written(document, key.split(".")) else "default"
-
-
-def _is_written(document: object, parts: list[str]) -> bool:
-    for part in parts:
-        if isinstance(document, list) and part.isdigit():
-            if int(part) >= len(document):
-                return False
-            document = document[int(part)]
-        elif isinstance(document, dict) and part in document:
-            document = document[part]
-        else:
-            return False
-    return True
-
-
-def _leaves(value: object, prefix: str = "") -> list[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        pairs = [(f"{prefix}.{key}" if prefix else str(key), item) for key, item in value.items()]
-    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
-        pairs = [(f"{prefix}.{index}", item) for index, item in enumerate(value)]
-    else:
-        return [(prefix, value)]
-    return [leaf for key, item in pairs for leaf in _leaves(item, key)]
-
-
-def _text(value: object) -> str:
-    return redact(msgspec.json.encode(value).decode(), ())
-
-
-# Requirements on a machine, each as a check with its detail.
-
-
-def machine_checks(config: Config | None = None) -> tuple[HealthCheck, ...]:
-    """Returns checks of the versions that every run needs, of the load, and of this configuration's
-    devices; without a configuration of all devices."""
-    return in_section(_machine_checks(config), "machine")
-
-
-def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
-    yield HealthCheck("python", ok=True, detail=platform.python_version())
-    yield HealthCheck("onnx", ok=True, detail=version("onnx"))
-    yield git_check(git_version())
-    threads = plural(default_threads(), "thread")
-    detail = f"{usable_cores()} usable; a target takes {threads} by default, all but one core"
-    yield HealthCheck("cores", ok=True, detail=detail)
-    yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
-    if config is None:
-        yield from _gpu_checks(())
-    elif named := [target.name for target in config.targets if target.kind == "cuda"]:
-        yield from _gpu_checks(named)
-
-
-_GLOBAL_FILE = (2, 32)
-"""The first git that takes the place of its global settings from a variable."""
-
-
-def git_check(numbers: tuple[int, ...]) -> HealthCheck:
-    """Returns the check that git can be told which checkouts of other users to read."""
-    version_text = ".".join(map(str, numbers)) or "unknown"
-    if numbers >= _GLOBAL_FILE:
-        return HealthCheck("git", ok=True, detail=version_text)
-    advice = (
-        "the Action needs 2.32 to read a checkout that belongs to another user, as in a "
-        "container. Update it, or run git config --global --add safe.directory DIRECTORY "
-        "before the Action runs"
-    )
-    return HealthCheck("git", ok=True, detail=f"{version_text}: {advice}", warns=True)
-
-
-def load_check(load: float, *, machine: int, usable: int) -> HealthCheck:
-    """Returns the check that other work leaves a target its threads. `load` is the last minute's
-    average; `machine` and `usable` are numbers of cores."""
-    free = max(0.0, min(usable, machine - load))
-    detail = f"{load:.1f} on {plural(machine, 'core')}, {free:.1f} free"
-    if free >= max(0.5, usable - 1):
-        return HealthCheck("load", ok=True, detail=detail)
-    advice = (
-        "each step takes longer, and the gate decides later or not at all. "
-        "End what else runs here (top lists it), or take a quieter runner"
-    )
-    return HealthCheck("load", ok=True, detail=f"{detail}: {advice}", warns=True)
-
-
-def _gpu_checks(targets: Sequence[str]) -> Iterator[HealthCheck]:
-    """Yields the checks of the GPUs here, for targets of these names."""
-    gpus = visible_gpus()
-    described = [
-        f"{gpu.name} (sm_{gpu.compute_capability.replace('.', '')}), "
-        f"driver {gpu.driver}, {gpu.uuid}"
-        for gpu in gpus
-    ]
-    none = f"none: {', '.join(targets)} cannot be tuned or gated here" if targets else "none"
-    detail = "; ".join(described) or none
-    yield HealthCheck("cuda devices", ok=True, detail=detail, warns=bool(targets) and not gpus)
-    toolkit = cuda_variables()
-    compiler = (
-        f"{toolkit['TVM_CUDA_COMPILE_MODE']} of {toolkit['CUDA_PATH']}" if toolkit else "none"
-    )
-    is_needed = bool(gpus) and not toolkit
-    advice = ": install tunegate[nvidia], or a CUDA toolkit" if is_needed else ""
-    yield HealthCheck("cuda compiler", ok=not is_needed, detail=compiler + advice)
-    if gpus:
-        reason = why_no_kernel_clock({})
-        detail = f"not told: {reason}" if reason else "told by CUPTI"
-        yield HealthCheck("times of kernels", ok=True, detail=detail)
-
-
-def check_cache(config: CacheConfig, *, root: Path, is_compiled: bool = True) -> HealthCheck:
-    """Checks the cache by one listing, bounded by the store's own time-outs. If nothing
-    `is_compiled`, nothing fills it."""
-    if config.mode == "off":
-        return _cache("off")
-    try:
-        where = location_of(config, root=root)
-        objects = objects_in_zone(config, root=root)
-        problem = write_problem(config, root=root)
-    except (StoreUnavailableError, ConfigError) as error:
-        return _cache(str(error), ok=False)
-    if problem:
-        advice = "make it one that may be written, or set cache.mode: ro"
-        return _cache(f"{where}: {problem}, so nothing is kept: {advice}", ok=False)
-    return _cache(_objects_text(where, objects, config.zone, is_compiled=is_compiled))
-
-
-def _cache(detail: str, *, ok: bool = True) -> HealthCheck:
-    return HealthCheck("cache", ok=ok, detail=detail, section="cache")
-
-
-def _objects_text(where: str, objects: int, zone: str, *, is_compiled: bool) -> str:
-    if not objects:
-        fills = "tunegate warm fills it" if is_compiled else "no target compiles anything"
-        return f"{where}: nothing in zone {zone} yet; {fills}"
-    return f"{where}: {plural(objects, 'object')} in zone {zone}"

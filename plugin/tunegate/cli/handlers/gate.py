@@ -11,8 +11,7 @@ from tunegate.artifacts.measurements import ShardMeasurements
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import MeasuringShard, TuningPlan
 from tunegate.artifacts.verdicts import Report, Verdict
-from tunegate.cli.commands.comparing import ConfirmOptions
-from tunegate.cli.commands.gating import GateOptions, MeasureOptions, VerdictOptions
+from tunegate.cli.commands.gating import ConfirmOptions, GateOptions, MeasureOptions, VerdictOptions
 from tunegate.cli.handlers import run_history
 from tunegate.cli.handlers.reporting import finish, write_json
 from tunegate.cli.handlers.table import show_lines
@@ -20,12 +19,12 @@ from tunegate.decide import gate as decide_gate
 from tunegate.errors import PASS, ConfigError
 from tunegate.measure.merge_shards import merge_shards
 from tunegate.plan.shards import of_shard
-from tunegate.project import Review, Subject, open_project
+from tunegate.project import Project, Review, Subject, open_project
 from tunegate.report.headline import STATUS_WORDS
 from tunegate.review.gate_rules import with_configured
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
-from tunegate.system.output.directory import opened_output
+from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate.tune.outcomes import merge_outcomes
 from tunegate.wiring import judging_rules, model_source, opened_tools, opened_upgrade_tools
 from tunegate.wording import plural
@@ -38,10 +37,7 @@ def gate(options: GateOptions) -> int:
     with opened_output(settings.out, "gate") as out:
         planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
-        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
-        review = project.review_of(planned.changes)
-        handover.check_config_digest(planned, out.path, review.config)
-        out.forget(since="gate")
+        outcomes, review = _tuned_and_reviewed(planned, project, out)
         changes, config = review.changes, review.config
         planned = msgspec.structs.replace(planned, changes=changes)
         if not any(change.is_measured for change in changes.models):
@@ -71,6 +67,18 @@ def gate(options: GateOptions) -> int:
         return finish(report, settings)
 
 
+def _tuned_and_reviewed(
+    planned: TuningPlan, project: Project, out: OutputDirectory
+) -> tuple[tuple[TuningOutcome, ...], Review]:
+    """Returns what the plan's shards have found, and its changes reviewed by the configuration that
+    it was made with. Removes what an earlier gate left. Raises ArtifactError."""
+    outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
+    review = project.review_of(planned.changes)
+    handover.check_config_digest(planned, out.path, review.config)
+    out.forget(since="gate")
+    return outcomes, review
+
+
 # `tunegate measure`: one measuring shard of a plan. Needs the plan, the tuning outcomes and the
 # repository.
 
@@ -84,10 +92,7 @@ def measure(options: MeasureOptions) -> int:
         planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
         chosen = _find_shard(planned, options.shard, settings)
-        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
-        review = project.review_of(planned.changes)
-        handover.check_config_digest(planned, out.path, review.config)
-        out.forget(since="gate")
+        outcomes, review = _tuned_and_reviewed(planned, project, out)
         out.forget_shard(chosen.index)
         require_installed(review.config, "gate", {chosen.target})
         subject = _limit_to_target(project.review_subject(review), chosen.target)
@@ -148,10 +153,7 @@ def judge(options: VerdictOptions) -> int:
     with opened_output(settings.out, "verdict") as out:
         planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
-        outcomes = merge_outcomes(handover.read_outcomes(out.path, planned))
-        review = project.review_of(planned.changes)
-        handover.check_config_digest(planned, out.path, review.config)
-        out.forget(since="gate")
+        outcomes, review = _tuned_and_reviewed(planned, project, out)
         if not any(change.is_measured for change in review.changes.models):
             nothing = pipeline.nothing_to_do(review.config, review.changes, out.path)
             return finish(nothing, settings)

@@ -12,9 +12,9 @@ from tunegate.config import DEFAULT_CACHE_URL, CacheConfig
 from tunegate.errors import ConfigError
 from tunegate.ports import TaskIndex
 from tunegate.redaction import redact
+from tunegate.regular_files import working_tree
 from tunegate.system.cache.snapshot_pins import SnapshotPins, read_pins
 from tunegate.system.git.checkout import first_tracked
-from tunegate.system.git.working_tree import working_tree
 from tunegate.wording import plural
 from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import parse_segment, zone_problem

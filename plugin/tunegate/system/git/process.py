@@ -13,7 +13,7 @@ from typing import IO, Protocol, cast
 
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.isolation import absolute_only
-from tunegate.system.git.working_tree import working_tree
+from tunegate.regular_files import working_tree
 
 _PIECE_BYTES = 2**20
 _MAX_SECONDS = 900

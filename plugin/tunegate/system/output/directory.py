@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from tunegate.errors import OutputError
-from tunegate.regular_files import read_regular, replace
+from tunegate.regular_files import read_regular, replace, working_tree
 from tunegate.system.git.checkout import first_tracked
-from tunegate.system.git.working_tree import working_tree
 from tunegate.system.output import owned_directory
 from tunegate.system.output.temporary_folder import remove_abandoned
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tunegate.errors import OutputError, OutputInUseError
-from tunegate.regular_files import read_regular, replace
-from tunegate.system.git.working_tree import working_tree
+from tunegate.regular_files import read_regular, replace, working_tree
 
 MARKER = ".owned-by-tunegate"
 LOCK = ".lock"

@@ -18,7 +18,6 @@ from tunegate.isolation import absolute_only
 BinaryProcess = subprocess.Popen[bytes]
 
 _START = Path(__file__).with_name("isolated_start.py")
-_ENVIRONMENT_START = Path(__file__).with_name("environment_start.py")
 _FLAGS = ("-P", "-s")
 """Neither the working directory nor the user's site directory is searched. With the variables that
 are passed on, this is `-I`, but for PYTHONHASHSEED, which that would ignore."""
@@ -105,5 +104,5 @@ def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 def _command_line(module: str, arguments: tuple[str, ...], python: Path | None) -> list[str]:
     searched = json.dumps([entry for entry in sys.path if Path(entry).is_absolute()])
-    program, start = (sys.executable, _START) if python is None else (python, _ENVIRONMENT_START)
-    return [str(program), *_FLAGS, str(start), searched, module, *arguments]
+    start = [str(_START)] if python is None else [str(_START), "--environment"]
+    return [str(python or sys.executable), *_FLAGS, *start, searched, module, *arguments]
