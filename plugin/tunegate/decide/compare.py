@@ -87,6 +87,8 @@ def compare_cell(
     margin = math.log1p(gate.margin_percent / 100)
     base_ms = statistics.median(launch.base_ms for launch in launches)
     head_ms = statistics.median(launch.head_ms for launch in launches)
+    # A slowdown below the absolute floor, in microseconds, fails by none of the three rules: by the
+    # median, by the inferences inside of launches, and by rare launches that are slow.
     by_median = _with_floor(assessment.median, base_ms, head_ms, gate)
     tests = tuple(_inside_with_floor(each, gate) for each in assessment.inside)
     excluded = _excluded_with_floor(assessment, measured.probes, gate)

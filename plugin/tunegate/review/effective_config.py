@@ -42,6 +42,7 @@ def effective(
     """Returns the judging configuration. `models` maps each model of the head to its path at the
     base, a new one to itself. `inputs_before` are the inputs at the base. The head's rules hold for
     models that the base does not cover, on runners that the base has."""
+    # Whole sections: for each key the value that counts, as its declaration says.
     everything, head = head, base_rules.on_known_runners(base, head)
     merged_config = msgspec.structs.replace(
         base,
@@ -52,6 +53,8 @@ def effective(
         gate=merged_section(base.gate, head.gate, GATE),
         watch=base_rules.merged_watch(base.watch, head.watch),
     )
+    # Models that the base covers: the entry that judges each goes before those of the head, since
+    # the first that matches counts. Where the head asks for the same, its own entry stays.
     covered = [
         CoveredModel(path, old, entry_for(head, path))
         for path, before in sorted(models.items())
@@ -67,6 +70,7 @@ def effective(
     ]
     models_of_head = base_rules.without_commands(head.models)
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
+    # What the head loosens or tightens, for the report.
     uncovered = set(models) - {model.path for model in covered}
     changes = (
         *_of_sections(base, head),

@@ -304,6 +304,9 @@ def _key(data: bytes) -> tuple[int, bytes]:
 def _has_external_data(data: bytes) -> bool:
     """Returns whether any tensor names a data file or says it has one. Reads every part of the
     file, and adds up its memory before protobuf parses it."""
+    # `inside` is the stack of messages that the position is in: the end of each, and what its
+    # fields are. A field is a number, which has no length, or text, numbers or a message, which
+    # have one.
     position, memory_bytes = 0, 0
     most = max(_MIN_PARSED_BYTES, min(_MAX_GROWTH * len(data), _MAX_PARSED_BYTES))
     inside = [(len(data), _MODEL)]

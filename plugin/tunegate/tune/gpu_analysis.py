@@ -147,6 +147,8 @@ class KernelAnalysis:
         return self._peak_cycles(decided) / _cycles(block, self._card)
 
     def _block(self, decided: Decided) -> _Block:
+        # A tile of a spatial loop: blocks, virtual threads, threads, and two levels in a thread.
+        # `staged` are the extents that a block works on, `own` those of one thread.
         tiles = [decided[place] for place in self._spatial]
         staged = [math.prod(decided[place][1:]) for place in self._places]
         own = [
@@ -156,6 +158,8 @@ class KernelAnalysis:
         threads = math.prod(tile[2] for tile in tiles)
         sums = math.prod(own)
         depth = math.prod(math.prod(decided[place][1:]) for place in self._reduced)
+        # For each operand: the bytes that a block brings to shared memory, in whole sectors of
+        # global memory, and the numbers that a thread reads from there for its sums.
         shared = sectors = reads = operands = fetches = 0
         for operand, place in self._reads:
             extents = operand.extents(staged)

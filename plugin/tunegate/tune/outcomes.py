@@ -91,6 +91,8 @@ def tally(
             usd=None,
             stopped="finished",
         )
+    # What the cache answered comes from the plan, what was done from the outcomes. A shard that was
+    # sent twice is one; one that never came is a reason of its own why tuning stopped.
     by_shard = {outcome.shard: outcome for outcome in outcomes}
     counts = Counter(_kind(resolved.lookup) for resolved in plan.resolution.tasks)
     prices = [outcome.spent.usd for outcome in by_shard.values()]

@@ -86,6 +86,7 @@ def _diagnose_project(
     cache = doctor_checks.check_cache(
         config.cache, root=root, is_compiled=may_compile(config.targets)
     )
+    # The models here, and what the configuration says of them.
     try:
         paths = model_paths(root)
         here = find_models(root, config, listed=paths)
@@ -103,6 +104,7 @@ def _diagnose_project(
         (*_path_and_waiver_checks(project, models, paths), *shapes.checks, *files), "models"
     )
     all_checks = [*checks, cache, *written]
+    # Only where all is well: to list the tasks of a model takes its import, and the cache.
     if all(check.ok for check in all_checks) and any(
         model.state == doctor_checks.COMMITTED for model in models
     ):

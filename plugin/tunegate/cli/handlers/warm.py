@@ -75,6 +75,7 @@ def _tune_and_elect(
     another runtime, and those with a remembered election. Returns the result, and the notes that
     were shown as warnings. Raises CancelledError: what was finished is in the cache."""
     config, repository, context = project.config, project.repository, tools.context
+    # The work, remembered by the history wherever it ends: plan, tune, elect what ships.
     with run_history.remembered_before_plan(
         changes, context=context, config=config, repository=repository
     ) as began:

@@ -29,6 +29,7 @@ def rewrite_resize(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto
     float16 in float32, as ONNX Runtime does it. Beside sizes, scales without elements are dropped.
     Raises UnsupportedModelError for antialiasing, and for an interpolation between whole numbers
     that TVM computes otherwise."""
+    # What TVM takes as it is, and what neither can compute.
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
         changed = onnx.NodeProto()
         changed.CopyFrom(node)
@@ -41,6 +42,8 @@ def rewrite_resize(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto
         raise UnsupportedModelError("it has antialiasing")  # TVM leaves it out
     if _is_known(node, view) and _is_of_tvm(node, view, data, result):
         return None
+    # The others: one axis after the other, each by a product with a matrix of its weights, or by
+    # picking its nearest elements. Whole numbers can only be picked.
     is_picked = attribute(node, "mode", "nearest") == "nearest"
     if not is_picked and data.dtype not in (np.float32, np.float16):
         raise UnsupportedModelError(f"{data.dtype} is resized only in images, by scales that fit")
@@ -52,6 +55,7 @@ def rewrite_resize(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto
     value = node.input[0]
     if data.dtype != work.dtype:
         value = work.new.cast(value, onnx.TensorProto.FLOAT)
+    # An axis is left as it is only where its scale is 1 for sure: equal extents do not say so.
     for place, axis in enumerate(axes):
         sizes = data.shape[axis], result.shape[axis]
         is_whole = (
