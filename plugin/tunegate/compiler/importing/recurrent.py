@@ -95,6 +95,9 @@ def _add_peephole(new: graph_view.Replacement, sums: str, cell: str, peephole: s
     return new.add("Add", [sums, new.add("Mul", [peephole, cell])])
 
 
+# The operator: its input's product for all steps at once, then the steps of each direction in
+# order, and its outputs put together from theirs.
+
 MOST_STEPS = 32
 """The most steps in one model, over all recurrences and directions. Each step takes a third of a
 second to import and adds about three kernels; longer recurrences, unrolled and tuned, were slower

@@ -262,7 +262,13 @@ def _places(layer: Layer, tiling: Tiling) -> tuple[int, int]:
 
 class _Tiles:
     """Rewrites the function with the convolution in tiles. A tile's place is its number in its
-    block; the last register tile of a block may have places beyond its tiles."""
+    block; the last register tile of a block may have places beyond its tiles.
+
+    All buffers are float32. With m x m outputs and p = (m + 2)^2 points of a tile:
+    `_weights`: (channels out // lanes, p, channels in, lanes), made once at build time;
+    `_inputs`: (batch, blocks, p, padded places, channels in), the transformed image;
+    `_sums`: (batch, blocks, p, padded places, channels out), the products summed up;
+    `_outputs`: (batch, blocks, places, m^2, channels out), the sums transformed back."""
 
     def __init__(self, main: Any, convolution: Convolution, tiling: Tiling) -> None:
         self._main, self._original, self._tiling = main, convolution, tiling
@@ -284,6 +290,8 @@ class _Tiles:
         )
 
     def function(self) -> Any:
+        """Returns the function with five or six loop nests in the place of the convolution's, and
+        the transform of the weights before all others."""
         convolution, root = self._original, self._main.body.block
         image, copies = self._whole_image()
         nests = [self._weights_transform(), *convolution.nests]
@@ -303,6 +311,7 @@ class _Tiles:
         return self._main.with_attr(CONSTANTS, rest).with_body(SBlockRealize([], True, whole))
 
     def _weights_transform(self) -> Any:
+        """Returns the nest that makes `_weights`, transformed along one axis, then the other."""
         convolution, transform = self._original, self._transform
         extents = (self._layer.channels_in, self._layer.channels_out)
         channel_in, channel_out = axes = self._variables(2)
@@ -361,6 +370,7 @@ class _Tiles:
         return whole, [self._nest(block, shape)]
 
     def _image_transform(self, image: Any) -> Any:
+        """Returns the nest that makes `_inputs`, for a vector of channels at a time."""
         points, outputs = self._transform.points, self._transform.outputs
         lanes = math.gcd(self._layer.channels_in, REGISTER)
         extents = (*self._blocks, 1, self._padded_places, self._layer.channels_in // lanes)
@@ -396,6 +406,7 @@ class _Tiles:
         return self._nest(block_, extents)
 
     def _products(self) -> Any:
+        """Returns the nest that makes `_sums`: at each point a matrix product."""
         layer, lanes = self._layer, self._number(self._tiling.lanes)
         points = self._transform.points**2
         extents = (
@@ -421,6 +432,7 @@ class _Tiles:
         return self._nest(whole, extents)
 
     def _sums_transform(self) -> Any:
+        """Returns the nest that makes `_outputs`, for a vector of channels at a time."""
         points, outputs = self._transform.points, self._transform.outputs
         lanes = math.gcd(self._layer.channels_out, REGISTER)
         extents = (*self._blocks, self._places, 1, self._layer.channels_out // lanes)

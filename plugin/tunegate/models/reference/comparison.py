@@ -61,6 +61,7 @@ def compare_outputs(
     except Exception as error:  # noqa: BLE001 -- runtimes' errors have no common base class
         raise_lost_device(error)
         return DidNotRun(error_line(error), memory=lacked_memory(error))
+    # Most builds pass, or fail for good, by the usual tolerance of each output's dtype.
     worst = _worst_check(artifact, outputs, expected, _usual)
     problem = _broken_promise(artifact, right.names, outputs) if worst.passed else ""
     problem = RANDOM if not worst.passed and is_random(reference, feeds[0]) else problem
@@ -69,6 +70,8 @@ def compare_outputs(
     precision = model_precision.precision_of(reference)
     if worst.passed or not worst.max_relative:
         return _add_own_noise(worst, right, reference, feeds, precision)
+    # Numbers too far off may still be right: equal rows in another order, or an error that the
+    # reference's own variants have too.
     in_sets = _check_as_sets(artifact, reference, right, feeds, outputs)
     if in_sets is not None:
         return in_sets
