@@ -8,21 +8,10 @@ from subprocess import CompletedProcess
 from typing import Any
 
 from tests.support.small_onnx import chain_model, save
-from tests.support.workspace import Workspace
+from tests.support.workspace import NOT_COMPILED, Workspace
 from tunegate.errors import UNFIT
 
-REQUIRED = """\
-models:
-  - path: models/*.onnx
-targets:
-  - name: cpu
-    runtime: onnxruntime
-    threads: 1
-cache:
-  url: cache
-budget:
-  trials: 0
-"""
+REQUIRED = NOT_COMPILED.replace("trials: 2", "trials: 0")
 GATED = REQUIRED + "gate:\n  pairs: 4\n  seconds: 30\n"
 """What the base requires. Nothing is compiled: a whole gate takes some ten seconds."""
 MODEL = "models/m.onnx"

@@ -16,7 +16,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from tests.support.small_onnx import conv_model, save
-from tests.support.workspace import Workspace
+from tests.support.workspace import COMPILED, FIRST_ANALYSIS, Workspace
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.measurements import MeasurementRun
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
@@ -30,23 +30,7 @@ from tunegate_cache.format.records import CONFIRMED_REPEATS, ExactHit, TuningRec
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-CONFIG = """\
-models:
-  - path: models/*.onnx
-targets:
-  - name: cpu
-    runtime: tvm
-    threads: 1
-cache:
-  url: cache
-budget:
-  trials: 8
-gate:
-  pairs: 4
-  seconds: 1
-  extend: false
-  rare-launches: 0
-"""
+CONFIG = COMPILED.replace("trials: 2", "trials: 8") + FIRST_ANALYSIS
 ZONE = "pr/org/x/7"
 # Three channels fill no vector, so that no default schedule is good and the record's is used.
 CHANNELS, OUT, SIZE = 32, 3, 28

@@ -18,11 +18,6 @@ TOKEN = "secret-of-the-api"
 Answer = Callable[["Handler"], None]
 
 
-@pytest.fixture
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
-
-
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     answer: Answer
@@ -75,7 +70,6 @@ def ask(server: Server, *, limit_seconds: float = 30.0) -> object:
     )
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -105,7 +99,6 @@ def test_an_unknown_certificate_authority_is_named(tmp_path: Path) -> None:
         http.RestApi("Acme", url, {}, limit_seconds=30.0).ask("GET", "/a")
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_token_goes_to_no_other_address(server: Server, status: int) -> None:
     with Server() as other:
@@ -116,7 +109,6 @@ def test_a_token_goes_to_no_other_address(server: Server, status: int) -> None:
     assert server.asked == [f"/a?b=c {TOKEN}"]
 
 
-@pytest.mark.usefixtures("_quick")
 def test_an_answer_that_never_ends_is_given_up(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +129,6 @@ def test_an_answer_that_never_ends_is_given_up(
         ask(server)
 
 
-@pytest.mark.usefixtures("_quick")
 def test_the_time_is_that_of_all_answers_together(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +148,6 @@ def test_the_time_is_that_of_all_answers_together(
     is_over.set()
 
 
-@pytest.mark.usefixtures("_quick")
 def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_ends_that(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,14 +178,12 @@ def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_end
     is_over.set()
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("address", ["", "file:///etc/passwd", "ftp://127.0.0.1", "x"])
 def test_only_http_is_spoken(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
         http.RestApi("Acme", address, {})
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("address", ["http://[", "http://\u2100.com", "ftp://x", ""])
 def test_what_is_no_address_is_a_refusal(address: str) -> None:
     with pytest.raises(HostRefusedError, match="no address"):
@@ -215,7 +203,6 @@ def in_turn(*answers: Answer) -> Answer:
 GONE: Answer = lambda to: None
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -235,7 +222,6 @@ def test_what_passes_is_asked_for_again(server: Server, refusal: Answer) -> None
     assert len(server.asked) == 3
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 def test_what_stays_refused_is_asked_for_once(server: Server, status: int) -> None:
     server.answer = answering(status, b"")
@@ -244,7 +230,6 @@ def test_what_stays_refused_is_asked_for_once(server: Server, status: int) -> No
     assert (caught.value.status, caught.value.may_be_done, len(server.asked)) == (status, False, 1)
 
 
-@pytest.mark.usefixtures("_quick")
 def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> None:
     server.answer = answering(429, b"", **{"Retry-After": "3600"})
     with pytest.raises(HostRefusedError, match="answered 429"):
@@ -252,7 +237,6 @@ def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> Non
     assert len(server.asked) == 1
 
 
-@pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("answer", [answering(500, b""), answering(200, b"<html>"), GONE])
 def test_a_request_that_may_have_been_done_is_not_made_again(
     server: Server, answer: Answer
@@ -264,7 +248,6 @@ def test_a_request_that_may_have_been_done_is_not_made_again(
     assert len(server.asked) == 1
 
 
-@pytest.mark.usefixtures("_quick")
 def test_a_request_that_was_refused_for_its_time_is_made_again(server: Server) -> None:
     server.answer = in_turn(answering(429, b""), answering(201, b"{}"))
     assert http.RestApi("Acme", server.url, {}).ask("POST", "/a") == {}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -31,6 +32,21 @@ class PluginEnvironment:
         pip = (sys.executable, "-m", "pip", "--python", str(self.python), "--quiet")
         offline = ("--no-index", "--no-deps", "--no-build-isolation", "--no-compile")
         _call(*pip, "install", *offline, str(package))
+
+    def install_broken(self, example: Path, file: str, old: str, new: str, into: Path) -> None:
+        """Installs a copy of an example with another text in a file; '' is the whole file."""
+        package = Path(shutil.copytree(example, into / "package"))
+        text = (package / file).read_text()
+        (package / file).write_text(text.replace(old, new) if old else new)
+        self.install(package)
+
+    def run_tests_of(self, example: Path, into: Path) -> str:
+        """Runs a copy of the example's own tests, and returns what pytest says of them."""
+        shutil.copytree(example / "tests", into / "tests")
+        options = ("-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(into))
+        done = self.run("-m", "pytest", *options, str(into / "tests"), cwd=into)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
     def run(self, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """`python arguments` in this environment."""

@@ -4,7 +4,6 @@ used by a real command, with no edit outside of that package."""
 import json
 import os
 import re
-import shutil
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,11 +20,6 @@ EXAMPLE = PLUGINS / "ci_host_example"
 ROOT = PLUGINS.parents[1]
 TOKEN = "acme-token-0123456789"
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
-    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
 
 
 class AcmeServer(ThreadingHTTPServer):
@@ -67,11 +61,8 @@ def run(
 def test_every_rule_for_hosts_holds_for_the_example(
     environment: PluginEnvironment, tmp_path: Path
 ) -> None:
-    shutil.copytree(EXAMPLE / "tests", tmp_path / "tests")
-    options = ("-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path))
-    done = environment.run("-m", "pytest", *options, str(tmp_path / "tests"), cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    passed = re.search(r"(\d+) passed", done.stdout)
+    said = environment.run_tests_of(EXAMPLE, tmp_path)
+    passed = re.search(r"(\d+) passed", said)
     assert passed
     assert int(passed[1]) >= 8
 

@@ -2,7 +2,6 @@
 loaded, with no edit outside of that package."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,6 @@ EXAMPLE = PLUGINS / "runtime_example"
 GATE = "gate:\n  pairs: 4\n  seconds: 20\n  rare-launches: 0\n"
 """Long enough for an election on a busy machine."""
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
-    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
 
 
 def dense(layers: int, width: int = 8) -> onnx.ModelProto:
@@ -105,10 +99,9 @@ def test_doctor_shows_it(environment: PluginEnvironment, tmp_path: Path) -> None
 
 
 def test_one_that_cannot_be_imported_is_one_line_and_changes_no_verdict(tmp_path: Path) -> None:
-    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
-    (package / "numpy_runtime.py").write_text("import a_library_that_is_not_here\n")
     environment = PluginEnvironment(tmp_path / "e")
-    environment.install(package)
+    missing = "import a_library_that_is_not_here\n"
+    environment.install_broken(EXAMPLE, "numpy_runtime.py", "", missing, tmp_path)
     workspace = Workspace(tmp_path / "w", NOT_COMPILED)
     done = environment.run("-m", "tunegate", "run", "--json", cwd=workspace.root)
     assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "new"), done.stderr
@@ -122,11 +115,9 @@ def test_one_that_cannot_be_imported_is_one_line_and_changes_no_verdict(tmp_path
 
 
 def test_one_that_computes_other_numbers_ships_nothing(tmp_path: Path) -> None:
-    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
-    source = (package / "numpy_model.py").read_text()
-    (package / "numpy_model.py").write_text(source.replace("np.zeros((),", "np.ones((),"))
     environment = PluginEnvironment(tmp_path / "e")
-    environment.install(package)
+    texts = ("np.zeros((),", "np.ones((),")
+    environment.install_broken(EXAMPLE, "numpy_model.py", *texts, tmp_path)
     file = save(dense(0), tmp_path / "m.onnx")
     line = [f"numpy_example:{file}", f"onnxruntime:{file}"]
     done = environment.run("-m", "tunegate", "compare", *line, "--json", cwd=tmp_path)

@@ -2,7 +2,6 @@
 by real commands, with no edit outside of that package."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,6 @@ EXAMPLE = PLUGINS / "store_example"
 ENOUGH_TRIALS = 6
 """The trials that leave no task to a later run: such a task is no exact hit."""
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> PluginEnvironment:
-    return PluginEnvironment(tmp_path_factory.mktemp("environment") / "e", EXAMPLE.name)
 
 
 class Shell:
@@ -69,10 +63,7 @@ def shell(environment: PluginEnvironment, tmp_path: Path) -> Shell:
 def test_the_example_passes_its_own_conformance_tests(
     environment: PluginEnvironment, tmp_path: Path
 ) -> None:
-    shutil.copytree(EXAMPLE / "tests", tmp_path / "tests")
-    options = ("-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(tmp_path))
-    done = environment.run("-m", "pytest", *options, str(tmp_path / "tests"), cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
+    environment.run_tests_of(EXAMPLE, tmp_path)
 
 
 def test_a_second_run_finds_what_the_first_has_stored(shell: Shell) -> None:
@@ -94,10 +85,9 @@ def test_an_environment_without_the_package_says_what_is_installed(shell: Shell)
 
 
 def test_a_package_that_fails_at_import_costs_the_hits_and_one_line(tmp_path: Path) -> None:
-    package = Path(shutil.copytree(EXAMPLE, tmp_path / "package"))
-    (package / "sqlite_store.py").write_text("import a_library_that_is_not_here\n")
     environment = PluginEnvironment(tmp_path / "e")
-    environment.install(package)
+    missing = "import a_library_that_is_not_here\n"
+    environment.install_broken(EXAMPLE, "sqlite_store.py", "", missing, tmp_path)
     shell = Shell(environment, tmp_path / "w")
     planned = shell.cache_use()
     assert planned["misses"] == {"store-unavailable": 3}

@@ -1,4 +1,5 @@
 import random
+from collections.abc import Iterable
 from itertools import islice
 
 import pytest
@@ -52,15 +53,23 @@ def candidate(task: task_history.TaskHistory, number: int) -> Candidate:
     )
 
 
+def begun(
+    numbers: Iterable[int] = range(3), **settings: int
+) -> tuple[task_history.TaskHistory, OpenBatches, list[Candidate]]:
+    """A task, and a batch of its candidates that is on its way."""
+    task = history()
+    batches = OpenBatches([task.workload])
+    candidates = [candidate(task, n) for n in numbers]
+    batches.start(task, candidates, **settings)
+    return task, batches, candidates
+
+
 def measured(number: int) -> Measured:
     return Measured(number=number, status="ok", nanoseconds=(1000 + number,), run_seconds=0.1)
 
 
 def test_a_batch_is_back_with_its_last_candidate() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates)
+    task, batches, candidates = begun()
     assert batches.in_flight(task.workload) == 3
     back = [batches.come_back(c, measured(c.number), 5).is_back for c in candidates]
     assert back == [False, False, True]
@@ -69,10 +78,7 @@ def test_a_batch_is_back_with_its_last_candidate() -> None:
 
 def test_a_failure_from_outside_is_a_trial_and_no_record() -> None:
     """The cache would keep the candidate from all later runs."""
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates)
+    task, batches, candidates = begun()
     died = [
         Measured(number=n, status="runtime", from_outside=from_outside)
         for n, from_outside in ((1, True), (2, False))
@@ -84,10 +90,7 @@ def test_a_failure_from_outside_is_a_trial_and_no_record() -> None:
 
 
 def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates, at_once=2)
+    task, batches, candidates = begun(at_once=2)
     *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
     assert (task.trials, batches.to_learn(task.workload)) == (0, ())
     assert batches.in_flight(task.workload) == 3
@@ -103,30 +106,21 @@ def test_what_was_timed_beside_others_is_no_result_before_it_is_checked() -> Non
 
 
 def test_a_check_that_is_given_up_leaves_its_candidate_a_trial() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(1, 3)]
-    batches.start(task, candidates, at_once=2)
+    _, batches, candidates = begun(range(1, 3), at_once=2)
     *_, batch = [batches.come_back(each, measured(each.number), 5) for each in candidates]
     batches.check(batch, [1])
     assert batches.give_up(candidates[0]).trials == 2
 
 
 def test_every_result_is_learned_once() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(2)]
-    batches.start(task, candidates)
+    task, batches, candidates = begun(range(2))
     batches.come_back(candidates[1], measured(1), 5)
     assert [result.number for result in batches.to_learn(task.workload)] == [1]
     assert batches.to_learn(task.workload) == ()
 
 
 def test_what_is_given_up_is_no_trial() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates)
+    task, batches, candidates = begun()
     batches.come_back(candidates[0], measured(0), 5)
     batches.give_up(candidates[1])
     batch = batches.give_up(candidates[2])
@@ -134,10 +128,7 @@ def test_what_is_given_up_is_no_trial() -> None:
 
 
 def test_records_of_an_unfinished_batch_are_not_forgotten() -> None:
-    task = history()
-    batches = OpenBatches([task.workload])
-    candidates = [candidate(task, n) for n in range(3)]
-    batches.start(task, candidates)
+    _, batches, candidates = begun()
     batches.come_back(candidates[1], measured(1), 5)
     assert [r.run_nanoseconds for r in batches.take_unpublished()] == [(1001,)]
     assert batches.take_unpublished() == []

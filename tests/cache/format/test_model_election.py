@@ -83,17 +83,17 @@ def test_the_winners_record_alone_says_how_it_was_built() -> None:
     assert read(records_of()[0], misled) == ELECTION
 
 
-@pytest.mark.parametrize(
-    ("device", "toolchain", "now"),
-    [
-        (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
-        (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
-        (msgspec.structs.replace(DEVICE, driver="of tomorrow"), TVM, NOW),
-        (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
-        (DEVICE, TVM, NOW + model_election.LASTS_SECONDS + 1),
-        (DEVICE, TVM, NOW - 1),
-    ],
-)
+ELSEWHERE = [
+    (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
+    (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
+    (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
+    (DEVICE, TVM, NOW + model_election.LASTS_SECONDS + 1),
+    (DEVICE, TVM, NOW - 1),
+]
+OTHER_DRIVER = (msgspec.structs.replace(DEVICE, driver="of tomorrow"), TVM, NOW)
+
+
+@pytest.mark.parametrize(("device", "toolchain", "now"), [*ELSEWHERE, OTHER_DRIVER])
 def test_another_device_driver_compiler_or_time_says_nothing(
     device: DeviceFingerprint, toolchain: Toolchain, now: int
 ) -> None:
@@ -298,16 +298,7 @@ def named(name: str) -> task_list.ListedTask:
     return msgspec.structs.replace(task(1), name=name)
 
 
-@pytest.mark.parametrize(
-    ("device", "toolchain", "now"),
-    [
-        (msgspec.structs.replace(DEVICE, name="another"), TVM, NOW),
-        (msgspec.structs.replace(DEVICE, units=64), TVM, NOW),
-        (DEVICE, Toolchain(tvm="0.28.0", ffi="0.1.14"), NOW),
-        (DEVICE, TVM, NOW + model_election.LASTS_SECONDS + 1),
-        (DEVICE, TVM, NOW - 1),
-    ],
-)
+@pytest.mark.parametrize(("device", "toolchain", "now"), ELSEWHERE)
 def test_another_device_compiler_or_time_says_nothing_of_tasks(
     device: DeviceFingerprint, toolchain: Toolchain, now: int
 ) -> None:

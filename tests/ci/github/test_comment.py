@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from tests.ci.github.github_server import GitHubServer, github_server
-from tunegate.ci import http as rest_api
 from tunegate.ci.comments import report_marker
 from tunegate.ci.github.api import (
     MAX_CHECK_ANNOTATIONS,
@@ -24,11 +23,6 @@ COMMENTS = "/repos/acme/models/issues/7/comments"
 FIRST = report_marker("o")
 WITHOUT_ID = {"body": FIRST, "user": {"login": "github-actions[bot]"}}
 ODD_IDS = [[WITHOUT_ID], [{**WITHOUT_ID, "id": float("inf")}]]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
 
 
 @pytest.fixture

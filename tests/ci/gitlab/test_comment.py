@@ -12,17 +12,11 @@ from hypothesis import strategies as st
 from tests.ci.gitlab.gitlab_server import ANOTHER, ME, NOTES, TOKEN, GitLabServer, gitlab_server
 from tests.support.reports import KINDS, make_report
 from tunegate.artifacts.verdicts import NextStep
-from tunegate.ci import http as rest_api
 from tunegate.ci.comments import report_marker
 from tunegate.ci.gitlab.host import MAX_NOTE_CHARACTERS, Notes, note_text
 from tunegate.ci.protocol import HostRefusedError, Secret
 from tunegate.report import comment
 from tunegate.report.escape import code, prose
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest_api, "FIRST_WAIT_SECONDS", 0.001)
 
 
 @pytest.fixture

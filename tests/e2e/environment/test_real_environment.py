@@ -17,21 +17,11 @@ from onnx import numpy_helper
 from tests.support.git_repository import new_repository
 from tests.support.programs import run_program
 from tests.support.small_onnx import conv_model
+from tests.support.workspace import NOT_COMPILED
 from tunegate.cli.supported_machine import NEWEST, OLDEST
 
 BOOTSTRAP = Path(__file__).resolve().parents[3] / "action" / "bootstrap.py"
-CONFIG = """\
-models:
-  - path: models/*.onnx
-targets:
-  - name: cpu
-    threads: 1
-    runtime: onnxruntime
-cache:
-  url: cache
-gate:
-  seconds: 10
-"""
+CONFIG = NOT_COMPILED + "gate:\n  seconds: 10\n"
 
 
 @pytest.mark.pipelines

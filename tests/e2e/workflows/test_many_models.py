@@ -12,23 +12,12 @@ import pytest
 from tests.e2e.workflows.pull_request import Files, PullRequest
 from tests.e2e.workflows.workflow_runner import Job, Trouble
 from tests.support.small_onnx import chain_model, conv_model, matmul_model
-from tests.support.workspace import FIRST_ANALYSIS
+from tests.support.workspace import FIRST_ANALYSIS, NOT_COMPILED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.pipelines, pytest.mark.timeout(900)]
 
 CONFIG = (
-    """\
-models:
-  - path: models/*.onnx
-targets:
-  - name: cpu
-    runtime: onnxruntime
-    threads: 1
-cache:
-  mode: "off"
-"""
-    + FIRST_ANALYSIS
-    + "  margin-percent: 40\n"
+    NOT_COMPILED.replace("url: cache", 'mode: "off"') + FIRST_ANALYSIS + "  margin-percent: 40\n"
 )
 
 
