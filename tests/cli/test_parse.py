@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tests.support.declared_commands import core_commands
-from tunegate.cli import option as values
+from tunegate.cli import option
 from tunegate.cli.commands.gating import CompareOptions
 from tunegate.cli.option import Argument, Option
 from tunegate.cli.parse import Parsed, fields_of, fill_struct, parse, suggestion
@@ -112,29 +112,29 @@ def test_a_word_that_does_not_exist_is_answered_with_the_nearest(
 
 @given(some.floats(min_value=0, allow_nan=False, allow_infinity=False))
 def test_a_number_is_read_as_it_is_written(number: float) -> None:
-    assert values.not_negative(repr(number)) == number
+    assert option.not_negative(repr(number)) == number
     if number > 0:
-        assert values.positive(repr(number)) == number
+        assert option.positive(repr(number)) == number
 
 
 @pytest.mark.parametrize(
     ("read", "text", "said"),
     [
-        (values.positive, "0", "not a number above zero"),
-        (values.positive, "inf", "not a number above zero"),
-        (values.not_negative, "-1", "not zero or a number above it"),
-        (values.percentage, "0", "not a number above zero"),
-        (values.percentage, "101", "more than 100 percent"),
-        (values.not_negative, "3m", "without a unit"),
-        (values.whole_number, "-1", "not a whole number"),
-        (values.whole_number, "1.0", "not a whole number"),
-        (values.count, "0", "not 1 or more"),
-        (values.seed, str(2**64), "not a number of 64 bits"),
-        (values.hours, "-1", "not a number of hours"),
-        (values.date, "21.11.2026", "not a date such as 2026-11-21"),
-        (values.shape, "x", "not INPUT=1,3,224,224"),
-        (values.shape, "x=1,0", "not INPUT=1,3,224,224"),
-        (values.shape, "=1", "not INPUT=1,3,224,224"),
+        (option.positive, "0", "not a number above zero"),
+        (option.positive, "inf", "not a number above zero"),
+        (option.not_negative, "-1", "not zero or a number above it"),
+        (option.percentage, "0", "not a number above zero"),
+        (option.percentage, "101", "more than 100 percent"),
+        (option.not_negative, "3m", "without a unit"),
+        (option.whole_number, "-1", "not a whole number"),
+        (option.whole_number, "1.0", "not a whole number"),
+        (option.count, "0", "not 1 or more"),
+        (option.seed, str(2**64), "not a number of 64 bits"),
+        (option.hours, "-1", "not a number of hours"),
+        (option.date, "21.11.2026", "not a date such as 2026-11-21"),
+        (option.shape, "x", "not INPUT=1,3,224,224"),
+        (option.shape, "x=1,0", "not INPUT=1,3,224,224"),
+        (option.shape, "=1", "not INPUT=1,3,224,224"),
     ],
 )
 def test_what_is_no_value_is_quoted_and_said(
@@ -147,7 +147,7 @@ def test_what_is_no_value_is_quoted_and_said(
 
 
 def test_the_name_of_an_input_may_have_an_equals_sign() -> None:
-    assert values.shape("a=b=1,3") == ("a=b", (1, 3))
+    assert option.shape("a=b=1,3") == ("a=b", (1, 3))
 
 
 class SomeOptions(Options, frozen=True, kw_only=True):

@@ -12,8 +12,7 @@ import tvm
 
 from tests.support.small_onnx import conv_model, save
 from tests.support.worker_requests import measure_request
-from tunegate.compiler import loader as race
-from tunegate.compiler import worker
+from tunegate.compiler import loader, worker
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.build.single_kernel import sample_inputs
 from tunegate.compiler.intrinsics import load_intrinsics
@@ -200,7 +199,7 @@ class HandTime:
 @pytest.fixture
 def hand(monkeypatch: pytest.MonkeyPatch) -> HandTime:
     made = HandTime()
-    monkeypatch.setattr(race, "time", made)
+    monkeypatch.setattr(loader, "time", made)
     return made
 
 

@@ -13,7 +13,7 @@ from tests.support.simulated.simulated_launches import launch_of
 from tunegate.artifacts.histogram import histogram
 from tunegate.artifacts.measurements import Inside, Launch, Stalls
 from tunegate.decide import stalls
-from tunegate.decide.checks import _tests as told
+from tunegate.decide.checks import _tests
 from tunegate.decide.decision import hodges_lehmann, launch_effect, within_spread
 from tunegate.decide.inside_launch import inside
 
@@ -67,7 +67,7 @@ def by_all(found: list[Launch]) -> Inside:
 def test_stalls_of_the_head_alone_fail_where_the_machine_is_quiet() -> None:
     found = by_all(launches(6, base=0.0, head=1 / 200))
     assert found.decision == "fail"
-    assert "stalls of 5x, where the base has 0" in told([found])
+    assert "stalls of 5x, where the base has 0" in _tests([found])
 
 
 def test_stalls_of_the_head_fail_among_those_of_a_busy_machine() -> None:

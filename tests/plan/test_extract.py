@@ -9,8 +9,7 @@ import pytest
 from tests.measure.test_elections import ORIGIN, tools_with
 from tests.models.test_export_models import CONFIG, source_of
 from tests.plan.shelf import Shelf
-from tests.support import report_parts as parts
-from tests.support import tuning_tasks
+from tests.support import report_parts, tuning_tasks
 from tests.support.measured_cells import MODEL, make_changes
 from tests.support.tuning_records import make_key, make_shape
 from tests.support.tuning_tasks import make_task
@@ -22,7 +21,7 @@ from tunegate.artifacts.tasks import TaskUse, TuningTask
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError, UnsupportedModelError
 from tunegate.models.export_models import ExportedModels
-from tunegate.plan import extract as extract_module
+from tunegate.plan import extract
 from tunegate.plan.extract import ExtractKey, merge_tasks
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import (
@@ -74,9 +73,9 @@ def test_a_side_that_is_no_model_is_said_to_be_an_error_at_once_and_not_to_be_un
     why = f"{MODEL}: axis 0 of x has no name and no size. Give it one."
     told = "cannot be used: axis 0 of x has no name and no size. Give it one."
     models = ExportedModels(config=EXTRACT_CONFIG, files={}, unreadable={(MODEL, "head"): why})
-    assert [*extract_module.unusable_notes(models)] == [f"{MODEL} {told}"]
+    assert [*extract.unusable_notes(models)] == [f"{MODEL} {told}"]
     both = msgspec.structs.replace(models, unreadable={(MODEL, "head"): why, (MODEL, "base"): why})
-    assert [*extract_module.unusable_notes(both)] == [
+    assert [*extract.unusable_notes(both)] == [
         f"{MODEL} (head) {told}",
         f"{MODEL} (base) {told}",
     ]
@@ -88,9 +87,9 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
     changes = msgspec.structs.replace(changes, models=(retrained,))
     files = {(MODEL, side): ShapedModel(Path(side), {}) for side in SIDES}
     models = ExportedModels(config=EXTRACT_CONFIG, files=files)
-    wanted = extract_module._models_to_extract(changes, models, BOTH)
+    wanted = extract._models_to_extract(changes, models, BOTH)
     assert [side for _, side, _ in wanted] == ["head", "base"]
-    assert extract_module._models_to_extract(changes, models, {"cpu": (PLAIN,)}) == []
+    assert extract._models_to_extract(changes, models, {"cpu": (PLAIN,)}) == []
 
 
 @pytest.mark.parametrize("kind", [ModelError, UnsupportedModelError])
@@ -163,11 +162,11 @@ TRY_BUILDS_BOTH, ONLY_BASE = used("conv", "base", "head"), used("dense", "base")
 
 def planned(trials: int) -> TuningPlan:
     versions = {
-        side: msgspec.structs.replace(parts.version("m.onnx", "r"), content_digest=side)
+        side: msgspec.structs.replace(report_parts.version("m.onnx", "r"), content_digest=side)
         for side in ("base", "head")
     }
-    changes = parts.changes(parts.change("m.onnx", **versions))
-    plan = parts.plan(changes, parts.cache())
+    changes = report_parts.changes(report_parts.change("m.onnx", **versions))
+    plan = report_parts.plan(changes, report_parts.cache())
     tasks = tuple(
         tuning_tasks.make_planned(task, trials=trials) for task in (TRY_BUILDS_BOTH, ONLY_BASE)
     )

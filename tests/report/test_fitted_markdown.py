@@ -6,7 +6,7 @@ from tests.support.measured_cells import make_measurement
 from tests.support.reports import make_report
 from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.measurements import Interval, Launch
-from tunegate.report import plots as captions
+from tunegate.report import plots
 from tunegate.report.markdown import Section, fit_sections, sections_of
 
 LINES = st.text(alphabet="ab |-#\n", min_size=1, max_size=300).filter(str.strip)
@@ -68,9 +68,9 @@ REPORT = make_report("slowed")
 
 
 def test_a_reference_is_told_apart_from_what_decides() -> None:
-    assert "decides nothing" in captions.of_latencies(FINDING)
+    assert "decides nothing" in plots.of_latencies(FINDING)
     alone = msgspec.structs.replace(FINDING, reference_ms=None)
-    assert "ONNX Runtime" not in captions.of_latencies(alone)
+    assert "ONNX Runtime" not in plots.of_latencies(alone)
 
 
 def test_the_slow_end_of_both_sides_is_told() -> None:
@@ -84,16 +84,16 @@ def test_the_slow_end_of_both_sides_is_told() -> None:
         base_times=times,
         head_times=times,
     )
-    assert "99% of the inferences took at most 2.7" in captions.of_distribution([launch])
-    assert captions.of_distribution([]) == ""
+    assert "99% of the inferences took at most 2.7" in plots.of_distribution([launch])
+    assert plots.of_distribution([]) == ""
 
 
 def test_layers_tell_how_they_were_timed_or_why_they_were_not() -> None:
-    assert "by a profile of each build" in captions.of_layers(FINDING, None, 3.0)
+    assert "by a profile of each build" in plots.of_layers(FINDING, None, 3.0)
     alone = tuple(msgspec.structs.replace(each, is_alone=True) for each in FINDING.differences)
     by_tuning = msgspec.structs.replace(FINDING, differences=alone)
-    assert "each alone, by tuning" in captions.of_layers(by_tuning, None, 3.0)
-    assert "each alone, by tuning" in captions.of_waterfall(by_tuning)
+    assert "each alone, by tuning" in plots.of_layers(by_tuning, None, 3.0)
+    assert "each alone, by tuning" in plots.of_waterfall(by_tuning)
     still = Interval(low=0.0, center=0.1, high=0.2)
     unmoved = msgspec.structs.replace(FINDING, differences=(), change_percent=still)
-    assert "half the margin or more" in captions.of_layers(unmoved, make_measurement((0.0,)), 3.0)
+    assert "half the margin or more" in plots.of_layers(unmoved, make_measurement((0.0,)), 3.0)

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.report.test_model_costs import task as model_costs_task
-from tests.support import report_parts as support_parts
-from tests.support import reports
+from tests.support import report_parts, reports
 from tests.support.plans import plan_of
 from tests.support.reports import KINDS, make_report
 from tests.support.tuning_tasks import make_outcome, make_record, make_task
@@ -85,7 +84,7 @@ def task(source: ScheduleSource, ms: float | None, weight: int = 1) -> BuiltTask
 def report_of(*tasks: BuiltTask, error: str | None = None) -> Report:
     made = KINDS["measured"]()
     assert made.run is not None
-    head = msgspec.structs.replace(support_parts.built("d", error=error), tasks=tasks)
+    head = msgspec.structs.replace(report_parts.built("d", error=error), tasks=tasks)
     (first, *_) = made.run.builds
     run = msgspec.structs.replace(made.run, builds=(msgspec.structs.replace(first, head=head),))
     return msgspec.structs.replace(made, run=run)

@@ -40,8 +40,7 @@ from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs import drawn_inputs
 from tunegate.models.inputs.calibration import MAX_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
-from tunegate.runtimes import builder
-from tunegate.runtimes import requirements as of_all
+from tunegate.runtimes import builder, requirements
 from tunegate.runtimes.build_child import handle_request
 from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
 from tunegate.runtimes.builder import SavingBuilder, reference_builder
@@ -49,7 +48,7 @@ from tunegate.runtimes.loading import bound_inference, load, operators_ms, title
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
 from tunegate.runtimes.requirements import require_installed
 from tunegate.runtimes.runtime import Inference, Step
-from tunegate.runtimes.tvm import health as requirements
+from tunegate.runtimes.tvm import health
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor
 
 TARGET = TargetConfig(name="cpu", threads=1, runtime="onnxruntime")
@@ -451,11 +450,11 @@ def test_without_the_compiler_the_command_that_installs_it_is_told(
     require_installed(config(UNCOMPILED, CPU), step, {"plain"})
 
 
-@pytest.mark.parametrize("distribution", requirements.PINNED)
+@pytest.mark.parametrize("distribution", health.PINNED)
 def test_another_version_of_the_compiler_is_refused(
     monkeypatch: pytest.MonkeyPatch, distribution: str
 ) -> None:
-    monkeypatch.setitem(requirements.PINNED, distribution, "9.9")
+    monkeypatch.setitem(health.PINNED, distribution, "9.9")
     with pytest.raises(ConfigError, match=rf"{distribution} is .*, and only 9\.9 works"):
         require_installed(config(CPU), "plan")
 
@@ -482,7 +481,7 @@ def test_a_gpu_needs_its_management_library_and_a_toolkit(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("step", ["tune", "run"])
 def test_a_cluster_needs_its_extra(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
     require_installed(config(CPU, ray=True), step)
-    monkeypatch.setattr(of_all, "plugin_named", lambda group, name: None)
+    monkeypatch.setattr(requirements, "plugin_named", lambda group, name: None)
     require_installed(config(CPU, ray=True), "gate")
     with pytest.raises(ConfigError, match=r"executor ray is not installed\. .*tunegate\[ray\]"):
         require_installed(config(CPU, ray=True), step)

@@ -8,12 +8,12 @@ from tests.support.simulated.simulated_gpus import L4
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.models.prepared import PreparedModel
-from tunegate.runtimes import requirements as health
+from tunegate.runtimes import requirements
 from tunegate.runtimes.openvino import runtime
 from tunegate.runtimes.registry import Installed, installed_runtimes, offer_runtimes
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.runtimes.runtime import Loaded
-from tunegate.runtimes.tvm import health as tvm_health
+from tunegate.runtimes.tvm import health
 from tunegate.runtimes.tvm import runtime as tvm_runtime
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.output.artifact_file import ArtifactFile
@@ -26,7 +26,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RuntimePackages
         found = installed_runtimes()
         return found._replace(runtimes=found.runtimes[1:])
 
-    monkeypatch.setattr(health, "installed_runtimes", without_compilers)
+    monkeypatch.setattr(requirements, "installed_runtimes", without_compilers)
     return RuntimePackages(tmp_path, monkeypatch)
 
 
@@ -43,11 +43,11 @@ def test_no_kernel_disturbs_a_run_that_has_the_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
-    monkeypatch.setattr(tvm_health, "compiler_failure", lambda: "")
-    monkeypatch.setattr(tvm_health, "cuda_variables", lambda: {"CUDA_HOME": "/"})
-    monkeypatch.setattr(tvm_health, "visible_gpus", lambda: (L4,))
+    monkeypatch.setattr(health, "compiler_failure", lambda: "")
+    monkeypatch.setattr(health, "cuda_variables", lambda: {"CUDA_HOME": "/"})
+    monkeypatch.setattr(health, "visible_gpus", lambda: (L4,))
     with held_device(claim_on(L4.uuid, wait_seconds=0)):
-        checks = {check.name: check for check in tvm_health.compiler_checks([])}
+        checks = {check.name: check for check in health.compiler_checks([])}
     assert checks["kernel on a GPU"].ok
     assert "not tried. GPU-a: process " in checks["kernel on a GPU"].detail
 
@@ -71,9 +71,9 @@ def test_what_has_no_version_is_not_installed_and_part_of_it_is_not_well(
 
 
 def test_a_compiler_that_is_missing_is_called_fine_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (tvm_runtime, tvm_health):
+    for module in (tvm_runtime, health):
         monkeypatch.setattr(module, "installed_version", lambda _: "")
-    monkeypatch.setattr(tvm_health, "compiler_failure", lambda: "No module named 'tvm'")
+    monkeypatch.setattr(health, "compiler_failure", lambda: "No module named 'tvm'")
     found = runtime_checks([TargetConfig(name="cpu")])
     told = {check.name: check for check in found if "tvm" in check.name or "compiler" in check.name}
     assert {name for name, check in told.items() if check.ok} <= {"C compiler"}

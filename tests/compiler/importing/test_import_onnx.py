@@ -24,7 +24,7 @@ from tests.support.small_onnx import (
     typed,
 )
 from tests.support.worker_requests import build_request
-from tunegate.compiler import opening as module
+from tunegate.compiler import opening
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.compile import handle_request
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
@@ -216,15 +216,15 @@ TARGET = tvm_target(TargetConfig(name="cpu", threads=1)).target
 
 
 def test_a_model_of_static_shapes_has_no_obstacle(tmp_path: Path) -> None:
-    module = fused_module(conv_model(), tmp_path, TARGET, channels_last=True)
-    assert unbuildable(module, TARGET) == ""
+    opening = fused_module(conv_model(), tmp_path, TARGET, channels_last=True)
+    assert unbuildable(opening, TARGET) == ""
 
 
 def test_an_output_whose_shape_depends_on_data_is_named(tmp_path: Path) -> None:
     found = typed(TensorProto.INT64, [2, "found"])
     model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": [4, 4]}, {"y": found})
-    module = fused_module(model, tmp_path, TARGET)
-    assert "data" in unbuildable(module, TARGET)
+    opening = fused_module(model, tmp_path, TARGET)
+    assert "data" in unbuildable(opening, TARGET)
 
 
 @pytest.mark.parametrize(("layout", "obstacle"), [("NCHW", ""), ("NHWC", "conv2d_transpose")])
@@ -279,7 +279,7 @@ def test_the_second_layout_is_taken_where_the_first_cannot_be_built(
     prepared: PreparedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only = import_in_layout(prepared, TARGET, "m", ("nchw",))
-    monkeypatch.setattr(module, "unbuildable", _only_first_refused())
+    monkeypatch.setattr(opening, "unbuildable", _only_first_refused())
     found = import_in_layout(prepared, TARGET, "m", ("nhwc", "nchw"))
     digests = [[f.workload.digest for f in functions_of(each)] for each in (only, found)]
     assert digests[0] == digests[1]

@@ -19,8 +19,7 @@ from tunegate.artifacts.changes import PolicyChange
 from tunegate.artifacts.inputs import InputForm
 from tunegate.config import ValuesConfig
 from tunegate.errors import ConfigError, ModelError
-from tunegate.models.inputs import value_files as array_files
-from tunegate.models.inputs import value_files as sequence_files
+from tunegate.models.inputs import value_files
 from tunegate.models.inputs.value_files import read_array, read_value
 from tunegate.models.seeded_inputs import load_value, save_value
 from tunegate.project import Project, open_project
@@ -95,7 +94,7 @@ def test_what_is_no_array_is_told_in_a_few_words(
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_files, "MAX_ARRAY_BYTES", 10_000)
+    monkeypatch.setattr(value_files, "MAX_ARRAY_BYTES", 10_000)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", _npy(np.zeros(100_000)))
@@ -195,11 +194,10 @@ def test_other_messages_are_refused(content: bytes, form: InputForm, said: str) 
 
 
 def test_a_sequence_has_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = _sequence(*[np.zeros(0)] * (sequence_files.MAX_TENSORS + 1))
+    long = _sequence(*[np.zeros(0)] * (value_files.MAX_TENSORS + 1))
     with pytest.raises(ModelError, match="it has 1025 tensors; a sequence may have 1024"):
         read_value(long, "a.pb", "x", "sequence")
-    monkeypatch.setattr(sequence_files, "MAX_ARRAY_BYTES", 3000)
-    monkeypatch.setattr(array_files, "MAX_ARRAY_BYTES", 3000)
+    monkeypatch.setattr(value_files, "MAX_ARRAY_BYTES", 3000)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for place in range(3):

@@ -15,7 +15,7 @@ from tests.support.present import present
 from tests.support.small_onnx import matmul_model, model_of, one_node_model, save, typed
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
-from tunegate.models.reference import error_samples as case_files
+from tunegate.models.reference import error_samples
 from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun, compare_outputs
 from tunegate.models.reference.error_samples import (
@@ -469,7 +469,7 @@ def test_a_case_has_the_arrays_of_both_and_what_they_are(tmp_path: Path) -> None
 def test_cases_that_take_too_much_room_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(case_files, "MAX_CASES_BYTES", 50)
+    monkeypatch.setattr(error_samples, "MAX_CASES_BYTES", 50)
     kept = CaseFiles(tmp_path, [CASE_FILES_X], ["y"])
     for case in range(3):
         kept.add(case, {"x": ONES}, [ONES], [ONES])

@@ -22,7 +22,7 @@ from tunegate.config import GateConfig
 from tunegate.measure import pair_bench
 from tunegate.ports import Bench, ProbeThresholds, Turns
 from tunegate.system.progress.shown_progress import PlainLog
-from tunegate_study import selftest as gate_trials
+from tunegate_study import selftest
 from tunegate_study.selftest import (
     INJECTED_PERCENT,
     Injected,
@@ -172,8 +172,8 @@ def test_it_measures_this_machine_and_says_what_it_can_decide(
 ) -> None:
     """Real processes, but few of them, and each is soon warm."""
     monkeypatch.setattr(pair_bench, "WARM_UP_SECONDS", 0.05)
-    monkeypatch.setattr(gate_trials, "INJECTED_PERCENT", (0.0, 10.0))
-    monkeypatch.setattr(gate_trials, "_FEWEST", 4)
+    monkeypatch.setattr(selftest, "INJECTED_PERCENT", (0.0, 10.0))
+    monkeypatch.setattr(selftest, "_FEWEST", 4)
     workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
     monkeypatch.chdir(workspace.root)
     line = ["selftest", "--model", "models/m.onnx", "--minutes", "0.05", "--json"]
