@@ -16,7 +16,7 @@ from tunegate.compiler import loader, worker
 from tunegate.compiler.build.functions import functions_of
 from tunegate.compiler.build.single_kernel import sample_inputs
 from tunegate.compiler.intrinsics import load_intrinsics
-from tunegate.compiler.loader import pays, race_in_turns
+from tunegate.compiler.loader import race_in_turns
 from tunegate.compiler.opening import import_in_layout
 from tunegate.compiler.search.search import TaskSearch
 from tunegate.compiler.targets import tvm_target
@@ -204,19 +204,15 @@ def hand(monkeypatch: pytest.MonkeyPatch) -> HandTime:
 
 
 @pytest.mark.parametrize(("spent", "threads"), [("computes_ms", 1), ("waits_ms", 2)])
-def test_the_faster_way_pays_and_the_slower_does_not(
-    hand: HandTime, spent: str, threads: int
-) -> None:
-    few, many = hand.way(**{spent: 1.0}), hand.way(**{spent: 1.1})
-    assert pays(few, many, threads)
-    assert not pays(many, few, threads)
-    assert not pays(hand.way(**{spent: 0.99}), few, threads)
+def test_a_race_tells_the_milliseconds_of_both(hand: HandTime, spent: str, threads: int) -> None:
+    ways = hand.way(**{spent: 1.0}), hand.way(**{spent: 1.1})
+    assert race_in_turns(*ways, threads) == pytest.approx((1.0, 1.1))
 
 
-def test_a_way_of_one_thread_does_not_pay_by_waiting_less(hand: HandTime) -> None:
-    computes, waits_too = hand.way(computes_ms=3.0), hand.way(computes_ms=1.0, waits_ms=5.0)
-    assert not pays(computes, waits_too, 1)
-    assert pays(computes, waits_too, 2)
+def test_a_way_of_one_thread_gains_nothing_by_waiting_less(hand: HandTime) -> None:
+    ways = hand.way(computes_ms=3.0), hand.way(computes_ms=1.0, waits_ms=5.0)
+    assert race_in_turns(*ways, 1) == pytest.approx((3.0, 1.0))
+    assert race_in_turns(*ways, 2) == pytest.approx((3.0, 6.0))
 
 
 def test_a_race_ends_after_half_a_second(hand: HandTime) -> None:

@@ -175,7 +175,7 @@ class TuningCache:
         packed = self._keep_locally(records)
         stored = self._deliver(packed, started + self._budget.publish)
         self.statistics.seconds += self._monotonic() - started
-        self._count(len(records) if stored else 0, is_all=stored)
+        self._note_waiting(is_all=stored)
         return stored
 
     def enqueue(self, records: Sequence[TuningRecord]) -> bool:
@@ -196,7 +196,7 @@ class TuningCache:
         is_all = self._deliveries.came_through(started + seconds, self._monotonic)
         self.statistics.seconds += self._monotonic() - started
         enqueued, self._enqueued = self._enqueued, 0
-        self._count(enqueued if is_all else 0, is_all=is_all)
+        self._note_waiting(is_all=is_all)
         return 0 if is_all else enqueued
 
     def _takes(self, records: Sequence[TuningRecord]) -> bool:
@@ -213,8 +213,7 @@ class TuningCache:
                 self.statistics.note("cache: no room on this machine for records that must wait")
         return packed
 
-    def _count(self, records: int, *, is_all: bool) -> None:
-        self.statistics.records_written += records
+    def _note_waiting(self, *, is_all: bool) -> None:
         if not is_all:
             self.statistics.note("cache: new records wait on this machine for the next run")
 

@@ -46,7 +46,7 @@ def comment_on_fork(
             return _report_no_comment(
                 host, environment, f"the run of {run.source} kept no verdict.json"
             )
-        return _comment(host, environment, run, verdict, when)
+        return _comment(host, run, verdict, when)
     except protocol.NothingToReportError as nothing:
         return _report_no_comment(host, environment, str(nothing))
     except protocol.HostRefusedError as refused:
@@ -57,7 +57,6 @@ def comment_on_fork(
 
 def _comment(
     host: protocol.FinishedRunHost,
-    environment: Mapping[str, str],
     run: protocol.FinishedRun,
     verdict: Verdict,
     when: CommentWhen,

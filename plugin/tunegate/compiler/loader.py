@@ -219,15 +219,6 @@ _FEWEST, _MOST = 5, 100
 _ROUND_SECONDS = 0.01
 """The length of a round: after each switch the caches hold the other's data."""
 
-PAYS = 0.98
-"""A way pays if it takes less than this share of the other's time."""
-
-
-def pays(way: Callable[[], object], other: Callable[[], object], threads: int) -> bool:
-    """Returns whether `way` is faster than `other` by more than noise."""
-    ours, theirs = race_in_turns(way, other, threads)
-    return ours < PAYS * theirs
-
 
 def race_in_turns(
     way: Callable[[], object], other: Callable[[], object], threads: int

@@ -24,7 +24,7 @@ def needed_pins(
             raise LockFileError(f"{lock.path} pins no {name}.")
     pins = {name: pin.version for name, pin in lock.pins.items()}
     found = uv.resolved({name: pins[name] for name in roots}, pins)
-    pinned = [_pin(lock, normal_name(name), version) for name, version in sorted(found.items())]
+    pinned = [_pin(lock, normal_name(name)) for name in sorted(found)]
     _check_hashes(lock, pinned)
     _check_indexes(pinned, indexes or (PYPI,))
     return tuple(pinned)
@@ -38,7 +38,7 @@ def _check_indexes(pins: Sequence[PinnedPackage], indexes: Sequence[str]) -> Non
         raise LockFileError(message)
 
 
-def _pin(lock: LockFile, name: str, version: str) -> PinnedPackage:
+def _pin(lock: LockFile, name: str) -> PinnedPackage:
     if name in lock.refused:
         raise LockFileError(f"{lock.refused[name]}.")
     pin = lock.pins.get(name)
