@@ -1,7 +1,9 @@
-"""Numbers with what they count."""
+"""Words that many messages share: numbers with what they count, hints, and addresses of pages."""
 
 import difflib
 from collections.abc import Mapping, Sequence
+
+# Numbers with what they count.
 
 
 def plural(number: int, singular: str, plural: str | None = None) -> str:

@@ -1,4 +1,5 @@
-"""A GPU: its identity, and its state at one moment."""
+"""The launches of both sides as they were measured, the GPU that they ran on, and their
+comparison."""
 
 from typing import Annotated, Literal
 
@@ -10,6 +11,8 @@ from tunegate.artifacts.histogram import Histogram
 from tunegate.artifacts.plans import EnergySource
 from tunegate.artifacts.tasks import ScheduleSource
 from tunegate_cache.format.records import DeviceFingerprint, WorkloadKey
+
+# A GPU: its identity, and its state at one moment.
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):

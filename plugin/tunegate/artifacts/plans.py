@@ -1,4 +1,5 @@
-"""The price of work, in time, money and energy."""
+"""The plan of a run: the budget, tasks and shards of tuning, the shards of measuring, and what it
+all costs."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import msgspec
 from tunegate.artifacts.candidates import RememberedElection
 from tunegate.artifacts.changes import ChangeSet, ModelPath
 from tunegate.artifacts.tasks import Resolution, ResolvedTask
+
+# The price of work, in time, money and energy.
 
 EnergySource = Literal["rapl", "nvml", "rapl+nvml"]
 """The source of joules: counters of the processors, of the GPU, or of both."""

@@ -1,4 +1,4 @@
-"""Slowdowns that someone has agreed to, for a while."""
+"""The verdict, the report that explains it, and the waivers that let a slowdown pass."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,8 @@ from tunegate.artifacts.measurements import (
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import EnergySource, TuningPlan
 from tunegate.artifacts.tasks import CacheUse
+
+# Slowdowns that someone has agreed to, for a while.
 
 WAIVERS_FILE = "tunegate-waivers.yaml"
 

@@ -1,4 +1,5 @@
-"""The ways in which an event can say which two revisions a job compares. Git finds them."""
+"""The protocol of a CI host, and what passes between it and a job: the event, the results, a
+token."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,6 +9,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from tunegate.settings import CommentWhen
+
+# The ways in which an event can say which two revisions a job compares. Git finds them.
 
 
 class _Choice(msgspec.Struct, frozen=True, kw_only=True, tag=True):

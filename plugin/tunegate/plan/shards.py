@@ -1,4 +1,4 @@
-"""The matrix of a CI: a leg for each shard with something to tune."""
+"""The measuring shards of a plan, and the matrix by which a CI starts a job for each shard."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,8 @@ from tunegate.errors import ConfigError
 from tunegate.plan.allocation import balance_loads, divide
 from tunegate.plan.plan import MAX_SHARDS
 from tunegate.plan.run_forecast import expected_seconds
+
+# The matrix of a CI: a leg for each shard with something to tune.
 
 MatrixLeg = dict[str, int | str | list[str]]
 

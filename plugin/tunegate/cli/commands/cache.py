@@ -1,4 +1,4 @@
-"""Declares `tunegate cache stats`."""
+"""Declares the commands of `tunegate cache`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Declares `tunegate init`."""
+"""Declares the commands that one begins with: `init`, `doctor`, `demo` and `completion`."""
 
 from pathlib import Path
 from typing import Annotated, Literal, get_args

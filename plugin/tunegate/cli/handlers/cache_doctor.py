@@ -1,4 +1,5 @@
-"""`tunegate cache doctor`: from an empty bucket to a working shared cache, step by step."""
+"""`tunegate cache doctor` and `probe`: from an empty bucket to a working shared cache, step by
+step."""
 
 import secrets
 from collections.abc import Iterator

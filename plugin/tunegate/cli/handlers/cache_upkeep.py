@@ -1,4 +1,4 @@
-"""`tunegate cache compact`: merges segments, so that look-ups need few requests."""
+"""The upkeep of the cache: `tunegate cache compact`, `gc`, `fsck`, `revoke` and `pin`."""
 
 import time
 
@@ -18,6 +18,8 @@ from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.protocol import group_state
+
+# `tunegate cache compact`: merges segments, so that look-ups need few requests.
 
 _MOST_TRIES = 10
 """How often a revocation is tried while other compactions move HEAD."""

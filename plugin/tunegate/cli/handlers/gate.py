@@ -1,4 +1,5 @@
-"""`tunegate gate`: builds both sides, measures and decides, from a plan and its outcomes."""
+"""`tunegate gate`, which measures and decides; `measure` and `verdict`, its two halves; and
+`confirm`."""
 
 import dataclasses
 from pathlib import Path
@@ -28,6 +29,8 @@ from tunegate.system.output.directory import OutputDirectory, opened_output
 from tunegate.tune.outcomes import merge_outcomes
 from tunegate.wiring import judging_rules, model_source, opened_tools, opened_upgrade_tools
 from tunegate.wording import plural
+
+# `tunegate gate`: builds both sides, measures and decides, from a plan and its outcomes.
 
 
 def gate(options: GateOptions) -> int:

@@ -1,4 +1,4 @@
-"""`tunegate detect`: the models that a change touches."""
+"""`tunegate detect`, `plan` and `tune`: the stages before the gate, each as a command."""
 
 import json
 import os
@@ -25,6 +25,8 @@ from tunegate.settings import Settings
 from tunegate.system.output.directory import opened_output
 from tunegate.wiring import opened_tools
 from tunegate.wording import plural
+
+# `tunegate detect`: the models that a change touches.
 
 
 def detect(options: DetectOptions) -> int:

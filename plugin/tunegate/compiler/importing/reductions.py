@@ -1,4 +1,4 @@
-"""Rewrites reductions over axes that are a model input, and reductions of empty tensors."""
+"""Rewrites reductions, running sums, and operators that pick or mark positions of a tensor."""
 
 import math
 from itertools import combinations
@@ -9,6 +9,8 @@ import onnx
 from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.inputs.constants import attributes_of
+
+# Rewrites reductions over axes that are a model input, and reductions of empty tensors.
 
 _PLAIN = ("Max", "Min", "Sum", "Mean", "Prod")
 _BY_FORMULA = ("LogSumExp", "LogSum", "SumSquare", "L1", "L2")

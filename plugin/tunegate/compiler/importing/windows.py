@@ -1,5 +1,5 @@
-"""Rewrites Slice and Pad by numbers that are model inputs, where the result has known extents:
-source positions are computed at run time."""
+"""Rewrites operators that read windows of a tensor or give it another shape, by numbers that are
+model inputs, where the result has known extents."""
 
 import math
 from collections.abc import Sequence
@@ -10,6 +10,9 @@ import onnx
 
 from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
+
+# Rewrites Slice and Pad by numbers that are model inputs, where the result has known extents:
+# source positions are computed at run time.
 
 
 class _Window(NamedTuple):

@@ -1,7 +1,5 @@
-"""Packs constants with numpy: the compiler's layouts are only splits and transpositions.
-
-Compiling a kernel for it is a third of a candidate's compile time, and that kernel runs once.
-"""
+"""Constants in the order in which kernels read them: moved and packed with numpy, padded to whole
+vectors, and split off the kernels that a candidate times."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +19,9 @@ from tunegate.compiler.schedules.product_tiles import register_tile, sums_per_re
 from tunegate.compiler.search.workload import Workload, canonical_workload
 from tunegate.compiler.targets import vector_registers
 from tunegate.tune.prior import VectorRegisters
+
+# Packs constants with numpy: the compiler's layouts are only splits and transpositions. Compiling a
+# kernel for it is a third of a candidate's compile time, and that kernel runs once.
 
 
 class Digit(NamedTuple):

@@ -1,10 +1,5 @@
-"""The extents of a product, and the positions of its tiles of 16 rows and 64 bytes.
-
-A convolution is a product whose rows are positions of a padded image. One row of the window is
-contiguous there, so it is one tap: its tiles begin at the position plus the tap's offset. With a
-stride, the image is stored in one part per remainder of the row (a phase), so that each tap still
-has a fixed offset. A matrix product has an image of one column and a window of one pixel.
-"""
+"""A product as tiles of narrow numbers compute it: its extents, the positions of its tiles, and the
+kernels that are one."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +14,12 @@ from tvm.tirx import Add, BufferStore, FloatImm, For, IntImm, IterVar, Mul
 from tunegate.compiler.layouts.packing import ATTRIBUTE
 from tunegate.compiler.low_precision.expressions import rewritten
 from tunegate.errors import UnsupportedModelError
+
+# The extents of a product, and the positions of its tiles of 16 rows and 64 bytes. A convolution is
+# a product whose rows are positions of a padded image. One row of the window is contiguous there,
+# so it is one tap: its tiles begin at the position plus the tap's offset. With a stride, the image
+# is stored in one part per remainder of the row (a phase), so that each tap still has a fixed
+# offset. A matrix product has an image of one column and a window of one pixel.
 
 ROWS, COLUMNS, DEPTH = 16, 16, 32
 """The size of a tile: 16 rows of 32 bfloat16 (64 int8), or weights of 32 by 16."""

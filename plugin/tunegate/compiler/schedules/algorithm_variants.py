@@ -1,8 +1,5 @@
-"""Computes a convolution with a window as a matrix product over the unfolded image (im2col).
-
-Which of the two is faster depends on the extents: a prime width leaves the direct form no good
-tile, many channels make the unfolded image large. The search measures both.
-"""
+"""The algorithms that a convolution may be computed by: unfolded (im2col), vectors of groups, or
+the one that a target asks for."""
 
 import logging
 import math
@@ -19,6 +16,10 @@ from tunegate.compiler.schedules.grouped_convolutions import group_vectors
 from tunegate.compiler.schedules.unscheduled import with_unscheduled
 from tunegate.compiler.search.workload import canonical_workload
 from tunegate.config import AUTO
+
+# Computes a convolution with a window as a matrix product over the unfolded image (im2col). Which
+# of the two is faster depends on the extents: a prime width leaves the direct form no good tile,
+# many channels make the unfolded image large. The search measures both.
 
 _MAIN = "main"
 _MAX_BYTES = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""A session of ONNX Runtime, as models are shipped and measured."""
+"""ONNX Runtime on CPUs: its sessions, its artifact, and the runtime itself."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +14,8 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.models.reference.onnx_runtime import FallingBack, open_session, timed_options
 from tunegate.runtimes.runtime import Loaded, SavingRuntime, Watched
 from tunegate.system.output.artifact_file import ArtifactFile
+
+# A session of ONNX Runtime, as models are shipped and measured.
 
 _ERRORS = 3
 _QUANTIZED = "MatMulInteger"

@@ -1,4 +1,4 @@
-"""Options of ONNX Runtime's CUDA provider, and the check whether this installation has it."""
+"""ONNX Runtime on NVIDIA GPUs: the options of its CUDA provider, and the runtime itself."""
 
 import shutil
 from collections.abc import Collection, Mapping
@@ -11,6 +11,8 @@ from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
 from tunegate.system.machine.packages import installed_version
 from tunegate.system.output.artifact_file import ArtifactFile
+
+# Options of ONNX Runtime's CUDA provider, and the check whether this installation has it.
 
 CUDA: Final = "CUDAExecutionProvider"
 PACKAGES: Final = (
