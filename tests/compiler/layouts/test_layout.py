@@ -1,6 +1,7 @@
 """Channels last inside a model changes nothing but its speed."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,8 +246,8 @@ def transposes(module: Any) -> int:
     return str(module).count("R.permute_dims(")
 
 
-def transposes_outputs(module: Any) -> Any:
-    x = np.random.default_rng(1).standard_normal(SHAPE).astype("float32")
+def output_of(module: Any, shape: tuple[int, ...] = SHAPE) -> Any:
+    x = np.random.default_rng(1).standard_normal(shape).astype("float32")
     machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
     return machine["main"](tvm.runtime.tensor(x)).numpy()
 
@@ -271,7 +272,7 @@ def test_two_that_undo_each_other_go_and_the_numbers_stay(middle: Body) -> None:
     module = made(between(middle))
     changed = without_inverse_transposes(module)
     assert (transposes(module), transposes(changed)) == (2, 0)
-    np.testing.assert_array_equal(transposes_outputs(changed), transposes_outputs(module))
+    np.testing.assert_array_equal(output_of(changed), output_of(module))
 
 
 @pytest.mark.parametrize(
@@ -298,12 +299,13 @@ def test_who_else_reads_a_transposed_value_still_does() -> None:
     module = made(body)
     changed = without_inverse_transposes(module)
     assert transposes(changed) == 1
-    np.testing.assert_array_equal(transposes_outputs(changed), transposes_outputs(module))
+    np.testing.assert_array_equal(output_of(changed), output_of(module))
 
 
 # Convolutions whose layout is changed one by one, where the compiler cannot do it for all.
 
 TURNED_CONVOLUTIONS_SHAPE = (1, 4, 9, 1)
+turned_output = partial(output_of, shape=TURNED_CONVOLUTIONS_SHAPE)
 TURNED_CONVOLUTIONS_WEIGHTS = {
     "wide": (8, 4, 3, 1),
     "grouped": (8, 4, 3, 1),
@@ -331,19 +333,13 @@ def a_text_s_convolutions() -> onnx.ModelProto:
     )
 
 
-def output(module: Any) -> Any:
-    x = np.random.default_rng(2).standard_normal(TURNED_CONVOLUTIONS_SHAPE).astype("float32")
-    machine = relax.VirtualMachine(tvm.compile(module, "llvm"), tvm.cpu())
-    return machine["main"](tvm.runtime.tensor(x)).numpy()
-
-
 def test_convolutions_compute_what_they_did() -> None:
     module = import_model(a_text_s_convolutions())
     turned = with_turned_convolutions(module)
     text = str(turned)
     assert text.count('data_layout="NHWC"') == 2
     assert with_turned_convolutions(turned)["main"].script() == turned["main"].script()
-    np.testing.assert_allclose(output(turned), output(module), rtol=1e-5)
+    np.testing.assert_allclose(turned_output(turned), turned_output(module), rtol=1e-5)
 
 
 def test_a_model_whose_layouts_the_compiler_cannot_change_has_its_channels_last_too(
@@ -360,4 +356,4 @@ def test_a_model_whose_layouts_the_compiler_cannot_change_has_its_channels_last_
     text = str(turned)
     assert text.count('data_layout="NHWC"') == 2
     assert text.count("axes=[0, 3, 1, 2]") == 1, "the image is turned back once"
-    np.testing.assert_allclose(output(turned), output(module), rtol=1e-5)
+    np.testing.assert_allclose(turned_output(turned), turned_output(module), rtol=1e-5)

@@ -134,26 +134,27 @@ def drawn(*shape: int) -> np.ndarray:
     return np.random.default_rng(1).uniform(-1, 1, shape).astype("float32")
 
 
+def convolution_of(data: st.DataObject, sizes: tuple[int, ...]) -> tuple[Fused, np.ndarray]:
+    """A convolution of any extents with channels of these sizes, and an image for it."""
+    small, extent = st.integers(1, 3), st.integers(7, 12)
+    batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
+    channels, out = data.draw(st.tuples(*[st.sampled_from(sizes)] * 2))
+    window, stride, dilation = data.draw(st.tuples(*[st.tuples(small, small)] * 3))
+    padding = data.draw(st.tuples(*[st.integers(0, 2)] * 4))
+    shape = (batch, height, width, channels)
+    weights = (*window, channels, out)
+    kernel = convolution(shape, weights, strides=stride, dilation=dilation, padding=padding)
+    return kernel, drawn(*shape)
+
+
 @in_bfloat16
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_a_convolution_of_any_extents_is_off_by_rounding_alone(
     data: st.DataObject, numbers: TileNumbers
 ) -> None:
-    small, extent = st.integers(1, 3), st.integers(7, 12)
-    batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
-    channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 32, 50))] * 2))
-    window = data.draw(st.tuples(small, small))
-    stride, dilation = data.draw(st.tuples(st.tuples(small, small), st.tuples(small, small)))
-    padding = data.draw(st.tuples(*[st.integers(0, 2)] * 4))
-    kernel = convolution(
-        (batch, height, width, channels),
-        (*window, channels, out),
-        strides=stride,
-        dilation=dilation,
-        padding=padding,
-    )
-    assert_near(kernel, drawn(batch, height, width, channels), numbers=numbers)
+    kernel, image = convolution_of(data, (1, 3, 16, 31, 32, 50))
+    assert_near(kernel, image, numbers=numbers)
 
 
 @in_bfloat16
@@ -196,19 +197,8 @@ def test_a_number_that_is_none_stays_none_where_it_is_read(numbers: TileNumbers)
 def test_a_convolution_in_int8_is_off_by_rounding_alone(
     data: st.DataObject, numbers: TileNumbers
 ) -> None:
-    small, extent = st.integers(1, 3), st.integers(7, 12)
-    batch, height, width = data.draw(st.tuples(st.integers(1, 2), extent, extent))
-    channels, out = data.draw(st.tuples(*[st.sampled_from((1, 3, 16, 31, 64, 70))] * 2))
-    window, stride, dilation = data.draw(st.tuples(*[st.tuples(small, small)] * 3))
-    kernel = convolution(
-        (batch, height, width, channels),
-        (*window, channels, out),
-        strides=stride,
-        dilation=dilation,
-        padding=data.draw(st.tuples(*[st.integers(0, 2)] * 4)),
-    )
+    kernel, image = convolution_of(data, (1, 3, 16, 31, 64, 70))
     lowest = data.draw(st.sampled_from((-1.0, 0.0, 0.5, -0.9)))
-    image = drawn(batch, height, width, channels)
     assert_near_in_int8(kernel, np.maximum(image, lowest).astype("float32"), numbers)
 
 
