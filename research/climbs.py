@@ -63,7 +63,7 @@ class Names:
             for package, root in PACKAGES.items()
             for file in sorted(root.rglob("*.py"))
         }
-        self.defined = {module: dict(_defined(tree)) for module, tree in trees.items()}
+        self.defined = {module: dict(_definitions(tree)) for module, tree in trees.items()}
         self._imported = {module: dict(self._imports(tree)) for module, tree in trees.items()}
 
     def _imports(self, tree: ast.Module) -> Iterator[tuple[str, str | Name]]:
@@ -94,7 +94,7 @@ def _parts(file: Path) -> tuple[str, ...]:
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _defined(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+def _definitions(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     for node in tree.body:
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 import onnx
-from research.experience.judging.rankers import shuffled
+from research.experience.judging.rankers import with_shuffled_times
 
 from benchmarks.kit.command import command_line, scratch_folder
 from benchmarks.kit.in_process import imported as functions_in
@@ -200,7 +200,7 @@ def at_random(space: DesignSpace, function: ModelFunction) -> Schedule | None:
 @cache
 def meaningless() -> Prior:
     """A prior that was fitted to times that mean nothing."""
-    return Prior([shuffled(task) for task in experience_of("llvm")])
+    return Prior([with_shuffled_times(task) for task in experience_of("llvm")])
 
 
 def record_of(key: WorkloadKey, function: ModelFunction, schedule: Schedule) -> TuningRecord:

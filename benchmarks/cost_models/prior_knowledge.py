@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from research.experience.judging.rankers import shuffled
+from research.experience.judging.rankers import with_shuffled_times
 
 from benchmarks.kit.averages import geometric
 from benchmarks.kit.command import command_line, scratch_folder
@@ -71,7 +71,7 @@ def main() -> None:
     tasks = experience_of("llvm")
     show_held_out(tasks, tasks)
     if options.held_out:
-        show_held_out([shuffled(task) for task in tasks], tasks)
+        show_held_out([with_shuffled_times(task) for task in tasks], tasks)
         return
     looks = [look for look in LOOKS if look <= options.trials]
     print(f"| | {' | '.join(f'after {look}' for look in looks)} |")

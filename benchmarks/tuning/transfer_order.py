@@ -82,7 +82,7 @@ def offers(function: ModelFunction, hit: TransferHit, place: Path) -> list[Offer
     assert expect is not None
     search = TaskSearch(function.workload, RESOLVED.target, seed=1)
     default, *candidates = search.propose(
-        0, [("exact", schedule) for schedule in adapted(space, hit)]
+        0, [("exact", schedule) for schedule in adapt(space, hit)]
     ).candidates
     measured(default, math.inf, place)
     expected = expect([candidate.schedule for candidate in candidates])
@@ -90,7 +90,7 @@ def offers(function: ModelFunction, hit: TransferHit, place: Path) -> list[Offer
     return [Offer(ratio, time_of(candidate, place)) for ratio, candidate in pairs]
 
 
-def adapted(space: DesignSpace, hit: TransferHit) -> list[Schedule]:
+def adapt(space: DesignSpace, hit: TransferHit) -> list[Schedule]:
     found: dict[Schedule, None] = {}
     for record in hit.records:
         offered = Schedule(record.template, record.decisions)

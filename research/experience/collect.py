@@ -131,7 +131,7 @@ def run(options: CollectOptions) -> int:
                 known = measured_layers(store, tools.origin.device.name, threads)
             budget = _budget(config, target, options)
             collection = LayerCollection(tools, target, layers, budget)
-            collected = _collected(collection, tools, changes, kept, known=known, options=options)
+            collected = _collect(collection, tools, changes, kept, known=known, options=options)
             kept.save(out.path)
     if collected.why == _CANCELLED:
         message = f"cancelled; {plural(collected.tasks, 'measured task')} went to zone exp"
@@ -183,7 +183,7 @@ def _budget(config: Config, target: TargetConfig, options: CollectOptions) -> Bu
     )
 
 
-def _collected(
+def _collect(
     collection: LayerCollection,
     tools: Tools,
     changes: ChangeSet,

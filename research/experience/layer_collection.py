@@ -40,7 +40,7 @@ class DrawnLayers:
         self._directory, self._threads = directory, threads
         self._drawn: dict[str, DrawnLayer] = {}
 
-    def written(self, drawn: DrawnLayer) -> tuple[str, ShapedModel] | None:
+    def write_layer(self, drawn: DrawnLayer) -> tuple[str, ShapedModel] | None:
         """The name and the file of the layer."""
         file = written_layer(drawn, self._directory)
         if file is None:
@@ -70,16 +70,16 @@ class LayerCollection:
     def outcomes(self, drawn: Iterator[DrawnLayer], most: int | None) -> Iterator[TuningOutcome]:
         """One for each few layers, of `most` in all."""
         while most is None or most > 0:
-            left = self._left()
+            left = self._budget_left()
             chosen = list(islice(drawn, self._at_once(left, most)))
             if not chosen:
                 return
-            models = dict(filter(None, map(self._layers.written, chosen)))
-            tasks = self._extracted(models)
+            models = dict(filter(None, map(self._layers.write_layer, chosen)))
+            tasks = self._extract(models)
             if most is not None:
                 most -= len(tasks)
             if tasks:
-                yield self._tuned(tasks, models)
+                yield self._tune(tasks, models)
 
     @property
     def seconds(self) -> float:
@@ -90,7 +90,7 @@ class LayerCollection:
     def trials(self) -> int:
         return self._trials
 
-    def _left(self) -> Budget:
+    def _budget_left(self) -> Budget:
         budget = self._budget
         return msgspec.structs.replace(
             budget,
@@ -109,7 +109,7 @@ class LayerCollection:
         paid = max(1, min(trials, default=per_task * MOST_AT_ONCE) // per_task)
         return min(MOST_AT_ONCE, paid, *(() if most is None else (most,)))
 
-    def _extracted(self, models: Mapping[str, ShapedModel]) -> list[TuningTask]:
+    def _extract(self, models: Mapping[str, ShapedModel]) -> list[TuningTask]:
         """The largest task of each layer; none of a layer that does not compile, or whose task was
         measured already."""
         context = self._tools.context
@@ -129,10 +129,10 @@ class LayerCollection:
                 found.append(msgspec.structs.replace(task, uses=(use,)))
         return found
 
-    def _tuned(
+    def _tune(
         self, tasks: Sequence[TuningTask], models: Mapping[str, ShapedModel]
     ) -> TuningOutcome:
-        left = self._left()
+        left = self._budget_left()
         trials = self._budget.trials_per_task or 0
         shard = Shard(
             index=0,

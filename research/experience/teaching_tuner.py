@@ -45,12 +45,12 @@ class TeachingTuner:
     def tune(
         self, shard: Shard, models: Mapping[tuple[ModelPath, Side], ShapedModel], publish: Publish
     ) -> Generator[TaskOutcome, None, None]:
-        def noted(records: Sequence[TuningRecord]) -> bool:
+        def note_and_publish(records: Sequence[TuningRecord]) -> bool:
             self._tasks.enter(records)
             return publish(records)
 
         try:
-            yield from self._tuner.tune(shard, models, noted)
+            yield from self._tuner.tune(shard, models, note_and_publish)
         finally:
             self._keep(shard)
 

@@ -70,16 +70,16 @@ def run(options: BenchRulesOptions) -> int:
     """Prints Markdown, all series together first. Raises ArtifactError for a file that holds no
     launches."""
     several = list(read_launches(options.data))
-    found = [_found(series) for series in several]
+    found = [_find(series) for series in several]
     if len(found) > 1:
         found.insert(0, _together(found, sum(map(len, several))))
     for each in found:
-        for block in _told(each):
+        for block in _lines(each):
             write_line(block)
     return PASS
 
 
-def _found(series: RecordedSeries) -> _Found:
+def _find(series: RecordedSeries) -> _Found:
     line = (
         f"{len(series)} launches, {series.seconds_per_launch:.1f} s each; spread of their effects "
         f"{100 * series.effects.std(ddof=1):.2f}%."
@@ -110,7 +110,7 @@ def _together(found: list[_Found], launches: int) -> _Found:
     )
 
 
-def _told(found: _Found) -> Iterator[str]:
+def _lines(found: _Found) -> Iterator[str]:
     yield f"### {found.title}\n"
     yield found.line + "\n"
     yield "Jobs that report a slowdown, by the true one:\n"

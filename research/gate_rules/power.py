@@ -114,7 +114,7 @@ def _jobs(series: RecordedSeries, peer: Peer, slowdown: float) -> Iterator[bool]
 def verdicts(series: RecordedSeries, slowdown: float, margin_percent: float) -> Verdicts:
     """Our gate on the series, again and again, no launch used twice."""
     noises = [float(noise) for noise in series.noises]
-    found = gates(_centered(series, slowdown), noises, slowdown, margin_percent)
+    found = gates(_center(series, slowdown), noises, slowdown, margin_percent)
     return Verdicts(
         margin_percent=margin_percent,
         slowdown=slowdown,
@@ -123,7 +123,7 @@ def verdicts(series: RecordedSeries, slowdown: float, margin_percent: float) -> 
     )
 
 
-def _centered(series: RecordedSeries, slowdown: float) -> Sequence[float]:
+def _center(series: RecordedSeries, slowdown: float) -> Sequence[float]:
     """A/A gates take the launches as they are; power is asked about a true effect, so what little
     the arms differ by over the whole series is taken out."""
     offset = float(np.mean(series.effects)) if slowdown else 0.0

@@ -40,7 +40,7 @@ def main() -> None:
     options = parser.parse_args()
     earlier = json.loads(options.earlier.read_text()) if options.earlier else {}
     tree, out = options.tree.resolve(), options.out.resolve()
-    mutants = _listed(tree)
+    mutants = _list_mutants(tree)
     mutants.sort(key=lambda mutant: mutant["ticket"])  # a run that is cut short has all rooms
     os.chdir(tree)
     sys.path.insert(0, str(tree))
@@ -64,7 +64,7 @@ def main() -> None:
         sys.stdout.write(f"{room} {outcome} {count}\n")
 
 
-def _listed(tree: Path) -> list[dict[str, Any]]:
+def _list_mutants(tree: Path) -> list[dict[str, Any]]:
     if not PACKAGES.exists():
         pip = [sys.executable, "-m", "pip", "install", "-q", "--target", str(PACKAGES)]
         subprocess.run([*pip, "-r", str(HERE / "requirements.txt")], check=True)

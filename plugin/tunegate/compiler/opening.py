@@ -114,7 +114,7 @@ class _Branching:
         self._kernels = kernels
 
     def of(self, bindings: Sequence[Any], results: Iterable[Any]) -> list[Any]:
-        """Returns the bindings, with branches for their choices; values in `wanted` are read
+        """Returns the bindings, with branches for their choices; values in `results` are read
         afterwards."""
         group = self._last_choices(bindings)
         if not group:

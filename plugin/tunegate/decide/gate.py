@@ -45,7 +45,7 @@ def decide_verdict(
     if policy_fails:
         status = verdicts.worst_status([status, "fail"])
 
-    # Waivers of the file that no slow cell used are told. Those of commits go with their change.
+    # Waivers of the file that no slow cell used get a note. Those of commits go with their change.
     needs_waiver = {cell: finding.status != "pass" for cell, finding in findings.items()}
     filed = [waiver for waiver in policies.waivers if waiver not in policies.signed_waivers]
     return verdicts.Verdict(

@@ -165,7 +165,7 @@ def meant_key(word: str, own: Collection[str]) -> str:
 
 
 def unknown_key(place: str, likely_key: str) -> str:
-    """Returns the line for a key that nothing reads. `meant` is the likely key, '' for none."""
+    """Returns the line for a key that nothing reads. `likely_key` is '' where none is near."""
     hint = f"Did you mean {likely_key}?" if likely_key else "Remove it."
     return f"unknown key {place}. {hint}"
 

@@ -76,7 +76,7 @@ def few_shot_regret(ranker: Ranker, task: MeasuredTask, shots: int) -> float:
     all. The random ones are the same for every way."""
     order = np.random.default_rng(0).permutation(len(task.milliseconds))
     told, rest = order[:shots], order[shots:]
-    knowing = ranker.adapted(task.columns[told], task.milliseconds[told])
+    knowing = ranker.adapt(task.columns[told], task.milliseconds[told])
     scores = np.full(len(order), np.inf)
     scores[rest] = knowing.scores(task.columns[rest])
     return regret(scores, task.milliseconds, shots + BATCH)

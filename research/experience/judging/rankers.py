@@ -19,7 +19,7 @@ class Ranker(Protocol):
 
     def scores(self, columns: np.ndarray) -> np.ndarray: ...
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         """The same, after these measurements of the task."""
         ...
 
@@ -36,7 +36,7 @@ class Frozen:
     def scores(self, columns: np.ndarray) -> np.ndarray:
         return self.prior.ratios(columns.tolist())
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return self
 
 
@@ -49,14 +49,14 @@ class ByAnalysis:
     def scores(self, columns: np.ndarray) -> np.ndarray:
         return Analysis(NEST_COLUMNS).ratios(columns.tolist())
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return self
 
 
 class Corrected(Frozen):
     """The same trees, corrected by trees on the task's own times: what a search does."""
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return _FromTask(Surrogate(self.prior), columns, milliseconds)
 
 
@@ -69,7 +69,7 @@ class Scratch:
     def scores(self, columns: np.ndarray) -> np.ndarray:
         return np.random.default_rng(0).random(len(columns))
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return _FromTask(Surrogate(), columns, milliseconds)
 
 
@@ -85,16 +85,16 @@ class _FromTask:
             return Scratch().scores(columns)
         return self._score(columns.tolist())
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return self
 
 
 def mistaught(taught: Sequence[TaskExperience]) -> Ranker:
     """The control: trees on the same candidates with their times exchanged, which mean nothing."""
-    return Frozen([shuffled(task) for task in taught])
+    return Frozen([with_shuffled_times(task) for task in taught])
 
 
-def shuffled(task: TaskExperience) -> TaskExperience:
+def with_shuffled_times(task: TaskExperience) -> TaskExperience:
     """The task with its times exchanged."""
     times = np.random.default_rng(1).permutation([ms for _, ms, _ in task.rows]).tolist()
     rows = zip(task.rows, times, strict=True)

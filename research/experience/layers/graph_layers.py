@@ -155,14 +155,14 @@ def _following(graph: _Graph, node: onnx.NodeProto) -> Iterator[str]:
         if _is_folded(graph, following):
             output = following.output[0]
             continue
-        name = _followed(graph, following, output)
+        name = _follower_name(graph, following, output)
         if name is None:
             return
         yield name
         output = following.output[0]
 
 
-def _followed(graph: _Graph, following: onnx.NodeProto, output: str) -> str | None:
+def _follower_name(graph: _Graph, following: onnx.NodeProto, output: str) -> str | None:
     if following.op_type in _FOLLOWING:
         return following.op_type
     if following.op_type != "Add":

@@ -56,20 +56,20 @@ def meta_trained(
 ) -> TrainedNetwork:
     """The same numbers for the same tasks on the same machine. Without steps nothing is learned."""
     rng = np.random.default_rng(_SEED)
-    weights = _drawn(jax.random.PRNGKey(_SEED))
+    weights = _draw_weights(jax.random.PRNGKey(_SEED))
     state = _optimizer(steps).init(weights)
     whole = _batch(tasks, scaling)
     for _ in range(steps):
         chosen = rng.choice(len(tasks), min(_TASKS_A_STEP, len(tasks)), replace=False)
         batch = _Batch(*(part[chosen] for part in whole))
-        weights, state = _stepped(weights, state, batch, _told(batch.is_row, rng), steps)
+        weights, state = _step(weights, state, batch, _mark_shots(batch.is_row, rng), steps)
     numbers = {name: np.asarray(value) for name, value in weights.items()}
     strength = float(jax.nn.softplus(numbers.pop("strength")))
     return TrainedNetwork(head=numbers.pop("head"), strength=strength, body=numbers)
 
 
 @partial(jax.jit, static_argnames="steps")
-def _stepped(
+def _step(
     weights: _Weights, state: Any, batch: _Batch, is_told: Any, steps: int
 ) -> tuple[_Weights, Any]:
     """Compiled once for tasks of one length."""
@@ -88,7 +88,7 @@ def body_features(body: dict[str, np.ndarray], columns: np.ndarray) -> np.ndarra
     return np.asarray(_features(body, columns))
 
 
-def _drawn(key: Any) -> _Weights:
+def _draw_weights(key: Any) -> _Weights:
     first, second, third = jax.random.split(key, 3)
     draw, by_columns = jax.random.normal, (2 / NEST_COLUMNS) ** 0.5
     return {
@@ -112,7 +112,7 @@ def _loss(weights: _Weights, batch: _Batch, is_told: Any) -> Any:
 
 def _loss_of_task(weights: _Weights, task: _Batch, is_told: Any) -> Any:
     features = _features(weights, task.columns)
-    head = _solved(weights, features, task.labels, is_told)
+    head = _solve_head(weights, features, task.labels, is_told)
     untold = task.is_row * (1 - is_told)
     before = ranking_loss(features @ weights["head"], task.labels, task.is_row)
     return before + ranking_loss(features @ head, task.labels, untold)
@@ -126,7 +126,7 @@ def ranking_loss(scores: Any, labels: Any, counts: Any) -> Any:
     return (better * lost).sum() / jnp.maximum(better.sum(), 1e-6)
 
 
-def _solved(weights: _Weights, features: Any, labels: Any, is_told: Any) -> Any:
+def _solve_head(weights: _Weights, features: Any, labels: Any, is_told: Any) -> Any:
     """`few_shot_head.adapted_head`, of rows that are marked in place of taken out."""
     count = is_told.sum()
     centred = (features - (features * is_told[:, None]).sum(0) / count) * is_told[:, None]
@@ -136,7 +136,7 @@ def _solved(weights: _Weights, features: Any, labels: Any, is_told: Any) -> Any:
     return weights["head"] + jnp.linalg.solve(products, centred.T @ wrong)
 
 
-def _told(is_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _mark_shots(is_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Marks as many rows of each task as a few shots are."""
     drawn = np.where(is_row > 0, rng.random(is_row.shape), 2.0)
     places = np.argsort(np.argsort(drawn, axis=1), axis=1)

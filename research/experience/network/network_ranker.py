@@ -26,7 +26,7 @@ class NetworkRanker:
     def scores(self, columns: np.ndarray) -> np.ndarray:
         return np.asarray(self._features(columns) @ self._head)
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         features, labels = self._features(columns), -np.log2(milliseconds)
         head = adapted_head(self._head, features, labels, self._card.strength)
         return NetworkRanker(self._body, self._card, head)
@@ -38,5 +38,5 @@ class NetworkRanker:
 class FrozenNetwork(NetworkRanker):
     """The same, whatever the task's times are."""
 
-    def adapted(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
+    def adapt(self, columns: np.ndarray, milliseconds: np.ndarray) -> Ranker:
         return self

@@ -46,25 +46,25 @@ def taught_network(tasks: tuple[TaskExperience, ...], steps: int = STEPS) -> Tau
     return TaughtNetwork(body, card)
 
 
-def _trained(tasks: Sequence[TaskExperience]) -> Ranker:
+def _train(tasks: Sequence[TaskExperience]) -> Ranker:
     found = taught_network(tuple(tasks))
     return NetworkRanker(body_of(found.body), found.card)
 
 
-def _frozen(tasks: Sequence[TaskExperience]) -> Ranker:
+def _freeze(tasks: Sequence[TaskExperience]) -> Ranker:
     found = taught_network(tuple(tasks))
     return FrozenNetwork(body_of(found.body), found.card)
 
 
-def _untrained(tasks: Sequence[TaskExperience]) -> Ranker:
+def _without_training(tasks: Sequence[TaskExperience]) -> Ranker:
     """A body that has learned nothing, with the same head."""
     found = taught_network(tuple(tasks), 0)
     return NetworkRanker(body_of(found.body), found.card)
 
 
-NETWORK: dict[str, Teach] = {"network": _trained}
+NETWORK: dict[str, Teach] = {"network": _train}
 ADAPTED_NETWORK: dict[str, Teach] = {
-    "network, meta-trained": _trained,
-    "network, frozen": _frozen,
-    "network, from scratch": _untrained,
+    "network, meta-trained": _train,
+    "network, frozen": _freeze,
+    "network, from scratch": _without_training,
 }

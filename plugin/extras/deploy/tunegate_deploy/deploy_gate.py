@@ -75,7 +75,7 @@ def run(options: DeployGateOptions) -> int:
 def _movable(production: AddressedModel, candidate: AddressedModel) -> MovableModel:
     if not isinstance(production, MovableModel):
         message = (
-            f"{production.shown}: nothing that --promote could move. Name an alias of MLflow, "
+            f"{production.address}: nothing that --promote could move. Name an alias of MLflow, "
             f"a tag of a registry or a key of a bucket as --production."
         )
         raise ConfigError(message)
@@ -194,9 +194,9 @@ def move_after_pass(
     """Moves the name after a pass, whatever exit code the configuration gives other statuses.
     Raises what the name's server raises."""
     if status != "pass":
-        sys.stderr.write(f"{production.shown}: not moved, since this is no pass.\n")
+        sys.stderr.write(f"{production.address}: not moved, since this is no pass.\n")
         return
     moved = within_limits(
-        lambda: production.move_to(candidate, downloaded), production.shown, limits
+        lambda: production.move_to(candidate, downloaded), production.address, limits
     )
-    sys.stderr.write(f"{production.shown}: moved to {moved}.\n")
+    sys.stderr.write(f"{production.address}: moved to {moved}.\n")

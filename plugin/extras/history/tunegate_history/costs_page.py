@@ -64,7 +64,7 @@ def costs_table(title: str, rows: Sequence[CostSum], *, gains: bool = False) -> 
     is_priced = any(_usd(row.cost) is not None for row in rows)
     gained: tuple[Column[Any], ...] = (
         number_column("Faster by", lambda row: milliseconds(row.cost.gained_ms or None)),
-        *((number_column("A dollar bought", bought),) if is_priced else ()),
+        *((number_column("A dollar bought", gain_per_dollar),) if is_priced else ()),
     )
     columns: tuple[Column[Any], ...] = (
         text_column(title, lambda row: Identifier(row.name or "unknown")),
@@ -86,7 +86,7 @@ def hit_rate(cost: ModelCost) -> str:
     return share(cost.hits / cost.tasks) if cost.tasks else NONE
 
 
-def bought(row: CostSum) -> str:
+def gain_per_dollar(row: CostSum) -> str:
     """Returns what a dollar of tuning bought in the run with the largest gain: time off an
     inference."""
     if not row.gain_usd or not row.cost.gained_ms:

@@ -123,10 +123,10 @@ def chained_ms(entries: Sequence[HistoryEntry]) -> list[float | None]:
     changes nothing, and a head beside the default branch stands on the line as it was.
     """
     levels: dict[tuple[str, ...], tuple[float, str]] = {}
-    return [_chained(entry, levels) for entry in entries]
+    return [_level(entry, levels) for entry in entries]
 
 
-def _chained(entry: HistoryEntry, levels: dict[tuple[str, ...], tuple[float, str]]) -> float | None:
+def _level(entry: HistoryEntry, levels: dict[tuple[str, ...], tuple[float, str]]) -> float | None:
     if entry.head_ms is None:
         return None
     key = (entry.repository, entry.model, entry.target, entry.device)

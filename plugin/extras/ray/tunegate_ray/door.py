@@ -53,7 +53,7 @@ class Ray:
         remote = self._ray.remote(kind)
         return remote.options(num_cpus=cpus, num_gpus=gpus, max_restarts=0).remote(*arguments)
 
-    def stored(self, value: bytes) -> Any:
+    def put(self, value: bytes) -> Any:
         return self._ray.put(value)
 
     def is_done(self, promise: Any) -> bool:

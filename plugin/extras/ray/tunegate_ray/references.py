@@ -16,7 +16,7 @@ class References:
         self._stored: dict[str, Any] = {}
 
     def keep(self, request: Measure, reference: bytes) -> None:
-        self._stored[request.reference] = self._ray.stored(reference)
+        self._stored[request.reference] = self._ray.put(reference)
 
     def of(self, request: Measure) -> Any:
         """Returns the reference, empty if it is not known yet: the candidate is then not

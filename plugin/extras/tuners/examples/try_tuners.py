@@ -49,15 +49,15 @@ def double(x, y, n: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN0
 
 
 def share_triton(is_first: bool) -> bool:
-    before = _stored("triton")
+    before = _stored_objects("triton")
     types_of = {"x": "*fp32", "y": "*fp32", "n": "constexpr"}
     source = ASTSource(fn=double, signature=types_of, constexprs={"n": 128})
     kernel = triton.compile(source, target=GPUTarget("cuda", 90, 32))
-    is_reused = _stored("triton") == before and bool(before)
+    is_reused = _stored_objects("triton") == before and bool(before)
     return bool(kernel.asm["cubin"]) and is_reused != is_first
 
 
-def _stored(tuner: str) -> set[Path]:
+def _stored_objects(tuner: str) -> set[Path]:
     return set(Path("../bucket/ms1/z/main/lent", tuner).rglob("*-*-*"))
 
 

@@ -46,7 +46,7 @@ class Culprits:
         self._locked, self._made, self._scratch = locked, make_environment, scratch
         self._libraries = libraries
 
-    def found(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
+    def with_culprits(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
         """Returns the measurements, with a line on the guilty package of each slower upgraded
         model."""
         slower = {each.cell for each in compare(run, tools.rules.gate) if each.decision == "fail"}
@@ -70,9 +70,9 @@ class Culprits:
                 return None
             shown = ", ".join(sorted(names))
             tools.context.progress.step(f"which package: {shown} of the head alone")
-            return self._is_slower(built, locked.mixed(names), tools)
+            return self._is_slower(built, locked.mixture(names), tools)
 
-        found = search(locked.changed(), is_slower)
+        found = search(locked.changed_names(), is_slower)
         return msgspec.structs.replace(cell, packages=sentence(locked, found))
 
     def _is_slower(
@@ -131,8 +131,8 @@ class Culprits:
 
 def sentence(locked: LockedSides, packages: FoundPackages) -> str:
     """Returns the report's sentence on the packages that were found."""
-    told = ", ".join(locked.told(name) for name in packages.packages)
-    count = len(locked.changed())
+    told = ", ".join(locked.both_versions(name) for name in packages.packages)
+    count = len(locked.changed_names())
     if count == 1:
         return f"{told} is all that differs"
     if packages.is_one:

@@ -20,19 +20,19 @@ class LockedSides(msgspec.Struct, frozen=True, kw_only=True):
     pins: Sides[Pins]
     roots: tuple[str, ...]
 
-    def changed(self) -> tuple[str, ...]:
+    def changed_names(self) -> tuple[str, ...]:
         """Returns the packages that differ, the runtime's first."""
         base, head = self.pins
         names = (*self.roots, *sorted({*base, *head} - {*self.roots}))
         return tuple(name for name in names if _version(base, name) != _version(head, name))
 
-    def mixed(self, names: frozenset[str]) -> tuple[PinnedPackage, ...]:
+    def mixture(self, names: frozenset[str]) -> tuple[PinnedPackage, ...]:
         """Returns the base's packages, with these of the head."""
         base, head = self.pins
         kept = {name: pin for name, pin in base.items() if name not in names}
         return tuple((kept | {name: pin for name, pin in head.items() if name in names}).values())
 
-    def told(self, name: str) -> str:
+    def both_versions(self, name: str) -> str:
         """Returns both versions of a package."""
         base, head = self.pins
         return f"{name} {_version(base, name)} -> {_version(head, name)}"

@@ -67,7 +67,7 @@ def watched_changes(
     gone = sorted(before.keys() - former.values())
     notes += unmatched_globs(watch, [*before, *after])
     return WatchedChanges(
-        locks=tuple(locks), notes=tuple(notes), policy_changes=(*map(_gone, gone), *moved)
+        locks=tuple(locks), notes=tuple(notes), policy_changes=(*map(_deleted_file, gone), *moved)
     )
 
 
@@ -160,5 +160,5 @@ def unmeasured_move(path: str, name: str, old: str, new: str) -> PolicyChange:
     return PolicyChange(key=key, old=old, new=new, effect="changed", counts="once merged")
 
 
-def _gone(path: str) -> PolicyChange:
+def _deleted_file(path: str) -> PolicyChange:
     return PolicyChange(key="watch.files", old=path, new="deleted", effect="loosened", counts="now")

@@ -59,22 +59,24 @@ _TOOLCHAIN = re.compile(r"apache-tvm.*|onnxruntime.*|openvino.*|tensorrt.*|nvidi
 _MOST_TOLD, _OPEN = 6, "not pinned"
 
 
-def unmeasured(locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
+def unmeasured_upgrades(
+    locks: Sequence[UpgradedLock], runtimes: Sequence[LockedRuntime]
+) -> Iterator[str]:
     """Yields a line for each runtime whose upgrade is not measured, for other packages of a
     toolchain, and for a file that pins none."""
     for lock in locks:
-        told = [*_unmeasured(lock, runtimes)]
+        told = [*_unmeasured_lines(lock, runtimes)]
         if not told and not any(is_named(lock.head, each) for each in runtimes):
             names = ", ".join(name for each in runtimes for name in each.packages)
             told = [f"changed, and pins none of {names}: nothing to measure"]
         yield from (f"{lock.head.path} {each}" for each in told)
 
 
-def _unmeasured(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
+def _unmeasured_lines(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterator[str]:
     for runtime in runtimes:
         if _is_dropped(lock, runtime):
             yield f"pins no {runtime.packages[0]} any more: not measured"
-        elif runtime.compiles and (changed := _changed(lock, runtime.packages)):
+        elif runtime.compiles and (changed := _changed_packages(lock, runtime.packages)):
             yield (
                 f"has {', '.join(changed)}: {runtime.title} compiles models, so its upgrade is not "
                 "measured; compare two builds with tunegate compare"
@@ -91,7 +93,7 @@ def _unmeasured(lock: UpgradedLock, runtimes: Sequence[LockedRuntime]) -> Iterat
     names = {name for side in sides for name in (*side.pins, *side.refused)} - gated
     known = {name for runtime in runtimes for name in runtime.packages}
     others = sorted(name for name in names if name in known or _TOOLCHAIN.fullmatch(name))
-    if changed := _changed(lock, others):
+    if changed := _changed_packages(lock, others):
         more = [f"{len(changed) - _MOST_TOLD} more"] if len(changed) > _MOST_TOLD else []
         yield (
             f"has {', '.join([*changed[:_MOST_TOLD], *more])}: no runtime here is gated by that, "
@@ -154,7 +156,7 @@ def _no_base(lock: UpgradedLock, runtime: LockedRuntime) -> str:
 def _versions(lock: UpgradedLock, runtime: LockedRuntime) -> str:
     """Returns both versions, like `onnxruntime 1.19.2 -> 1.20.1`, or how many other pins
     changed."""
-    if changed := _changed(lock, runtime.packages):
+    if changed := _changed_packages(lock, runtime.packages):
         return ", ".join(changed)
     base = lock.base.pins if lock.base is not None else {}
     names = {*base, *lock.head.pins}
@@ -162,7 +164,7 @@ def _versions(lock: UpgradedLock, runtime: LockedRuntime) -> str:
     return f"{', '.join(runtime.packages)} as before, other pins that changed: {others}"
 
 
-def _changed(lock: UpgradedLock, names: Iterable[str]) -> list[str]:
+def _changed_packages(lock: UpgradedLock, names: Iterable[str]) -> list[str]:
     """Returns both versions of each package that differs, or is in any version at the head."""
     both = ((name, _version(lock.base, name), _version(lock.head, name)) for name in names)
     return [f"{name} {old} -> {new}" for name, old, new in both if old != new or new == _OPEN]

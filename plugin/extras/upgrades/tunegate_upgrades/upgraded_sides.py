@@ -60,7 +60,7 @@ class UpgradedSides:
         """Returns the Python that runs each artifact."""
         return {
             self._out / build_directory(Cell(model=each.path, target=target), side): found.python
-            for each in upgraded(changes)
+            for each in upgraded_changes(changes)
             for target in each.targets
             for side in SIDES
             if isinstance(found := self._environments[each.path].of(side), RuntimeEnvironment)
@@ -71,14 +71,14 @@ class UpgradedSides:
         targets = {target.name: target for target in self._source.config.targets}
         return [
             self._build(each, targets[name], changes, context)
-            for each in upgraded(changes)
+            for each in upgraded_changes(changes)
             for name in each.targets
             if name in targets
         ]
 
     def with_culprits(self, run: MeasurementRun, tools: GateTools) -> MeasurementRun:
         """Returns the measurements, with the package that makes each upgraded model slower."""
-        return self._search.found(run, tools) if self._search is not None else run
+        return self._search.with_culprits(run, tools) if self._search is not None else run
 
     def _build(
         self, change: ModelChange, target: TargetConfig, changes: ChangeSet, context: RunContext
@@ -114,7 +114,7 @@ class UpgradedSides:
         return export_models(only, self._source).job(name, "head", target)
 
 
-def upgraded(changes: ChangeSet) -> list[ModelChange]:
+def upgraded_changes(changes: ChangeSet) -> list[ModelChange]:
     """Returns the changes that are gated for a lock file."""
     return [each for each in changes.models if each.kind == "upgraded"]
 
@@ -129,7 +129,7 @@ def opened_upgrades(
 ) -> Iterator[UpgradedSides]:
     """Makes the environments, which stay until the end. Raises ConfigError for a lock file of the
     head with a rejected package, and if uv is not installed."""
-    wanted = upgraded(changes)
+    wanted = upgraded_changes(changes)
     if not wanted:
         yield UpgradedSides(source, out, {}, {})
         return
@@ -147,10 +147,10 @@ def opened_upgrades(
                     if change.path == upgraded_name(model, runtime.name, lock.head.path):
                         environments[change.path] = sides
                         names[change.path] = runtime.name
-                        if both := making.locked(lock, runtime):
+                        if both := making.locked_sides(lock, runtime):
                             locked[change.path] = both
             libraries = source.config.custom_operators
-            search = Culprits(locked, kept.made, source.workdir / "culprits", libraries)
+            search = Culprits(locked, kept.environment, source.workdir / "culprits", libraries)
             yield UpgradedSides(source, out, environments, names, search)
 
 
@@ -172,7 +172,7 @@ class _Making:
                 base = NoEnvironment(reason=f"at the base, {error}")
         return Sides(base, head)
 
-    def locked(self, lock: UpgradedLock, runtime: LockedRuntime) -> LockedSides | None:
+    def locked_sides(self, lock: UpgradedLock, runtime: LockedRuntime) -> LockedSides | None:
         """Returns the packages of both sides, if both have an environment."""
         if lock.base is None:
             return None
@@ -188,7 +188,7 @@ class _Making:
         roots = runtime.packages
         try:
             pins = needed_pins(lock, roots, self._uv, self._indexes)
-            directory = self._kept.made(pins)
+            directory = self._kept.environment(pins)
         except (UvError, OSError) as error:
             return NoEnvironment(reason=f"{lock.path} cannot be installed: {error}", broken=True)
         self._pins[lock.decides(), runtime.name] = {pin.name: pin for pin in pins}

@@ -22,7 +22,7 @@ from tunegate.tools import ModelSource
 from tunegate.upgrades import LockFileWatcher, Upgrades, WatchedLocks
 from tunegate_upgrades.locked_runtimes import LockedRuntime, locked_runtimes
 from tunegate_upgrades.upgraded_locks import WatchedChanges, watched_changes
-from tunegate_upgrades.upgraded_models import unmeasured, unmeasured_moves, upgraded_models
+from tunegate_upgrades.upgraded_models import unmeasured_moves, unmeasured_upgrades, upgraded_models
 from tunegate_upgrades.upgraded_sides import opened_upgrades
 
 
@@ -43,7 +43,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """Returns lines on what is not measured."""
-        return (*self.changes.notes, *unmeasured(self.changes.locks, self.runtimes))
+        return (*self.changes.notes, *unmeasured_upgrades(self.changes.locks, self.runtimes))
 
     def models(
         self, config: Config, heads: Mapping[ModelPath, ModelVersion]

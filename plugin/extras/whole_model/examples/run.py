@@ -19,7 +19,7 @@ class Tensor(ctypes.Structure):
     )
 
 
-def loaded(directory: Path) -> ctypes.CDLL:
+def load_library(directory: Path) -> ctypes.CDLL:
     """Returns the object, with the types of what gives no integer."""
     library = ctypes.CDLL(str(directory.resolve() / "libmodel.so"))
     library.model_error.restype = ctypes.c_char_p
@@ -29,7 +29,7 @@ def loaded(directory: Path) -> ctypes.CDLL:
 
 
 def main() -> None:
-    library = loaded(Path(sys.argv[1]))
+    library = load_library(Path(sys.argv[1]))
     inputs = [library.model_input(i).contents for i in range(library.model_input_count())]
     outputs = [library.model_output(i).contents for i in range(library.model_output_count())]
     given = [ctypes.create_string_buffer(each.size_bytes) for each in inputs]

@@ -12,7 +12,7 @@ from research.experience.judging.rankers import (
     Frozen,
     Scratch,
     mistaught,
-    shuffled,
+    with_shuffled_times,
 )
 from tunegate.tune.candidate_filter import rank_correlation
 from tunegate.tune.prior import NEST_COLUMNS
@@ -27,22 +27,22 @@ def rank_of(scores: np.ndarray) -> float:
 def test_trees_rank_what_they_were_taught() -> None:
     ranker = Frozen([experience()])
     assert rank_of(ranker.scores(TASK.columns)) > 0.9
-    assert ranker.adapted(TASK.columns, TASK.milliseconds) is ranker
+    assert ranker.adapt(TASK.columns, TASK.milliseconds) is ranker
 
 
 def test_what_was_taught_wrong_is_corrected_by_the_task() -> None:
-    wrong = [shuffled(experience())]
-    corrected = Corrected(wrong).adapted(TASK.columns, TASK.milliseconds)
+    wrong = [with_shuffled_times(experience())]
+    corrected = Corrected(wrong).adapt(TASK.columns, TASK.milliseconds)
     assert rank_of(corrected.scores(TASK.columns)) > 0.9
-    assert corrected.adapted(TASK.columns, TASK.milliseconds) is corrected
+    assert corrected.adapt(TASK.columns, TASK.milliseconds) is corrected
 
 
 def test_the_task_alone_teaches_who_knew_nothing() -> None:
     scratch = Scratch()
     assert abs(rank_of(scratch.scores(TASK.columns))) < 0.5
-    told = scratch.adapted(TASK.columns, TASK.milliseconds)
+    told = scratch.adapt(TASK.columns, TASK.milliseconds)
     assert rank_of(told.scores(TASK.columns)) > 0.9
-    few = scratch.adapted(TASK.columns[:2], TASK.milliseconds[:2])
+    few = scratch.adapt(TASK.columns[:2], TASK.milliseconds[:2])
     assert np.array_equal(few.scores(TASK.columns), scratch.scores(TASK.columns))
 
 
@@ -52,7 +52,7 @@ def test_the_analysis_of_a_gpus_tiles_needs_no_measurement() -> None:
 
 
 def test_exchanged_times_are_the_same_times_and_teach_nothing() -> None:
-    given, mixed = experience(), shuffled(experience())
+    given, mixed = experience(), with_shuffled_times(experience())
     assert sorted(ms for _, ms, _ in given.rows) == sorted(ms for _, ms, _ in mixed.rows)
     assert [decided for *_, decided in given.rows] == [decided for *_, decided in mixed.rows]
     assert abs(rank_of(mistaught([given]).scores(TASK.columns))) < 0.6

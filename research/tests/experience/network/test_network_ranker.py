@@ -26,11 +26,11 @@ def rank_of(scores: np.ndarray) -> float:
 def test_the_measurements_of_a_task_move_the_head_and_not_what_was_before() -> None:
     ranker = NetworkRanker(first_columns, CARD)
     before = ranker.scores(TASK.columns)
-    adapted = ranker.adapted(TASK.columns[::2], TASK.milliseconds[::2])
+    adapted = ranker.adapt(TASK.columns[::2], TASK.milliseconds[::2])
     assert rank_of(adapted.scores(TASK.columns)) > 0.9
     assert np.array_equal(ranker.scores(TASK.columns), before)
 
 
 def test_a_frozen_one_learns_nothing() -> None:
     ranker = FrozenNetwork(first_columns, CARD)
-    assert ranker.adapted(TASK.columns, TASK.milliseconds) is ranker
+    assert ranker.adapt(TASK.columns, TASK.milliseconds) is ranker

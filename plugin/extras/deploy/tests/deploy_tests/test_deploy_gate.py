@@ -21,7 +21,7 @@ from tunegate.config import Config, GateConfig, ModelConfig, TargetConfig
 from tunegate_cache.format.signing import public_text
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deploy_gate import move_after_pass, shown_by_evidence
-from tunegate_deploy.evidence.envelope import signed
+from tunegate_deploy.evidence.envelope import sign
 from tunegate_deploy.evidence.statement import make_statement
 from tunegate_deploy.model_sources.addressed_model import AddressedModel, MovableModel
 from tunegate_deploy.model_sources.download_limits import ByteCount, DownloadLimits
@@ -35,7 +35,7 @@ class Alias:
         self.moves = 0
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return "models:/asr@live"
 
     def resolve(self) -> str:
@@ -130,7 +130,7 @@ def test_an_evidence_stands_for_a_measurement_where_it_answers_what_the_gate_ask
         now=datetime.datetime.now(tz=datetime.UTC),
     )
     evidence, policy = tmp_path / "evidence.json", tmp_path / "policy.yaml"
-    evidence.write_bytes(signed(statement, key))
+    evidence.write_bytes(sign(statement, key))
     policy.write_text(f"keys: ['{public_text(key.public_key())}']\nallow-waived: true\n")
     line = ["deploy-gate", "--production", "p", "--candidate", "c", "--evidence", str(evidence)]
     options = parse([*line, "--evidence-policy", str(policy)]).options

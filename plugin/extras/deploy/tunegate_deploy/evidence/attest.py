@@ -30,7 +30,7 @@ from tunegate_deploy.evidence.cyclonedx import bill_of_materials
 from tunegate_deploy.evidence.envelope import (
     EvidenceError,
     read_private_key,
-    signed,
+    sign,
 )
 from tunegate_deploy.evidence.statement import checksums, make_statement
 
@@ -73,7 +73,7 @@ def run(options: AttestOptions) -> int:
         )
     if pem.strip():
         key = read_private_key(pem, KEY_VARIABLE)
-        artifact_io.write_bytes(out / "evidence.json", signed(statement, key))
+        artifact_io.write_bytes(out / "evidence.json", sign(statement, key))
         sys.stderr.write(
             f"evidence: {out / 'evidence.json'}, signed by {public_text(key.public_key())}\n"
         )

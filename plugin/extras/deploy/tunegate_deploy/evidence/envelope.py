@@ -55,7 +55,7 @@ class _Kind(msgspec.Struct):
     predicate_type: str = msgspec.field(name="predicateType")
 
 
-def signed(statement: Statement, key: Ed25519PrivateKey) -> bytes:
+def sign(statement: Statement, key: Ed25519PrivateKey) -> bytes:
     """Returns the evidence file: the statement, signed by the key."""
     payload = msgspec.json.encode(statement)
     signature = key.sign(encode_for_signing(PAYLOAD_TYPE, payload))
@@ -73,7 +73,7 @@ def encode_for_signing(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def verified(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
+def verify_signature(evidence: bytes, trusted: Sequence[Ed25519PublicKey]) -> Statement:
     """Returns the statement of an evidence file signed by a trusted key. Raises EvidenceError if it
     is truncated, altered, of another kind, or not signed by a trusted key."""
     envelope, payload = _open(evidence)

@@ -59,7 +59,7 @@ def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: 
         raise ConfigError(
             f"a bundle of Sigstore is read by a package that is not installed. {_INSTALL}"
         )
-    package = _imported()
+    package = _import_sigstore()
     try:
         verifier = package.Verifier(trusted_root=package.TrustedRoot.from_file(str(trusted_root)))
     except Exception as error:  # the package passes on errors of several others
@@ -68,7 +68,7 @@ def verified_bundle(evidence: bytes, signers: Sequence[Identity], trusted_root: 
         bundle = package.Bundle.from_json(evidence)
         payload_type, payload = verifier.verify_dsse(bundle, _AnyOf(signers))
     except Exception as error:  # hostile certificates raise what the parsers raise
-        if not _installed().startswith(_TESTED):
+        if not _version().startswith(_TESTED):
             raise _unfit_package(error) from error
         raise EvidenceError(
             f"not signed by whom the policy names: {_first_line(error)}."
@@ -84,7 +84,7 @@ class _Package(NamedTuple):
     Verifier: Any
 
 
-def _imported() -> _Package:
+def _import_sigstore() -> _Package:
     """Returns the package without its clients of a network, or with them where it does not start
     otherwise. Raises ConfigError."""
     try:
@@ -108,12 +108,12 @@ def _import() -> _Package:
 
 def _unfit_package(error: Exception) -> ConfigError:
     return ConfigError(
-        f"the package sigstore {_installed()} does not check this bundle ({_first_line(error)}). "
+        f"the package sigstore {_version()} does not check this bundle ({_first_line(error)}). "
         f"{_INSTALL}"
     )
 
 
-def _installed() -> str:
+def _version() -> str:
     try:
         return version("sigstore")
     except PackageNotFoundError:

@@ -22,7 +22,7 @@ from tunegate_deploy.evidence.envelope import (
     EvidenceError,
     read_public_key,
     require_moderate,
-    verified,
+    verify_signature,
 )
 from tunegate_deploy.evidence.own_gate import OwnGate, require_as_strict
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
@@ -66,7 +66,7 @@ def shown_by(
         signed = (
             verified_bundle(content, policy.identities, Path(policy.trusted_root))
             if is_bundle(content)
-            else verified(content, keys)
+            else verify_signature(content, keys)
         )
     except OSError as error:
         raise EvidenceError(f"{evidence}: cannot be read ({error.strerror}).") from error

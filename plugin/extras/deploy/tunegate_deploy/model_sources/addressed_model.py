@@ -25,7 +25,7 @@ class AddressedModel(Protocol):
     """
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         """The address without its query, which may be secret."""
         ...
 

@@ -35,7 +35,7 @@ class ByteCount:
             raise ModelError(_too_large(self._most_bytes))
 
     @property
-    def left(self) -> int:
+    def bytes_left(self) -> int:
         """Returns how many more bytes are allowed."""
         return self._most_bytes - self._bytes
 

@@ -30,16 +30,16 @@ def fetched_model(
     into.mkdir(parents=True)
     count = ByteCount(limits.bytes)
     try:
-        version = within_limits(model.resolve, model.shown, limits)
-        path = within_limits(lambda: model.download(into, count), model.shown, limits, into)
+        version = within_limits(model.resolve, model.address, limits)
+        path = within_limits(lambda: model.download(into, count), model.address, limits, into)
     except (ModelError, ArtifactError) as error:
-        message = f"{model.shown}: {_one_line(error, into)}"
+        message = f"{model.address}: {_one_line(error, into)}"
         raise ModelError(message) from error
     found = content_digest(path)
     if sha256 not in {"", found}:
-        message = f"{model.shown}: its SHA-256 is {found}, not {sha256} as the address says."
+        message = f"{model.address}: its SHA-256 is {found}, not {sha256} as the address says."
         raise ModelError(message)
-    pin = ModelPin(address=model.shown, version=version, sha256=found)
+    pin = ModelPin(address=model.address, version=version, sha256=found)
     return FetchedModel(path, pin, isinstance(model, LocalPath))
 
 

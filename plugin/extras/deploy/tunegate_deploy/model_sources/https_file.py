@@ -33,7 +33,7 @@ class HttpsFile:
         self._parts = require_web_address(url)
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return shown_url(self._parts.geturl())
 
     def resolve(self) -> str:

@@ -56,7 +56,7 @@ class HubFile:
             raise ConfigError(message)
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return self._address
 
     def resolve(self) -> str:
@@ -70,10 +70,10 @@ class HubFile:
             )
         )
         if not _COMMIT.fullmatch(found.sha or ""):
-            raise EnvironmentUnfitError(f"{self.shown}: the hub names no commit. Try again.")
+            raise EnvironmentUnfitError(f"{self.address}: the hub names no commit. Try again.")
         self._commit = found.sha
         names = [file.rfilename for file in found.siblings or ()]
-        self._path = self._path or model_among(names, self.shown)
+        self._path = self._path or model_among(names, self.address)
         return f"commit {self._commit}"
 
     def download(self, into: Path, count: ByteCount) -> Path:
@@ -113,16 +113,16 @@ class HubFile:
         except TunegateError:
             raise
         except (HFValidationError, EntryNotFoundError) as error:
-            raise ConfigError(f"{self.shown}: {type(error).__name__}.") from None
+            raise ConfigError(f"{self.address}: {type(error).__name__}.") from None
         except HfHubHTTPError as error:
             status = getattr(error.response, "status_code", _FIRST_FAULT_OF_SERVER)
-            said = f"{self.shown}: {type(error).__name__} ({status})."
+            said = f"{self.address}: {type(error).__name__} ({status})."
             if status >= _FIRST_FAULT_OF_SERVER or status == _TOO_MANY:
                 raise EnvironmentUnfitError(said) from None
             raise ConfigError(f"{said} Private ones need HF_TOKEN.") from None
         except Exception as error:  # noqa: BLE001 -- what the HTTP library below the client raises
-            message = f"{self.shown}: {type(error).__name__}. Try again."
-            untrusted = untrusted_server(error, self.shown)
+            message = f"{self.address}: {type(error).__name__}. Try again."
+            untrusted = untrusted_server(error, self.address)
             raise EnvironmentUnfitError(untrusted or message) from None
 
 

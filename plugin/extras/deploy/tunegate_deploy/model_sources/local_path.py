@@ -22,7 +22,7 @@ class LocalPath:
         self._path = path
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return str(self._path)
 
     def resolve(self) -> str:

@@ -51,14 +51,14 @@ def asked_helper(
         asked.write(server.encode())
         asked.seek(0)
         try:
-            process = _begun(found, asked, environment)
+            process = _start(found, asked, environment)
         except OSError as error:
             return HelperAnswer(trouble=f"cannot be run ({error.strerror})")
         with process, _ended_with_us(process):
             return _answer(process, limit_seconds)
 
 
-def _begun(
+def _start(
     program: str, request: IO[bytes], environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(

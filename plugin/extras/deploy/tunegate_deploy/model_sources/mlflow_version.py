@@ -72,7 +72,7 @@ class MlflowVersion:
         _require_client(address)
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return self._address
 
     def resolve(self) -> str:
@@ -94,7 +94,7 @@ class MlflowVersion:
 
     def require_movable_to(self, candidate: AddressedModel) -> None:
         if not self._alias:
-            message = f"{self.shown}: --promote moves an alias. Write models:/{self.name}@alias."
+            message = f"{self.address}: --promote moves an alias. Write models:/{self.name}@alias."
             raise ConfigError(message)
         self._sibling(candidate)
 
@@ -103,20 +103,20 @@ class MlflowVersion:
         now = self._version_of_alias()
         if now != self.version:
             message = (
-                f"{self.shown}: names version {now} by now, not {self.version}, and was not moved. "
-                f"Run it again."
+                f"{self.address}: names version {now} by now, not {self.version}, and was not "
+                f"moved. Run it again."
             )
             raise EnvironmentUnfitError(message)
         self._ask(lambda: self._client.set_registered_model_alias(self.name, self._alias, wanted))
         if self._version_of_alias() != wanted:
-            message = f"{self.shown}: somebody else moved it at the same time. Look at it."
+            message = f"{self.address}: somebody else moved it at the same time. Look at it."
             raise EnvironmentUnfitError(message)
         return f"version {wanted}"
 
     def _sibling(self, candidate: AddressedModel) -> MlflowVersion:
         if isinstance(candidate, MlflowVersion) and candidate.name == self.name:
             return candidate
-        message = f"{self.shown}: --promote needs a candidate that is a version of {self.name}."
+        message = f"{self.address}: --promote needs a candidate that is a version of {self.name}."
         raise ConfigError(message)
 
     def _version_of_alias(self) -> str:
@@ -168,18 +168,18 @@ class MlflowVersion:
         try:
             return request()
         except MlflowException as error:
-            if untrusted := untrusted_server(error, self.shown, "REQUESTS_CA_BUNDLE"):
+            if untrusted := untrusted_server(error, self.address, "REQUESTS_CA_BUNDLE"):
                 raise EnvironmentUnfitError(untrusted) from None
             status, code = error.get_http_status_code(), error.error_code
             if status >= _FIRST_FAULT_OF_SERVER or status == _TOO_MANY:
-                message = f"{self.shown}: {code}. Look whether MLflow's server answers."
+                message = f"{self.address}: {code}. Look whether MLflow's server answers."
                 raise EnvironmentUnfitError(message) from None
-            raise ConfigError(f"{self.shown}: {code} ({status}).") from None
+            raise ConfigError(f"{self.address}: {code} ({status}).") from None
         except TunegateError:
             raise
         except Exception as error:  # noqa: BLE001 -- what the clients below MLflow's raise
-            message = f"{self.shown}: {type(error).__name__}. Try again."
-            untrusted = untrusted_server(error, self.shown, "REQUESTS_CA_BUNDLE")
+            message = f"{self.address}: {type(error).__name__}. Try again."
+            untrusted = untrusted_server(error, self.address, "REQUESTS_CA_BUNDLE")
             raise EnvironmentUnfitError(untrusted or message) from None
 
     @cached_property

@@ -48,20 +48,20 @@ class OciArtifact:
         self._stored: StoredManifest | None = None
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return self._address
 
     def resolve(self) -> str:
-        return self.pinned().digest
+        return self.pinned_manifest().digest
 
-    def pinned(self) -> StoredManifest:
+    def pinned_manifest(self) -> StoredManifest:
         """The manifest that the address named when it was first resolved."""
         if self._stored is None:
             self._stored = self._registry.manifest(self._reference)
         return self._stored
 
     def download(self, into: Path, count: ByteCount) -> Path:
-        layers = _layers_by_name(self.pinned().manifest.layers, count)
+        layers = _layers_by_name(self.pinned_manifest().manifest.layers, count)
 
         def read(name: str) -> Iterator[bytes]:
             layer = layers.get(name)
@@ -76,25 +76,25 @@ class OciArtifact:
 
     def require_movable_to(self, candidate: AddressedModel) -> None:
         if not self._tag:
-            message = f"{self.shown}: --promote moves a tag, and a digest always names the same."
+            message = f"{self.address}: --promote moves a tag, and a digest always names the same."
             raise ConfigError(message)
         self._neighbour(candidate)
 
     def move_to(self, candidate: AddressedModel, downloaded: Path) -> str:
-        wanted, measured = self._neighbour(candidate).pinned(), self.pinned()
+        wanted, measured = self._neighbour(candidate).pinned_manifest(), self.pinned_manifest()
         if self._registry.manifest(self._tag).digest != measured.digest:
-            message = f"{self.shown}: moved since it was read, and was left alone. Run it again."
+            message = f"{self.address}: moved since it was read, and was left alone. Run it again."
             raise EnvironmentUnfitError(message)
         self._registry.tag(self._tag, wanted)
         if self._registry.manifest(self._tag).digest != wanted.digest:
-            message = f"{self.shown}: somebody else moved it at the same time. Look at it."
+            message = f"{self.address}: somebody else moved it at the same time. Look at it."
             raise EnvironmentUnfitError(message)
         return wanted.digest
 
     def _neighbour(self, candidate: AddressedModel) -> OciArtifact:
         if isinstance(candidate, OciArtifact) and candidate.place == self.place:
             return candidate
-        message = f"{self.shown}: --promote needs a candidate of the same repository."
+        message = f"{self.address}: --promote needs a candidate of the same repository."
         raise ConfigError(message)
 
 
@@ -115,8 +115,8 @@ def _layers_by_name(layers: tuple[Layer, ...], count: ByteCount) -> dict[str, La
         if name:
             require_inside(name)
             named[str(PurePosixPath(name))] = layer
-    if sum(layer.size for layer in named.values()) > count.left:
-        count.add(count.left + 1)
+    if sum(layer.size for layer in named.values()) > count.bytes_left:
+        count.add(count.bytes_left + 1)
     return named
 
 

@@ -45,7 +45,7 @@ class S3Object:
         self._pinned: dict[str, str] = {}
 
     @property
-    def shown(self) -> str:
+    def address(self) -> str:
         return f"s3://{self._bucket}/{self._key}"
 
     def resolve(self) -> str:
@@ -75,12 +75,12 @@ class S3Object:
 
     def require_movable_to(self, candidate: AddressedModel) -> None:
         if self._version or self._key.endswith("/"):
-            message = f"{self.shown}: only a key without a version can be moved by --promote."
+            message = f"{self.address}: only a key without a version can be moved by --promote."
             raise ConfigError(message)
 
     def move_to(self, candidate: AddressedModel, downloaded: Path) -> str:
         if len(list(downloaded.parent.iterdir())) > 1 or downloaded.is_dir():
-            message = f"{self.shown}: one key holds no model with data files. Move it yourself."
+            message = f"{self.address}: one key holds no model with data files. Move it yourself."
             raise ConfigError(message)
         tag = self._pinned["IfMatch"]
         if self._current_tag() != tag:
@@ -109,7 +109,7 @@ class S3Object:
         return str(answer.get("ETag", ""))
 
     def _moved_text(self) -> str:
-        return f"{self.shown}: changed since it was read, and was not replaced. Run it again."
+        return f"{self.address}: changed since it was read, and was not replaced. Run it again."
 
     def _pieces(self, key: str, pinned: Mapping[str, str]) -> Iterator[bytes]:
         answer = self._ask(lambda client: client.get_object(Bucket=self._bucket, Key=key, **pinned))
@@ -134,14 +134,14 @@ class S3Object:
         except ClientError as error:
             raise self._error_of(error.response) from None
         except (NoCredentialsError, PartialCredentialsError, ProfileNotFound) as error:
-            message = f"{self.shown}: {type(error).__name__}. {_GIVE}."
+            message = f"{self.address}: {type(error).__name__}. {_GIVE}."
             raise ConfigError(message) from None
         except SSLError as error:
-            told = tls_error(error, self.shown)
+            told = tls_error(error, self.address)
             advice = "".join(f" {_sentence(each)}" for each in told.advice)
             raise EnvironmentUnfitError(f"{told}.{advice}") from None
         except (BotoCoreError, OSError, ValueError) as error:
-            message = f"{self.shown}: {type(error).__name__}. Try again."
+            message = f"{self.address}: {type(error).__name__}. Try again."
             raise EnvironmentUnfitError(message) from None
 
     def _error_of(self, response: Mapping[str, Any]) -> Exception:
@@ -153,8 +153,8 @@ class S3Object:
         if status in {400, 401, 403, 404}:
             unsigned = status in {401, 403} and not is_signed(self._client)
             hint = f" No credentials were found. {_GIVE}." if unsigned else ""
-            return ConfigError(f"{self.shown}: {code} ({status}).{hint}")
-        return EnvironmentUnfitError(f"{self.shown}: {code} ({status}). Try again.")
+            return ConfigError(f"{self.address}: {code} ({status}).{hint}")
+        return EnvironmentUnfitError(f"{self.address}: {code} ({status}). Try again.")
 
     @cached_property
     def _client(self) -> _Client:

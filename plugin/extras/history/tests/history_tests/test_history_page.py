@@ -22,7 +22,14 @@ from tunegate.artifacts.history import CostSum, HistoryEntry, ModelCost
 from tunegate.artifacts.measurements import Interval
 from tunegate.report.history import together
 from tunegate_history import history_page
-from tunegate_history.costs_page import bought, cost_sums, hit_rate, render, week_of, weeks_plot
+from tunegate_history.costs_page import (
+    cost_sums,
+    gain_per_dollar,
+    hit_rate,
+    render,
+    week_of,
+    weeks_plot,
+)
 from tunegate_history.history_page import (
     chained_ms,
     csv_lines,
@@ -107,7 +114,7 @@ def test_a_rate_of_nothing_is_no_rate() -> None:
         CostSum(name="", runs=1, cost=ModelCost(gained_ms=ms), gain_usd=usd)
         for ms, usd in ((1, None), (1, 0), (0, 1), (3, 2))
     ]
-    assert [bought(row) for row in gains] == ["–", "–", "–", "1.500 ms"]
+    assert [gain_per_dollar(row) for row in gains] == ["–", "–", "–", "1.500 ms"]
 
 
 @pytest.mark.parametrize("usd", [None, 0.5])

@@ -12,7 +12,7 @@ class Shelf(Ray):
     def __init__(self) -> None:
         self.stored_count = 0
 
-    def stored(self, value: bytes) -> object:
+    def put(self, value: bytes) -> object:
         self.stored_count += 1
         return ("stored", value)
 

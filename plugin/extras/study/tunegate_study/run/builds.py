@@ -58,7 +58,7 @@ class GroupBuilder:
         self._settings, self._out = settings, out
         self.directory = out.path / STUDY / "builds"
 
-    def built(self, group: CellGroup, minutes: float) -> list[StudyCell]:
+    def build(self, group: CellGroup, minutes: float) -> list[StudyCell]:
         """Returns the cells with their builds, or why there is none. Tuning ends after `minutes`.
         Raises CancelledError: what was measured is in the study's cache."""
         runtimes = sorted({candidate.runtime for candidate in group.candidates.values()})

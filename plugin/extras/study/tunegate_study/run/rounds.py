@@ -33,7 +33,7 @@ class Rounds:
         self._keep, self._is_over = keep, is_over
         self._benches: dict[str, Bench] = {}
 
-    def measured(
+    def measure(
         self, cells: Mapping[str, StudyCell], rounds: int, seed: int, progress: Progress
     ) -> dict[str, StudyCell]:
         """Returns the cells with a launch of each round, as far as time allows. One that cannot be

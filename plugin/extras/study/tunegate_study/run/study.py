@@ -54,7 +54,7 @@ def run(options: StudyOptions) -> int:
         if not options.is_report:
             bench = FreshProcesses(out.path / STUDY / "bench", new_seed())
             builder = GroupBuilder(options.settings, out)
-            cells |= StudyWork(config, found, kept, builder, bench).done(keys)
+            cells |= StudyWork(config, found, kept, builder, bench).finish(keys)
         study = _summarize(options, config, found, [cells[key] for key in shown])
         if options.shard is None:
             _write(out, study)

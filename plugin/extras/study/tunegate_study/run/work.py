@@ -31,7 +31,7 @@ class CellBuilder(Protocol):
 
     @property
     def directory(self) -> Path: ...
-    def built(self, group: CellGroup, minutes: float) -> Sequence[StudyCell]: ...
+    def build(self, group: CellGroup, minutes: float) -> Sequence[StudyCell]: ...
     def reference(self, group: CellGroup) -> Path: ...
 
 
@@ -53,7 +53,7 @@ class StudyWork:
         self._ends = self._clock.monotonic() + 60 * config.budget.minutes
         self._device = ThisMachine(config.targets[0].kind).fingerprint()
 
-    def done(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
+    def finish(self, keys: Mapping[str, CellSetting]) -> dict[str, StudyCell]:
         """Returns the cell of each key. Cells that time did not allow have only their setting.
         Raises CancelledError: what was finished is kept."""
         try:
@@ -74,7 +74,7 @@ class StudyWork:
             if self._is_over():
                 break
             self._progress.step(f"build {done} of {len(groups)}: {_group_title(group)}")
-            for cell in self._builder.built(group, max(0.0, self._seconds_left() / 60)):
+            for cell in self._builder.build(group, max(0.0, self._seconds_left() / 60)):
                 self._kept.keep(cell)
                 cells[cell.key] = cell
         return cells
@@ -93,7 +93,7 @@ class StudyWork:
         measuring = Rounds(
             self._benchmarker, self._builder.directory, references, self._kept.keep, self._is_over
         )
-        return cells | measuring.measured(waiting, rounds, self._seed, self._progress)
+        return cells | measuring.measure(waiting, rounds, self._seed, self._progress)
 
     def _references(
         self, waiting: Mapping[str, CellSetting]

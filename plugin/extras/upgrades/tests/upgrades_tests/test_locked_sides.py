@@ -21,12 +21,12 @@ SIDES = LockedSides(
 
 
 def versions(names: frozenset[str]) -> dict[str, str]:
-    return {pin.name: pin.version for pin in SIDES.mixed(names)}
+    return {pin.name: pin.version for pin in SIDES.mixture(names)}
 
 
 def test_the_runtime_is_the_first_suspect() -> None:
-    assert SIDES.changed() == ("fast", "arrays", "gone", "more")
-    assert SIDES.told("more") == "more none -> 1"
+    assert SIDES.changed_names() == ("fast", "arrays", "gone", "more")
+    assert SIDES.both_versions("more") == "more none -> 1"
 
 
 def test_a_mixture_has_some_packages_of_the_head() -> None:
@@ -41,5 +41,5 @@ def test_a_mixture_has_some_packages_of_the_head() -> None:
 
 def test_all_of_them_are_the_head_and_none_the_base() -> None:
     base, head = SIDES.pins
-    assert set(SIDES.mixed(frozenset())) == set(base.values())
-    assert set(SIDES.mixed(frozenset(SIDES.changed()))) == set(head.values())
+    assert set(SIDES.mixture(frozenset())) == set(base.values())
+    assert set(SIDES.mixture(frozenset(SIDES.changed_names()))) == set(head.values())

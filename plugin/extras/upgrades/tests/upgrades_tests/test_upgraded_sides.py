@@ -15,7 +15,7 @@ from tunegate.project import open_project
 from tunegate.settings import Settings
 from tunegate.system.output.directory import opened_output
 from tunegate.wiring import model_source, opened_upgrade_tools
-from tunegate_upgrades.upgraded_sides import UpgradedSides, upgraded
+from tunegate_upgrades.upgraded_sides import UpgradedSides, upgraded_changes
 
 CONFIG = b"models: [{path: m.onnx}]\nwatch: {files: [r.txt]}\n"
 
@@ -28,7 +28,7 @@ def test_only_upgraded_models_are_run_under_other_packages() -> None:
             for kind in ("added", "upgraded", "deleted")
         ),
     )
-    assert [each.path for each in upgraded(changes)] == ["upgraded"]
+    assert [each.path for each in upgraded_changes(changes)] == ["upgraded"]
 
 
 def test_a_package_of_the_head_that_cannot_be_had_is_an_error_of_each_model(

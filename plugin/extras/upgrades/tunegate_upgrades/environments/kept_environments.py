@@ -42,7 +42,7 @@ class KeptEnvironments:
     ) -> None:
         self._used.close()
 
-    def made(self, pins: Sequence[PinnedPackage]) -> Path:
+    def environment(self, pins: Sequence[PinnedPackage]) -> Path:
         """Returns the directory of an environment with exactly these packages. Raises UvError,
         OSError."""
         self._place.mkdir(parents=True, exist_ok=True)

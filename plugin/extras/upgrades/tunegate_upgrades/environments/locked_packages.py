@@ -23,7 +23,7 @@ def needed_pins(
         if name not in lock.pins:
             raise LockFileError(f"{lock.path} pins no {name}.")
     pins = {name: pin.version for name, pin in lock.pins.items()}
-    found = uv.resolved({name: pins[name] for name in roots}, pins)
+    found = uv.resolve({name: pins[name] for name in roots}, pins)
     pinned = [_pin(lock, normal_name(name)) for name in sorted(found)]
     _check_hashes(lock, pinned)
     _check_indexes(pinned, indexes or (PYPI,))

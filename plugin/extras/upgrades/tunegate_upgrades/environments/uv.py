@@ -42,7 +42,7 @@ class Uv:
         self._program = _program()
         self._indexes, self._cache = tuple(indexes), cache
 
-    def resolved(self, roots: Mapping[str, str], pins: Mapping[str, str]) -> dict[str, str]:
+    def resolve(self, roots: Mapping[str, str], pins: Mapping[str, str]) -> dict[str, str]:
         """Returns the packages that these need, by name, with their versions; `pins` restrict them.
         Raises UvError."""
         self._cache.mkdir(parents=True, exist_ok=True)

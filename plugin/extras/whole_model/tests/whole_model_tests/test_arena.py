@@ -29,7 +29,7 @@ def test_what_is_written_first_and_read_last_is_still_there(model: tuple[StagePa
     """Whoever writes over a buffer before its last reader has another place in the stages."""
     stages = stage_numbers(model)
     arena = place_buffers(buffers_of(model, ()), model, stages, (), 4)
-    spans = {b: Span("arena", arena.moved(b.start), arena.moved(b.start) + 8) for b in _all(model)}
+    spans = {b: Span("arena", arena.place(b.start), arena.place(b.start) + 8) for b in _all(model)}
     for one, there in spans.items():
         for other, here in spans.items():
             if one != other and there.overlaps(here):

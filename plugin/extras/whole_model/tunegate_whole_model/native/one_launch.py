@@ -66,7 +66,7 @@ def in_one_launch(
 def _move(buffer: NativeBuffer, arena: Arena) -> NativeBuffer:
     if buffer.place != "arena":
         return buffer
-    return msgspec.structs.replace(buffer, at=arena.moved(buffer.at))
+    return msgspec.structs.replace(buffer, at=arena.place(buffer.at))
 
 
 def _moved_tensor(tensor: NativeTensor, arena: Arena) -> NativeTensor:

@@ -56,7 +56,7 @@ class ChosenKernel(NamedTuple):
         return self.compiled.figures[WHOLE_KERNEL]
 
     @property
-    def timed(self) -> TimedText:
+    def timed_text(self) -> TimedText:
         return TimedText(self.text, self.compiled, self.stages.arena_bytes, self.context)
 
 
@@ -180,7 +180,7 @@ def _reasons(refused: Sequence[_Refusal]) -> tuple[str, ...]:
 def _cost(kernel: ChosenKernel, timer: KernelTimer | None) -> float:
     if timer is None:
         return kernel.figures.spilled_bytes
-    return timer.milliseconds(kernel.program, kernel.timed).get(WHOLE_KERNEL, float("inf"))
+    return timer.milliseconds(kernel.program, kernel.timed_text).get(WHOLE_KERNEL, float("inf"))
 
 
 def _write_text(

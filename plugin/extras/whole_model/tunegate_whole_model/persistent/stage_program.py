@@ -148,4 +148,4 @@ class _Places(NamedTuple):
         for n, output in enumerate(self.outputs):
             if output.overlaps(buffer.span):
                 return f"output_{n} + {buffer.at - output.start}"
-        return f"arena + {self.arena.moved(buffer.at)}"
+        return f"arena + {self.arena.place(buffer.at)}"

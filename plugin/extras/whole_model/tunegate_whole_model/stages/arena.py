@@ -15,7 +15,7 @@ class Arena(msgspec.Struct, frozen=True):
     places: Mapping[int, int]
     size_bytes: int
 
-    def moved(self, start: int) -> int:
+    def place(self, start: int) -> int:
         """Returns the new place of a byte at the start of a buffer, or inside one."""
         buffer = max(each for each in self.places if each <= start)
         return self.places[buffer] + start - buffer
@@ -66,7 +66,7 @@ def moved_part(part: StagePart, arena: Arena) -> StagePart:
 def _move(span: Span, arena: Arena) -> Span:
     if span.place != "arena":
         return span
-    start = arena.moved(span.start)
+    start = arena.place(span.start)
     return Span("arena", start, start + span.end - span.start)
 
 

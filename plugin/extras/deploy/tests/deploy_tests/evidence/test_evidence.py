@@ -29,8 +29,8 @@ from tunegate_deploy.evidence.envelope import (
     encode_for_signing,
     read_private_key,
     read_public_key,
-    signed,
-    verified,
+    sign,
+    verify_signature,
 )
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement, read_policy
 from tunegate_deploy.evidence.statement import (
@@ -81,7 +81,7 @@ def check(
 
 
 def test_what_was_signed_is_read_again_and_shows_what_it_says() -> None:
-    found = verified(signed(statement(), KEY), [OTHER.public_key(), KEY.public_key()])
+    found = verify_signature(sign(statement(), KEY), [OTHER.public_key(), KEY.public_key()])
     assert found == statement()
     assert [each.status for each in check(found)] == ["pass"] * len(check(found))
     rules = found.predicate.policy_digest
@@ -89,7 +89,7 @@ def test_what_was_signed_is_read_again_and_shows_what_it_says() -> None:
 
 
 def test_base64_of_addresses_and_signatures_of_others_are_those_of_dsse() -> None:
-    envelope = json.loads(signed(statement(), KEY))
+    envelope = json.loads(sign(statement(), KEY))
     for part in (envelope, *envelope["signatures"]):
         part |= {
             k: v.replace("+", "-").replace("/", "_")
@@ -97,7 +97,7 @@ def test_base64_of_addresses_and_signatures_of_others_are_those_of_dsse() -> Non
             if k != "payloadType" and isinstance(v, str)
         }
     envelope["signatures"].insert(0, {"sig": "of another kind"})
-    assert verified(json.dumps(envelope).encode(), [KEY.public_key()]) == statement()
+    assert verify_signature(json.dumps(envelope).encode(), [KEY.public_key()]) == statement()
 
 
 def test_an_upgrade_beside_a_rename_leaves_the_model_compared_with_production() -> None:
@@ -128,7 +128,7 @@ def test_a_name_of_several_lines_adds_no_subject_to_the_list() -> None:
 
 def altered(change: Callable[[dict[str, object]], None]) -> bytes:
     """The evidence with another payload, and the signature of the first one."""
-    envelope = json.loads(signed(statement(), KEY))
+    envelope = json.loads(sign(statement(), KEY))
     payload = json.loads(base64.b64decode(envelope["payload"]))
     change(payload)
     envelope["payload"] = base64.b64encode(json.dumps(payload).encode()).decode()
@@ -140,33 +140,33 @@ def test_content_that_was_altered_is_refused() -> None:
         payload["subject"] = []
 
     with pytest.raises(EvidenceError, match="altered"):
-        verified(altered(make_pass), [KEY.public_key()])
+        verify_signature(altered(make_pass), [KEY.public_key()])
 
 
 @given(st.data())
 def test_no_altered_byte_of_an_evidence_is_believed(data: st.DataObject) -> None:
-    body = bytearray(signed(statement(), KEY))
+    body = bytearray(sign(statement(), KEY))
     index = data.draw(st.integers(0, len(body) - 1))
     body[index] ^= data.draw(st.integers(1, 255))
     try:
-        found = verified(bytes(body), [KEY.public_key()])
+        found = verify_signature(bytes(body), [KEY.public_key()])
     except EvidenceError:
         return
     assert found == statement()  # the byte was a space or the hint which key it is
 
 
 def test_another_key_is_refused_whatever_it_says_it_is() -> None:
-    by_other = json.loads(signed(statement(), OTHER))
-    by_other["signatures"][0]["keyid"] = json.loads(signed(statement(), KEY))["signatures"][0][
+    by_other = json.loads(sign(statement(), OTHER))
+    by_other["signatures"][0]["keyid"] = json.loads(sign(statement(), KEY))["signatures"][0][
         "keyid"
     ]
     with pytest.raises(EvidenceError, match="no trusted key"):
-        verified(json.dumps(by_other).encode(), [KEY.public_key()])
+        verify_signature(json.dumps(by_other).encode(), [KEY.public_key()])
 
 
 def games() -> dict[str, dict[str, object]]:
     """An envelope with another one's part in it, or with a part that says something else."""
-    own, older = (json.loads(signed(statement(at), KEY)) for at in (NOW, NOW - AGE))
+    own, older = (json.loads(sign(statement(at), KEY)) for at in (NOW, NOW - AGE))
     text = KEY.sign(encode_for_signing("text/plain", base64.b64decode(own["payload"])))
     by_text = [{"keyid": "", "sig": base64.b64encode(text).decode()}]
     long = base64.b64encode(bytes(2_900_000)).decode()
@@ -186,13 +186,13 @@ def games() -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize("game", games())
 def test_parts_of_two_envelopes_make_no_third(game: str) -> None:
     with pytest.raises(EvidenceError, match="no trusted key"):
-        verified(json.dumps(games()[game]).encode(), [KEY.public_key()])
+        verify_signature(json.dumps(games()[game]).encode(), [KEY.public_key()])
 
 
 def test_a_key_that_is_given_twice_counts_as_what_was_signed() -> None:
-    older = json.loads(signed(statement(NOW - AGE), KEY))
-    twice = f'{{"payload": "{older["payload"]}", ' + signed(statement(), KEY).decode().strip()[1:]
-    assert verified(twice.encode(), [KEY.public_key()]) == statement()
+    older = json.loads(sign(statement(NOW - AGE), KEY))
+    twice = f'{{"payload": "{older["payload"]}", ' + sign(statement(), KEY).decode().strip()[1:]
+    assert verify_signature(twice.encode(), [KEY.public_key()]) == statement()
 
 
 def test_a_file_that_no_evidence_fills_is_not_read(tmp_path: Path) -> None:
@@ -222,23 +222,23 @@ def test_a_signed_statement_about_something_else_is_refused(kind: str) -> None:
         "signatures": [{"keyid": "", "sig": base64.b64encode(signature).decode()}],
     }
     with pytest.raises(EvidenceError, match="not a latency verdict"):
-        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+        verify_signature(json.dumps(envelope).encode(), [KEY.public_key()])
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"payloadType":1}'])
 def test_what_is_no_envelope_is_one_line(body: bytes) -> None:
     with pytest.raises(EvidenceError, match="no DSSE envelope"):
-        verified(body, [KEY.public_key()])
+        verify_signature(body, [KEY.public_key()])
 
 
 def test_thousands_of_signatures_are_not_tried_one_by_one() -> None:
-    envelope = json.loads(signed(statement(), OTHER))
+    envelope = json.loads(sign(statement(), OTHER))
     envelope["signatures"] *= MAX_SIGNATURES + 1
     with pytest.raises(EvidenceError, match="no DSSE envelope"):
-        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+        verify_signature(json.dumps(envelope).encode(), [KEY.public_key()])
     envelope["signatures"] = [{"keyid": "k" * 1000, "sig": ""}]
     with pytest.raises(EvidenceError) as caught:
-        verified(json.dumps(envelope).encode(), [KEY.public_key()])
+        verify_signature(json.dumps(envelope).encode(), [KEY.public_key()])
     assert len(str(caught.value)) < 300
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tunegate.artifacts.changes import path_of
 from tunegate.config import GateConfig, TargetConfig
 from tunegate_cache.format.signing import public_text
-from tunegate_deploy.evidence.envelope import EvidenceError, signed, verified
+from tunegate_deploy.evidence.envelope import EvidenceError, sign, verify_signature
 from tunegate_deploy.evidence.own_gate import OwnGate, require_as_strict
 from tunegate_deploy.evidence.policy import EvidencePolicy, check_statement
 from tunegate_deploy.evidence.statement import (
@@ -88,7 +88,7 @@ STATEMENT = Statement(
 
 
 def check(found: Statement) -> None:
-    read = verified(signed(found, KEY), [KEY.public_key()])
+    read = verify_signature(sign(found, KEY), [KEY.public_key()])
     cells = check_statement(read, POLICY, head=HEAD, base=BASE, now=NOW)
     require_as_strict(read.predicate, cells, OWN)
 

@@ -19,7 +19,7 @@ from deploy_tests.evidence.sigstore_stand_in import ISSUER, SigstoreStandIn
 from deploy_tests.evidence.test_evidence import CHANGES, FILES, KEY, MODEL, NOW, REPORT, statement
 from tunegate.artifacts.changes import Side
 from tunegate.errors import ConfigError
-from tunegate_deploy.evidence.envelope import EvidenceError, signed
+from tunegate_deploy.evidence.envelope import EvidenceError, sign
 from tunegate_deploy.evidence.policy import read_policy
 from tunegate_deploy.evidence.statement import JudgedCell, make_statement
 from tunegate_deploy.evidence.verify import shown_by
@@ -138,7 +138,7 @@ def test_a_policy_of_keys_alone_takes_no_attestation(place: Place) -> None:
         place.shown(REAL.bundle(place.payload, JOB))
     place.write_policy({"identity": JOB, "issuer": ISSUER})
     with pytest.raises(EvidenceError, match="no trusted key"):
-        place.shown(signed(statement(), KEY).decode())
+        place.shown(sign(statement(), KEY).decode())
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class SourceContract:
             "weights.bin",
         ]
         assert len(found.pin.sha256) == 64
-        assert found.pin.address == model.shown
+        assert found.pin.address == model.address
 
     def test_what_is_no_model_is_refused(self, tmp_path: Path) -> None:
         model = self.there({"m.onnx": b"<html>Sign in</html>"})

@@ -37,6 +37,6 @@ def test_a_client_that_fills_the_disk_is_stopped(tmp_path: Path) -> None:
 def test_bytes_are_counted_over_all_files() -> None:
     count = ByteCount(2**30)
     count.add(2**30 - 1)
-    assert count.left == 1
+    assert count.bytes_left == 1
     with pytest.raises(ModelError, match="more than 1 GiB"):
         count.add(2)

@@ -30,7 +30,7 @@ def test_a_file_comes_with_its_data_under_the_same_query(tmp_path: Path) -> None
         found = model.download(tmp_path / "here", ByteCount(2**20))
     assert onnx.load(found).graph.initializer
     assert asked.lines == ["GET /v1/m.onnx?sig=abc", "GET /v1/weights.bin?sig=abc"]
-    assert model.shown == f"{url}/v1/m.onnx"
+    assert model.address == f"{url}/v1/m.onnx"
 
 
 @pytest.mark.parametrize("path", ["/", "/a%2Fb%00", "/x%20y"])

@@ -13,7 +13,7 @@ def test_what_is_no_address_is_a_path() -> None:
     for text in ("m.onnx", "models/asr.onnx", "./a#b.onnx", "C:m.onnx"):
         opened = open_address(text, SourceSettings())
         assert isinstance(opened.model, LocalPath)
-        assert (opened.model.shown, opened.sha256) == (text.removeprefix("./"), "")
+        assert (opened.model.address, opened.sha256) == (text.removeprefix("./"), "")
 
 
 def test_a_digest_pins_any_address() -> None:
@@ -21,7 +21,7 @@ def test_a_digest_pins_any_address() -> None:
         f"https://example.com/m.onnx?X-Signature=secret#sha256={'a' * 64}", SourceSettings()
     )
     assert isinstance(opened.model, HttpsFile)
-    assert opened.model.shown == "https://example.com/m.onnx"
+    assert opened.model.address == "https://example.com/m.onnx"
     assert opened.sha256 == "a" * 64
 
 

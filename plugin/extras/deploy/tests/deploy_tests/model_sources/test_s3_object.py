@@ -82,7 +82,7 @@ class TestS3Object(SourceContract):
 
     def test_a_version_is_never_moved(self) -> None:
         model = self.at("m.onnx?versionId=abc")
-        assert model.shown.endswith("m.onnx")
+        assert model.address.endswith("m.onnx")
         with pytest.raises(ConfigError, match="without a version"):
             model.require_movable_to(model)
 

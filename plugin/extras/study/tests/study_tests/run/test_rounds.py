@@ -23,7 +23,7 @@ def measured(
     references = {key: Path("reference") for key in KEYS}
     measuring = Rounds(pairs, Path("b"), references, kept.append, lambda: pairs.asked >= most)
     cells = {key: cell({"runtime": key}, [0.0] * launched) for key in KEYS}
-    found = measuring.measured(cells, rounds, 1, PlainLog(io.StringIO()))
+    found = measuring.measure(cells, rounds, 1, PlainLog(io.StringIO()))
     return found, [each.key for each in kept]
 
 

@@ -29,7 +29,7 @@ class ScriptedBuilder:
         self.directory, self._refused = directory, refused
         self.groups: list[CellGroup] = []
 
-    def built(self, group: CellGroup, minutes: float) -> Sequence[StudyCell]:
+    def build(self, group: CellGroup, minutes: float) -> Sequence[StudyCell]:
         self.groups.append(group)
         return [
             StudyCell(
@@ -67,7 +67,7 @@ def done(
 ) -> tuple[dict[str, StudyCell], ScriptedBuilder]:
     found, keys = subject(config)
     builder = ScriptedBuilder(Path("builds"), refused)
-    return StudyWork(config, found, kept, builder, ScriptedPairs(effects)).done(keys), builder
+    return StudyWork(config, found, kept, builder, ScriptedPairs(effects)).finish(keys), builder
 
 
 def test_a_second_run_builds_and_launches_nothing(config: StudyConfig, tmp_path: Path) -> None:
@@ -107,6 +107,6 @@ def test_nothing_is_begun_when_the_minutes_are_over(config: StudyConfig, tmp_pat
     found, keys = subject(config)
     builder = ScriptedBuilder(Path("builds"))
     work = StudyWork(short, found, KeptCells(tmp_path / "cells"), builder, ScriptedPairs([]))
-    cells = work.done(keys)
+    cells = work.finish(keys)
     assert not builder.groups
     assert all(not each.launches and not each.reason for each in cells.values())

@@ -40,23 +40,23 @@ def test_an_environment_is_made_once_and_made_again_when_it_is_damaged(
     tmp_path: Path, index: Index
 ) -> None:
     with kept(tmp_path, index) as environments:
-        made = environments.made([OLD])
+        made = environments.environment([OLD])
         assert is_whole(made)
-        assert environments.made([OLD]) == made
+        assert environments.environment([OLD]) == made
         assert module_of(made).read_text() == "VALUE = 1.0\n"
     asked = len(index.asked)
     with kept(tmp_path, index) as environments:
-        assert environments.made([OLD]) == made
+        assert environments.environment([OLD]) == made
         assert len(index.asked) == asked
     module_of(made).unlink()
     with kept(tmp_path, index) as environments:
-        assert module_of(environments.made([OLD])).is_file()
+        assert module_of(environments.environment([OLD])).is_file()
     assert not list((tmp_path / "kept").glob("*.making"))
 
 
 def test_one_that_cannot_be_made_leaves_nothing(tmp_path: Path, index: Index) -> None:
     with kept(tmp_path, index) as environments, pytest.raises(UvError, match="fast"):
-        environments.made([PinnedPackage(name="fast", version="9.0")])
+        environments.environment([PinnedPackage(name="fast", version="9.0")])
     assert [each.suffix for each in (tmp_path / "kept").iterdir()] == [".lock"]
 
 
@@ -65,14 +65,14 @@ def test_the_oldest_go_where_all_are_too_large_but_none_that_is_used(
 ) -> None:
     monkeypatch.setattr(kept_environments, "MAX_KEPT_BYTES", 1)
     with kept(tmp_path, index) as environments:
-        old = environments.made([OLD])
-        new = environments.made([NEW])
+        old = environments.environment([OLD])
+        new = environments.environment([NEW])
         assert is_whole(old)
         assert is_whole(new)
     with kept(tmp_path, index) as environments:
-        environments.made([OLD])
+        environments.environment([OLD])
         assert is_whole(new)  # nothing was made, so nothing is removed
     module_of(old).unlink()
     with kept(tmp_path, index) as environments:
-        environments.made([OLD])
+        environments.environment([OLD])
     assert not new.exists()

@@ -88,7 +88,7 @@ def test_a_file_that_is_another_than_its_hash_is_not_installed(
     wheel = index.wheels / "fast-1.0-py3-none-any.whl"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     uv = Uv((index.address,), tmp_path / "uv")
-    uv.resolved({"arrays": "1.0"}, {})
+    uv.resolve({"arrays": "1.0"}, {})
     requirements = tmp_path / "r.txt"
     requirements.write_text(f"fast==1.0 --hash=sha256:{digest[::-1]}\n")
     with pytest.raises(UvError, match=r"[Hh]ash"):

@@ -40,7 +40,7 @@ def test_no_secret_and_no_setting_of_a_job_reaches_uv(
     for name in ("SECRET_TOKEN", "UV_CONSTRAINT", "UV_PRERELEASE", "UV_INDEX", "PYTHONPATH"):
         monkeypatch.setenv(name, "set-by-the-job")
     stands_in(program, f"env > {tmp_path}/seen; pwd >> {tmp_path}/seen; echo $@ >> {tmp_path}/seen")
-    Uv(("https://a.example/simple", "https://b.example"), tmp_path / "c").resolved({"a": "1"}, {})
+    Uv(("https://a.example/simple", "https://b.example"), tmp_path / "c").resolve({"a": "1"}, {})
     seen = (tmp_path / "seen").read_text()
     assert "set-by-the-job" not in seen
     assert "\n/\n" in seen
@@ -54,7 +54,7 @@ def test_without_indexes_the_place_of_packages_is_this_machine_s(
     monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
     monkeypatch.delenv("UV_DEFAULT_INDEX", raising=False)
     stands_in(program, f"env > {tmp_path}/seen")
-    Uv((), tmp_path / "c").resolved({"a": "1"}, {})
+    Uv((), tmp_path / "c").resolve({"a": "1"}, {})
     assert "UV_DEFAULT_INDEX=https://mirror.example/simple" in (tmp_path / "seen").read_text()
 
 
@@ -63,7 +63,7 @@ def test_a_complaint_is_one_line_without_a_password(program: Path, tmp_path: Pat
         program, "echo '  × No solution' >&2; echo '  ╰─▶ https://u:pw@e.example/x' >&2; exit 1"
     )
     with pytest.raises(UvError) as caught:
-        Uv((), tmp_path / "c").resolved({"a": "1"}, {})
+        Uv((), tmp_path / "c").resolve({"a": "1"}, {})
     assert str(caught.value) == "No solution https://***@e.example/x"
 
 
@@ -71,4 +71,4 @@ def test_a_program_that_cannot_start_is_told(program: Path, tmp_path: Path) -> N
     program.write_bytes(os.urandom(64))
     program.chmod(0o755)
     with pytest.raises(UvError, match="cannot be run"):
-        Uv((), tmp_path / "c").resolved({"a": "1"}, {})
+        Uv((), tmp_path / "c").resolve({"a": "1"}, {})
