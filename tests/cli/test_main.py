@@ -1,4 +1,6 @@
 import ast
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -256,6 +258,23 @@ def test_a_reader_that_is_gone_is_no_regression_and_makes_no_product_a_pass(
         check=False,
     )
     assert done.returncode in codes
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_name_with_any_character_is_shown_on_any_stream(tmp_path: Path, encoding: str) -> None:
+    line = [
+        "cache",
+        "stats",
+        "--repository",
+        str(tmp_path),
+        "--cache-url",
+        str(tmp_path / "\u65e5"),
+    ]
+    command = [sys.executable, "-m", "tunegate", *line]
+    variables = {**os.environ, "PYTHONIOENCODING": encoding}
+    subprocess.run(command, env=variables, check=True, capture_output=True)
+    done = subprocess.run([*command, "--json"], env=variables, check=True, capture_output=True)
+    assert json.loads(done.stdout)["location"] == str(tmp_path / "\u65e5")
 
 
 def test_a_cancel_inside_an_executed_string_ends_with_its_own_exit_code(tmp_path: Path) -> None:

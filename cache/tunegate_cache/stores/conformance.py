@@ -3,25 +3,29 @@ for the tests of a store's author."""
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
 
 from tunegate_cache.format.names import OBJECT_ROOT
+from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
 from tunegate_cache.stores.store import (
     MaintainedStore,
     ObjectConflictError,
     ObjectNotFoundError,
     ObjectStore,
     PointerMovedError,
+    StoreTimedOutError,
     StoreUnavailableError,
 )
 
 # A promise of a store, checked by doing it.
 
+_T = TypeVar("_T")
 Store_contra = TypeVar("Store_contra", contravariant=True)
 
 
@@ -48,6 +52,7 @@ def raises(kind: type[Exception], act: Callable[[], object]) -> bool:
 # The rules for a store's objects: written once, read as a whole or in part, listed by prefix.
 
 _RACERS, _ROUNDS = 8, 4
+_RACE_SECONDS = 120.0
 _BODY = b"0123456789"
 _WITHOUT_CREATION = (
     "objects can be overwritten: forbid it by policy, or keep the zone to one writer"
@@ -131,8 +136,23 @@ def _race(act: Callable[[int], object]) -> list[bool]:
         barrier.wait()
         return not raises(ObjectConflictError, lambda: act(number))
 
-    with ThreadPoolExecutor(_RACERS) as pool:
-        return list(pool.map(race, range(_RACERS)))
+    return _at_once(race, _RACERS)
+
+
+def _at_once(act: Callable[[int], _T], count: int) -> list[_T]:
+    """Returns what so many threads return. A cancelled command does not wait for them. Raises
+    StoreTimedOutError, and what the store raises."""
+    deadline = time.monotonic() + _RACE_SECONDS
+    requests = {number: partial(act, number) for number in range(count)}
+    results: list[_T] = []
+    for _, answer in gather_with_deadline(requests, deadline=deadline, monotonic=time.monotonic):
+        if isinstance(answer, Trouble):
+            raise answer
+        results.append(answer)
+    if len(results) < count:
+        message = f"{count} requests at once take more than {_RACE_SECONDS:.0f} s"
+        raise StoreTimedOutError(message)
+    return results
 
 
 OBJECT_RULES: tuple[Rule[ObjectStore], ...] = (
@@ -159,7 +179,7 @@ OBJECT_RULES: tuple[Rule[ObjectStore], ...] = (
 # The rules for operations of maintenance only: pointers move by compare-and-swap, objects are
 # deleted.
 
-_COUNTERS, _STEPS, _MAX_TRIES = 2, 10, 1_000
+_COUNTERS, _STEPS, _MAX_TRIES = 2, 10, 50
 _MOST_DIGITS = 9
 _MOVERS = 8
 _WITHOUT_SWAP = "run compaction from one scheduled job only; results stay safe if two run at once"
@@ -189,9 +209,7 @@ def _one_mover(store: MaintainedStore, place: str) -> str:
     store.move_pointer(name, b"start", None)
     tag = store.read_pointer(name).tag
 
-    with ThreadPoolExecutor(_MOVERS) as pool:
-        moved = pool.map(lambda mover: _moves(store, name, b"%d" % mover, tag), range(_MOVERS))
-        winners = sum(moved)
+    winners = sum(_at_once(lambda mover: _moves(store, name, b"%d" % mover, tag), _MOVERS))
     return "" if winners == 1 else f"{winners} of {_MOVERS} moved it from the same version"
 
 
@@ -200,8 +218,7 @@ def _counts(store: MaintainedStore, place: str) -> str:
     pointer to its current content is success."""
     name = f"{place}/counter"
     store.move_pointer(name, b"0 by nobody", None)
-    with ThreadPoolExecutor(_COUNTERS) as pool:
-        list(pool.map(lambda racer: _increment(store, name, racer), range(_COUNTERS)))
+    _at_once(lambda racer: _increment(store, name, racer), _COUNTERS)
     counted, expected = _number(store.read_pointer(name).body), _COUNTERS * _STEPS
     return "" if counted == expected else f"{expected - counted} of {expected} updates lost"
 

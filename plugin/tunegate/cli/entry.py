@@ -26,6 +26,7 @@ def entry() -> NoReturn:
 def leave(program: Callable[[], int], say: Callable[[str], None]) -> NoReturn:
     """Ends this process with the program's exit code, or that of its failure."""
     _open_closed_streams()
+    _write_any_name()
     code = _exit_code_after_flush(run_guarded(program, say))
     _forget_handled_interrupt()
     sys.exit(code)
@@ -107,6 +108,13 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
+def _write_any_name() -> None:
+    """Lets streams escape what their encoding lacks: names in a message may hold any character."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _forget_handled_interrupt() -> None:

@@ -24,7 +24,7 @@ from tunegate.system.clock import derive_seed
 from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.output.temporary_folder import TemporaryFolder
-from tunegate.system.processes.memory_limit import lacked_memory
+from tunegate.system.processes.memory_limit import is_of_machine
 from tunegate.tune.device_slots import in_slot
 from tunegate.tune.protocol import Measure, Measured
 from tunegate_cache.format.records import CONFIRMED_MS, CONFIRMED_REPEATS
@@ -51,7 +51,7 @@ def handle_request(request: Measure) -> Measured:
     except Exception as error:
         # any compiler error is this candidate's; the next one gets a healthy worker
         failed = _compile_failure(request, _error_line(error), time.monotonic() - started)
-        return msgspec.structs.replace(failed, from_outside=lacked_memory(error))
+        return msgspec.structs.replace(failed, from_outside=is_of_machine(error))
     return _measure(request, built, time.monotonic() - started)
 
 
@@ -105,8 +105,12 @@ def _measure(request: Measure, built: single_kernel.SingleKernel, build_seconds:
         raise_lost_device(error)
         # likewise for the runtime
         single_kernel.sample_inputs.cache_clear()
-        detail, is_memory = _error_line(error), lacked_memory(error)
-        measured = Measured(number=number, status="runtime", detail=detail, from_outside=is_memory)
+        measured = Measured(
+            number=number,
+            status="runtime",
+            detail=_error_line(error),
+            from_outside=is_of_machine(error),
+        )
     return msgspec.structs.replace(
         measured,
         build_seconds=build_seconds,

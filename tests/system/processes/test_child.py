@@ -1,6 +1,7 @@
 """A child that takes too much, is stopped, does not read or answers
 nonsense is ended and said to be."""
 
+import errno
 import os
 import resource
 import signal
@@ -25,6 +26,7 @@ from tunegate.system.processes.child import Child, ChildDiedError, process_state
 from tunegate.system.processes.conversations import MOST_WAITED, is_time_up, waited_for_core
 from tunegate.system.processes.memory_limit import (
     MemoryLimit,
+    is_of_machine,
     lacked_memory,
     memory_limit,
     memory_problem,
@@ -260,3 +262,10 @@ def test_what_an_error_was_raised_from_is_looked_at_too() -> None:
     error.__cause__ = MemoryError()
     assert not memory_problem(error)
     assert lacked_memory(error)
+    for cause, expected in (
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (RuntimeError("std::system_error: Resource temporarily unavailable"), True),
+        (RuntimeError("CUDA: invalid argument"), False),
+    ):
+        error.__cause__ = cause
+        assert is_of_machine(error) == expected

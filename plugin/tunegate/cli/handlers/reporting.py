@@ -1,5 +1,6 @@
 """Ends a gating command: the report in all its forms, and the exit code."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,8 +60,12 @@ def write_line(text: str) -> None:
 
 
 def write_json(artifact: msgspec.Struct) -> None:
-    """Writes an artifact as its file has it: a pipe's reader can read it like the file."""
-    write_line(seal(artifact).decode())
+    """Writes an artifact as its file has it: a pipe's reader can read it like the file. A stream
+    with an encoding of few characters gets JSON's escapes."""
+    text = seal(artifact).decode()
+    if not (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        text = "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
+    write_line(text)
 
 
 # Every rendering of a report, by the name of its file in `--out`.

@@ -100,6 +100,24 @@ def lacked_memory(error: BaseException) -> bool:
     return bool(memory_problem(error)) or (cause is not None and lacked_memory(cause))
 
 
+_OTHER_LIMITS = (
+    *("No space left on device", "Disk quota exceeded", "Read-only file system"),
+    *("Too many open files", "Resource temporarily unavailable"),
+)
+
+
+def is_of_machine(error: BaseException) -> bool:
+    """Returns whether the machine lacked something, such as memory or room on a disk, in whatever
+    words: then what failed may be right."""
+    within = error.__cause__ or error.__context__
+    return (
+        isinstance(error, OSError)
+        or lacked_memory(error)
+        or any(words in str(error) for words in _OTHER_LIMITS)
+        or (within is not None and is_of_machine(within))
+    )
+
+
 # The memory available to us: of the machine, and of the control groups that we run in.
 
 _GROUPS = Path("/sys/fs/cgroup")
