@@ -47,7 +47,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def check(environment: Mapping[str, str]) -> int:
     """Checks the interpreter before the shell execs it: one that cannot read this file would exit
-    with 1, too."""
+    with 1, which means a regression."""
     problem = unsupported_machine()
     return fail(problem, UNFIT) if problem else 0
 
@@ -162,8 +162,8 @@ def escape_command(text: str) -> str:
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Returns the text without secrets, as the product's own code for that is not installed yet. A
-    package index may have a password in its address."""
+    """Returns the text without secrets: a package index may have a password in its address. The
+    product's own code for this is not installed yet."""
     for name, value in environment.items():
         if SECRET_NAME.search(name) and len(value) >= MIN_SECRET:
             text = text.replace(value, "***")

@@ -83,7 +83,7 @@ _SMALL_TILES = (*_TILES, "--rounds", "1", "--number", "1", "--cases", "64 x 64 x
 _WHOLE = "transformer --launches 2 --batches 1"
 _SMALL_WHOLE = f"{_WHOLE} --sequence 8 --width 32"
 _TESTS = ("pytest", "-q", "--noconftest", "-c", "/dev/null", "--rootdir", ".")
-"""What holds for all tests needs more packages than those for a device."""
+"""Rules for all tests need more packages than those for a device."""
 _FIRST_PICKS = f"transformer-128 --seconds {_SECONDS} --per-task 64 --tasks 4"
 _LIVE = (
     f"--gpu transformer-128 --put-in 0 0 1 --margin 0.5 --rare 0 --seconds 20 --lasting {_SECONDS}"

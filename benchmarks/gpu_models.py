@@ -237,9 +237,9 @@ MODELS: dict[str, Callable[[], Exported]] = {
 }
 
 USUAL = ("encoder", "resnet50")
-"""What a short lease has time for."""
+"""The models that a short lease has time for."""
 REFUSED = ("places",)
-"""What TVM does not take."""
+"""The models that TVM does not take."""
 SIZES = {"speech": f"length: {_SAMPLES}"}
 """The size of a model's dynamic dimension."""
 

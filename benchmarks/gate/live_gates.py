@@ -32,7 +32,7 @@ from tunegate.ports import Bench
 SLOWDOWNS = [0.0, 1.0, 3.0, 5.0, 10.0]
 SAID = ("fail", "pass", "undecided", "invalid-env")
 Gates = dict[float, list[tuple[str, float]]]
-"""What each gate has said, after how many seconds, by the percent put into the head."""
+"""The verdict of each gate and its seconds, by the percent put into the head."""
 
 
 def main() -> None:

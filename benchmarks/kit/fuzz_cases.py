@@ -28,7 +28,7 @@ ODD_NUMBERS = (
 ).split()
 WHOLE = [number for number in ODD_NUMBERS if number.lstrip("-").isdigit()]
 NUMBER = re.compile('"@([^"]*)"')
-"""How a number that JSON has no value for waits in a tree."""
+"""The form in which a number that JSON has no value for waits in a tree."""
 ODD_TEXTS = (
     *(
         "",

@@ -17,7 +17,7 @@ from benchmarks.papers.headline import Figure
 from tunegate.tune.prior import experience_of
 
 WAYS = {"network": "network, meta-trained", "trees": "trees, corrected"}
-"""What is adapted; beside each there is one from scratch, and one frozen."""
+"""The models that are adapted. Beside each there is one from scratch, and one frozen."""
 
 
 def figures(scratch: Path) -> Iterator[Figure]:

@@ -50,7 +50,7 @@ _FREE = re.compile(
     r"|(?<=operator )\w+|(?<=Op )\(\w+\)|(?<=implementation for )\S+|(?<=output )\S+(?= is)"
     r"|(?<=parameter )\(\w+\)|(?<=operator )\(\w+\)|(?<=in node )\(\w*\)|\d[\d.e+-]*"
 )
-"""What is particular to one file in a sentence."""
+"""The words of a sentence that are particular to one file."""
 _SEVERAL = re.compile(r"…(?:[ ,/]*…)+")
 
 

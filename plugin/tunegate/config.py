@@ -124,7 +124,7 @@ class AccuracyConfig(_Section, frozen=True, kw_only=True):
 
 Accuracy = Literal["same"] | AccuracyConfig
 Size = Annotated[int, msgspec.Meta(ge=0)]
-"""That of a dimension; one of 0 has no numbers, such as a past that is still empty."""
+"""The size of a dimension. With 0 a tensor has no numbers, such as a past that is still empty."""
 InputShape = tuple[Size, ...]
 Scalar = bool | int | float | str
 

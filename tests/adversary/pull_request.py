@@ -13,7 +13,7 @@ from tunegate.errors import UNFIT
 
 REQUIRED = NOT_COMPILED.replace("trials: 2", "trials: 0")
 GATED = REQUIRED + "gate:\n  pairs: 4\n  seconds: 30\n"
-"""What the base requires. Nothing is compiled: a whole gate takes some ten seconds."""
+"""The configuration of the base. Nothing is compiled: a whole gate takes some ten seconds."""
 MODEL = "models/m.onnx"
 USUAL_LAYERS, SLOW_LAYERS = 8, 16
 WIDTH = 256

@@ -54,7 +54,7 @@ def test_a_committed_link_leads_nowhere(
     pull_request.workspace.commit()
     before = content(precious)
     done = pull_request.workspace.tunegate(*command, code=2)
-    assert ".tunegate is a link, and none is followed" in done.stderr
+    assert ".tunegate is a link, and links are not followed" in done.stderr
     assert clean_up(pull_request).returncode == 0
     assert content(precious) == before
 

@@ -60,7 +60,7 @@ cache:
 SMALL: dict[str, object] = {"multiprocessors": 1, "capability": 75}
 WIDTH = 32
 PASS, INCONCLUSIVE = 0, 3
-"""What equal builds end with: a busy machine may leave open how slow rare inferences are."""
+"""The exit codes for equal builds: a busy machine may leave open how slow rare inferences are."""
 GATE = ("run", "-v", "--base", "HEAD~1", "--trials", "0")
 
 

@@ -21,7 +21,7 @@ WORKFLOWS = sorted(FOLDER.glob("*.yml"))
 STARTER = ROOT / "plugin" / "tunegate" / "cli" / "handlers" / "workflow.yml"
 PROGRAMS = Path(sys.executable).parent
 PUBLIC = {"packages", "contents", "pull-requests"}
-"""What others see is written with these permissions."""
+"""Permissions to write what others see."""
 
 
 def jobs() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -29,7 +29,7 @@ OURS = {
     *("h3", "h4", "p", "ul", "ol", "li", "pre", "code", "strong", "em", "details", "summary", "br"),
 }
 INTERNAL = re.compile(r"fused_(?!<)\w|_nchwc|Reorder(In|Out)put|\blv\d")
-"""What compilers and runtimes call things that have another name in the model."""
+"""Names of compilers and runtimes for things that have another name in the model."""
 
 
 @pytest.mark.parametrize("kind", WHOLE)

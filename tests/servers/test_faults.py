@@ -35,7 +35,7 @@ HARMLESS = {(fault, verb) for fault in ("latency", "no length", "wrong etag") fo
 HARMLESS |= {("unsorted listing", "list"), ("repeated page", "list")}
 HARMLESS |= {(f, "put") for f in ("slow body", "truncated body", "cut short", "empty body")}
 HARMLESS |= {("swapped bodies", "put"), ("gzip", "put")}
-"""What a client is not entitled to notice; the answer to a write has no body to spoil."""
+"""Faults that a client need not notice; the answer to a write has no body to spoil."""
 
 LIES = {(fault, "list") for fault in ("empty listing", "bit flip")}
 """Well-formed answers that nothing tells from the truth: the records seem to be absent."""

@@ -20,7 +20,7 @@ COST = ModelCost(
     saved_usd=0.08,
     gained_ms=0.25,
 )
-"""What each of them cost."""
+"""The cost of each of them."""
 RELEASES = {4: "v1.2.0", 17: "v1.3.0"}
 
 REQUESTS = (5, 12)

@@ -18,7 +18,7 @@ from tunegate_cache.stores.store import ObjectStore
 KNOWN = [make_record(name, shape=make_shape(name)) for name in ("first", "second")]
 NEW = make_record("new", shape=make_shape("new"))
 PATIENT = Seconds(lookup=60.0, publish=60.0)
-"""What does no harm is not waited for, and must not fail on a slow machine."""
+"""Limits that even a slow machine keeps: a harmless fault must not fail."""
 WANTED = [(record.key, record.shape) for record in KNOWN]
 
 

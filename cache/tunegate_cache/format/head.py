@@ -15,7 +15,8 @@ _VERSION = 1
 _DAY_SECONDS = 24 * 3600
 _KEPT_DAYS = 30
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""Whoever may write a zone chooses its numbers; a larger one could not be written again."""
+"""The writers of a zone choose its numbers. A number above this bound could not be written
+again."""
 _Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 

@@ -45,7 +45,8 @@ def pack_segment(records: Sequence[TuningRecord]) -> bytes:
 
 
 def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...]]:
-    """Yields the records in batches small enough that no reader takes their segment for a bomb."""
+    """Yields the records in batches so small that no reader takes their segment for a decompression
+    bomb."""
     batch: list[TuningRecord] = []
     size = 0
     for record in records:

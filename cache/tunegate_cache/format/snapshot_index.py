@@ -17,7 +17,8 @@ _LEVEL = 9
 _VERSION = 1
 _MAX_BYTES = 256 * 1024 * 1024
 _MAX_PLACE = 2**40
-"""The most bytes of a pack before a block, and of a block: a file system takes no larger place."""
+"""The largest offset of a block in its pack, and its largest size: file systems take none
+larger."""
 
 
 class CorruptIndexError(Exception):

@@ -10,7 +10,7 @@ from tunegate_cache.format.validate import NOT_JSON
 
 
 class RollbackGuard:
-    """Remembers versions in a small local file, or without one in this process."""
+    """Remembers versions in a small local file, or in this process if there is none."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file

@@ -84,8 +84,8 @@ class TuningCache:
         budget: Seconds = _BUDGET,
         trust: Trust | None = None,
     ) -> None:
-        """`tier` keeps local copies of a remote store; results from `device` are served first, of
-        those the ones of `toolchain`."""
+        """`tier` keeps local copies of a remote store; results from `device` come first, and among
+        them those of `toolchain`."""
         trust = trust or Trust()
         self.statistics = CacheStatistics()
         guarded: ObjectStore = CircuitBreakingStore(store, self.statistics, monotonic)
@@ -150,8 +150,8 @@ class TuningCache:
         return {key: hit for key, hit in lookups.items() if hit is not None}
 
     def targets(self) -> frozenset[str]:
-        """Returns the beginnings of the keys of all targets in the trusted zones, within the rest
-        of a look-up's time."""
+        """Returns the key prefixes of all targets in the trusted zones, within the rest of a
+        look-up's time."""
         if self._mode == "off":
             return frozenset()
         requests = {

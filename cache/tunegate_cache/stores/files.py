@@ -33,7 +33,7 @@ _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 _POLL_SECONDS = 0.01
 _PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_OBJECT = {errno.ELOOP, errno.ENXIO}
-"""What opening a link, and a socket, ends with."""
+"""The errors of opening a link and a socket."""
 _OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 

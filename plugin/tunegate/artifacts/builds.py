@@ -15,8 +15,8 @@ from tunegate_cache.format.records import Decision, Toolchain, WorkloadKey, Work
 
 
 class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The worst error of one output over all seeds. The relative error is to the largest magnitude
-    of the reference output."""
+    """The worst error of one output over all seeds. The relative error is relative to the largest
+    magnitude of the reference output."""
 
     name: str
     max_absolute: float
@@ -26,8 +26,8 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
 class NumericCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The build against ONNX Runtime, over all outputs and seeds, and each output by itself.
     `reference_noise` is how far ONNX Runtime is from itself, None if not measured. `as_written`:
-    the errors are to the model without ONNX Runtime's optimizations, because those are off by more
-    than is allowed."""
+    the errors are against the model without ONNX Runtime's optimizations, because these are
+    themselves off by more than is allowed."""
 
     passed: bool
     max_absolute: float

@@ -78,7 +78,7 @@ class InputRule(msgspec.Struct, frozen=True):
 
 
 GIVEN = "given: "
-"""How `why` begins for values that the configuration gives."""
+"""The beginning of `why` for values that the configuration gives."""
 STANDARD = InputRule(Normal())
 """The rule for a float input if the graph tells nothing."""
 

@@ -20,8 +20,8 @@ Stopped = Literal[
     "shared",
     "behind",
 ]
-"""Why tuning of a task ended. "shared" was not tuned because both sides of its models have it,
-"behind" because its models stay far behind another runtime."""
+"""The reason why tuning of a task ended. A "shared" task was not tuned because both sides of its
+models have it, "behind" because its models stay far behind another runtime."""
 
 
 Older = Literal["", "kept", "lost", "still-lost", "not-asked"]

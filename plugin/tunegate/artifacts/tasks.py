@@ -63,18 +63,18 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The records of an untrusted zone that this run may write, best or nearest first. On either
-    side they are measured in this run before they count. `is_searched`: an earlier run finished the
-    search of this very task."""
+    """Records from an untrusted zone that this run may write, best or nearest first. This run
+    measures them, whichever side uses them, before they count. `is_searched`: an earlier run
+    finished the search of this very task."""
 
     records: tuple[TuningRecord, ...]
     is_searched: bool
 
 
 Skipped = Literal["", "shared", "behind"]
-"""Why a run does not tune a task, whatever the cache holds. `shared`: both sides of every model
-that uses it have it, or no head of them is compiled. `behind`: all models that would pay for it
-stay far behind another runtime. '' if the run tunes what is left of it."""
+"""The reason why a run does not tune a task, whatever the cache holds. `shared`: both sides of
+every model that uses it have it, or none of these heads is compiled. `behind`: all models that
+would pay for it stay far behind another runtime. '': the run tunes what is left of it."""
 
 
 class ResolvedTask(msgspec.Struct, frozen=True):
@@ -87,9 +87,8 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """True if nothing is to be searched: trusted zones have the answer, this run does not pay
-        for the task, or the pull request has finished the search of a task that only the head
-        has."""
+        """True if nothing is left to search: trusted zones have the answer, this run does not pay
+        for the task, or the pull request has finished searching a task that only the head has."""
         if self.skipped:
             return True
         if isinstance(self.lookup, ExactHit):
@@ -104,9 +103,9 @@ class ResolvedTask(msgspec.Struct, frozen=True):
 
 
 def _is_search_due(lookup: ExactHit) -> bool:
-    """Returns whether the default schedule is the answer and at most one schedule was tried beside
-    it, where an older toolchain or another device has more: that one lost, or does not fit any
-    more, and nothing was searched since."""
+    """Returns whether a search is due: the default schedule is the answer, an older toolchain or
+    another device has several others, and at most one of them was tried here. That one lost or no
+    longer fits, and nothing was searched since."""
     if not lookup.records:
         return False
     first = lookup.records[0]
@@ -147,9 +146,9 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Goes on every record of a run: `device` and `toolchain` took its times, for `source`.
-    `installed` is the digest of the versions that decide what runs: this product's and the
-    runtimes'."""
+    """The origin in every record of a run: its times were taken on `device` with `toolchain`, for
+    `source`. `installed` is the digest of the versions that decide what runs: this product's and
+    the runtimes'."""
 
     device: DeviceFingerprint
     toolchain: Toolchain
@@ -166,7 +165,7 @@ ScheduleSource = Literal[
 run, `claimed` was not measured. `older` was measured by another toolchain only. `prior` was picked
 by the prior and never measured. `tiles` is our own kernel in lower precision."""
 UNMEASURED: tuple[ScheduleSource, ...] = ("transfer", "claimed", "older", "prior")
-"""Sources of schedules that nobody trusted has measured for their kernel with this compiler."""
+"""Sources whose schedules no trusted run has measured for their kernel with this compiler."""
 
 Instruction = tuple[str, list[Any], list[Any], list[str]]
 """(kind, inputs, attributes, outputs), as TVM's `Trace.as_json` writes it."""

@@ -57,8 +57,8 @@ class Patience:
 
 
 class RestApi:
-    """JSON to and from one address, for a minute. `headers` may hold the token, `name` is the CI's
-    for messages.
+    """Sends and receives JSON at one address, for up to a minute. `headers` may hold the token,
+    `name` is the CI's for messages.
 
     A rate-limited request (429, or 403 with a limit) is repeated when the answer says; one that
     ended in a server error or a lost connection is repeated if it is repeatable.

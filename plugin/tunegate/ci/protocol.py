@@ -26,8 +26,8 @@ class MergeCommit(_Choice, frozen=True, kw_only=True):
 
 
 class MergeBase(_Choice, frozen=True, kw_only=True):
-    """The checkout against where it left the target: a commit, or a remote branch. The target's
-    rules judge."""
+    """The checkout against the point where it left the target, a commit or a remote branch. The
+    target's rules judge."""
 
     target: str
 

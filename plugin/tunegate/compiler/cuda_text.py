@@ -88,7 +88,7 @@ def without_library_headers(text: str) -> str | None:
 
 
 _TFLOAT32 = re.compile(r"(wmma::matrix_[ab], 16, 16, 8, )half\b")
-"""What `tensor_core_kernel.py` writes: halves have no fragments of this depth."""
+"""The fragments that `tensor_core_kernel.py` writes: halves have none of this depth."""
 
 
 def changed_text(text: str, _target: Any = None) -> str:

@@ -90,8 +90,8 @@ def projected_launches(
     interval: Bounds, margin: float, *, analyses: int, nearer_by: float = 0.0
 ) -> int | None:
     """Returns the number of launches that would likely decide, or None if the effect lies on the
-    margin itself. `nearer_by` moves the effect that far from the margin, so that giving up is the
-    cautious choice."""
+    margin itself. `nearer_by` is added to the effect's distance from the margin: fewer launches are
+    projected, so that nobody gives up too early."""
     distance = abs(margin - interval.center) + nearer_by
     if distance < MIN_SPREAD / 10:
         return None

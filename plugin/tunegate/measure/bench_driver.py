@@ -150,7 +150,7 @@ class FreshProcesses:
 
 _SHOWN_LAYERS, _SHOWN_OF_NAME = 8, 60
 _SHORTEST_MS = 1e-9
-"""What an artifact holds of a time, at the least."""
+"""The shortest time that an artifact holds."""
 
 
 def layers_launch(profiled: ProfiledBoth, started: float) -> LayersLaunch:

@@ -42,7 +42,7 @@ from tunegate.wording import plural
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
 _PROBES_OF_BASE = 4
-"""So many probes share a process of the base, whose own luck is then in all of them."""
+"""The number of probes that share one process of the base, and with it the luck of that process."""
 _PROBE_PAIRS = (3, 3, 6)
 """The pairs in each round of probes. A later round runs only while the head seems slow."""
 _LIMITS = Limits(processes=2)
@@ -128,8 +128,8 @@ class PairBench:
         return launch
 
     def _differing(self, processes: Sides[Process]) -> str:
-        """Returns how the outputs differ. What cannot be told, as for lack of memory, is no
-        fault of the measurement, which is over."""
+        """Returns how the outputs differ. If that cannot be told, for example for lack of memory,
+        the measurement still stands: it is over."""
         promised = Sides(*(ArtifactFile.read(artifact).outputs for artifact in self._artifacts))
         try:
             return differing_outputs(promised, processes.map(Process.outputs))
@@ -360,7 +360,7 @@ def side_energy(blocks: list[BlockEnergy | None]) -> SideEnergy | None:
 # new numbers. But a reviewer should hear that the classes of a classifier have changed places.
 
 _EQUAL = 0.01
-"""The largest difference that rounding or other builds make, of the largest value."""
+"""The largest difference, relative to the largest value, that rounding or another build makes."""
 _SHOWN_OUTPUTS, _SHOWN_OF_NAME = 4, 60
 
 

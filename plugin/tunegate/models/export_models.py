@@ -149,8 +149,8 @@ def _require_no_new_default(
 
 
 def _likely_sizes(file: Path, shapes: ResolvedShapes, of_base: Shapes) -> Iterator[str]:
-    """Yields a sentence with what could be pasted, by the base's sizes where names are new. A run
-    takes no size that nobody wrote: sides of later changes would be timed at others."""
+    """Yields a sentence with likely keys to paste, with the base's sizes where names are new. A run
+    takes no size that nobody wrote: the sides of later changes would be timed at other sizes."""
     before = {(name, axis): n for name, shape in of_base.items() for axis, n in enumerate(shape)}
     open_places = {(each.input, each.axis) for each in shapes.dimensions if each.size is None}
     with suppress(ModelError, OSError):

@@ -22,8 +22,8 @@ _ROWS = (
 
 
 class SpendingRow(msgspec.Struct, frozen=True):
-    """`seconds` are of the processes that did it, several at once; `usd` and `joules` are their
-    share of the bill, None without a price or an energy counter."""
+    """`seconds` add up the processes that did the work, some of them at once; `usd` and `joules`
+    are their share of the bill, None without a price or an energy counter."""
 
     what: str
     candidates: int | None
@@ -133,10 +133,10 @@ def _seconds(cost: CandidateCost) -> float:
 #
 # Trimmer (IEEE CLOUD 2022) measures the energy that filter and early stop save by runs with and
 # without them. A run here has no twin without them, so each saving is estimated from what was
-# measured. An early stop is not counted: what is left of a cap would perhaps not have been spent.
+# measured. An early stop is not counted: the rest of a cap might not have been spent anyway.
 
 _FEWEST_HITS = 3
-"""Below so many rejected candidates that were faster, their rate says nothing."""
+"""With fewer faster ones among the rejected candidates, their rate means nothing."""
 _LEAST_SECONDS = 1.0
 
 SavedBy = Literal["cache", "filter"]

@@ -13,8 +13,8 @@ from tunegate.config import Config
 from tunegate.config_key import all_keys, describe_type, key_at
 
 _NEARLY_SAME = 0.8
-"""How like a key of another section the unknown one must be: `thread` is like `threads`, and
-`providers` is not like `profiles`."""
+"""The likeness at which an unknown key is taken for one of another section: `thread` is like
+`threads`, and `providers` is not like `profiles`."""
 _POWER = re.compile(r"([-+]?\d+)(\.\d*)?e([-+]?)(\d+)", re.IGNORECASE)
 
 

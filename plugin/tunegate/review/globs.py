@@ -22,7 +22,7 @@ _PHASE = re.compile(
     r"(?:[-_.]?(dev|alpha|beta|rc|pre|preview)[-_.]?([0-9]*)|([ab])([0-9]+))(?![a-z0-9])",
     re.IGNORECASE,
 )
-"""What follows the number of a version that is not released yet."""
+"""The suffix of a version that is not released yet."""
 _PHASES = ("dev", "a", "b", "p", "r")
 """The first letters of the phases in their order; `dev` comes before all."""
 _RELEASED = (len(_PHASES),)

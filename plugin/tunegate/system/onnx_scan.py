@@ -74,8 +74,8 @@ _IN_MEMORY = "*/_ORT_MEM_ADDR_/*"
 """The location with which ONNX Runtime reads the offset as an address in its own memory."""
 
 _ORT_FORMAT = slice(4, 8), b"ORTM"
-"""Where a file in ONNX Runtime's own format says so. ONNX Runtime reads such a file by this mark if
-it gets the bytes, and by the name's end if it gets the path: one file could be two models."""
+"""The place and mark of a file in ONNX Runtime's own format. ONNX Runtime goes by this mark if it
+gets the bytes, and by the suffix if it gets the path: one file could be two models."""
 
 
 def data_files(model: bytes) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from tunegate.tune.loop_nest import Decided, LoopNest
 SHARED_MEMORY = "TUNEGATE_SHARED_MEMORY_BYTES"
 """The variable that tells a child how much shared memory a block of a kernel may use."""
 USUAL_SHARED_MEMORY = 48 * 1024
-"""What every card has."""
+"""The shared memory of a block that every card has."""
 
 
 class Card(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ _SCHEDULERS = 4
 _MEMORY_CYCLES, _SHARED_CYCLES = 500, 25
 """Latencies from load to use, as microbenchmarks of Volta to Hopper have them, to a quarter."""
 _CACHED = 2.5
-"""How much faster the second-level cache gives than memory; blocks share most of what they read."""
+"""The second-level cache's bandwidth over that of memory. Blocks share most of what they read."""
 _LOOP_INSTRUCTIONS, _FETCH_INSTRUCTIONS, _SPILL_INSTRUCTIONS = 6, 6, 2
 _FETCH_CYCLES = 8
 _LAUNCH_CYCLES = 1500

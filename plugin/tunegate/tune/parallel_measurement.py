@@ -76,8 +76,8 @@ def _correct_times(result: Measured, factor: float) -> Measured:
 # The number of candidates of each task timed at once on one device, batch by batch.
 
 _WORTH_IT = 0.1
-"""More at once saves time only if workers wait for the device for at least this share of their
-time. On few cores they build most of the time."""
+"""Measuring more at once saves time only if workers wait for the device for at least this share of
+their time. On few cores they build most of the time."""
 
 
 class Parallelism:
@@ -114,7 +114,7 @@ class Parallelism:
             return ()
         at_once = f"up to {self._most} candidates were timed at once"
         if not self._errors:
-            return (f"{at_once}; too few were timed again alone to tell by how much that is off",)
+            return (f"{at_once}; too few were timed again alone to tell how far off that is",)
         off = f"{statistics.fmean(self._errors):.1%}"
         checked = f"the check found their times off by {off} on average, and they were corrected"
         return (f"{at_once}; {checked}",)
@@ -185,7 +185,7 @@ MIN_TO_CHECK = 3
 """With fewer good results in a batch, nothing is sampled."""
 OUTLIER_SCORE = 3.0
 MAX_CORRECTED = 0.25
-"""From this error on times are not corrected, because they tell too little."""
+"""At this error or more, times tell too little to be corrected."""
 _NORMAL = 0.6745
 """The median absolute deviation of a normal distribution, in standard deviations."""
 

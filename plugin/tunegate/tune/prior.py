@@ -192,7 +192,7 @@ _PARAMETERS = {
     "colsample_bytree": 0.8,
 }
 _FAR = 3.0
-"""How far a column may lie outside the fitted data: 8x, in base-2 logarithms."""
+"""The distance that a column may lie outside the fitted data: 8x, in base-2 logarithms."""
 
 
 class _Fitted(NamedTuple):

@@ -11,7 +11,7 @@ from research.experience.network.few_shot_head import adapted_head
 from research.experience.network.network_card import NetworkCard
 
 NetworkBody = Callable[[np.ndarray], np.ndarray]
-"""What makes features of scaled columns, a row each."""
+"""A function that makes features of scaled columns, a row each."""
 
 
 class NetworkRanker:

@@ -54,7 +54,7 @@ HIDING: dict[str, tuple[Operator, ...]] = {
     "nan": (*BELOW_0, ("Neg", {}), ("Sqrt", {}), ("Log", {}), ("Log", {})),
     "saturated": (("HardSigmoid", {"alpha": 1e9, "beta": 0.5}),),
 }
-"""What follows the product in each model: none of them lets its error be seen."""
+"""The operators after the product in each model: none of them lets its error be seen."""
 
 
 def of_int8(judged: Judged, model: str) -> dict[str, Any]:

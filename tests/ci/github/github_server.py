@@ -33,7 +33,7 @@ class GitHubServer(ThreadingHTTPServer):
         self.always: dict[str, tuple[int, object]] = {}
         """By method and path, what is answered instead."""
         self.loses_answers = False
-        """Whether the next comment is written and its answer is lost."""
+        """True where the next comment is written and its answer is lost."""
 
     @property
     def url(self) -> str:

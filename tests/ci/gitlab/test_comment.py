@@ -134,7 +134,7 @@ REFERENCES = {
     "a vulnerability": re.compile(r"\[(vulnerability|TOC|_TOC_|cadence)"),
     "an issue of Jira": re.compile(r"\b[A-Z][A-Z0-9_]+-\d"),
 }
-"""What GitLab looks for in text, after it has read character references, and outside of code."""
+"""The commands that GitLab looks for in text, outside of code, after it has read references."""
 CODE_SPAN = re.compile(r"`[^`\n]*`")
 CODE = re.compile(r"`[^`\n]*`|<code>.*?</code>|\]\(\S*\)|<[^<>]*>")
 ATTACKS = [

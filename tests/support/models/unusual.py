@@ -52,7 +52,7 @@ g (float[rows, columns] x) => (int64[axes, found] y, bool[rows, columns] above)
   y = NonZero(above)
 }
 """
-"""How many it finds depends on the data."""
+"""Its number of results depends on the data."""
 
 QUANTIZED = """
 g (float[batch, 4] x) => (float[batch, 2] y)

@@ -198,7 +198,7 @@ FAULTS: dict[str, Fault] = {
     "garbage": garbage,
     "captive portal": captive_portal,
 }
-"""What can befall any request."""
+"""Faults that can befall any request."""
 
 
 # What befalls listings only, by name.

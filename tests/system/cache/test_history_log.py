@@ -58,7 +58,7 @@ OLD = (
     b'"runtime":"tvm","status":"pass","base_ms":8.0,"head_ms":8.05,'
     b'"change_percent":{"low":-0.4,"center":0.1,"high":0.5},"trials":64}'
 )
-"""What the first version wrote."""
+"""A line as the first version wrote it."""
 
 
 def test_a_line_of_the_first_version_is_still_read(tmp_path: Path) -> None:

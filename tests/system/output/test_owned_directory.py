@@ -35,7 +35,7 @@ def test_no_link_of_a_checkout_is_followed(out: str, checkout: Path, tmp_path: P
     for name in (".tunegate", "linked"):
         (checkout / name).symlink_to(tmp_path / "precious")
     for named in (Path(out), checkout / out):
-        with pytest.raises(OutputError, match="is a link, and none is followed"):
+        with pytest.raises(OutputError, match="is a link, and links are not followed"):
             owned_directory.refuse_links(named)
 
 

@@ -155,7 +155,8 @@ def check(options: cache.FsckOptions) -> int:
 
 
 def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple[str, ...], int]:
-    """Returns the flaws, a line for each group that cannot be read, and how many could."""
+    """Returns the flaws, a line for each group that cannot be read, and the number of those that
+    can."""
     flaws_of_groups, unread = admin.of_each_group(
         zone, lambda group: tuple(flaws(admin.store, group, admin.keys))
     )
@@ -215,8 +216,8 @@ def revoke(options: cache.RevokeOptions) -> int:
 
 
 def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tuple[Compaction, str]:
-    """Returns the compaction that has revoked, and '' or why the records still count. One that
-    another compaction was faster than has done nothing."""
+    """Returns the compaction, and the reason why the records still count, '' if they are revoked. A
+    compaction that lost a race to another one has done nothing."""
     tries = 0
     while True:
         tries += 1

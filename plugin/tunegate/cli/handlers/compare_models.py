@@ -69,7 +69,7 @@ def comparison_config(
     files: Sequence[Path] = (),
 ) -> Config:
     """Returns the configuration of a comparison. Targets, cache, gate and model sizes come from the
-    repository's, if any; sizes from the first of the `files` that it has some for. `shapes` take
+    repository's, if any: sizes are those of the first of `files` that has some there. `shapes` take
     precedence, and `name` is the only model. Libraries of operators come only from a configuration
     that the user names. Raises ConfigError, also for a dimension of unknown size."""
     path: Path = settings.config or settings.repository / config_file.CONFIG_FILE
@@ -114,14 +114,15 @@ def _require_sizes(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
     if still_open and not resolved.mistakes:
         options = " ".join(f"--shape {name}=1,3,224,224" for name in still_open)
         message = (
-            f"{file.name}: the shape of {', '.join(still_open)} is open. Say it whole, such as "
-            f"{options}, or give it in tunegate.yaml."
+            f"{file.name}: the shape of {', '.join(still_open)} is open. Give all of it, such as "
+            f"{options}, or write it in tunegate.yaml."
         )
         raise ConfigError(message)
 
 
 def _require_inputs(changes: ChangeSet, subject: Subject, out: OutputDirectory) -> None:
-    """Raises ModelError for a shape of no input, or one that the input cannot have."""
+    """Raises ModelError for a shape without an input of that name, or one that the input cannot
+    have."""
     models = export_models(changes, model_source(subject, out.workdir))
     for target in subject.config.targets:
         for change in changes.models:
@@ -147,7 +148,8 @@ def _change(
 
 
 def _named_runtimes(both: AgainstModel) -> tuple[RuntimeName, ...]:
-    """Returns the runtimes to build for, () for all: one that nobody named may not be installed."""
+    """Returns the runtimes to build for, () for all. Runtimes that nobody named need not be
+    installed."""
     models = [side for side in (both.base, both.head) if isinstance(side, Model)]
     named = {model.runtime.partition("-")[0] for model in models if model.runtime}
     return tuple(sorted(named)) if all(model.runtime for model in models) else ()

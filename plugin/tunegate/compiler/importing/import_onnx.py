@@ -108,8 +108,9 @@ def legalize_and_fuse(model: ImportedModel, target: Any, *, channels_last: bool)
 
 
 def _names_of(rewritten: onnx.ModelProto, proto: onnx.ModelProto) -> Sequence[str]:
-    """Returns the names of nodes after rewriting: a node keeps the name of the original node with
-    its output, one of a branch its own. A nameless one is called by its operator and output."""
+    """Returns the names of nodes after rewriting: a node takes the name of the original node with
+    its output, and a node of a branch keeps its own. A node without a name is named by its operator
+    and output."""
     name_of = {
         output: node.name or f"{node.op_type} {node.output[0]}"
         for node in proto.graph.node
@@ -209,8 +210,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         }
 
     def _sanitize_name(self, name: str) -> str:
-        """Renames kernel parameters that CUDA C does not accept, as `gpu_0/data_0`, after the
-        model's inputs."""
+        """Returns a name that CUDA C accepts. Kernel parameters are named after the model's inputs,
+        for example `gpu_0/data_0`."""
         renamed: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
         return renamed
 
@@ -356,8 +357,8 @@ def convert_clip(builder: Any, operands: Operands, attributes: Attributes) -> An
 
 
 def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts BatchNormalization in training mode. Momentum is the share of the statistics that it
-    is given; TVM takes it for that of the batch."""
+    """Converts BatchNormalization in training mode. In ONNX, momentum is the weight of the given
+    statistics; in TVM, that of the batch's."""
     if not attributes.get("training_mode", 0):
         return None
     given_share = attributes.get("momentum", 0.9)
@@ -366,7 +367,7 @@ def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes)
 
 
 def above_threshold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts ThresholdedRelu. TVM multiplies by 0, which infinity survives as NaN."""
+    """Converts ThresholdedRelu. TVM multiplies by 0, which turns infinity into NaN."""
     (x,) = operands
     dtype = str(x.ty.dtype)
     limit, zero = (relax.const(each, dtype) for each in (attributes.get("alpha", 1.0), 0.0))
@@ -381,8 +382,8 @@ def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
 
 
 def convert_scatter(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts Scatter and ScatterElements. Of those with fewer indices than data along another
-    axis it makes a ScatterND: TVM takes them for as many. Negative indices count from the end."""
+    """Converts Scatter and ScatterElements. One with fewer indices than data along another axis
+    becomes a ScatterND: TVM assumes as many. Negative indices count from the end."""
     data, indices, updates = operands
     shape, of_data = ([int(each) for each in value.ty.shape] for value in (indices, data))
     axis = attributes.get("axis", 0) % len(shape)

@@ -17,9 +17,9 @@ _OBJECT = re.compile(r"\bir\.Op\(span=None, name=\"?([\w.]+)[^)]*\)|\bOp\(([\w.]
 _FOR_CONSTANTS = re.compile(
     r"\b(dynamic|constant|symbolic|is currently unsupported)\b", re.IGNORECASE
 )
-"""What the importer's errors say of an input that it wants as a constant."""
+"""Words of the importer's errors about an input that it needs as a constant."""
 _NO_SENTENCE = re.compile(r"[<>=_]|\bR\.|\bT\.|Check failed|Expr\b|object")
-"""What is in an error that was written for the authors of the compiler."""
+"""Marks of an error that was written for the authors of the compiler."""
 _BY_DATA = frozenset({"Compress", "NonZero", "Unique"})
 """Operators whose result is as long as their data say, whatever the model declares."""
 

@@ -133,7 +133,7 @@ LEGALIZERS = {
     **dict.fromkeys(("relax.argmax", "relax.argmin"), _first_if_none),
     "relax.sign": _sign,
 }
-"""What legalizes these operators, by their names in Relax."""
+"""Our legalization of each operator, by its name in Relax."""
 
 
 def with_nan_and_infinity(module: Any) -> Any:

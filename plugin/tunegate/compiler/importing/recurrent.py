@@ -24,7 +24,7 @@ class Gates(NamedTuple):
     recurrent_bias: str
     peepholes: tuple[str, ...]
     is_coupled: bool
-    """Whether the forget gate is 1 - input gate."""
+    """True where the forget gate is 1 - input gate."""
     activations: Sequence[Activation]
 
 

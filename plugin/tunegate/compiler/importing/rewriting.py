@@ -94,8 +94,8 @@ _SCALED_ALONG = 1
 
 
 def unpack_weights(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns the floats of weights of 4 or 2 bits, which TVM does not hold, also with a scale for
-    each block."""
+    """Rewrites DequantizeLinear of 4-bit or 2-bit weights as a constant of floats: TVM has no such
+    types. Scales may be per block."""
     kind = view.type_of(node.input[0])
     if kind is None or kind.dtype.name not in _PACKED:
         return None
@@ -118,7 +118,8 @@ def unpack_weights(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onn
 def _spread_over_blocks(
     values: np.ndarray, node: onnx.NodeProto, axis: int, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Returns the scales or zero points as they meet the weights: of all, of an axis, of blocks."""
+    """Returns the scales or zero points in a shape that broadcasts to the weights: one number, one
+    per place of an axis, or one per block."""
     block = graph_view.attribute(node, "block_size", 0)
     if block:
         return np.take(np.repeat(values, block, axis), range(shape[axis]), axis)
@@ -220,8 +221,8 @@ def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> 
 
 
 def _upgrade_opset(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns the model in the operator set in which the rules write: in an older one Clip has no
-    bounds as inputs, and they would be left out. The model itself if ONNX cannot convert it."""
+    """Returns the model in the operator set that the rules write, or the model itself if ONNX
+    cannot convert it. In an older set, Clip takes no bounds as inputs and would lose them."""
     upgraded = model
     with suppress(Exception):  # onnx raises many kinds
         upgraded = onnx.version_converter.convert_version(model, _RULES_OPSET)
@@ -289,7 +290,7 @@ def refuse_operator(
 def drawn_at_random(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
-    """Raises UnsupportedModelError: no build can be held against another."""
+    """Raises UnsupportedModelError: builds that draw random numbers cannot be compared."""
     raise UnsupportedModelError("its numbers are random")
 
 
@@ -326,7 +327,7 @@ _RULES_BEFORE: Mapping[str, RewritingRule] = {
     "Hardmax": composite.of_flat_rows,
     "Dropout": reductions.rewrite_dropout_mask,
 }
-"""For what ONNX's converter to a newer operator set makes another operator of."""
+"""Rules for operators that ONNX's converter to a newer operator set replaces by others."""
 RULES: Mapping[str, RewritingRule] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent.unroll_recurrent),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze"), windows.with_declared_shape),

@@ -30,7 +30,7 @@ def refuse_links(directory: Path) -> None:
     `.git`; links on the way to a checkout are the user's own."""
     for link in _links(directory):
         message = (
-            f"{directory}: {link} is a link, and none is followed to where files are replaced. "
+            f"{directory}: {link} is a link, and links are not followed where files are replaced. "
             f"Name the directory itself, or remove the link."
         )
         raise OutputError(message)
@@ -104,8 +104,8 @@ def held_directory(directory: Path, command: str) -> Iterator[None]:
 
 
 def writer_at_work(directory: Path) -> str:
-    """Returns the run that has the directory, in words, '' if none. Takes no lock: a run that
-    begins must not meet a reader's."""
+    """Returns the run that has the directory, in words, '' if none. Takes no lock, which could make
+    a run that begins fail."""
     try:
         inode = os.lstat(directory / LOCK).st_ino
         locks = Path("/proc/locks").read_text(encoding="ascii")

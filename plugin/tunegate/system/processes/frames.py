@@ -7,10 +7,10 @@ from typing import BinaryIO
 
 _HEADER = struct.Struct("<I")
 MAX_FRAME_BYTES = 512 * 1024 * 1024
-"""The largest body: the schedules of a large model's tasks take a few bytes less."""
+"""The largest body. The schedules of all tasks of a large model fit."""
 
 LAST_WORDS = b"\xc1"
-"""The first byte of a body that is no message, but the reason why its sender ends. MessagePack
+"""The first byte of a body that is the reason why its sender ends, and no message. MessagePack
 never uses this byte."""
 
 
@@ -45,8 +45,8 @@ class FrameBuffer:
         self._bytes = bytearray()
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Adds bytes, and returns the bodies that are complete. Raises FrameError if one is
-        announced that is too large."""
+        """Adds bytes, and returns the bodies that are complete. Raises FrameError if the header
+        announces a body that is too large."""
         self._bytes += received
         bodies = []
         while len(self._bytes) >= _HEADER.size:

@@ -24,7 +24,7 @@ _TIMES_ITS_FILES = 8
 
 class MemoryLimit(msgspec.Struct, frozen=True):
     """The memory limit of one child. If `is_kernels`, the kernel enforces it. A GPU driver maps far
-    more than it uses, so there the parent watches what is used."""
+    more memory than it uses, so with one the parent watches the memory in use."""
 
     limit_bytes: int
     is_kernels: bool = True
@@ -59,7 +59,7 @@ def memory_shares(
 
 
 def _size_bytes(model: Path) -> int:
-    """Returns the size of a model with the files beside it, as its data files are there."""
+    """Returns the size of a model and of all files beside it, since its data files are there."""
     return sum(file.stat().st_size for file in model.parent.iterdir() if file.is_file())
 
 

@@ -32,7 +32,7 @@ typedef int (*kernel)(void*, const any*, int32_t, any*);
 enum place { INPUT, ARENA, WEIGHT };
 """
 _KEPT = re.compile(r"[\w ./:;,+=<>()\[\]{}!@#$%^&*|~`'-]", re.ASCII)
-"""What stands for itself in a string of C."""
+"""Characters that stand for themselves in a string of C."""
 
 
 def header() -> str:
