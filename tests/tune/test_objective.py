@@ -213,6 +213,15 @@ def test_a_gain_for_money_without_a_price_is_refused_with_the_key_to_set() -> No
 # Seconds and trials that are left, and what is kept of them for the end.
 
 
+@pytest.mark.parametrize(("crowding", "seconds_left"), [(0.1, 9.0), (2.0, 8.0), (50.0, 7.0)])
+def test_a_busy_machine_takes_longer_to_end_and_a_device_time_to_get(
+    crowding: float, seconds_left: float
+) -> None:
+    watch = HandClock(150.0)
+    budget = Budget(seconds=60.0, trials=None)
+    assert BudgetMeter(budget, watch, began=100.0, crowding=crowding).seconds_left == seconds_left
+
+
 def test_a_budget_of_seconds_is_spent_by_the_clock() -> None:
     watch = HandClock(100.0)
     spending = BudgetMeter(Budget(seconds=60.0, trials=None), watch)

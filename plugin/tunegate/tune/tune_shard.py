@@ -45,9 +45,10 @@ def tune(
         is_cancelled = True
     finally:
         _close(batches)
+    spending = run.spending()
+    # The cap is on tuning. A store that hangs takes its own few seconds.
     missing = publisher.flush()
     unpublished = (f"records not published to the cache: {missing}",) if missing else ()
-    spending = run.spending()
     tasks = final_outcomes(shard.tasks, run.latest, is_cancelled=is_cancelled)
     stopped = "cancelled" if is_cancelled else why_ended(tasks, spending)
     untried = _untried_note(context) if stopped == "seconds" and not spending.trials else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -133,6 +134,7 @@ class EngineTuner:
         models: Mapping[tuple[ModelPath, Side], ShapedModel],
         publish: Publish,
     ) -> Iterator[TuningRun]:
+        began = self._clock.monotonic()
         self._scratch.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="tune-", dir=self._scratch.absolute()))
         target = next(each for each in self._config.targets if each.name == shard.target)
@@ -148,7 +150,12 @@ class EngineTuner:
             run = TuningRun(
                 request,
                 histories,
-                spending=BudgetMeter(shard.budget, self._clock),
+                spending=BudgetMeter(
+                    shard.budget,
+                    self._clock,
+                    began=began,
+                    crowding=os.getloadavg()[0] / (os.cpu_count() or 1),
+                ),
                 publish=publish,
                 executor=executor,
                 seed=self._seed,
