@@ -60,6 +60,8 @@ def assess(
 ) -> Assessment | None:
     """Returns the assessment, or None without an interval. `starts` are the start counts at which
     slow modes were looked for; the second look has the rest of the error."""
+    # Only launches count that nothing disturbed, up to the last planned look: what is decided
+    # between two looks would spend error that the rule does not have.
     undisturbed = undisturbed_launches(launches, rule.margin)
     decisive = undisturbed[: last_analysis(len(undisturbed), rule.analyses)]
     if not _have_a_spread(decisive):
@@ -70,6 +72,7 @@ def assess(
     median = decide_median(interval, len(decisive), rule)
     if median == "fail" and not _is_slower_in_cycles(decisive, rule):
         median = "undecided"
+    # Slow modes are looked for in disturbed launches, too, and in probes.
     second = starts[1] if len(starts) > 1 else None
     modes = tuple(
         msgspec.structs.replace(mode, second=second)

@@ -39,6 +39,7 @@ def build(
     """Builds both sides of every cell that has work, for each candidate of its target. With a
     remembered election, only for its winner and the candidates that it had no time for, unless that
     winner fails on a side."""
+    # What is built: both sides of each cell, with the best records that are known.
     models = export_models(plan.changes, source)
     cells = _cells(plan.changes, models)
     sides = [(cell, side) for cell in cells for side in SIDES if (cell.model, side) in models.files]
@@ -56,6 +57,8 @@ def build(
         compiled=compiled_sides(plan),
         how=remembered_elections.remembered_how(elections),
     )
+    # With a remembered election only what it does not leave out; where its winner fails on a side,
+    # the others too.
     winners, left_out = (
         remembered_elections.remembered_winners(elections),
         remembered_elections.is_left_out(elections),

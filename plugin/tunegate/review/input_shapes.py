@@ -53,6 +53,8 @@ class ResolvedShapes(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> ResolvedShapes:
     """Returns the shapes by these levels, the weakest first."""
+    # The size of each open dimension is that of the strongest level that has one. A level that does
+    # not fit an input has none for it.
     misfits = [*_misfits(inputs, levels)]
     fitting = [_fitting(level, inputs) for level in levels]
     sized_levels = [_Level(level, inputs) for level in fitting]
@@ -64,6 +66,7 @@ def resolve_shapes(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -
             if size is None
         ]
     )
+    # The whole shapes by these sizes, those that somebody wrote down first.
     sizes = {(dimension.input, dimension.axis): dimension.size for dimension in dimensions}
     shapes = {
         value.name: shape

@@ -229,6 +229,7 @@ class TaskHistory:
         """Returns the outcome. A task without time for a measurement keeps the trusted zones'
         answer, and so does one whose claim ran without the record that it had to beat. A schedule
         of an older toolchain counts once it is confirmed, unless its pair was disturbed."""
+        # Schedules of an older toolchain that were not measured again stay as the cache has them.
         is_asked = bool(self._history) and not self._confirmed.isdisjoint(self._ok)
         if self.before.is_outdated and (self.is_disturbed or not is_asked):
             reason: Stopped = "budget" if stopped == "finished" else stopped
@@ -241,9 +242,11 @@ class TaskHistory:
                 detail=self._detail,
                 costs=tuple(self._costs),
             )
+        # What trusted zones answered stays, too, where the run has nothing to hold against it.
         is_unbeaten = self._incumbent is not None and self._incumbent not in self._confirmed
         if is_unbeaten or (self.before.is_answered and not self._ok):
             return self.before.outcome()
+        # Else the fastest that were confirmed; of a run that confirmed none, the fastest at all.
         ranked = sorted(self._ok.values(), key=lambda pair: pair[0].median_ms)
         confirmed = [pair for pair in ranked if schedule_of(pair[0]) in self._confirmed]
         best = [record for record, _ in (confirmed or ranked)[:KEPT_IN_OUTCOME]]

@@ -259,6 +259,7 @@ def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]
             commits=len(commits),
             measurements=0,
         )
+    # Both ends first: only a difference that is real can be looked for.
     ends, why = measuring.compare(model.bad)
     if ends is None:
         raise MeasurementError(f"the ends cannot be compared: {why}")
@@ -276,6 +277,7 @@ def _bisect(measuring: _Measuring, model: _BisectedModel, commits: Sequence[str]
     )
     if finding != "real" or ends.change_percent is None:
         return begun
+    # Then between them, on the one target, at half of what was lost.
     measuring.narrow(ends.cell.target, ends.change_percent.center)
     search, steps, (fast, slow) = _narrow(measuring, model, begin_search(tuple(commits)), ends)
     return msgspec.structs.replace(

@@ -90,6 +90,7 @@ def qualify(
     """Runs the gate for about `seconds`. Raises MeasurementError."""
     clock, progress = context.clock, context.progress
     started = clock.monotonic()
+    # What the machine can tell from nothing, by the spread of equal builds.
     progress.step("selftest: the same against itself")
     effects, launch_seconds = _against_itself(
         benchmarker.pair(artifact, artifact), gate, context, _SHARE_OF_AA * seconds
@@ -97,6 +98,7 @@ def qualify(
     resolves = smallest_margin_percent(
         effects, launch_seconds=launch_seconds, budget_seconds=gate.seconds
     )
+    # Then whether a gate with the next margin finds slowdowns of a known size.
     margin = next((each for each in MARGINS_PERCENT if each >= resolves), None)
     left = seconds - (clock.monotonic() - started)
     each_gate = msgspec.structs.replace(

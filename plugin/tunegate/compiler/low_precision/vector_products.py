@@ -147,6 +147,8 @@ def _function(name: str, dot: _Dot, rows: int, tiles: int) -> str:
     """Returns LLVM text of `dot(left, weights, sums, line, column, across, words, first)`, which
     adds up the products of `words` words of each row. The distances of rows, columns of tiles and
     rows of sums are in bytes; the first tap begins with zeros."""
+    # A loop over the words. All sums of the block are its phis, which LLVM keeps in registers: they
+    # begin at zero or at what `sums` has, and are stored once, behind the loop.
     sizes = ", ".join(f"i64 %{each}" for each in ("line", "column", "across", "words", "first"))
     places = [(row, tile) for row in range(rows) for tile in range(tiles)]
     lines = (

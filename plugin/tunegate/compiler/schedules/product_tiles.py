@@ -212,6 +212,7 @@ class TwoFactors(NamedTuple):
 
 def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
     """Returns the factors of the block, None for any other block and unknown sizes."""
+    # A sum of known extents, of enough terms.
     body, loops = schedule.get(block), schedule.get_loops(block)
     kinds = [int(variable.iter_type) for variable in body.iter_vars]
     if len(loops) != len(kinds) or set(kinds) != {IterVar.DataPar, IterVar.CommReduce}:
@@ -223,6 +224,8 @@ def two_factors(schedule: Any, block: Any) -> TwoFactors | None:
     reduced = [n for n, kind in enumerate(kinds) if kind != IterVar.DataPar]
     if len(outer) < _FACTORS or math.prod(int(extents[n]) for n in reduced) < _MIN_REDUCED:
         return None
+    # One factor is read along the innermost axis of the output, and not along another one: it stays
+    # in registers for several sums. It can be packed for that, or lies so in memory.
     outputs = [body.iter_vars[n].var for n in outer]
     second = _second(body, outputs[-1])
     if second is None:

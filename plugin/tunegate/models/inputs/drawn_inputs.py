@@ -84,6 +84,7 @@ def draw_inputs(
     """Does the same, and returns the outcome of a run. `trial` is an existing one of the same
     model. Without it, raises TooSlowError if an inference is too slow to build the model."""
     _require_values(prepared.inputs, known_inputs.given, path)
+    # The likeliest rules first: they come from the graph, and from what is known of the inputs.
     model = _load_graph(prepared.original)
     own = _infer_rules(model, prepared.inputs)
     first, *others = _candidates(
@@ -95,11 +96,13 @@ def draw_inputs(
     trial = trial or _trial(prepared, tensors, has_loop=runs.has_loop)
     if trial is None:
         return Drawing(tensors)
+    # They are tried on the model: it must take them, and its outputs must tell something.
     outcome = runs.run(trial, tensors)
     if outcome.runs:
         if outcome.dull:
             return _livelier(trial, tensors, known_inputs.given) or Drawing(tensors, outcome)
         return Drawing(tensors, outcome)
+    # If it refuses them: other rules, then integers below bounds that it takes, then a message.
     for rules in others:
         inputs = _add_rules(prepared.inputs, rules)
         result = runs.run(trial, inputs)

@@ -32,10 +32,14 @@ def in_one_launch(
     """Returns the program of loop nests, and their functions. `kernels` are the calls' kernels, by
     symbol. Buffers must not share memory yet: they are placed here, by stages. Raises
     UnsupportedModelError for a kernel that is not a sequence of nests."""
+    # The kernels, taken apart into loop nests. Nests that need nothing of each other are of one
+    # stage, and run side by side.
     apart = {symbol: nests_of(function) for symbol, function in kernels.items()}
     calls, nests = taken_apart(program, apart)
     parts = join_neighbours(nests)
     stages = stage_numbers(parts)
+    # Buffers share memory where no stage needs both. Each thread has its steps, in the order of the
+    # stages; they are checked before anything is made of them.
     outputs = [each.buffer.span for each in program.outputs]
     arena = place_buffers(buffers_of(parts, outputs), parts, stages, outputs, ALIGNMENT_BYTES)
     parts = tuple(moved_part(part, arena) for part in parts)
