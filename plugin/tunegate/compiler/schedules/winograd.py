@@ -316,11 +316,8 @@ class _Tiles:
         extents = (self._layer.channels_in, self._layer.channels_out)
         channel_in, channel_out = axes = self._variables(2)
         lanes, window = self._number(self._tiling.lanes), range(_WINDOW)
-        first, *last = (
-            tirx.floordiv(channel_out, lanes),
-            channel_in,
-            tirx.floormod(channel_out, lanes),
-        )
+        first, lane = tirx.floordiv(channel_out, lanes), tirx.floormod(channel_out, lanes)
+        last = [channel_in, lane]
 
         def weight(y: int, x: int) -> Any:
             return BufferLoad(convolution.weights, [self._number(y), self._number(x), *axes])
