@@ -24,7 +24,6 @@ from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.memory import MemoryStore
 from tunegate_cache.stores.s3 import S3
 
-USD_PER_GB_MONTH, USD_PER_GB_TO_INTERNET = 0.023, 0.09
 JOBS_A_DAY, DAYS, TASKS, BATCHES = 10_000, 30, 100, 20
 TUNING_JOBS_A_DAY = 500
 

@@ -106,9 +106,6 @@ def tuned(kind: str, model: Path, trials: int, scratch: Path, rng: random.Random
     )
 
 
-Harm = Callable[[random.Random], contextlib.AbstractContextManager[Callable[[], int]]]
-
-
 @contextmanager
 def doing_nothing(_: random.Random) -> Iterator[Callable[[], int]]:
     yield lambda: 0
