@@ -68,9 +68,9 @@ def run(environment: Mapping[str, str]) -> int:
         return fail(f"the environment could not be written: {error}", UNFIT)
     say("GITHUB_OUTPUT", f"environment-key={key}")
     action = [str(python), *ISOLATED, str(Path(__file__).resolve()), "act"]
-    named = {"TUNEGATE_ENVIRONMENT": lock.stem, "TUNEGATE_BASE_PYTHON": sys.executable}
+    variables = {"TUNEGATE_ENVIRONMENT": lock.stem, "TUNEGATE_BASE_PYTHON": sys.executable}
     try:
-        os.execve(python, action, our_own({**environment, **named}))
+        os.execve(python, action, our_own({**environment, **variables}))
     except OSError as error:
         return fail(f"the environment's Python could not be started: {error}", UNFIT)
 
@@ -128,11 +128,11 @@ def our_own(environment: Mapping[str, str]) -> dict[str, str]:
 
     sources = (*(ROOT / source for source in SOURCES), *extras_for(EXTRAS, environment))
     paths = os.pathsep.join(map(str, sources))
-    named = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+    own_variables = {"PYTHONPATH": paths, "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
     variables = absolute_only(environment)
     return {
         **{name: variables[name] for name in variables if not name.startswith("PYTHON")},
-        **named,
+        **own_variables,
     }
 
 
@@ -151,8 +151,8 @@ def clean_up(out: Path) -> int:
 def fail(text: str, code: int) -> int:
     text = without_secrets(text, os.environ)
     print(f"::error title=tunegate::{escape_command(text)}")
-    shown = html.escape(text).replace("\n", " ")
-    say("GITHUB_STEP_SUMMARY", f"tunegate: no verdict (exit code {code}): <code>{shown}</code>")
+    line = html.escape(text).replace("\n", " ")
+    say("GITHUB_STEP_SUMMARY", f"tunegate: no verdict (exit code {code}): <code>{line}</code>")
     say("GITHUB_OUTPUT", "verdict=error")
     return code
 

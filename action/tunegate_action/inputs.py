@@ -68,8 +68,8 @@ class _Inputs:
         text = self.text(name) or default
         if text.lower() in _TRUE | _FALSE:
             return text.lower() in _TRUE
-        shown = name.lower().replace("_", "-")
-        raise ConfigError(f'input {shown}: "{text}" is neither true nor false.')
+        input_name = name.lower().replace("_", "-")
+        raise ConfigError(f'input {input_name}: "{text}" is neither true nor false.')
 
 
 class ForkReport(msgspec.Struct, frozen=True, kw_only=True):

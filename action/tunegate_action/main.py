@@ -32,8 +32,8 @@ def main(environment: Mapping[str, str]) -> int:
         request = read_request(environment)
         os.environ.update(safe_directory(environment, request.repository))
     except ConfigError as error:
-        ended = (error.exit_code, str(error), error.about, error.others)
-        return report_stop(host, environment, Path(), ended)
+        ending = (error.exit_code, str(error), error.about, error.others)
+        return report_stop(host, environment, Path(), ending)
     if not is_narrow(environment):
         return run_job(host, environment, request, execute)
     try:

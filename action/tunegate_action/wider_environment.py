@@ -24,10 +24,10 @@ class WiderEnvironmentNeeded(Exception):
 def execute_in_narrow(arguments: Sequence[str]) -> Ending:
     """Does the same as `execute`. Raises WiderEnvironmentNeeded instead of reporting an
     unusable configuration: nothing has been measured or reported then."""
-    ended = execute(arguments)
-    if ended.exit_code == ConfigError.exit_code:
-        raise WiderEnvironmentNeeded(ended.problem)
-    return ended
+    ending = execute(arguments)
+    if ending.exit_code == ConfigError.exit_code:
+        raise WiderEnvironmentNeeded(ending.problem)
+    return ending
 
 
 def is_narrow(environment: Mapping[str, str]) -> bool:

@@ -62,8 +62,8 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
     """Returns the first directory that this user may write to. In a container the runner's may be
     root's."""
     home = environment.get("HOME", "")
-    named = (environment.get("RUNNER_TOOL_CACHE"), environment.get("XDG_CACHE_HOME"))
-    places = [*map(Path, filter(None, named)), *([Path(home) / ".cache"] if home else [])]
+    directories = (environment.get("RUNNER_TOOL_CACHE"), environment.get("XDG_CACHE_HOME"))
+    places = [*map(Path, filter(None, directories)), *([Path(home) / ".cache"] if home else [])]
     for place in places:
         directory = place.resolve() / "tunegate" / "env"
         with suppress(OSError):

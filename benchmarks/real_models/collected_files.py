@@ -97,7 +97,7 @@ def tried(files: Mapping[str, Path], root: Path) -> Sequence[FoundModel]:
     root.mkdir(exist_ok=True)
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "--allow-empty", "-m", "files")):
         subprocess.run([*GIT, *words], cwd=root, check=True)
-    found = find_models(root, listed=[*files], with_guesses=True)
+    found = find_models(root, only=[*files], with_guesses=True)
     return try_models(root, found, seconds=float("inf"))
 
 

@@ -492,7 +492,7 @@ def main() -> None:
     _commit(repository)
     heading("model | init wrote | why | values | authors send | accepted")
     listed = [f"{name}/model.onnx" for name in sorted(calls)]
-    for model in find_models(repository, listed=listed, with_guesses=True):
+    for model in find_models(repository, only=listed, with_guesses=True):
         name = model.path.partition("/")[0]
         (tried,) = try_models(repository, [model])
         row(

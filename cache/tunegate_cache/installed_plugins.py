@@ -144,18 +144,18 @@ def _read_registrations(
     group: str, places: Sequence[Path], *, is_ours: bool = False
 ) -> Iterator[Plugin]:
     for place in places:
-        for listed in sorted(place.glob("*.dist-info/entry_points.txt")):
-            name, _, version = listed.parent.name.removesuffix(".dist-info").partition("-")
+        for file in sorted(place.glob("*.dist-info/entry_points.txt")):
+            name, _, version = file.parent.name.removesuffix(".dist-info").partition("-")
             if (name == _OURS) == is_ours:
                 package = f"{name.replace('_', '-')} {version}"
-                yield from _read_entry_points(listed, group, package)
+                yield from _read_entry_points(file, group, package)
 
 
-def _read_entry_points(listed: Path, group: str, package: str) -> Iterator[Plugin]:
+def _read_entry_points(file: Path, group: str, package: str) -> Iterator[Plugin]:
     """Yields the entry points of a file in the packaging specification's format. An unreadable one
     registers nothing."""
     try:
-        text = listed.read_text("utf-8")
+        text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return
     if group not in text:  # of a hundred packages two have one: the others cost only a look

@@ -158,8 +158,8 @@ class ValuesConfig(_Section, frozen=True, kw_only=True):
     @property
     def files(self) -> tuple[str, ...]:
         """The files that it names."""
-        named = (self.file, *self.cases, *(self.sequence or ()))
-        return tuple(each for each in named if isinstance(each, str))
+        entries = (self.file, *self.cases, *(self.sequence or ()))
+        return tuple(each for each in entries if isinstance(each, str))
 
 
 class InputConfig(_Section, frozen=True, kw_only=True):

@@ -134,8 +134,8 @@ def describe_type(kind: inspect.Type, unit: str = "") -> str:
         case inspect.StrType(pattern=None):
             words = "a text"
         case inspect.StrType(pattern=pattern):
-            shown = str(pattern).replace(WHOLE, "$")
-            words = _PATTERNS.get(str(pattern), f"a text like {shown}")
+            text = str(pattern).replace(WHOLE, "$")
+            words = _PATTERNS.get(str(pattern), f"a text like {text}")
         case inspect.DateType():
             words = "a date as year-month-day"
         case inspect.LiteralType(values=values):

@@ -67,9 +67,9 @@ def _named_directories(arguments: list[str]) -> list[str]:
     return [place for place in places if os.path.isdir(place)]
 
 
-def _entries(name: str, listed: str) -> list[str]:
+def _entries(name: str, value: str) -> list[str]:
     """Splits a list of directories. The loader takes semicolons as well as colons."""
-    return (listed.replace(";", ":") if name == "LD_LIBRARY_PATH" else listed).split(":")
+    return (value.replace(";", ":") if name == "LD_LIBRARY_PATH" else value).split(":")
 
 
 def _checkout_of(place: str) -> str | None:
@@ -99,9 +99,9 @@ def _own_sources() -> list[str]:
     if name not in _OURS:
         return [root]
     extras = os.path.join(root, "extras")
-    named = sorted(os.listdir(extras)) if os.path.isdir(extras) else []
+    names = sorted(os.listdir(extras)) if os.path.isdir(extras) else []
     sources = [os.path.join(above, name) for name in _OURS]
-    return sources + [os.path.join(extras, each) for each in named]
+    return sources + [os.path.join(extras, each) for each in names]
 
 
 def _is_refused(entry: str, place: str, checkout: str | None) -> bool:

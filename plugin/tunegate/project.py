@@ -187,13 +187,13 @@ class Project:
         head is named. With a base and no policy, the base judges. Raises ArtifactError,
         RevisionError."""
         at = self.repository
-        named = None if settings.base is None else at.revisions(settings.base, settings.head)
+        pair = None if settings.base is None else at.revisions(settings.base, settings.head)
         check_revisions(
             planned,
             settings.out,
             head=at.commit_of(settings.head or "HEAD", "--head"),
-            base=named.base if named else None,
-            policy=at.commit_of(settings.policy, "--policy") or (named.policy if named else None),
+            base=pair.base if pair else None,
+            policy=at.commit_of(settings.policy, "--policy") or (pair.policy if pair else None),
         )
 
     def all_models(self) -> ChangeSet:

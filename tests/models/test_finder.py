@@ -38,7 +38,7 @@ def test_only_what_a_configuration_gates_is_looked_into(workspace: Workspace) ->
     assert [model.path for model in find_models(workspace.root, config)] == ["models/m.onnx"]
     assert len(find_models(workspace.root)) == 2
     listed = ["models/m.onnx"]
-    assert [model.path for model in find_models(workspace.root, listed=listed)] == listed
+    assert [model.path for model in find_models(workspace.root, only=listed)] == listed
 
 
 def test_what_dvc_keeps_is_found_also_where_it_was_not_pulled(workspace: Workspace) -> None:

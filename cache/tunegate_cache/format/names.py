@@ -163,10 +163,10 @@ def parse_head(name: str) -> Group | None:
     return None if match is None else Group(match["zone"], match["target"])
 
 
-def segments_under(prefix: str, listed: Iterable[str]) -> Iterator[SegmentName]:
+def segments_under(prefix: str, names: Iterable[str]) -> Iterator[SegmentName]:
     """Yields the segments of exactly that zone and target: a store that lists more is not trusted,
     or a pull request's records could pass as `main`'s."""
-    for name in listed:
+    for name in names:
         segment = parse_segment(name)
         if segment is not None and segment_prefix(segment.zone, segment.target) == prefix:
             yield segment

@@ -61,24 +61,27 @@ class TaskList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_records(
-    listed: TaskList, *, device: DeviceFingerprint, toolchain: Toolchain, source: Provenance
+    task_list: TaskList, *, device: DeviceFingerprint, toolchain: Toolchain, source: Provenance
 ) -> tuple[TuningRecord, ...]:
     """Returns the records, none for a list that is too long or has an unreadable text."""
-    row = tuple(_row(listed))
+    row = tuple(_row(task_list))
     pieces = [row[start : start + _PIECE] for start in range(0, len(row), _PIECE)]
-    if len(pieces) > MOST_PIECES or _read_list(listed.key, row, listed.listed_at) != listed:
+    if (
+        len(pieces) > MOST_PIECES
+        or _read_list(task_list.key, row, task_list.listed_at) != task_list
+    ):
         return ()
     return tuple(
         TuningRecord(
-            key=listed.key,
-            shape=shape_of(listed.key),
+            key=task_list.key,
+            shape=shape_of(task_list.key),
             template=_template(number, len(pieces)),
             decisions=tuple(_decisions(piece)),
             run_nanoseconds=(1,),
             status="ok",
             device=device,
             toolchain=toolchain,
-            measured_at=listed.listed_at,
+            measured_at=task_list.listed_at,
             source=source,
         )
         for number, piece in enumerate(pieces)
@@ -124,10 +127,10 @@ def _decisions(piece: Sequence[int]) -> Iterator[Decision]:
         yield start, tuple(number + 1 for number in piece[start : start + _OF_A_DECISION])
 
 
-def _row(listed: TaskList) -> Iterator[int]:
-    yield from digest_row(listed.target)
-    yield len(listed.tasks)
-    for task in listed.tasks:
+def _row(task_list: TaskList) -> Iterator[int]:
+    yield from digest_row(task_list.target)
+    yield len(task_list.tasks)
+    for task in task_list.tasks:
         yield from digest_row(task.workload)
         yield from digest_row(task.shape.skeleton)
         yield len(task.shape.extents)
@@ -146,8 +149,8 @@ def _read_list(key: WorkloadKey, row: Sequence[int], listed_at: int) -> TaskList
     except RefusedRowError:
         return None
     is_once = len({task.workload for task in tasks}) == len(tasks)
-    listed = TaskList(key=key, target=target, tasks=tasks, listed_at=listed_at)
-    return listed if is_once else None
+    task_list = TaskList(key=key, target=target, tasks=tasks, listed_at=listed_at)
+    return task_list if is_once else None
 
 
 def _task(reader: RowReader) -> ListedTask:

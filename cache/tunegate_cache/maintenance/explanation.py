@@ -185,8 +185,8 @@ def _difference(shape: WorkloadShape, neighbour: Neighbour) -> str:
         for ours, theirs in zip(shape.extents, neighbour.extents, strict=False)
         if ours != theirs
     ]
-    shown = ", ".join(dict.fromkeys(changed[:4]))
-    return f"{neighbour.workload[:16]} in zone {neighbour.zone} (here {shown})"
+    differences = ", ".join(dict.fromkeys(changed[:4]))
+    return f"{neighbour.workload[:16]} in zone {neighbour.zone} (here {differences})"
 
 
 def _zones(groups: Iterable[_Known]) -> str:

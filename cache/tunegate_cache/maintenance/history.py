@@ -100,6 +100,6 @@ def _read_if_whole(store: ObjectStore, name: str) -> bytes | None:
         return None
     if len(body) > MAX_LINES_BYTES:
         return None
-    named = _DIGEST.search(name)
-    is_whole = named is not None and hashlib.sha256(body).hexdigest() == named["digest"]
+    match = _DIGEST.search(name)
+    is_whole = match is not None and hashlib.sha256(body).hexdigest() == match["digest"]
     return body if is_whole else None

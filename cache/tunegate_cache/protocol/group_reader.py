@@ -45,15 +45,15 @@ class GroupReader:
         return self._contents(requests)
 
     def _contents(self, requests: TargetRequests) -> GroupContents:
-        listed = self._list_names(requests)
+        names_by_group = self._list_names(requests)
         # HEAD is requested only if it was listed: without the right to list, S3 answers that a
         # missing object is forbidden.
-        compacted = [group for group, names_of in listed.items() if group.head in names_of]
+        compacted = [group for group, names_of in names_by_group.items() if group.head in names_of]
         heads_here = self._heads(compacted, requests)
         covered = {group: frozenset(head.covers) for group, head in heads_here.items()}
         fresh = [
             name
-            for group, names_of in listed.items()
+            for group, names_of in names_by_group.items()
             for name in names.segments_under(f"{group.prefix}seg/", names_of)
             if name.file not in covered.get(group, ())
         ]

@@ -60,7 +60,7 @@ def shape_to_teach(records: Iterable[StoredRecord]) -> WorkloadShape | None:
 def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredRecord]:
     by_candidate: dict[_Candidate, StoredRecord] = {}
     served: dict[_Place, int] = {}
-    ended: set[_Place] = set()
+    finished_places: set[_Place] = set()
     latest = _latest_places(best.values())
     failures = 0
     for candidate, stored in sorted(best.items(), key=lambda item: _order(item[1])):
@@ -75,11 +75,11 @@ def _keep_best(best: dict[_Candidate, StoredRecord]) -> dict[_Candidate, StoredR
         served[place] = served.get(place, 0) + 1
         # Results are compared with the default schedule, and the fastest confirmed one says
         # that the search has ended: they are kept however slow.
-        says_end = stored.record.is_confirmed and place not in ended
+        says_end = stored.record.is_confirmed and place not in finished_places
         if served[place] <= BEST_OF_EACH_DEVICE or not stored.record.template or says_end:
             by_candidate[candidate] = stored
         if stored.record.is_confirmed:
-            ended.add(place)
+            finished_places.add(place)
     return by_candidate
 
 

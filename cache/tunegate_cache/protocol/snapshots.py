@@ -213,8 +213,8 @@ def write_snapshot(
             (number, shapes[row.workload.hex()]) for number, row in enumerate(rows)
         ),
     )
-    written = write_content(store, group, "idx", snapshot_index.encode_index(index))
-    return Snapshot(version=version, index=written, packs=tuple(packs), at=now), len(rows)
+    digest = write_content(store, group, "idx", snapshot_index.encode_index(index))
+    return Snapshot(version=version, index=digest, packs=tuple(packs), at=now), len(rows)
 
 
 def write_content(store: ObjectStore, group: Group, kind: ContentKind, body: bytes) -> str:

@@ -87,9 +87,9 @@ def _lists(store: ObjectStore, place: str) -> str:
         ("n/d", ["n/deep/3"]),
         ("absent/", []),
     ):
-        listed = list(store.names(f"{place}/{prefix}"))
-        if listed != [f"{place}/{name}" for name in expected]:
-            return f"under {prefix} there are {expected}, and {listed} are listed"
+        names = list(store.names(f"{place}/{prefix}"))
+        if names != [f"{place}/{name}" for name in expected]:
+            return f"under {prefix} there are {expected}, and {names} are listed"
     return ""
 
 

@@ -65,8 +65,8 @@ def kind_of(address: StoreAddress) -> StoreKind:
 
 def store_name(address: StoreAddress) -> str:
     """Returns a folder name for what a machine keeps of this store; no two stores share one."""
-    named = f"{address.endpoint_url or ''} {address.url}"
-    return hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()
+    addresses = f"{address.endpoint_url or ''} {address.url}"
+    return hashlib.sha256(addresses.encode(errors="surrogateescape")).hexdigest()
 
 
 def _add_scheme(address: StoreAddress) -> StoreAddress:

@@ -91,13 +91,13 @@ def with_links(
 ) -> str:
     """Returns the report with a line of links below its first line, leaving out suspicious
     addresses. The job's name comes from a workflow, so it may be anything."""
-    named = (("This run", links.run), ("whole report", links.report), *_commits(links, revisions))
-    shown = [f"[{name}]({address})" for name, address in named if _ADDRESS.fullmatch(address)]
+    pages = (("This run", links.run), ("whole report", links.report), *_commits(links, revisions))
+    page_links = [f"[{name}]({address})" for name, address in pages if _ADDRESS.fullmatch(address)]
     if job:
-        shown.insert(0, f"Job {code(job)}")
+        page_links.insert(0, f"Job {code(job)}")
     first, _, rest = markdown.strip().partition("\n\n")
-    parts = (first, " · ".join(shown), rest)
-    return "\n\n".join(filter(None, parts)) + "\n" if shown and first else markdown
+    parts = (first, " · ".join(page_links), rest)
+    return "\n\n".join(filter(None, parts)) + "\n" if page_links and first else markdown
 
 
 def _commits(links: Links, revisions: Revisions | None) -> Iterator[tuple[str, str]]:

@@ -102,8 +102,8 @@ def _literal_output(host: type[protocol.CiHost], tokens: Tokens) -> str:
     stream = io.StringIO()
     with redirect_stdout(stream), host(tokens).literal_output():
         stream.write("names of a pull request\n")
-    began, _, ended = stream.getvalue().partition("names of a pull request\n")
-    return "" if bool(began) == bool(ended) else "what it switches off stays off, or was never off"
+    began, _, rest = stream.getvalue().partition("names of a pull request\n")
+    return "" if bool(began) == bool(rest) else "what it switches off stays off, or was never off"
 
 
 def _refused_comment(host: type[protocol.CiHost], tokens: Tokens) -> str:

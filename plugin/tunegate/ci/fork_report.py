@@ -99,9 +99,9 @@ _LIMIT = 60_000
 def render(verdict: Verdict, *, source: str, tip: str) -> str:
     """Returns the table of models. Names of models and targets are the fork's words, shown as code;
     reasons, notes and advice are left out, and counts come from the table itself."""
-    shown = worst_first(verdict)[:MAX_FORK_CHECKS]
-    rest = len(verdict.findings) - len(shown)
-    table = markdown_table(models_table(shown).without("Energy", "Loading")) if shown else ""
+    findings = worst_first(verdict)[:MAX_FORK_CHECKS]
+    rest = len(verdict.findings) - len(findings)
+    table = markdown_table(models_table(findings).without("Energy", "Loading")) if findings else ""
     more = f"\n\n… and {plural(rest, 'more check')}." if rest > 0 else ""
     sections = (
         Section(0, f"### Unverified, from a run of the fork: {counts(verdict)}"),

@@ -51,11 +51,11 @@ def run_job(
             _begin(host, progress)
             before = job_results.stamps(request.out)
             with host.literal_output():
-                ended = execute([*request.words, *event_words(request, event, revisions)])
-            results = job_results.read_results(request.out, before, ended[0])
-            ended = _require_verdict(request, ended, results)
+                ending = execute([*request.words, *event_words(request, event, revisions)])
+            results = job_results.read_results(request.out, before, ending[0])
+            ending = _require_verdict(request, ending, results)
             return _report_results(
-                host, environment, _Job(request, event, progress), results, ended
+                host, environment, _Job(request, event, progress), results, ending
             )
     except KeyboardInterrupt:
         cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
@@ -72,11 +72,11 @@ def report_stop(
     host: protocol.CiHost,
     environment: Mapping[str, str],
     out: Path,
-    ended: Ended,
+    ending: Ended,
     progress: protocol.JobProgress | None = None,
 ) -> int:
     """Reports the error where people look: beside the job, and in its summary."""
-    exit_code, text, about, others = ended
+    exit_code, text, about, others = ending
     place = job_results.place_of(about, Path())
     lines = tuple(_without_file(line, about, place) for line in (text, *others))
     problem = job_results.job_problem(lines, exit_code, environment, place)
@@ -119,41 +119,41 @@ def _report_results(
     environment: Mapping[str, str],
     job: _Job,
     results: job_results.Results,
-    ended: Ended,
+    ending: Ended,
 ) -> int:
-    request, event, begun = job
-    exit_code, problem, *_ = ended
+    request, event, start = job
+    exit_code, problem, *_ = ending
     verdict = None if problem else results.verdict
-    progress = begun and job_results.conclude(begun, exit_code, verdict)
+    progress = start and job_results.conclude(start, exit_code, verdict)
     _report(host, request, results, None if problem else progress)
     _comment(host, environment, request, event, results)
     if problem:
-        return report_stop(host, environment, request.out, ended, progress)
+        return report_stop(host, environment, request.out, ending, progress)
     return exit_code
 
 
-def _begin(host: protocol.CiHost, begun: protocol.JobProgress | None) -> None:
+def _begin(host: protocol.CiHost, start: protocol.JobProgress | None) -> None:
     """Reports the beginning. A cancel waits meanwhile: an interrupted host would not know what it
     has begun."""
-    if begun is not None:
+    if start is not None:
         with postpone():
-            job_results.report_to_host(host, protocol.JobReport(progress=begun), None)
+            job_results.report_to_host(host, protocol.JobReport(progress=start), None)
 
 
-def _cancelled_progress(begun: protocol.JobProgress | None) -> protocol.JobProgress | None:
-    return begun and job_results.conclude(begun, CANCELLED, None)
+def _cancelled_progress(start: protocol.JobProgress | None) -> protocol.JobProgress | None:
+    return start and job_results.conclude(start, CANCELLED, None)
 
 
 def _require_verdict(
-    request: protocol.JobRequest, ended: Ended, results: job_results.Results
+    request: protocol.JobRequest, ending: Ended, results: job_results.Results
 ) -> Ended:
     """Returns the ending; a pass or a regression needs the verdict that this run wrote."""
-    exit_code, *_ = ended
+    exit_code, *_ = ending
     is_judged = request.step in protocol.JUDGING
     if exit_code not in {PASS, FAIL} or (exit_code == PASS and not is_judged):
-        return ended
+        return ending
     if is_judged and results.verdict is not None:
-        return ended
+        return ending
     return BUG, f"a bug of tunegate: exit code {exit_code} without a verdict", None, ()
 
 
@@ -282,8 +282,8 @@ def check_words(request: protocol.JobRequest, event: protocol.JobEvent) -> str:
     """Returns what distinguishes this job's check from others beside the commit, as of two with one
     name only the later is shown; '' if nothing does."""
     usual = {_DEFAULT_OUT, _DEFAULT_CONFIG, ""}
-    named = (event.job, event.matrix, _config(request), _in_checkout(request.out, request))
-    return ", ".join(each for each in named if each not in usual)
+    parts = (event.job, event.matrix, _config(request), _in_checkout(request.out, request))
+    return ", ".join(each for each in parts if each not in usual)
 
 
 def _config(request: protocol.JobRequest) -> str:

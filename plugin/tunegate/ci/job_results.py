@@ -106,12 +106,12 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
     """Returns the results written since `before`. A verdict with another exit code did not end this
     run."""
     now = stamps(out)
-    written = {name for name in now if before.get(name) != now[name]}
-    verdict = _read_if_valid(out / "verdict.json", Verdict) if "verdict.json" in written else None
+    new_files = {name for name in now if before.get(name) != now[name]}
+    verdict = _read_if_valid(out / "verdict.json", Verdict) if "verdict.json" in new_files else None
     if verdict is not None and verdict.exit_code != exit_code:
         verdict = None
     matrix, measure_matrix = (
-        (_text(out / name).strip() if name in written else "") or _EMPTY_MATRIX
+        (_text(out / name).strip() if name in new_files else "") or _EMPTY_MATRIX
         for name in _MATRICES
     )
     return Results(
@@ -119,12 +119,12 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
         status=verdict.status if verdict else "error" if exit_code != errors.PASS else "",
         verdict=verdict,
         changes=_read_if_valid(out / "changes.json", ChangeSet)
-        if "changes.json" in written
+        if "changes.json" in new_files
         else None,
         matrix=matrix,
         measure_matrix=measure_matrix,
-        report=out / "report.html" if verdict and "report.html" in written else None,
-        markdown=_text(out / "report.md") if verdict and "report.md" in written else "",
+        report=out / "report.html" if verdict and "report.html" in new_files else None,
+        markdown=_text(out / "report.md") if verdict and "report.md" in new_files else "",
     )
 
 
@@ -221,11 +221,11 @@ def _open_directory(stack: ExitStack, out: Path | None) -> Path | None:
 
 
 def conclude(
-    begun: protocol.JobProgress, exit_code: int, verdict: Verdict | None
+    start: protocol.JobProgress, exit_code: int, verdict: Verdict | None
 ) -> protocol.JobProgress:
     """Returns the end of what has begun, also for a run without a verdict."""
     return msgspec.structs.replace(
-        begun, outcome=_outcome(exit_code, verdict), title=_title(exit_code, verdict)
+        start, outcome=_outcome(exit_code, verdict), title=_title(exit_code, verdict)
     )
 
 
@@ -279,10 +279,10 @@ class JobProblem(msgspec.Struct, frozen=True):
     def markdown(self) -> str:
         """Returns the page in Markdown, in which quoted text stays text."""
         meaning = _MEANINGS.get(self.exit_code, "no verdict")
-        shown = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
+        text = "\n".join(html.escape(line).replace("\n", " ") for line in self.lines)
         return (
             "**tunegate: no verdict** (exit code "
-            f"{self.exit_code}: {meaning}){self._where()}\n\n<pre>{shown}</pre>\n"
+            f"{self.exit_code}: {meaning}){self._where()}\n\n<pre>{text}</pre>\n"
         )
 
     def _where(self) -> str:
@@ -338,14 +338,14 @@ def told_by_agent(command: protocol.AgentCommand, environment: Mapping[str, str]
     program = _program(command, environment.get("PATH", ""))
     if program is None:
         return f"{command.program} was not found"
-    named = {name: environment[name] for name in command.variables if name in environment}
+    variables = {name: environment[name] for name in command.variables if name in environment}
     try:
         completed = subprocess.run(
             [program, *command.arguments],
             input=command.text.encode(errors="replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=child_environment(named),
+            env=child_environment(variables),
             cwd=_NOWHERE,
             timeout=_LIMIT_SECONDS,
             check=False,

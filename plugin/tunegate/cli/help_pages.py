@@ -53,11 +53,11 @@ _COLUMN = 14
 
 def overview() -> str:
     """Returns the output of `tunegate --help`."""
-    listed = [(name, _summary(name)) for name in command_names()]
+    rows = [(name, _summary(name)) for name in command_names()]
     return (
         "usage: tunegate [--version] COMMAND ...\n\n"
         "Stops pull requests that make ONNX models slower.\n\n"
-        f"{_listing([*listed, (HELP, HELP_SUMMARY)])}\n"
+        f"{_listing([*rows, (HELP, HELP_SUMMARY)])}\n"
         f"See: tunegate help COMMAND, and {PAGES}\n"
     )
 
@@ -72,10 +72,10 @@ def _summary(name: str) -> str:
 
 def group_page(group: CommandGroup) -> str:
     """Returns the output of `tunegate GROUP --help`."""
-    listed = [(name, _summary(f"{group.name} {name}")) for name in names_in(group)]
+    rows = [(name, _summary(f"{group.name} {name}")) for name in names_in(group)]
     return (
         f"usage: tunegate {group.name} COMMAND ...\n\n"
-        f"{group.sentence}\n\n{_listing(listed)}\n"
+        f"{group.sentence}\n\n{_listing(rows)}\n"
         f"See: tunegate help {group.name} COMMAND\n"
     )
 

@@ -66,14 +66,14 @@ def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
     return run_job(host, os.environ, job.request, execute)
 
 
-def _report(ended: Ending) -> int:
+def _report(ending: Ending) -> int:
     with suppress(OSError):  # the terminal may be what was lost
-        for each in ended.problems:
+        for each in ending.problems:
             problem = redact(each, secrets_of(os.environ))
-            shown = without_commands(visible(problem, _MAX_PROBLEM))
-            sys.stderr.write(f"tunegate: error: {shown}\n")
+            line = without_commands(visible(problem, _MAX_PROBLEM))
+            sys.stderr.write(f"tunegate: error: {line}\n")
         sys.stderr.flush()
-    return ended.exit_code
+    return ending.exit_code
 
 
 def execute(arguments: Sequence[str]) -> Ending:
@@ -91,8 +91,8 @@ def _ending(arguments: Sequence[str], talk: Talk) -> Ending:
     parsed: Parsed | None = None
     try:
         with cancellable():
-            if shown := page(arguments):
-                sys.stdout.write(shown)
+            if text := page(arguments):
+                sys.stdout.write(text)
                 return Ending(errors.PASS)
             parsed = parse(arguments)
             _begin(talk, parsed.options.common, arguments)

@@ -125,8 +125,8 @@ def _usage_of(field: Field) -> str:
     declared = field.declared
     if isinstance(declared, Option):
         return f"{field.flags[0]} {field.metavar}" if field.is_required else ""
-    shown = " ".join([field.metavar] * declared.count) or f"{field.metavar} ..."
-    return shown if field.is_required else f"[{shown}]"
+    text = " ".join([field.metavar] * declared.count) or f"{field.metavar} ..."
+    return text if field.is_required else f"[{text}]"
 
 
 def _add(section: argparse._ArgumentGroup, field: Field) -> None:
@@ -198,8 +198,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
         """Returns the declared help, with the default if there is one to show."""
         if self.is_switch or self.default in (None, "", ()):
             return self.declared.help
-        shown = f"{self.default:g}" if isinstance(self.default, float) else self.default
-        return f"{self.declared.help}; default: {shown}"
+        default = f"{self.default:g}" if isinstance(self.default, float) else self.default
+        return f"{self.declared.help}; default: {default}"
 
 
 def fields_of(options: type[msgspec.Struct]) -> tuple[Field, ...]:

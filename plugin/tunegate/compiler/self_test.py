@@ -19,8 +19,8 @@ def main() -> int:
     module = tvm.IRModule({"main": te.create_prim_func([a, doubled])})
     target = tvm.target.Target({"kind": "llvm", "num-cores": 1})
     with TemporaryFolder() as directory:
-        written = database.JSONDatabase(work_dir=str(Path(directory)))
-        written.commit_workload(module)
+        stored_database = database.JSONDatabase(work_dir=str(Path(directory)))
+        stored_database.commit_workload(module)
     tvm.compile(module, target=target)
     return 0
 

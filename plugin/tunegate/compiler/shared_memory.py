@@ -50,8 +50,8 @@ def use_dynamic_arrays(schedule: Any) -> None:
     blocks: list[Any] = []
     structural_walk(schedule.mod["main"].body, [(SBlock, blocks.append)])
     for block in blocks:
-        for number, written in enumerate(block.writes):
-            if written.source.scope() == _SHARED:
+        for number, region in enumerate(block.writes):
+            if region.source.scope() == _SHARED:
                 schedule.set_scope(schedule.get_sblock(block.name_hint), number, _DYNAMIC)
 
 

@@ -195,15 +195,15 @@ def _exclude_slow_starts(
     shares = [slow_modes.excluded_share(mode) for mode in modes]
     known_shares = [share for share in shares if share is not None]
     share = max(known_shares) if known_shares and len(known_shares) == len(shares) else None
-    shown, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
-    cut = slow_modes.cut_off(shown, worst.usual, worst.worst)
+    slow_share, worst = _most_slow(modes, rule.rare, rule.rare or share or 1.0)
+    cut = slow_modes.cut_off(slow_share, worst.usual, worst.worst)
     return Excluded(
         asked_percent=100 * rule.rare,
         share_percent=100 * share if share is not None else None,
         confidence_percent=_CONFIDENCE_PERCENT,
         mean_percent=100 * math.expm1(worst.worst),
         starts=len(worst.effects),
-        slow=slow_modes.slow_starts(shown, worst),
+        slow=slow_modes.slow_starts(slow_share, worst),
         cut_off_percent=100 * math.expm1(cut),
         is_clean=clean,
         inferences=inferences,

@@ -303,8 +303,8 @@ def slower_inside(comparison: measurements.Comparison, gate: GateConfig) -> str:
     text, margin = f"slower in {_tests(failed)}", gate.tail_margin_percent
     if all(each.change_percent.low <= margin for each in failed):
         return text  # by its stalls, which have no margin
-    named = f"the {margin:g}% margin of the mean and the tail (gate.tail-margin-percent)"
-    return f"{text}, over {named}"
+    margins = f"the {margin:g}% margin of the mean and the tail (gate.tail-margin-percent)"
+    return f"{text}, over {margins}"
 
 
 def reason_undecided(comparison: measurements.Comparison, gate: GateConfig) -> str:
@@ -405,13 +405,13 @@ def _launches(excluded: measurements.Excluded | None) -> str:
     if excluded is None:
         return ""
     if excluded.share_percent is None:
-        shown = "how many launches are slow is not known"
+        text = "how many launches are slow is not known"
     else:
-        shown = (
+        text = (
             f"fewer than {math.ceil(excluded.share_percent)}% of launches are slow, with "
             f"{excluded.confidence_percent:g}% confidence"
         )
-    return shown if excluded.asked_percent else f"{shown} (gate.rare-launches is 0)"
+    return text if excluded.asked_percent else f"{text} (gate.rare-launches is 0)"
 
 
 def _inferences(excluded: measurements.Excluded | None) -> str:

@@ -294,12 +294,12 @@ def _code(task: BuiltTask) -> tuple[str, int, bool]:
 
 
 def _difference(before: BuiltTask | None, after: BuiltTask | None) -> measurements.TaskDifference:
-    named = after or before
+    layer = after or before
     return measurements.TaskDifference(
-        name=named.name if named is not None else "",
+        name=layer.name if layer is not None else "",
         base_ms=_ms(before),
         head_ms=_ms(after),
-        source=named.source if named is not None else "default",
+        source=layer.source if layer is not None else "default",
         is_alone=True,
     )
 

@@ -233,21 +233,21 @@ def _outcome_of(
 ) -> TaskOutcome | None:
     """Returns the tuning outcome of the layer, None without one. Other models, and the base of a
     changed layer, may have a task of the same name; only tasks of this head count."""
-    named = [
+    tasks = [
         task
         for outcome in outcomes
         for task in outcome.tasks
         if task.name == difference.name and task.target == finding.target
     ]
     if plan is None:
-        return next(iter(named), None)
+        return next(iter(tasks), None)
     models = {
         (task.task.key, task.task.target): {
             use.model for use in task.task.uses if use.side == "head"
         }
         for task in plan.resolution.tasks
     }
-    tasks_of_models = [task for task in named if models.get((task.key, task.target))]
+    tasks_of_models = [task for task in tasks if models.get((task.key, task.target))]
     its_own = (task for task in tasks_of_models if finding.model in models[task.key, task.target])
     return next(its_own, next(iter(tasks_of_models), None))
 

@@ -44,8 +44,8 @@ class FreshProcesses:
         pythons: Mapping[Path, Path] = MappingProxyType({}),
     ) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
-        named = {str(artifact.absolute()): python for artifact, python in pythons.items()}
-        self._limits = limits._replace(pythons=named)
+        by_path = {str(artifact.absolute()): python for artifact, python in pythons.items()}
+        self._limits = limits._replace(pythons=by_path)
         self._reference = reference
         self._scratch = scratch
         self._devices = Devices(cuda)

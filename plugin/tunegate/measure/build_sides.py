@@ -394,12 +394,12 @@ def progress_line(
     compiled_builds = [
         each for each in builds if not each.candidate.is_tuned or each.place in compiled
     ]
-    shown = compiled_builds or builds
-    sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in shown)
+    parts = compiled_builds or builds
+    sides = (side_named(x.cell.model, x.side, is_compared=is_compared) for x in parts)
     names = [*dict.fromkeys(sides)]
     more = len(names) - _SHOWN
-    named = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return f"build: {plural(len(shown), 'build')} with {shown[0].candidate.title}: {named}"
+    text = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"build: {plural(len(parts), 'build')} with {parts[0].candidate.title}: {text}"
 
 
 def _distinct(candidates: Candidates) -> list[CandidateBuild]:

@@ -117,9 +117,9 @@ class _Choosing:
         choice: RuntimeChoice,
         required: Collection[str],
     ) -> Build:
-        named = " or ".join(build.title for build in usable.values())
+        titles = " or ".join(build.title for build in usable.values())
         cell = candidates.cell
-        self._progress.step(f"choose: {named} for {cell.model} on {cell.target}", "choose")
+        self._progress.step(f"choose: {titles} for {cell.model} on {cell.target}", "choose")
         first = usable.get(default or candidates.first, next(iter(usable.values())))
         race = Race(usable, first, self._launching, required)
         try:

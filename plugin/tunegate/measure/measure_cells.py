@@ -86,8 +86,8 @@ class _Measuring:
                 return self._alone(built, self.context.out / head.directory)
             if not _is_compared(built):
                 return _unmeasured_cell(built, "identical")
-            named = f"measure: {built.cell.model} on {built.cell.target}"
-            self.context.progress.step(named, "measure")
+            step = f"measure: {built.cell.model} on {built.cell.target}"
+            self.context.progress.step(step, "measure")
             return self._compare_sides(built, base, head)
         except MeasurementError as error:
             seconds = clock.monotonic() - started

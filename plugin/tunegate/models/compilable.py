@@ -39,8 +39,8 @@ def compilable(
     """
     of_libraries = custom_operators(proto)
     if of_libraries:
-        named = ", ".join(of_libraries[:SHOWN_OPERATORS])
-        message = f"{path}: {named} comes from a library, which only ONNX Runtime loads."
+        operators = ", ".join(of_libraries[:SHOWN_OPERATORS])
+        message = f"{path}: {operators} comes from a library, which only ONNX Runtime loads."
         raise UnsupportedModelError(message)
     for node in proto.graph.node:
         # Before a forest of half a million nodes is optimized and read again.

@@ -89,8 +89,8 @@ class FilePair:
         copy = Path(shutil.copy(file, into / file.name))
         for name in self._data_files(file):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
-            with _open(file, name) as data, (into / name).open("xb") as written:
-                shutil.copyfileobj(data, written)
+            with _open(file, name) as data, (into / name).open("xb") as target:
+                shutil.copyfileobj(data, target)
         return copy
 
     def _digest(self, file: Path) -> str:

@@ -59,16 +59,16 @@ def find_models(
     repository: Path,
     config: Config | None = None,
     *,
-    listed: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
     with_guesses: bool = False,
 ) -> tuple[FoundModel, ...]:
     """Returns every `.onnx` file that git tracks or would add, or that DVC keeps, by path, or only
-    those in `listed`. With a configuration only the models that it gates are read. Raises
+    those in `only`. With a configuration only the models that it gates are read. Raises
     RevisionError."""
     git = GitProcess(repository)
     committed = _committed_paths(git)
     outputs = _outputs_of_stages(git, committed)
-    models = _model_paths(git, outputs) if listed is None else listed
+    models = _model_paths(git, outputs) if only is None else only
     in_dvc = {*_of_dvc_files(committed), *outputs}
     all_models = (
         _read_model(git.root, path, is_committed=path in committed, with_guesses=with_guesses)
@@ -84,8 +84,8 @@ def model_paths(repository: Path) -> tuple[str, ...]:
 
 
 def _model_paths(git: GitProcess, outputs: Collection[str]) -> tuple[str, ...]:
-    listed = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    paths = {*listed, *_of_dvc_files(listed), *outputs}
+    files = _list_paths(git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    paths = {*files, *_of_dvc_files(files), *outputs}
     return tuple(sorted(path for path in paths if path.casefold().endswith(_ENDING)))
 
 
@@ -93,9 +93,9 @@ def _committed_paths(git: GitProcess) -> set[str]:
     return {*_list_paths(git, "ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")}
 
 
-def _of_dvc_files(listed: Collection[str]) -> set[str]:
+def _of_dvc_files(files: Collection[str]) -> set[str]:
     """Returns the models with a DVC file of their own among these files."""
-    return {path.removesuffix(_DVC) for path in listed if path.endswith(_DVC)}
+    return {path.removesuffix(_DVC) for path in files if path.endswith(_DVC)}
 
 
 def _outputs_of_stages(git: GitProcess, committed: Collection[str]) -> Collection[str]:

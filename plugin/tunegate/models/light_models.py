@@ -50,8 +50,8 @@ def _replace(
     initialized = {tensor.name for tensor in initializers}
     inputs = [i for i in graph.input if i.name in names_read and i.name not in initialized]
     for node in nodes:
-        named = next((name for name in node.input if name in initialized), None)
-        node.name = node.output[0] if named is None else _layer(named)
+        weights_name = next((name for name in node.input if name in initialized), None)
+        node.name = node.output[0] if weights_name is None else _layer(weights_name)
     _make_names_unique(nodes)
     for field, items in (
         (graph.node, nodes),

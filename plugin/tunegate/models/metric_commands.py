@@ -110,10 +110,10 @@ def export_named_files(
 ) -> None:
     """Writes each file, and each directory's files, that a word names by its repository path.
     Raises MeasurementError if that is no plain file, or too much."""
-    named = tuple(path for word in words for path in _paths(word))
-    if not named:
+    paths = tuple(path for word in words for path in _paths(word))
+    if not paths:
         return
-    entries = [entry for entry in repository.files(revision) if _is_below(entry.path, named)]
+    entries = [entry for entry in repository.files(revision) if _is_below(entry.path, paths)]
     if len(entries) > _MOST_FILES:
         raise MeasurementError(f"the directories that it names have over {_MOST_FILES} files")
     bytes_left = _MOST_BYTES

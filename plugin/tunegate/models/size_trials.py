@@ -188,8 +188,8 @@ class _Trials:
     def first_good(self, candidates: Iterator[Guesses]) -> Sequence[_Run]:
         """Runs sizes until one is good, and returns all that run."""
         runs: list[_Run] = []
-        named: list[Guesses] = []
-        for guesses in _named_first(candidates, named):
+        named_sizes: list[Guesses] = []
+        for guesses in _named_first(candidates, named_sizes):
             if any(_is_slow(each) and _is_larger(guesses, each.guesses) for each in runs):
                 continue
             if self._is_over():
@@ -198,7 +198,7 @@ class _Trials:
             if run is not None:
                 runs.append(run)
             elif self.refused:
-                named += _named_sizes(self.refused, guesses)
+                named_sizes += _named_sizes(self.refused, guesses)
             dull = sum(bool(each.reply.outcome.dull) for each in runs)
             is_good = run is not None and (_rank(run) == 0 or not run.guesses)
             if is_good or self.not_loaded or dull >= _MAX_DULL:

@@ -82,9 +82,9 @@ class KnownLists:
         return {key: each for key, each in lists.items() if each is not None}
 
     def _tell(
-        self, listed: Mapping[WorkloadKey, _Listed], cached: Mapping[WorkloadKey, TaskList]
+        self, lists_by_key: Mapping[WorkloadKey, _Listed], cached: Mapping[WorkloadKey, TaskList]
     ) -> None:
-        lists = [_list(key, tasks, self._now) for key, tasks in listed.items() if tasks]
+        lists = [_list(key, tasks, self._now) for key, tasks in lists_by_key.items() if tasks]
         origin = self._tools.origin
         self._tools.index.publish(
             [
@@ -109,10 +109,10 @@ def _shared_keys(
     return {n: key for n, key in keys.items() if (jobs[n].path, jobs[n].target.name) in same}
 
 
-def _tasks(listed: TaskList, job: ModelJob) -> _Listed:
+def _tasks(task_list: TaskList, job: ModelJob) -> _Listed:
     return [
         TuningTask(
-            key=WorkloadKey(task.workload, listed.target),
+            key=WorkloadKey(task.workload, task_list.target),
             shape=task.shape,
             target=job.target.name,
             operator=task.operator,
@@ -121,12 +121,12 @@ def _tasks(listed: TaskList, job: ModelJob) -> _Listed:
             bytes_moved=float(task.bytes_moved),
             uses=(TaskUse(model=job.path, side="head", weight=task.weight, name=task.name),),
         )
-        for task in listed.tasks
+        for task in task_list.tasks
     ]
 
 
 def _list(key: WorkloadKey, tasks: _Listed, now: int) -> TaskList:
-    listed = tuple(
+    entries = tuple(
         ListedTask(
             workload=task.key.workload,
             shape=task.shape,
@@ -139,4 +139,4 @@ def _list(key: WorkloadKey, tasks: _Listed, now: int) -> TaskList:
         )
         for task in tasks
     )
-    return TaskList(key=key, target=tasks[0].key.target, tasks=listed, listed_at=now)
+    return TaskList(key=key, target=tasks[0].key.target, tasks=entries, listed_at=now)

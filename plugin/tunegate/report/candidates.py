@@ -131,8 +131,8 @@ def latency_by_error(outcomes: Sequence[CandidateOutcome]) -> str:
     plot.steps(ranks, FASTER, 1.2, "4 2")
     for row, each in measured:
         _draw_candidate(plot, row, each)
-    named = ", ".join(visible(each.title) for each in front)
-    return plot.svg(f"Latency by error; on the Pareto front: {named}")
+    titles = ", ".join(visible(each.title) for each in front)
+    return plot.svg(f"Latency by error; on the Pareto front: {titles}")
 
 
 def _draw_candidate(plot: Plot, row: int, outcome: CandidateOutcome) -> None:

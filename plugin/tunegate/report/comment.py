@@ -147,11 +147,11 @@ def _is_explained(finding: Finding) -> bool:
 
 def _operators(finding: Finding) -> str:
     slower = [part for part in parts(finding.differences) if part.difference_ms > 0]
-    shown = slower[:SHOWN_OPERATORS]
-    rest = len(slower) - len(shown)
+    rows = slower[:SHOWN_OPERATORS]
+    rest = len(slower) - len(rows)
     more = f"{plural(rest, 'more layer')} got slower by less." if rest > 0 else ""
     notes = " ".join(filter(None, (more, layer_total(finding, slower))))
-    return f"{markdown_table(report_tables.operators_table(shown))}\n\n{notes}"
+    return f"{markdown_table(report_tables.operators_table(rows))}\n\n{notes}"
 
 
 def _steps(report: Report) -> str:
@@ -222,21 +222,21 @@ def _tasks(report: Report) -> str:
     if not rows:
         return ""
     merged = merge_alike(rows)
-    shown = merged[:SHOWN_TASKS]
-    rest = len(merged) - len(shown)
+    first_rows = merged[:SHOWN_TASKS]
+    rest = len(merged) - len(first_rows)
     more = f"\n\n… and {plural(rest, 'more row')}." if rest > 0 else ""
-    return fold(plural(len(rows), "task"), markdown_table(comment_tasks_table(shown)) + more)
+    return fold(plural(len(rows), "task"), markdown_table(comment_tasks_table(first_rows)) + more)
 
 
 def _inputs(report: Report) -> str:
     """Returns the table of inputs; a model's are the same on every target."""
     once = {finding.model: finding for finding in report.verdict.findings if finding.inputs}
-    shown, count = [*once.values()][:SHOWN_CHECKS], len(once)
-    if not shown:
+    inputs, count = [*once.values()][:SHOWN_CHECKS], len(once)
+    if not inputs:
         return ""
-    rest = count - len(shown)
+    rest = count - len(inputs)
     more = f"\n\n… and those of {plural(rest, 'more model')}." if rest > 0 else ""
-    return fold("Inputs", markdown_table(report_tables.inputs_table(shown)) + more)
+    return fold("Inputs", markdown_table(report_tables.inputs_table(inputs)) + more)
 
 
 def _spending(report: Report) -> str:
@@ -320,10 +320,10 @@ class ShownFindings(msgspec.Struct, frozen=True, kw_only=True):
 def shown_findings(verdict: Verdict) -> ShownFindings:
     """Returns all findings if they are few, else those that did not pass or whose latency moved."""
     worst = worst_first(verdict)
-    listed = [each for each in worst if each.status != "pass" or _is_moved(each)]
-    if len(worst) <= _FEW or not listed:
-        listed = [*worst[:_FEW]]
-    rows = tuple(listed[:_MAX_SHOWN])
+    first_rows = [each for each in worst if each.status != "pass" or _is_moved(each)]
+    if len(worst) <= _FEW or not first_rows:
+        first_rows = [*worst[:_FEW]]
+    rows = tuple(first_rows[:_MAX_SHOWN])
     return ShownFindings(rows=rows, rest=tuple(each for each in worst if each not in rows))
 
 

@@ -23,10 +23,10 @@ _PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
 
 def visible(text: str, limit: int = 300) -> str:
     """Returns one line in which every character is visible, cut in the middle beyond the limit."""
-    shown = drawn_as_text(" ".join(text.split()))
-    if len(shown) <= limit:
-        return shown
-    return f"{shown[: limit // 2 - 1]}…{shown[-(limit // 2) :]}"
+    line = drawn_as_text(" ".join(text.split()))
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 2 - 1]}…{line[-(limit // 2) :]}"
 
 
 def drawn_as_text(text: str) -> str:
@@ -51,27 +51,27 @@ def code(name: str, limit: int = 120) -> str:
     A code span if the name can stand in one; else a `<code>` element, in which every character that
     Markdown might interpret is a reference.
     """
-    shown = visible(name, limit)
-    if PLAIN_CODE.fullmatch(shown) and shown == shown.strip():
-        return f"`{shown}`"
+    text = visible(name, limit)
+    if PLAIN_CODE.fullmatch(text) and text == text.strip():
+        return f"`{text}`"
     return code_element(name, limit)
 
 
 def code_element(name: str, limit: int = 120) -> str:
     """Returns a name as code inside an HTML element, such as the title of a fold, where Markdown
     has no code span."""
-    shown = "".join(
+    element = "".join(
         each if each.isalnum() or each in _PLAIN_IN_ELEMENT else _reference(each)
         for each in visible(name, limit)
     )
-    linkless = re.sub(r"(www)\.", r"\1&#46;", shown, flags=re.IGNORECASE)
+    linkless = re.sub(r"(www)\.", r"\1&#46;", element, flags=re.IGNORECASE)
     return f"<code>{_LONE_UNDERSCORE.sub(_reference('_'), linkless)}</code>"
 
 
 def prose(text: str, limit: int = 600) -> str:
     """Returns a message as Markdown text: no structure, no link, no mention, no issue reference."""
-    shown = visible(text, limit)
-    escaped = "".join(_reference(each) if each in SPECIAL else each for each in shown)
+    line = visible(text, limit)
+    escaped = "".join(_reference(each) if each in SPECIAL else each for each in line)
     escaped = _LONE_UNDERSCORE.sub(_reference("_"), escaped)
     escaped = re.sub(r"(?<!&)([@#])", rf"\1{ZERO_WIDTH}", escaped)
     escaped = re.sub(

@@ -125,8 +125,8 @@ def counts(verdict: Verdict) -> str:
     counted = Counter(finding.status for finding in verdict.findings)
     if not counted:
         return "no model was checked"
-    named = [f"{counted[each]} {COUNTED[each]}" for each in WORST_FIRST if counted[each]]
-    return f"{plural(len(verdict.findings), 'check')}, {', '.join(named)}"
+    parts = [f"{counted[each]} {COUNTED[each]}" for each in WORST_FIRST if counted[each]]
+    return f"{plural(len(verdict.findings), 'check')}, {', '.join(parts)}"
 
 
 def worst_first(verdict: Verdict) -> tuple[Finding, ...]:
@@ -206,11 +206,11 @@ def uncovered_line(paths: tuple[str, ...], name: Callable[[str], str] = str) -> 
     """Returns the model files that no rule covers, '' if there are none."""
     if not paths:
         return ""
-    shown = ", ".join(name(path) for path in paths[:SHOWN_FILES])
+    names = ", ".join(name(path) for path in paths[:SHOWN_FILES])
     rest = len(paths) - SHOWN_FILES
     more = f" and {rest} more, all in changes.json" if rest > 0 else ""
     return (
-        f"No rule of this configuration covers {plural(len(paths), 'model file')}: {shown}{more}."
+        f"No rule of this configuration covers {plural(len(paths), 'model file')}: {names}{more}."
     )
 
 

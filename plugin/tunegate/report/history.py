@@ -101,16 +101,16 @@ def unfinished_entries(
     outcomes: Sequence[TuningOutcome],
     facts: RunFacts,
     machine: TuningMachine,
-    ended: Unfinished,
+    ending: Unfinished,
 ) -> tuple[HistoryEntry, ...]:
     """Returns a line for each model of a run that did not finish. It shipped nothing, so tuning
     gained nothing. Its time besides tuning is shared evenly."""
     costs_so_far = model_costs(plan, outcomes, None, {})
     places = ((model.path, target) for model in plan.changes.models for target in model.targets)
     every = {place: ModelCost() for place in places} | costs_so_far
-    costs = with_rest(every, ended.gate_seconds, ended.usd_per_hour)
+    costs = with_rest(every, ending.gate_seconds, ending.usd_per_hour)
     return tuple(
-        msgspec.structs.replace(entry, status=ended.status, reason=_shorten(ended.reason))
+        msgspec.structs.replace(entry, status=ending.status, reason=_shorten(ending.reason))
         for entry in _without_latency(plan, outcomes, facts, machine, costs)
     )
 

@@ -136,21 +136,21 @@ def _keep_spaces(piece: str) -> Markup:
 
 def _checks(report: Report, findings: Sequence[Finding], first: int) -> list[CellSection]:
     """Returns the checks that still fit after the first ones."""
-    shown = findings[: max(0, PLOTTED_CHECKS - first)]
-    return [_check(report, each) for each in shown]
+    rows = findings[: max(0, PLOTTED_CHECKS - first)]
+    return [_check(report, each) for each in rows]
 
 
 def _check(report: Report, finding: Finding) -> CellSection:
     comparison = _comparison(report, finding)
     measured = _find_measurement(report, finding)
-    shown, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
+    layers, builds = parts(finding.differences)[:SHOWN_PARTS], _builds(report, finding)
     return CellSection(
         finding=finding,
         comparison=comparison,
         measured=measured,
         plots=tuple(_plots(report, finding)),
         inside=report_tables.inside_table(comparison.inside if comparison else ()),
-        operators=report_tables.operators_table(shown),
+        operators=report_tables.operators_table(layers),
         layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
         builds=report_tables.builds_table(builds),
         outputs=tuple(

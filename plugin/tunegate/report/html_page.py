@@ -52,10 +52,10 @@ def html_table(table: ReportTable, longest_text: int, title: str) -> Markup:
     """Returns the table in HTML, the column that names a row first: on a narrow page it heads the
     row's cells. Texts beyond `longest_text` characters are cut in the middle. `title` is read aloud
     for the table, which can be scrolled without a mouse."""
-    named = {column.under for column in table.columns if column.under}
-    columns = sorted(table.columns, key=lambda column: column.title not in named)
-    shown = [column for column in columns if not column.under]
-    titles = Markup().join(_title(column) for column in shown)
+    lower_titles = {column.under for column in table.columns if column.under}
+    columns = sorted(table.columns, key=lambda column: column.title not in lower_titles)
+    upper_columns = [column for column in columns if not column.under]
+    titles = Markup().join(_title(column) for column in upper_columns)
     ordered = ReportTable(tuple(columns), table.rows)
     rows = Markup("\n").join(
         _row(list(zip(columns, cells, strict=True)), longest_text) for cells in ordered.cells()
@@ -114,8 +114,8 @@ def _inner(cell: CellContent, longest_text: int) -> Markup:
 
 def _below(cell: CellContent, longest_text: int) -> Markup:
     text = cell.text if isinstance(cell, Identifier) else cell
-    shown = visible(text, longest_text) if isinstance(text, str) else ""
-    return Markup('<span class="sub">{}</span>').format(shown) if shown else Markup()
+    line = visible(text, longest_text) if isinstance(text, str) else ""
+    return Markup('<span class="sub">{}</span>').format(line) if line else Markup()
 
 
 def _tone(cell: SignedTime) -> str:

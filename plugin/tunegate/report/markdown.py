@@ -23,10 +23,10 @@ NO_BREAK = "\u00a0"
 def markdown_table(table: ReportTable) -> str:
     """Returns a table. A number stays on one line with its unit; a value that belongs under another
     column is below it in the same cell."""
-    shown = [column for column in table.columns if not column.under]
-    head = [column.title for column in shown]
-    rule = ["--:" if column.is_number else "---" for column in shown]
-    body = [_row(list(zip(table.columns, row, strict=True)), shown) for row in table.cells()]
+    columns = [column for column in table.columns if not column.under]
+    head = [column.title for column in columns]
+    rule = ["--:" if column.is_number else "---" for column in columns]
+    body = [_row(list(zip(table.columns, row, strict=True)), columns) for row in table.cells()]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *body))
 
 
@@ -49,8 +49,8 @@ def _cell_markdown(cell: CellContent, column: Column[Any]) -> str:
         case ChangeInterval(interval=found):
             if found is None:
                 return NONE
-            shown = f"**{percent(found.center)}**<br>{interval(found)}"
-            return shown.replace(" ", NO_BREAK)
+            change = f"**{percent(found.center)}**<br>{interval(found)}"
+            return change.replace(" ", NO_BREAK)
         case SignedTime():
             return cell.text.replace(" ", NO_BREAK)
         case str() as text:
@@ -149,10 +149,10 @@ def _join(sections: dict[int, Section], shortened: Sequence[str]) -> str:
 
 
 def _note(shortened: Sequence[str]) -> str:
-    named = [title for title in reversed(shortened) if title][:_MAX_TITLES]
-    rest = len(shortened) - len(named)
+    titles = [title for title in reversed(shortened) if title][:_MAX_TITLES]
+    rest = len(shortened) - len(titles)
     more = [f"{rest} more {'section' if rest == 1 else 'sections'}"] if rest else []
-    return f"*Left out here, for its length:* {'; '.join([*named, *more])}. *{WHOLE_REPORT}*"
+    return f"*Left out here, for its length:* {'; '.join([*titles, *more])}. *{WHOLE_REPORT}*"
 
 
 def _title(section: str) -> str:

@@ -90,11 +90,11 @@ def waterfall(finding: Finding) -> str:
     has_moved = change is None or change.excludes_zero
     if not every or finding.base_ms is None or finding.head_ms is None or not has_moved:
         return ""
-    start, shown = finding.base_ms, every[:PLOTTED_OPERATORS]
-    steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in shown]
-    unexplained_ms = finding.head_ms - start - sum(part.difference_ms for part in shown)
+    start, layers = finding.base_ms, every[:PLOTTED_OPERATORS]
+    steps = [(visible(part.name, NAME_CHARACTERS), part.difference_ms) for part in layers]
+    unexplained_ms = finding.head_ms - start - sum(part.difference_ms for part in layers)
     steps.append(("everything else", unexplained_ms))
-    largest = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in shown[:3])
+    largest = ", ".join(f"{visible(p.name)} {difference_ms(p.difference_ms)}" for p in layers[:3])
     return _drawn_steps(start, steps).svg(f"Difference by operator: {largest}")
 
 

@@ -237,8 +237,8 @@ def _calls(row: TunedRow) -> str:
 
 
 def _end_text(row: TunedRow) -> str:
-    ended = stopped_words(row.stopped)
-    return f"{ended}; failed: {row.failures}" if row.failures else ended
+    words = stopped_words(row.stopped)
+    return f"{words}; failed: {row.failures}" if row.failures else words
 
 
 def _two_digits(error: float | None) -> str:
@@ -311,5 +311,5 @@ def _columns(values: inputs.Columns) -> str:
 
 def _list_few(values: Sequence[object]) -> str:
     rest = len(values) - _SHOWN
-    shown = ", ".join(str(value)[:_MAX_TEXT] for value in values[:_SHOWN])
-    return shown + (f" and {rest} more" if rest > 0 else "")
+    text = ", ".join(str(value)[:_MAX_TEXT] for value in values[:_SHOWN])
+    return text + (f" and {rest} more" if rest > 0 else "")

@@ -261,8 +261,8 @@ def _choice(build: Build, *, in_short: bool = False) -> str:
 def _why_not(choice: RuntimeChoice, *, in_short: bool) -> str:
     """Returns the reasons of candidates that were not measured; in short, of a few of them."""
     is_told = not in_short or len(choice.refused) <= _TOLD_REASONS
-    shown = choice.refused if is_told else ()
-    refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in shown]
+    candidates = choice.refused if is_told else ()
+    refused = [f"{each.title}: {_first_sentence(each.reason)}" for each in candidates]
     reasons = [*([_first_sentence(choice.reason)] if choice.reason else []), *refused]
     return f" ({'; '.join(reasons)})" if reasons else ""
 

@@ -90,8 +90,8 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
 
 def _print_change_said(console: Console, report: Report) -> None:
     """Prints what the table's change means; its bounds have no room there."""
-    shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    if line := change_said(shown, with_bounds=False):
+    findings = worst_first(report.verdict)[:TERMINAL_CHECKS]
+    if line := change_said(findings, with_bounds=False):
         console.print(_indent(line))
 
 
@@ -128,8 +128,8 @@ def _print_more(console: Console, finding: Finding, report: Report) -> None:
 
 
 def _checks(report: Report) -> RichTable:
-    shown = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    table = models_table(shown)
+    findings = worst_first(report.verdict)[:TERMINAL_CHECKS]
+    table = models_table(findings)
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     for column in table.columns:
         if column.is_number:

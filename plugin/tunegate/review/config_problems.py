@@ -59,8 +59,8 @@ def _bare_key(place: str, content: Any, kind: type[msgspec.Struct]) -> str:
     keys = _pointed_at(content, place, kind)
     path, inside = _path(keys), _at(content, keys)
     bare = [key for key in inside if not isinstance(key, str)] if isinstance(inside, dict) else []
-    named = f"key {_show_value(bare[0])}" if bare else "a key"
-    return f"{path or 'the file'}: {named} is not text. Put it in quotes."
+    key_text = f"key {_show_value(bare[0])}" if bare else "a key"
+    return f"{path or 'the file'}: {key_text} is not text. Put it in quotes."
 
 
 def value_problem(kind: inspect.Type, path: str, value: Any, unit: str = "") -> str:

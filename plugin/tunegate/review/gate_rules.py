@@ -269,5 +269,5 @@ def _problem(cell: Cell, config: Config, models: Collection[ModelPath]) -> str:
 
 def _suggestion(word: str, words: Collection[str]) -> str:
     names = sorted(words)
-    listed = f"Known: {', '.join(names[:5])}."
-    return f" {did_you_mean(word, names, listed)}"
+    hint = f"Known: {', '.join(names[:5])}."
+    return f" {did_you_mean(word, names, hint)}"

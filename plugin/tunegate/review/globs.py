@@ -275,10 +275,10 @@ _COMMIT = "commit the model (also when it is stored by LFS or DVC)."
 def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> Iterator[str]:
     """Yields a line for each entry of `models` that matches none of the paths. `place` describes
     the paths."""
-    written = {entry.path for entry in config.models}
+    config_paths = {entry.path for entry in config.models}
     for entry in config.models:
         if not any(matches(entry.path, path) for path in paths):
-            advice = _advice(entry.path, paths, written)
+            advice = _advice(entry.path, paths, config_paths)
             yield f"path {entry.path} matches no ONNX file of {place}{advice}"
 
 
@@ -292,10 +292,10 @@ def _advice(glob: str, paths: Sequence[ModelPath], entries: Collection[str]) -> 
     near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(glob, path), path))
     free = [path for path in near if not any(matches(entry, path) for entry in entries)]
     likely_path = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
-    shown = f"; the nearest: {', '.join(near[:_SHOWN])}"
+    nearest = f"; the nearest: {', '.join(near[:_SHOWN])}"
     if _likeness(glob, likely_path) < (_LIKELY_GLOB if is_pattern else _LIKELY):
-        return f"{shown}. Correct the {what}, or {_COMMIT}"
-    return f"{shown if is_pattern else ''}. Did you mean {likely_path}? Otherwise {_COMMIT}"
+        return f"{nearest}. Correct the {what}, or {_COMMIT}"
+    return f"{nearest if is_pattern else ''}. Did you mean {likely_path}? Otherwise {_COMMIT}"
 
 
 def _likely_glob(glob: str, path: ModelPath) -> str:

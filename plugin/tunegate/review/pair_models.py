@@ -131,11 +131,11 @@ def _candidates(
     if not by_name_only:
         yield from product(new, old)
         return
-    named: dict[str, list[ModelPath]] = {}
+    paths_by_name: dict[str, list[ModelPath]] = {}
     for path in new:
-        named.setdefault(_name(path), []).append(path)
+        paths_by_name.setdefault(_name(path), []).append(path)
     for was in old:
-        for path in named.get(_name(was), ())[:MAX_OF_ONE_NAME]:
+        for path in paths_by_name.get(_name(was), ())[:MAX_OF_ONE_NAME]:
             yield path, was
 
 

@@ -158,9 +158,9 @@ def _time(run: Inference, inferences: int, most_seconds: float) -> tuple[int, ..
     while len(times) < inferences:
         started = counter()
         run()
-        ended = counter()
-        times.append(ended - started)
-        if ended >= until:
+        now = counter()
+        times.append(now - started)
+        if now >= until:
             break
     return tuple(times)
 

@@ -141,8 +141,8 @@ def _write_artifact(
 
 
 def _digests(prepared: PreparedModel, request: WriteArtifact) -> tuple[str, ...]:
-    named = request.libraries if prepared.custom_operators else ()
-    return tuple(each.sha256 for each in named)
+    libraries = request.libraries if prepared.custom_operators else ()
+    return tuple(each.sha256 for each in libraries)
 
 
 def _dull(drawing: Drawing, request: WriteArtifact) -> tuple[str, ...]:
@@ -206,11 +206,11 @@ def _does_not_run(
             f"{artifact.model}: {title} does not run it at {sizes} ({error_line(error)}). "
             "Give sizes that the model takes under dims: or inputs: in tunegate.yaml."
         )
-    named = ", ".join(invented or [each.name for each in artifact.inputs])
+    names = ", ".join(invented or [each.name for each in artifact.inputs])
     others = ", or other sizes under dims:," if sizes else ""
     return (
         f"{artifact.model}: {title} does not run it on the inputs that were drawn "
-        f"({error_line(error)}). Give values for {named} under inputs:{others} in tunegate.yaml."
+        f"({error_line(error)}). Give values for {names} under inputs:{others} in tunegate.yaml."
     )
 
 

@@ -108,20 +108,20 @@ class SavingBuilder:
         error = self._error(job, talk)
         if error is not None:
             shutil.rmtree(job.directory, ignore_errors=True)
-        written = reply if isinstance(reply, WrittenBuild) else None
+        build = reply if isinstance(reply, WrittenBuild) else None
         return Build(
-            key=written.key if written else "",
+            key=build.key if build else "",
             directory=job.directory.name if error is None else "",
             tasks=(),
-            check=written.check if written else None,
+            check=build.check if build else None,
             error=error,
-            size_bytes=written.size_bytes if written else 0,
-            seconds=written.seconds if written else 0.0,
+            size_bytes=build.size_bytes if build else 0,
+            seconds=build.seconds if build else 0.0,
             runtime=self._runtime.name,
             crashed=talk.died is not None or (isinstance(reply, Refused) and reply.memory),
-            inputs=written.inputs if written else (),
-            sampled=written.sampled if written else None,
-            notes=written.notes if written else (),
+            inputs=build.inputs if build else (),
+            sampled=build.sampled if build else None,
+            notes=build.notes if build else (),
         )
 
     def _error(self, job: BuildJob, talk: Conversation[WriteReply]) -> str | None:

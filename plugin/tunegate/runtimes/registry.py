@@ -176,12 +176,12 @@ def offer_runtimes(
     problems: dict[str, None] = {}
     candidates_of: dict[str, tuple[CandidateBuild, ...]] = {}
     for target in targets:
-        named = only or ((target.runtime,) if target.runtime != AUTO else ())
+        names = only or ((target.runtime,) if target.runtime != AUTO else ())
         remedy = "" if only else f" Write runtime: {AUTO}."
         candidates = [
-            candidate for name in named for candidate in _required_candidates(name, target, remedy)
+            candidate for name in names for candidate in _required_candidates(name, target, remedy)
         ]
-        for runtime in () if named else installed.runtimes:
+        for runtime in () if names else installed.runtimes:
             try:
                 candidates += tuple(_candidates(runtime, target))
             except Exception as error:  # noqa: BLE001 -- it is not our code

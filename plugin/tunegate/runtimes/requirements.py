@@ -64,11 +64,11 @@ def runtime_checks(targets: Sequence[TargetConfig] = ()) -> tuple[HealthCheck, .
 def _checks(targets: Sequence[TargetConfig]) -> Iterator[HealthCheck]:
     installed = installed_runtimes()
     for runtime in installed.runtimes:
-        named = [target for target in targets if target.runtime == runtime.name]
-        if targets and not named and not any(_may_use(runtime, target) for target in targets):
+        own_targets = [target for target in targets if target.runtime == runtime.name]
+        if targets and not own_targets and not any(_may_use(runtime, target) for target in targets):
             yield from _optional(runtime, targets)
             continue
-        missing = next(filter(None, (runtime.unsupported(target) for target in named)), "")
+        missing = next(filter(None, (runtime.unsupported(target) for target in own_targets)), "")
         if missing:
             yield HealthCheck(runtime.name, ok=False, detail=missing)
             continue
@@ -104,8 +104,8 @@ def _versions(runtime: Runtime) -> HealthCheck:
         return HealthCheck(
             name, ok=False, detail=f"{type(error).__name__}: {error}".splitlines()[0]
         )
-    listed = ", ".join(f"{distribution} {version}" for distribution, version in versions if version)
+    text = ", ".join(f"{distribution} {version}" for distribution, version in versions if version)
     missing = ", ".join(distribution for distribution, version in versions if not version)
-    if listed and missing:
-        return HealthCheck(name, ok=False, detail=f"{listed}, without {missing}")
-    return HealthCheck(name, ok=True, detail=listed or "not installed", is_absent=not listed)
+    if text and missing:
+        return HealthCheck(name, ok=False, detail=f"{text}, without {missing}")
+    return HealthCheck(name, ok=True, detail=text or "not installed", is_absent=not text)

@@ -166,8 +166,8 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
     Runtime does it: twenty functions that call each other twice are a million. Only counts."""
     functions: dict[_Called, list[onnx.NodeProto]] = {}
     for function in model.functions:  # of two with one name, either may be what is called
-        named = _called_function(function.domain, function.name, function.overload)
-        functions.setdefault(named, []).extend(function.node)
+        key = _called_function(function.domain, function.name, function.overload)
+        functions.setdefault(key, []).extend(function.node)
     counts: dict[_Called, int] = {}
     inside: set[_Called] = set()
     waiting = list(functions)

@@ -57,7 +57,7 @@ def challenges(
 ) -> tuple[Challenge, ...]:
     """Returns, for every task, the best few schedules that the zone lacks. That the default
     schedule won is an answer too, where the zone has none."""
-    listed = []
+    pairs = []
     for task in tasks:
         schedules = _schedules(cached.get(task.key))
         have = {_identity(record) for record in schedules}
@@ -66,12 +66,12 @@ def challenges(
         if theirs and not theirs[0].template and not _records(cached.get(task.key)):
             new.insert(0, theirs[0])
         if new:
-            listed.append(
+            pairs.append(
                 Challenge(
                     task=task, challengers=tuple(new), incumbent=schedules[0] if schedules else None
                 )
             )
-    return tuple(listed)
+    return tuple(pairs)
 
 
 def revalidation_shard(

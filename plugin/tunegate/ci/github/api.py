@@ -123,8 +123,8 @@ class Comments:
     def _publish_as_whoever_we_are(self, body: str, *, updates_only: bool) -> None:
         """Handles a marker of unknown authorship: a new comment reveals who we are, and is deleted
         again if an earlier one turns out to be ours."""
-        written = self._api.ask("POST", self._comments, {"body": body})
-        new, writer = _inside(written, "id"), _inside(written, "user")
+        comment = self._api.ask("POST", self._comments, {"body": body})
+        new, writer = _inside(comment, "id"), _inside(comment, "user")
         self._author, self._author_id = _login(writer), _inside(writer, "id")
         earlier = self.find_own_comment() if self._author else new
         if type(new) is not int or (earlier in {None, new} and not updates_only):

@@ -53,9 +53,9 @@ def _event(environment: _Environment, payload: _Payload, requested: AskedRevisio
         return events.as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
     events.require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
     repository = _project(environment)
-    named = _value_at(payload, "repository", "full_name") or repository
-    if not repository or named != repository:
-        raise _contradiction(f"the event is of {named or 'no repository'}, not of {repository}")
+    own_name = _value_at(payload, "repository", "full_name") or repository
+    if not repository or own_name != repository:
+        raise _contradiction(f"the event is of {own_name or 'no repository'}, not of {repository}")
     return _READERS[name](environment, payload, requested)
 
 
@@ -364,8 +364,8 @@ def _pull_of_fork(api: RestApi, repository: str, run: _Payload, source: str, tip
     if not in_common:
         raise NothingToReportError(f"no open pull request has {tip[:12]} as its head any more")
     if len(in_common) > 1:
-        shown = ", ".join(f"#{number}" for number in sorted(in_common))
-        raise NothingToReportError(f"the run may be of any of {shown}")
+        text = ", ".join(f"#{number}" for number in sorted(in_common))
+        raise NothingToReportError(f"the run may be of any of {text}")
     return in_common.pop()
 
 

@@ -201,8 +201,8 @@ def _setting(admin: CacheAdmin) -> str:
         "region": config.region,
         "sse": config.sse,
     }
-    shown = ", ".join(f"{key}: {value}" for key, value in parts.items() if value)
-    return redact(f"cache: {{{shown}}}", ())
+    text = ", ".join(f"{key}: {value}" for key, value in parts.items() if value)
+    return redact(f"cache: {{{text}}}", ())
 
 
 # `tunegate cache probe`: does the store keep its promises?

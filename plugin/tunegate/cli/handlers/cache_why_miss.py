@@ -109,9 +109,9 @@ def _find(tasks: tuple[ResolvedTask, ...], query: str) -> tuple[ResolvedTask, st
         return tasks[fitting[0]], names[fitting[0]]
     what = "several tasks fit" if fitting else "no task of the last plan has that name"
     places = fitting or range(len(tasks))
-    shown = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
+    choices = "; ".join(f'"{names[at]}"' for at in places[:_SHOWN])
     more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    raise ConfigError(f'"{query}": {what}. Name one of: {shown}{more}.')
+    raise ConfigError(f'"{query}": {what}. Name one of: {choices}{more}.')
 
 
 def _answer(resolved: ResolvedTask) -> str:

@@ -153,7 +153,7 @@ def _command(side: str) -> Build:
 
 
 def _changes(cell: Cell, revisions: Revisions) -> ChangeSet:
-    shown = [pin.address for pin in revisions.pins] or [revisions.base or "", revisions.head]
+    sides = [pin.address for pin in revisions.pins] or [revisions.base or "", revisions.head]
     change = ModelChange(
         path=cell.model,
         kind="modified",
@@ -161,7 +161,7 @@ def _changes(cell: Cell, revisions: Revisions) -> ChangeSet:
         base=_version("base", cell.model),
         head=_version("head", cell.model),
         targets=(cell.target,),
-        reason=" against ".join(shown),
+        reason=" against ".join(sides),
     )
     return ChangeSet(revisions=revisions, models=(change,))
 

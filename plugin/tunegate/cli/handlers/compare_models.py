@@ -134,7 +134,7 @@ def _change(
 ) -> ModelChange:
     name = both.head.file.name
     base = both.base.file if isinstance(both.base, Model) else both.base.directory
-    shown = [pin.address for pin in revisions.pins] or [str(base), str(both.head.file)]
+    sides = [pin.address for pin in revisions.pins] or [str(base), str(both.head.file)]
     is_model = isinstance(both.base, Model)
     return ModelChange(
         path=name,
@@ -143,7 +143,7 @@ def _change(
         base=pair.version(revisions.base or "", name) if is_model else None,
         head=pair.version(revisions.head, name),
         targets=tuple(target.name for target in config.targets),
-        reason=" against ".join(shown),
+        reason=" against ".join(sides),
     )
 
 
@@ -151,19 +151,19 @@ def _named_runtimes(both: AgainstModel) -> tuple[RuntimeName, ...]:
     """Returns the runtimes to build for, () for all. Runtimes that nobody named need not be
     installed."""
     models = [side for side in (both.base, both.head) if isinstance(side, Model)]
-    named = {model.runtime.partition("-")[0] for model in models if model.runtime}
-    return tuple(sorted(named)) if all(model.runtime for model in models) else ()
+    runtimes = {model.runtime.partition("-")[0] for model in models if model.runtime}
+    return tuple(sorted(runtimes)) if all(model.runtime for model in models) else ()
 
 
 def _fixed_sides(both: AgainstModel) -> Fixed:
-    named: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
+    sides: tuple[tuple[Side, Model | Artifact], ...] = (("base", both.base), ("head", both.head))
     return Fixed(
         runtimes={
-            side: what.runtime for side, what in named if isinstance(what, Model) and what.runtime
+            side: what.runtime for side, what in sides if isinstance(what, Model) and what.runtime
         },
         builds={
             side: titled_artifact(what.directory)
-            for side, what in named
+            for side, what in sides
             if isinstance(what, Artifact)
         },
     )

@@ -89,7 +89,7 @@ def _diagnose_project(
     # The models here, and what the configuration says of them.
     try:
         paths = model_paths(root)
-        here = find_models(root, config, listed=paths)
+        here = find_models(root, config, only=paths)
         shapes = doctor_checks.shape_report(here, config)
         models = doctor_checks.gated_models(config, here, project.repository.uncommitted_paths())
         files = (
@@ -100,10 +100,10 @@ def _diagnose_project(
     except TunegateError as error:
         broken = in_section([_no("models", str(error))], "models")
         return Diagnosis(checks=(*checks, cache, *broken))
-    written = in_section(
+    config_checks = in_section(
         (*_path_and_waiver_checks(project, models, paths), *shapes.checks, *files), "models"
     )
-    all_checks = [*checks, cache, *written]
+    all_checks = [*checks, cache, *config_checks]
     # Only where all is well: to list the tasks of a model takes its import, and the cache.
     if all(check.ok for check in all_checks) and any(
         model.state == doctor_checks.COMMITTED for model in models
@@ -168,9 +168,9 @@ _NAMES_ALONE: CheckPart = "runtimes"
 def show_diagnosis(diagnosis: Diagnosis, *, is_whole: bool) -> None:
     """Prints the diagnosis, problems last, where they are seen. Texts from checkouts are never
     markup."""
-    shown, notable = diagnosis.checks, [check for check in diagnosis.checks if _is_notable(check)]
+    checks, notable = diagnosis.checks, [check for check in diagnosis.checks if _is_notable(check)]
     if is_whole:
-        _show_table(("check", "", "detail"), map(_check, shown))
+        _show_table(("check", "", "detail"), map(_check, checks))
     else:
         _show_table(("part", "", "what is fine"), _parts(diagnosis))
     _show_models(diagnosis.models if is_whole else [*filter(_is_unusual, diagnosis.models)])
@@ -318,5 +318,5 @@ def _model(model: doctor_checks.GatedModel) -> Iterator[tuple[object, ...]]:
 def _size(model: doctor_checks.ModelSize) -> tuple[object, ...]:
     dimension = f"{model.axis}: {model.symbol or '?'}"
     size = Text("open", style="red") if model.size is None else model.size
-    named = (visible(name) for name in (model.model, model.input, dimension))
-    return (*named, size, visible(model.source))
+    names = (visible(name) for name in (model.model, model.input, dimension))
+    return (*names, size, visible(model.source))

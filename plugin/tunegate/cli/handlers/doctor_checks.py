@@ -69,8 +69,8 @@ def _machine_checks(config: Config | None) -> Iterator[HealthCheck]:
     yield load_check(os.getloadavg()[0], machine=os.cpu_count() or 1, usable=usable_cores())
     if config is None:
         yield from _gpu_checks(())
-    elif named := [target.name for target in config.targets if target.kind == "cuda"]:
-        yield from _gpu_checks(named)
+    elif targets := [target.name for target in config.targets if target.kind == "cuda"]:
+        yield from _gpu_checks(targets)
 
 
 _GLOBAL_FILE = (2, 32)
@@ -176,12 +176,12 @@ def sources(path: Path, of_file: Config, effective: Config) -> tuple[Setting, ..
     """Returns the settings: `of_file` is what the file gave, `effective` the same with the
     arguments applied."""
     try:
-        written = read_yaml(path.read_text("utf-8"))
+        content = read_yaml(path.read_text("utf-8"))
     except (OSError, yaml.YAMLError):
-        written = None
+        content = None
     before = dict(_leaves(msgspec.to_builtins(of_file)))
     return tuple(
-        Setting(key, _text(value), _source(key, value, before, written))
+        Setting(key, _text(value), _source(key, value, before, content))
         for key, value in _leaves(msgspec.to_builtins(effective))
     )
 
@@ -255,12 +255,12 @@ def custom_operators_check(config: Config, models: Sequence[FoundModel]) -> Iter
     for model in models:
         if not model.custom_operators:
             continue
-        named = ", ".join(model.custom_operators[:SHOWN_OPERATORS])
+        names = ", ".join(model.custom_operators[:SHOWN_OPERATORS])
         if loaded:
-            yield HealthCheck(_CUSTOM, ok=True, detail=f"{model.path} uses {named}, from {loaded}")
+            yield HealthCheck(_CUSTOM, ok=True, detail=f"{model.path} uses {names}, from {loaded}")
             continue
         detail = (
-            f"{model.path} uses {named}, of a library that nothing names: once it changes, it is "
+            f"{model.path} uses {names}, of a library that nothing names: once it changes, it is "
             f"an error. Name it: {_how_to_name()}. Or export the model without"
         )
         yield HealthCheck(_CUSTOM, ok=True, warns=True, detail=detail)
@@ -499,8 +499,8 @@ def known_tasks(project: Project, settings: Settings, most: int) -> Sequence[War
     """Looks up the tasks of the first `most` committed models, on each target with something to
     tune. One that only an older toolchain has tuned is not known. Nothing is tuned, built or
     written. Raises TunegateError."""
-    listed = project.all_models()
-    changes = msgspec.structs.replace(listed, models=listed.models[:most])
+    changes_of_all = project.all_models()
+    changes = msgspec.structs.replace(changes_of_all, models=changes_of_all.models[:most])
     with (
         TemporaryFolder() as place,
         opened_output(Path(place) / "out", "doctor") as out,

@@ -101,14 +101,14 @@ def remembered_without_end(
             raise
         with suppress(TunegateError, OSError):  # what ended the run is what is reported
             outcomes = read_outcomes(context.out, planned) if before is None else before
-            ended = history.Unfinished(
+            end = history.Unfinished(
                 status="cancelled" if was_cancelled(error) else "aborted",
                 reason=_reason(error),
                 gate_seconds=seconds_besides_tuning(began, outcomes if before is None else ()),
                 usd_per_hour=_prices(config),
             )
             _remember_unfinished(
-                planned, outcomes, ended, context=context, config=config, repository=repository
+                planned, outcomes, end, context=context, config=config, repository=repository
             )
         raise
 
@@ -146,14 +146,14 @@ def remembered_before_plan(
 def _remember_unfinished(
     planned: TuningPlan,
     outcomes: Sequence[TuningOutcome],
-    ended: history.Unfinished,
+    end: history.Unfinished,
     *,
     context: RunContext,
     config: Config,
     repository: GitRepository,
 ) -> None:
     def entries(facts: RunFacts) -> tuple[HistoryEntry, ...]:
-        return history.unfinished_entries(planned, outcomes, facts, _machine(context.device), ended)
+        return history.unfinished_entries(planned, outcomes, facts, _machine(context.device), end)
 
     _write(planned.changes.revisions.head, config, repository, entries)
 

@@ -37,9 +37,9 @@ def show_table(
     """Shows a table. Cells are never markup, as they may come from a store that others write to; a
     Text cell keeps its own style. Only the last column is wrapped, between words. A log has at most
     `widest` columns. If there is no room for that, each row becomes a few lines."""
-    shown = Text(title) if title else None
+    heading = Text(title) if title else None
     cells = [[_cell(cell) for cell in row] for row in rows]
-    table = Table(title=shown, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
+    table = Table(title=heading, title_justify="left", box=SIMPLE_HEAD, show_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column != columns[-1])
     for row in cells:
@@ -75,8 +75,8 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
 def _blocks(columns: Sequence[str], rows: Iterable[Sequence[Text]]) -> Iterator[tuple[Text, Text]]:
     """Yields the first cell of each row, and the other cells with their column names."""
     for first, *others in rows:
-        named = zip(columns[1:], others, strict=True)
-        parts = [Text.assemble(f"{name} " if name else "", cell) for name, cell in named if cell]
+        pairs = zip(columns[1:], others, strict=True)
+        parts = [Text.assemble(f"{name} " if name else "", cell) for name, cell in pairs if cell]
         yield first, Text(", ").join(parts)
 
 

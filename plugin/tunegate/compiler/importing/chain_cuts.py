@@ -115,12 +115,12 @@ def _unit_cost(_operator: str) -> int:
 def _reads(
     stores: Sequence[Any], parameters: Sequence[Any], weight: Callable[[str], int]
 ) -> Counter[Any]:
-    written: dict[Any, Counter[Any]] = {}
+    reads_by_buffer: dict[Any, Counter[Any]] = {}
     for store in stores:
-        written[store.buffer] = _reads_of(store.value, written, weight)
+        reads_by_buffer[store.buffer] = _reads_of(store.value, reads_by_buffer, weight)
     total: Counter[Any] = Counter()
     for parameter in parameters:
-        total.update(written.get(parameter, {}))
+        total.update(reads_by_buffer.get(parameter, {}))
     return total
 
 

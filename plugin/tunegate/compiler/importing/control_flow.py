@@ -21,7 +21,7 @@ def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
     states, read = list(node.input[:-count]), node.input[-count:]
     axes = graph_view.attribute(node, "scan_input_axes", [0] * count)
     is_back = graph_view.attribute(node, "scan_input_directions", [0] * count)
-    body, written = _Body(node, view, trips), []
+    body, outputs = _Body(node, view, trips), []
     for step in range(trips):
         rows = [
             body.row(name, trips - 1 - step if back else step, axis)
@@ -29,10 +29,10 @@ def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
         ]
         body_outputs = body.run([*states, *rows])
         states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
-        written.append(rest)
-    axes = graph_view.attribute(node, "scan_output_axes", [0] * len(written[0]))
-    is_back = graph_view.attribute(node, "scan_output_directions", [0] * len(written[0]))
-    body.finish(states, written, axes, is_back)
+        outputs.append(rest)
+    axes = graph_view.attribute(node, "scan_output_axes", [0] * len(outputs[0]))
+    is_back = graph_view.attribute(node, "scan_output_directions", [0] * len(outputs[0]))
+    body.finish(states, outputs, axes, is_back)
     return body.new.nodes
 
 
@@ -46,13 +46,13 @@ def unroll_loop(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.N
         raise UnsupportedModelError(
             "its number of iterations is not a constant of the model, or is 0"
         )
-    states, body, written = list(node.input[2:]), _Body(node, view, trips), []
+    states, body, outputs = list(node.input[2:]), _Body(node, view, trips), []
     true = body.new.constant(True, np.bool_)
     for step in range(trips):
         _, *body_outputs = body.run([body.new.constant(step, np.int64), true, *states])
         states, rest = body_outputs[: len(states)], body_outputs[len(states) :]
-        written.append(rest)
-    body.finish(states, written, [0] * len(written[0]), [0] * len(written[0]))
+        outputs.append(rest)
+    body.finish(states, outputs, [0] * len(outputs[0]), [0] * len(outputs[0]))
     return body.new.nodes
 
 

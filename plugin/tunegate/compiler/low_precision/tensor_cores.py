@@ -167,9 +167,9 @@ def matrix_product(function: Any) -> MatrixProduct | None:
 
 def _writes_its_own_place(block: Any) -> bool:
     variables = [each.var for each in product.loops_of(block)[0]]
-    written = block.body.indices
-    return len(written) == len(variables) and all(
-        index.same_as(variable) for index, variable in zip(written, variables, strict=True)
+    indices = block.body.indices
+    return len(indices) == len(variables) and all(
+        index.same_as(variable) for index, variable in zip(indices, variables, strict=True)
     )
 
 

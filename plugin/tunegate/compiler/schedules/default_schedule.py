@@ -184,10 +184,10 @@ def _numbers(body: Any) -> int | None:
 
 
 def _reads(consumer: Any, producer: Any) -> int:
-    (written,) = producer.writes
+    (region,) = producer.writes
     loads: list[Any] = []
     structural_walk(consumer.body, [(TensorLoad, loads.append)])
-    return sum(load.source.same_as(written.source) for load in loads)
+    return sum(load.source.same_as(region.source) for load in loads)
 
 
 # Splits loops that choose an input for each number, as a concatenation along the innermost axis
@@ -291,11 +291,11 @@ def _accumulate(schedule: Any, block: Any, threads: int) -> bool:
     if lanes is None or not _is_worth_it(body, extents):
         return False
     outer, inner = schedule.split(spatial[-1], [None, lanes])
-    written = schedule.cache_write(block, 0, "global")
+    copy = schedule.cache_write(block, 0, "global")
     schedule.reorder(*spatial[:-1], outer, *reduced, inner)
-    schedule.reverse_compute_at(written, outer)
+    schedule.reverse_compute_at(copy, outer)
     schedule.vectorize(inner)
-    schedule.vectorize(schedule.get_loops(written)[-1])
+    schedule.vectorize(schedule.get_loops(copy)[-1])
     unscheduled.share_out(schedule, block, threads)
     schedule.decompose_reduction(block, reduced[0])
     return True
@@ -365,8 +365,8 @@ def _schedule_groups(function: Any, target: Any) -> Any | None:
 def _with_symbol_of(scheduled: Any, function: Any) -> Any:
     """Returns the scheduled function with the symbol of the original, if it has one."""
     symbol = (function.attrs or {}).get(_SYMBOL)
-    named = scheduled.with_attr(_SYMBOL, symbol) if symbol else scheduled.without_attr(_SYMBOL)
-    return named.with_attr(unscheduled.IS_SCHEDULED, True)
+    result = scheduled.with_attr(_SYMBOL, symbol) if symbol else scheduled.without_attr(_SYMBOL)
+    return result.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 def _most_sums(
@@ -400,12 +400,12 @@ def _schedule_vectors(
     outer_columns, inner_columns = schedule.split(columns, [None, tile.columns])
     outer_channels, inner_channels = schedule.split(channels, [None, tile.vectors])
     images = schedule.get_producers(block)
-    written = schedule.cache_write(block, 0, "global")
+    copy = schedule.cache_write(block, 0, "global")
     inner = (inner_columns, inner_channels)
     schedule.reorder(outer_rows, outer_channels, inner_rows, outer_columns, *window, *inner)
-    schedule.reverse_compute_at(written, outer_columns)
-    unscheduled.inline_followers(schedule, written)
-    _vectorize(schedule, written)
+    schedule.reverse_compute_at(copy, outer_columns)
+    unscheduled.inline_followers(schedule, copy)
+    _vectorize(schedule, copy)
     _copy_padded(schedule, images, outer_channels if vectors.groups else None)
     _unroll(schedule, block, tile, vectors)
     unscheduled.share_out(schedule, block, threads, lanes=vectors.lanes)

@@ -180,16 +180,16 @@ class _Steps:
         convolution, lanes = self._original, self._number(self._vectors.lanes)
         axes = [Var(f"v_{n}", convolution.loop_type) for n in range(4)]
         *window, last = axes
-        written = [tirx.floordiv(last, lanes), *window, tirx.floormod(last, lanes)]
+        indices = [tirx.floordiv(last, lanes), *window, tirx.floormod(last, lanes)]
         block = SBlock(
             [
                 self._axis(a, n, IterVar.DataPar)
                 for a, n in zip(axes, convolution.weight_extents, strict=True)
             ],
             [self._region(convolution.weights, axes)],
-            [self._region(self._packed, written)],
+            [self._region(self._packed, indices)],
             "packing",
-            BufferStore(self._packed, BufferLoad(convolution.weights, axes), written),
+            BufferStore(self._packed, BufferLoad(convolution.weights, axes), indices),
             annotations=convolutions.PACKING,
         )
         return self._nest(block, convolution.weight_extents)

@@ -49,11 +49,11 @@ def _tile(schedule: Any, block: Any, registers: VectorRegisters, threads: int) -
     if factors.constant:
         _pack(schedule, block, factors, tile)
     _copy_in_vectors(schedule, block, registers, threads)
-    written = schedule.cache_write(block, 0, "global")
+    copy = schedule.cache_write(block, 0, "global")
     loops = _reorder(schedule, factors, tile)
-    schedule.reverse_compute_at(written, loops.innermost_tile)
-    unscheduled.inline_followers(schedule, written)
-    *_, columns, lanes = schedule.get_loops(written)
+    schedule.reverse_compute_at(copy, loops.innermost_tile)
+    unscheduled.inline_followers(schedule, copy)
+    *_, columns, lanes = schedule.get_loops(copy)
     if tile.columns > 1:
         schedule.unroll(columns)
     for each in (lanes, loops.lanes):

@@ -58,8 +58,8 @@ def schedule_tiled(function: Any, convolution: Convolution, tiling: Tiling, targ
     """Returns the scheduled function with its convolution in these tiles."""
     main = _schedule(_Tiles(function, convolution, tiling).function(), tiling, target)
     symbol = (function.attrs or {}).get(_SYMBOL)
-    named = main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)
-    return named.with_attr(unscheduled.IS_SCHEDULED, True)
+    result = main.with_attr(_SYMBOL, symbol) if symbol else main.without_attr(_SYMBOL)
+    return result.with_attr(unscheduled.IS_SCHEDULED, True)
 
 
 # The transforms along one axis: of the image (m + 2 numbers to m + 2), of the sums (m + 2 to m),
@@ -592,11 +592,11 @@ def _tile_products(
 ) -> None:
     _, place, channel, inner = schedule.get_loops(products)[-4:]
     tiles, columns = schedule.split(place, [None, tiling.columns])
-    written = schedule.cache_write(products, 0, "global")
+    copy = schedule.cache_write(products, 0, "global")
     schedule.reorder(tiles, inner, columns, channel)
-    schedule.reverse_compute_at(written, tiles)
+    schedule.reverse_compute_at(copy, tiles)
     schedule.unroll(columns)
-    *_, written_columns, written_channel = schedule.get_loops(written)
+    *_, written_columns, written_channel = schedule.get_loops(copy)
     schedule.unroll(written_columns)
     for lanes in (channel, written_channel):
         vectors, each = schedule.split(lanes, [None, registers.lanes])

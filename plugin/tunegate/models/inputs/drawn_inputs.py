@@ -314,15 +314,15 @@ def _is_taken_by_all(tensor: ArtifactTensor) -> bool:
 def _require_values(tensors: tuple[Tensor, ...], given_rules: _Rules, path: str) -> None:
     """Raises ModelError for a sequence whose tensors have unknown sizes: nothing can be drawn for
     it."""
-    named = [
+    names = [
         tensor.name
         for tensor in tensors
         if tensor.is_open and not _is_in_files(given_rules, tensor)
     ]
-    if named:
+    if names:
         raise ModelError(
-            f"{path}: nothing says how large the tensors in {', '.join(named)} are. "
-            f"Give values for {', '.join(named)} under inputs: in tunegate.yaml."
+            f"{path}: nothing says how large the tensors in {', '.join(names)} are. "
+            f"Give values for {', '.join(names)} under inputs: in tunegate.yaml."
         )
 
 

@@ -300,8 +300,8 @@ def _uneven(rules: Mapping[str, inputs.InputRule]) -> Sequence[str]:
     }
     if len({*counts.values()}) < 2:  # noqa: PLR2004
         return ()
-    shown = ", ".join(f"{name} has {count}" for name, count in counts.items())
-    return (f"inputs: all need the same number of cases; {shown}.",)
+    counts_text = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    return (f"inputs: all need the same number of cases; {counts_text}.",)
 
 
 def _input_names(tensors: Mapping[str, Tensor]) -> str:
@@ -332,8 +332,8 @@ def array_misfit(array: Any, tensor: Tensor) -> str:
     if fits:
         is_nothing = array.dtype.kind == "f" and array.size and bool(np.isnan(array).all())
         return "NaN alone, which tells nothing of the model" if is_nothing else ""
-    shown = ", ".join("?" if size == OPEN else str(size) for size in tensor.shape)
-    return f"shape {list(array.shape)} instead of [{shown}]"
+    sizes = ", ".join("?" if size == OPEN else str(size) for size in tensor.shape)
+    return f"shape {list(array.shape)} instead of [{sizes}]"
 
 
 def arrays_of(value: Any) -> Sequence[Any]:

@@ -41,8 +41,8 @@ def inferred_rules(
     """Returns the rule of each input by name; None for fair booleans."""
     every = tuple(tensors)
     flow = Dataflow(model, every)
-    named = {} if _is_tabular(model) else _name_rules(model, every)
-    rules = {tensor.name: _rule(tensor, flow, named.get(tensor.name)) for tensor in every}
+    rules_by_name = {} if _is_tabular(model) else _name_rules(model, every)
+    rules = {tensor.name: _rule(tensor, flow, rules_by_name.get(tensor.name)) for tensor in every}
     if _is_of_ultralytics(model):
         rules |= {t.name: _SCALED for t in every if _is_image(t) and rules[t.name] == STANDARD}
     return rules

@@ -168,8 +168,8 @@ def _length(name: str, inputs: Sequence[TensorLike], open_axes: OpenAxes) -> Inp
     """Returns the length of the input that it is named after, or of the first that has one."""
     of = re.sub(r"_?(len|length|lengths|lens)$", "", name)
     long = [each for each in inputs if _extent(each, open_axes) > 1]
-    named = [each for each in long if of and words_of(each.name).startswith(of)]
-    for each in (*named, *long):
+    alike = [each for each in long if of and words_of(each.name).startswith(of)]
+    for each in (*alike, *long):
         why = f"by its name: the length of {each.name}"
         return InputRule(Constant(_extent(each, open_axes)), why)
     return None

@@ -199,10 +199,10 @@ def told_of_placement(nodes: Iterable[PlacedNode], provider: str) -> str:
     count = away.total()
     if count == len(every):
         raise UnsupportedModelError("ONNX Runtime has none of its operators on the device")
-    named = ", ".join(
+    operators = ", ".join(
         operator if times == 1 else f"{operator} ({times})"
         for operator, times in away.most_common(_MOST_NAMED)
     )
     more = ", ..." if len(away) > _MOST_NAMED else ""
     verb = "runs" if count == 1 else "run"
-    return f"{count} of {plural(len(every), 'node')} {verb} on the CPU: {named}{more}"
+    return f"{count} of {plural(len(every), 'node')} {verb} on the CPU: {operators}{more}"

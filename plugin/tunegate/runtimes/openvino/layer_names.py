@@ -43,9 +43,9 @@ def names_of_layers(
     """Returns the user's name of each layer: that of its first original node, which does the work.
     A layer without one, which changes a layout or type, takes the name of the layer before it, else
     of the layer after it, else keeps its own."""
-    named = {name: _first_original(layer, known_names) for name, layer in layers.items()}
+    originals = {name: _first_original(layer, known_names) for name, layer in layers.items()}
     return {
-        name: named[name] or _nearest_name(name, layers, named, "before", "after") or name
+        name: originals[name] or _nearest_name(name, layers, originals, "before", "after") or name
         for name in layers
     }
 

@@ -56,8 +56,8 @@ class Stream:
         try:
             begin()
         finally:
-            ended = runtime.cudaStreamEndCapture(self._stream)
-        graph = _checked_result(runtime.cudaGraphInstantiate(_checked_result(ended), 0))
+            result = runtime.cudaStreamEndCapture(self._stream)
+        graph = _checked_result(runtime.cudaGraphInstantiate(_checked_result(result), 0))
 
         def launch() -> None:
             _checked_result(runtime.cudaGraphLaunch(graph, self._stream))

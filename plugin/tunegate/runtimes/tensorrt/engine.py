@@ -182,8 +182,8 @@ def engine_layers_ms(opened: Any, inferences: int) -> dict[str, float]:
         opened.stream.wait()
     inspector = opened.engine.create_engine_inspector()
     information = inspector.get_engine_information(tensorrt.LayerInformationFormat.JSON)
-    named = names_of_engine_layers(information)
+    names = names_of_engine_layers(information)
     total: dict[str, float] = defaultdict(float)
     for layer, each in times.milliseconds.items():
-        total[named.get(layer, layer)] += statistics.median(each[1:] or each)
+        total[names.get(layer, layer)] += statistics.median(each[1:] or each)
     return dict(total)

@@ -138,8 +138,8 @@ def names_of_engine_layers(description: str) -> dict[str, str]:
     layers = [
         each for each in msgspec.json.decode(description).get("Layers", []) if _is_known(each)
     ]
-    named = {layer["Name"]: _first_node(layer) for layer in layers}
-    return {name: node or _fallback_name(name, named) for name, node in named.items()}
+    nodes = {layer["Name"]: _first_node(layer) for layer in layers}
+    return {name: node or _fallback_name(name, nodes) for name, node in nodes.items()}
 
 
 def _is_known(layer: Any) -> bool:

@@ -56,8 +56,8 @@ class MetaScheduleCompiler:
         jobs: Sequence[ModelJob],
         known_tasks: Mapping[int, Sequence[TuningTask]] = NOTHING_LISTED,
     ) -> Sequence[Sequence[TuningTask] | ModelError]:
-        for n, listed in known_tasks.items():
-            self._taken.add(jobs[n], listed, "an earlier run")
+        for n, tasks in known_tasks.items():
+            self._taken.add(jobs[n], tasks, "an earlier run")
         open_jobs = {n: job for n, job in enumerate(jobs) if n not in known_tasks}
         talks, copies = compile_requests.ask_each_once(open_jobs, self._kernels, self._list_tasks)
         answers = {

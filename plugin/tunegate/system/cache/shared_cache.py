@@ -132,14 +132,14 @@ class SharedCache:
     def _helpers(self, served: Counter[tuple[str, str]]) -> Iterator[str]:
         """Yields a note on the zones and repositories whose records serve this run; none where
         nobody but this zone helped, outside of CI."""
-        named = [
+        pairs = [
             (f"{repository} in zone {zone}" if repository else f"zone {zone}", count)
             for (zone, repository), count in served.most_common()
             if repository or zone != self._config.zone
         ]
-        if named:
-            served_by = (f"{name} serve {plural(count, 'task')}" for name, count in named[:_SHOWN])
-            rest = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        if pairs:
+            served_by = (f"{name} serve {plural(count, 'task')}" for name, count in pairs[:_SHOWN])
+            rest = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
             yield f"cache: records of {', '.join(served_by)}{rest}"
 
     def _usd(self, requests: Mapping[str, int]) -> float | None:
@@ -247,8 +247,8 @@ _: type[TaskIndex] = SharedCache
 def cache_directory(url: str, root: Path) -> Path:
     """Returns the directory; a relative one is below `root`. Raises ConfigError if the checkout
     contains it: a link could lead anywhere, and its files would be records that nobody measured."""
-    named = cache_home() if url == DEFAULT_CACHE_URL else _expand_home(url)
-    directory = Path(os.path.normpath(root / named))
+    place = cache_home() if url == DEFAULT_CACHE_URL else _expand_home(url)
+    directory = Path(os.path.normpath(root / place))
     top = working_tree(root)
     if top is None or not directory.is_relative_to(top):
         return directory
@@ -341,9 +341,9 @@ def _home(name: str, parts: tuple[str, ...], variables: Mapping[str, str]) -> Pa
     base = Path(variables.get(name, ""))
     if not base.is_absolute():
         return _expand_home(DEFAULT_CACHE_URL)
-    named = base / "tunegate"
-    places = [named]
+    home = base / "tunegate"
+    places = [home]
     with suppress(ConfigError):  # the home is needed only where the variable is not set
         places.append(_expand_home(DEFAULT_CACHE_URL))
     homes = (place for place in places if any((place / part).exists() for part in parts))
-    return next(homes, named)
+    return next(homes, home)

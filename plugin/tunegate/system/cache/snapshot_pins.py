@@ -78,8 +78,8 @@ def pinned_otherwise(own: SnapshotPins, judging: SnapshotPins) -> PolicyChange:
 
 
 def _pins_text(pins: SnapshotPins) -> str:
-    shown = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
-    return ", ".join(sorted(shown)) or "no pins"
+    texts = (f"{group.zone}/{group.target[:12]} {index[:12]}" for group, index in pins.items())
+    return ", ".join(sorted(texts)) or "no pins"
 
 
 def parse_pins(body: bytes, path: str) -> SnapshotPins:

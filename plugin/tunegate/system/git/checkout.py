@@ -17,8 +17,8 @@ def first_tracked(root: Path, directory: Path) -> str | None:
     above = tracked_above(git, inside.as_posix())
     if above:
         return above
-    listed = git.text("ls-files", "-z", "--cached", "--", inside.as_posix())
-    return None if listed is None else listed.split("\0", 1)[0]
+    paths = git.text("ls-files", "-z", "--cached", "--", inside.as_posix())
+    return None if paths is None else paths.split("\0", 1)[0]
 
 
 def tracked_above(git: GitProcess, path: str) -> str:
@@ -102,11 +102,11 @@ class Trees:
     def problem(self, revision: str) -> str:
         """Returns what is wrong with a tree of the revision, '' if nothing. Raises RevisionError
         for a tree that is not here."""
-        listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
+        tree_output = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision)
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}")
-        if listed is None or root is None:
+        if tree_output is None or root is None:
             raise RevisionError(f"{revision}: its files cannot be listed. Fetch the whole commit.")
-        lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+        lines = (line.partition(b"\t") for line in tree_output.split(b"\0") if line)
         entries = [(meta.split(), path) for meta, _, path in lines]
         trees = {root: b"the root"}
         trees |= {each.decode(): path for (_, kind, each), path in entries if kind == b"tree"}
@@ -137,14 +137,14 @@ def _tree_fault(tree: bytes, id_bytes: int) -> str:
         start = position + len(mode) + 1
         end = tree.index(b"\0", start)
         name, position = tree[start:end], end + 1 + id_bytes
-        shown = name.decode("utf-8", "backslashreplace")
+        text = name.decode("utf-8", "backslashreplace")
         if name in names:
-            return f"two entries of the name {shown!r}"
+            return f"two entries of the name {text!r}"
         if b"/" in name or name.lower() in _NO_NAMES:
-            return f"an entry of the name {shown!r}, which is none"
+            return f"an entry of the name {text!r}, which is none"
         order = name + b"/" if mode in _OF_A_DIRECTORY else name
         if order < before:
-            return f"its entry {shown!r} in a wrong place"
+            return f"its entry {text!r} in a wrong place"
         names.add(name)
         before = order
     return ""
@@ -167,10 +167,10 @@ def trailers_between(
             deepened_until(git, is_whole, base, head)
         if is_shallow(git) and not is_whole():
             return ()
-    shown = f"%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)"
-    listed = git.text("log", "-z", f"--format={shown}", f"{base}..{head}") or ""
+    form = f"%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)"
+    log = git.text("log", "-z", f"--format={form}", f"{base}..{head}") or ""
     trailers = []
-    for entry in listed.split("\0"):
+    for entry in log.split("\0"):
         commit, *values = entry.split("\x01")
         trailers += [Trailer(commit, value.strip()) for value in values if value.strip()]
     return tuple(trailers)

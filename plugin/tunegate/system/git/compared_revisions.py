@@ -291,14 +291,14 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
     later releases, and an old commit may be tagged again. Pre-releases count only if the pattern
     names them. Fetches nothing."""
     # %(*objectname) is the commit of an annotated tag, and empty for another.
-    listed = git.lines(
+    tag_lines = git.lines(
         "for-each-ref",
         f"--merged={head}",
         "--format=%(objectname) %(*objectname) %(refname:lstrip=2)",
         f"refs/tags/{pattern}",
     )
     releases = []
-    for line in listed or ():
+    for line in tag_lines or ():
         *commits, tag = line.split(" ", 2)
         is_named = _is_candidate(pattern) or not _is_candidate(tag)
         commit = commits[1] or commits[0]

@@ -149,10 +149,10 @@ def dvc_command(git: GitProcess, version: ModelVersion, tracked: str, pull: str 
     above = [str(parent) for parent in PurePosixPath(version.path).parents]
     place = next((d for d in above if git.text(*ask, f"{version.revision}:./{d}/.dvc")), ".")
     dvc = "dvc" if place == "." else f"dvc --cd {shlex.quote(place)}"
-    named = shlex.quote(posixpath.relpath(tracked, place))
+    path = shlex.quote(posixpath.relpath(tracked, place))
     if _is_checked_out(git, version):
-        return f"{dvc} {pull} {named}"
-    return f"git checkout {version.revision} && {dvc} fetch {named} && git checkout -"
+        return f"{dvc} {pull} {path}"
+    return f"git checkout {version.revision} && {dvc} fetch {path} && git checkout -"
 
 
 def _is_checked_out(git: GitProcess, version: ModelVersion) -> bool:
@@ -223,8 +223,8 @@ def _is_pointer(into: BinaryIO) -> bool:
 
 def _common_dir(git: GitProcess) -> Path:
     """Returns the directory with the objects: a worktree's are in the repository it belongs to."""
-    named = git.text("rev-parse", "--git-common-dir")
-    return (git.root / named).resolve() if named else git.git_dir
+    directory = git.text("rev-parse", "--git-common-dir")
+    return (git.root / directory).resolve() if directory else git.git_dir
 
 
 # Files that stand for others: Git LFS pointers and DVC files.
@@ -306,15 +306,15 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
         )
         raise ModelError(message)
     outs = parsed.get("outs") if isinstance(parsed, dict) else None
-    named = [
+    outputs = [
         out
         for out in (outs if isinstance(outs, list) else ())
         if isinstance(out, dict) and out.get("path") == PurePosixPath(path).name
     ]
-    if len(named) != 1 or len(content) > MAX_DVC_BYTES:
+    if len(outputs) != 1 or len(content) > MAX_DVC_BYTES:
         message = f"{path}.dvc: not a DVC file of this name. Run: dvc add {shlex.quote(path)}"
         raise ModelError(message)
-    return named[0]
+    return outputs[0]
 
 
 # Downloads missing files by Git LFS, from the server that the job's own settings name. `.lfsconfig`
@@ -364,10 +364,10 @@ def _text_of(path: Path) -> bytes | None:
 
 def _may_name_a_server(git: GitProcess, settings: bytes) -> bool:
     """Returns whether any setting is not known to be harmless."""
-    listed = git.output("config", "-f", "-", "-z", "--list", "--name-only", standard_input=settings)
-    if listed is None:
+    names = git.output("config", "-f", "-", "-z", "--list", "--name-only", standard_input=settings)
+    if names is None:
         return True
-    keys = [key.decode(errors="replace").lower() for key in listed.split(b"\0") if key]
+    keys = [key.decode(errors="replace").lower() for key in names.split(b"\0") if key]
     return not all(_WITHOUT_SERVER.fullmatch(key) for key in keys)
 
 

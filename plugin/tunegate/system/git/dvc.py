@@ -144,14 +144,14 @@ def _in_lock(
     try:
         stages = _stages(_parse_yaml(read(lock)))
         subject = f"{_PIPELINE} beside it "
-        written = _stages(_parse_yaml(read(pipeline)))
+        stages_of_file = _stages(_parse_yaml(read(pipeline)))
     except (YamlProblemError, UnicodeDecodeError) as error:
         yield lock, f"{subject}cannot be read ({error})"
         return
     outputs: dict[str, tuple[set[str], set[str]]] = {}
     for name, stage in stages.items():
-        own = name if name in written else name.partition("@")[0]
-        declared = written.get(own, {})
+        own = name if name in stages_of_file else name.partition("@")[0]
+        declared = stages_of_file.get(own, {})
         loop = declared.get("do")
         declared = loop if isinstance(loop, dict) else declared
         directory = str(declared.get("wdir", "."))
@@ -270,8 +270,8 @@ def _outputs(stage: object) -> Iterator[tuple[str, dict[str, Any]]]:
 def _declared_outputs(stage: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     """Returns the paths of a pipeline's stage, each a text or the one key of a mapping, and those
     with templates: any, where there are more than anybody writes."""
-    listed = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
-    names = (each if isinstance(each, dict) else [each] for each in listed)
+    entries = (each for key in _OUTPUTS if isinstance(stage.get(key), list) for each in stage[key])
+    names = (each if isinstance(each, dict) else [each] for each in entries)
     paths = {_normal(str(name)) for each in names for name in each}
     templates = {path for path in paths if _TEMPLATE.search(path)}
     return paths - templates, templates if len(templates) <= _MAX_TEMPLATES else {_ANY}
@@ -344,12 +344,12 @@ def _caches(root: Path, path: str) -> Iterator[tuple[Path, str]]:
     for parent in PurePosixPath(path).parents:
         settings = str(parent / ".dvc")
         for file in _CONFIG_FILES:
-            if named := _cache_of(root, f"{settings}/{file}"):
-                yield root / settings / named, ""
+            if cache := _cache_of(root, f"{settings}/{file}"):
+                yield root / settings / cache, ""
         yield root, f"{settings}/cache"
     for place in _settings_of_machine():
-        if named := _cache_of(place, "config"):
-            yield place / named, ""
+        if cache := _cache_of(place, "config"):
+            yield place / cache, ""
 
 
 def _settings_of_machine() -> Iterator[Path]:
@@ -369,12 +369,12 @@ def _cache_of(root: Path, file: str) -> str:
         return ""
     with opened:
         text = opened.read(_MAX_CONFIG_BYTES).decode(errors="replace")
-    section, named = "", ""
+    section, cache = "", ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
             section = line.strip("[]'\" ")
         elif section == "cache" and not line.startswith("#"):
             key, has_value, value = line.partition("=")
             if has_value and key.strip() == "dir":
-                named = value.strip().strip("'\"")
-    return named
+                cache = value.strip().strip("'\"")
+    return cache

@@ -124,8 +124,8 @@ def fetch_tags(git: GitProcess, pattern: str) -> Mapping[str, str] | None:
 
 def tags_here(git: GitProcess, pattern: str) -> Mapping[str, str]:
     """Returns the matching tags with their objects."""
-    shown = "--format=%(objectname) %(refname:lstrip=2)"
-    lines = git.lines("for-each-ref", shown, f"refs/tags/{pattern}") or ()
+    form = "--format=%(objectname) %(refname:lstrip=2)"
+    lines = git.lines("for-each-ref", form, f"refs/tags/{pattern}") or ()
     tags = (line.partition(" ") for line in lines)
     return {name: commit for commit, _, name in tags}
 

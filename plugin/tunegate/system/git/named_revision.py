@@ -161,19 +161,19 @@ def _refuse_id_as_name(git: GitProcess, name: str, option: str) -> None:
     is_sure = len(short) >= _SURELY_AN_ID and not described
     if not is_sure and not git.text("rev-parse", f"--disambiguate={short}"):
         return
-    named = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
-    if named:
+    refs = [ref for ref in _references(start) if fetch.is_ref(git, ref)]
+    if refs:
         message = (
-            f'{option}: "{start}" may be a commit\'s short id, and is the name of {named[0]}. '
-            f"Name the commit's whole id, or {named[0]}."
+            f'{option}: "{start}" may be a commit\'s short id, and is the name of {refs[0]}. '
+            f"Name the commit's whole id, or {refs[0]}."
         )
         raise RevisionError(message)
 
 
 def _references(name: str) -> tuple[str, ...]:
     """Returns the full names that git would prefer to a commit's short id."""
-    named = (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
-    return (*named, f"refs/{name}", f"refs/remotes/{name}/HEAD")
+    usual = (f"refs/tags/{name}", *(f"{prefix}{name}" for prefix in _BRANCHES), _remote_ref(name))
+    return (*usual, f"refs/{name}", f"refs/remotes/{name}/HEAD")
 
 
 # The default branch, if nothing names it.
@@ -283,10 +283,10 @@ def _ask_remote(git: GitProcess) -> _RemoteAnswer | None:
     lines = git.lines(*line, limit_seconds=fetch.ASK_SECONDS)
     if lines is None:
         return None
-    named = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
+    match = re.match(r"ref: refs/heads/([^\t]+)\tHEAD", lines[0] if lines else "")
     found = (line.partition("\trefs/heads/") for line in lines)
     branches = tuple(branch for _, _, branch in found if branch)
-    return _RemoteAnswer(named[1] if named else "", branches)
+    return _RemoteAnswer(match[1] if match else "", branches)
 
 
 def _usual_branch(git: GitProcess) -> str | None:

@@ -90,8 +90,8 @@ class GitProcess:
     def without_filters(self) -> dict[str, str]:
         """Returns settings that turn off the configured filters for working tree files; the
         checkout's attributes decide which files those would run on."""
-        listed = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
-        names = {name.rpartition(".")[0] for name in listed.split("\0") if name}
+        settings = self.text("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
+        names = {name.rpartition(".")[0] for name in settings.split("\0") if name}
         off = {"clean": "", "smudge": "", "process": "", "required": "false"}
         return {f"{name}.{key}": value for name in sorted(names) for key, value in off.items()}
 
@@ -117,8 +117,8 @@ class GitProcess:
     def _check_settings(self) -> None:
         """Raises for committed settings: a settings file may include one of the checkout, or the
         home directory may be in it."""
-        listed = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
-        words = iter(listed.split("\0"))
+        output = self.text("config", "-z", "--list", "--show-origin", "--name-only") or ""
+        words = iter(output.split("\0"))
         settings = {(origin, key) for origin, key in zip(words, words, strict=False)}
         for origin, key in sorted(settings):
             if is_of_a_fetch(key) and self._is_tracked(origin.removeprefix("file:")):
@@ -129,10 +129,10 @@ class GitProcess:
                 raise RevisionError(message)
 
     def _is_tracked(self, file: str) -> bool:
-        named = Path(os.path.normpath(self.root / file))
+        path = Path(os.path.normpath(self.root / file))
         return any(
             self.text("ls-files", "--error-unmatch", "--", str(place)) is not None
-            for place in {named, named.resolve()}
+            for place in {path, path.resolve()}
             if place.is_relative_to(self.root)
         )
 

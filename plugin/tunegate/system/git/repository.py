@@ -85,19 +85,19 @@ class GitRepository(GitEvents):
                 "`git fsck` calls it broken. Commit the files anew."
             )
             raise RevisionError(message)
-        listed = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
-        if listed is None:
+        entries = self._git.output("ls-tree", "-r", "-z", "--full-tree", revision)
+        if entries is None:
             message = f"{revision}: its files cannot be listed. Fetch the whole commit."
             raise RevisionError(message)
-        return tuple(_entry(line) for line in listed.split(b"\0") if line)
+        return tuple(_entry(line) for line in entries.split(b"\0") if line)
 
     def entry(self, revision: str, path: str) -> TreeEntry | None:
         """Returns the revision's entry at exactly this path, without its content, or None. Raises
         RevisionError."""
-        listed = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
-        if listed is None:
+        entries = self._git.output("ls-tree", "-z", "--full-tree", revision, "--", path)
+        if entries is None:
             raise RevisionError(f"{revision}: it cannot be read. Fetch the whole commit.")
-        return next((_entry(line) for line in listed.split(b"\0") if line), None)
+        return next((_entry(line) for line in entries.split(b"\0") if line), None)
 
     def submodule_above(self, revision: str, path: str) -> str:
         """Returns the revision's submodule above this path, '' without one. Raises
@@ -109,9 +109,9 @@ class GitRepository(GitEvents):
     def directories(self, revision: str) -> Mapping[str, str]:
         """Returns git's id of each directory, by path: equal ids mean equal contents. The root is
         `.`."""
-        listed = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
+        entries = self._git.output("ls-tree", "-r", "-d", "-z", "--full-tree", revision) or b""
         root = self._git.text("rev-parse", "--verify", "-q", f"{revision}^{{tree}}") or ""
-        lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+        lines = (line.partition(b"\t") for line in entries.split(b"\0") if line)
         trees = {_text(path): meta.split()[2].decode() for meta, _, path in lines}
         return {**trees, ".": root}
 
@@ -229,8 +229,8 @@ class GitRepository(GitEvents):
 
     def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
         files = [entry.path for entry in self.files(revision) if entry.kind == "file"]
-        named = [path for path in files if PurePosixPath(path).name == checkout.ATTRIBUTES_FILE]
-        return {path: self.read(revision, path) for path in named if checkout.is_safe(path)}
+        paths = [path for path in files if PurePosixPath(path).name == checkout.ATTRIBUTES_FILE]
+        return {path: self.read(revision, path) for path in paths if checkout.is_safe(path)}
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """Writes the model and its external data as files, laid out as in the repository."""
@@ -238,20 +238,20 @@ class GitRepository(GitEvents):
         body = self.content(version)
         into.mkdir(parents=True, exist_ok=True)
         model.write_bytes(body)
-        written = {version.path: model}
+        targets = {version.path: model}
         for name in self._data_files(version, body):
             target = into / name
             if target == model:
                 message = f"{version.path}: its external data file is itself. Export it again."
                 raise ModelError(message)
-            if target in written.values():  # in other words, such as ./w.bin
+            if target in targets.values():  # in other words, such as ./w.bin
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             data_file = self._data_file(version, name)
             with target.open("x+b") as file:
                 self._copy(data_file, file)
-            written[data_file.path] = target
-        self._refuse_converted(version.revision, written)
+            targets[data_file.path] = target
+        self._refuse_converted(version.revision, targets)
         return model
 
     def _refuse_converted(self, revision: str, files: Mapping[str, Path]) -> None:

@@ -82,8 +82,8 @@ def holder_of(claim: Claim) -> Holder | None:
     """Returns the holder of the device, None if nobody wrote one, or not legibly."""
     try:
         with claim.path.open("rb") as file:
-            written = file.read(_MAX_BYTES)
-        return msgspec.json.decode(written, type=Holder)
+            content = file.read(_MAX_BYTES)
+        return msgspec.json.decode(content, type=Holder)
     except (OSError, *NOT_JSON):
         return None
 

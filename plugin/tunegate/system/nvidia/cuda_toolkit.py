@@ -42,8 +42,8 @@ def cuda_variables(
 
 def _roots(variables: Mapping[str, str], usual: Path, packages: Sequence[str]) -> Iterator[Path]:
     """Yields the possible roots, the machine's own toolkit first: it fits the machine's driver."""
-    named = (Path(variables.get(name, "")) for name in _PLACES)
-    yield from (place for place in named if place.is_absolute())  # not in the checkout
+    places = (Path(variables.get(name, "")) for name in _PLACES)
+    yield from (place for place in places if place.is_absolute())  # not in the checkout
     compiler = shutil.which("nvcc", path=variables.get("PATH"))
     if compiler is not None:
         yield Path(compiler).resolve().parent.parent
@@ -66,8 +66,8 @@ def _is_toolkit(root: Path) -> bool:
 
 
 def _major(root: Path) -> int | None:
-    written = _CUDA_VERSION.search((root / _HEADERS[0]).read_text(errors="replace"))
-    return int(written[1]) // _THOUSAND if written else None
+    match = _CUDA_VERSION.search((root / _HEADERS[0]).read_text(errors="replace"))
+    return int(match[1]) // _THOUSAND if match else None
 
 
 def _bindings_major() -> int:

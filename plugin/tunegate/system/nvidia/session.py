@@ -154,10 +154,10 @@ def wait_until_idle(gpu: Gpu, *, wait_seconds: float, look: _StateOf = state_of)
 def _refusal(gpu: Gpu, state: GpuState, wait_seconds: float) -> str:
     """Returns the error for a device that stays busy. In a container the driver's process numbers
     mean little, but a person may know them."""
-    shown = ", ".join(str(pid) for pid in state.processes[:5])
+    pids = ", ".join(str(pid) for pid in state.processes[:5])
     busy = "" if state.busy_percent is None else f", {state.busy_percent}% busy"
     return (
         f"{gpu.name} ({gpu.uuid}): something else still runs on this device after "
-        f"{wait_seconds:g} s (processes {shown}{busy}). Nothing measured beside it would be "
+        f"{wait_seconds:g} s (processes {pids}{busy}). Nothing measured beside it would be "
         "right: end it, or give this runner a device of its own."
     )

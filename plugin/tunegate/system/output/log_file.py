@@ -64,10 +64,10 @@ class LogFile:
     def _keep(self, line: str) -> None:
         if self._file is None:
             return
-        shown = redact(_CONTROL.sub("", line), self._secrets)
+        text = redact(_CONTROL.sub("", line), self._secrets)
         try:
             self._file.write(
-                f"{self._now():%Y-%m-%dT%H:%M:%SZ} {shown}\n".encode(errors="backslashreplace")
+                f"{self._now():%Y-%m-%dT%H:%M:%SZ} {text}\n".encode(errors="backslashreplace")
             )
         except OSError as error:
             self.problem = f"--log-file: {self.path} has ended early ({error.strerror})"

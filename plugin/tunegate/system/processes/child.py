@@ -206,9 +206,9 @@ class Child(Generic[_Reply]):
     def _uncaught_error(self) -> str:
         """Returns the uncaught C++ error that aborted the process: the last one in the log since
         the child began. A failed device makes destructors throw."""
-        with contextlib.suppress(OSError), self.log.open("rb") as written:
-            written.seek(self._began_at)
-            lines = written.read().decode(errors="replace").splitlines()
+        with contextlib.suppress(OSError), self.log.open("rb") as log:
+            log.seek(self._began_at)
+            lines = log.read().decode(errors="replace").splitlines()
             errors = [line.partition(_THROWN)[2].strip() for line in lines if _THROWN in line]
             return errors[-1][:_MOST_WORDS] if errors else ""
         return ""

@@ -14,9 +14,9 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _requirement_names(listed: list[str]) -> list[str]:
+def _requirement_names(requirements: list[str]) -> list[str]:
     """Returns the names of a package's requirements, without its extras."""
-    matches = [_NAME.match(each) for each in listed if "extra ==" not in each]
+    matches = [_NAME.match(each) for each in requirements if "extra ==" not in each]
     return [_normal(match.group()) for match in matches if match]
 
 

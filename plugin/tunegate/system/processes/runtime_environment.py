@@ -46,8 +46,8 @@ def read_environment(directory: Path, runtime: str, names: Sequence[str]) -> Run
     _require_alike(directory, described)
     roots = {name for owners in described.owners.values() for name in owners}
     if not roots or not roots <= set(described.packages):
-        named = " or ".join(names)
-        message = f"--env {directory}: {runtime} is not installed there (no package {named})."
+        packages = " or ".join(names)
+        message = f"--env {directory}: {runtime} is not installed there (no package {packages})."
         raise ConfigError(message)
     relevant = _add_requirements(roots, described.packages)
     versions = {name: each.version for name, each in sorted(described.packages.items())}

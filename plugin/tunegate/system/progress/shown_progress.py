@@ -232,8 +232,8 @@ class PlainLog:
     def _line(self, text: str) -> None:
         self._display_for = self._clock()
         # It may hold names of the model: on their own line, a CI would read them as commands.
-        shown = "".join(c if c.isprintable() else " " for c in text)
-        self._stream.write(f"tunegate {self._display_for - self._started:7.1f} s  {shown}\n")
+        line = "".join(c if c.isprintable() else " " for c in text)
+        self._stream.write(f"tunegate {self._display_for - self._started:7.1f} s  {line}\n")
         self._stream.flush()
 
 
@@ -360,8 +360,8 @@ def progress(stream: TextIO | Talk | None = None) -> ProgressView | Both:
     target = stream if stream is not None else sys.stderr
     if not isinstance(target, Talk):
         return _terminal_or_log(target)
-    shown = _display_for(target)
-    return shown if target.log is None else Both(shown, PlainLog(target.log, update_seconds=0.0))
+    view = _display_for(target)
+    return view if target.log is None else Both(view, PlainLog(target.log, update_seconds=0.0))
 
 
 def unread_progress() -> PlainLog:
