@@ -180,7 +180,7 @@ class GitModelReader:
         problems |= {
             place: why
             for place, why in stages.unread.items()
-            if place.partition(": ")[0] in changed
+            if place.partition(": ")[0] in changed or before.unread.get(place) != why
         }
         return problems
 

@@ -1,9 +1,11 @@
 """Finds the configured models that a change touches, and how. In doubt it checks more, and says
 why."""
 
+import posixpath
 import shlex
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
@@ -82,6 +84,8 @@ def detect(
         revisions.head,
         numbered=lambda path: model_settings.numbered_for(old, path),
     )
+    unread = reader.unread_outputs(revisions.base, revisions.head)
+    pairs = _without_unread(pairs, unread)
     # The configuration that judges, and by it the change of each covered model in each profile.
     judging = judged_by(
         base_config,
@@ -115,7 +119,7 @@ def detect(
             *_notes(revisions, base_config, watched),
             *_versions(changes, pairs, base, old),
             *_twins(covered, head, base),
-            *_unread_outputs(reader, revisions, judging.config),
+            *_unread_outputs(unread, judging.config),
             *moved_submodules(reader, revisions),
         ),
         policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
@@ -138,6 +142,26 @@ def _add_unlisted(
             version = reader.unlisted_version(revision, path)
             if version is not None:
                 versions[path] = version
+
+
+def _without_unread(pairs: Pairs, unread: Mapping[str, str]) -> Pairs:
+    """Returns the pairs without losses that may be none: DVC may keep the model by what changed and
+    is not read."""
+    kept = {path: next(_places_of(path, unread), "") for path in pairs.lost}
+    blocked = {path: f"it may be what {place} keeps" for path, place in kept.items() if place}
+    lost = tuple(path for path in pairs.lost if path not in blocked)
+    return msgspec.structs.replace(pairs, lost=lost, blocked={**pairs.blocked, **blocked})
+
+
+def _places_of(path: ModelPath, unread: Mapping[str, str]) -> Iterator[str]:
+    for output, what in sorted(unread.items()):
+        place = output.rpartition(": ")[2]
+        if _is_of_a_pipeline(output) or place in {path, *map(str, PurePosixPath(path).parents)}:
+            yield f"{output} ({what})"
+
+
+def _is_of_a_pipeline(output: str) -> bool:
+    return posixpath.basename(output.partition(": ")[0]) == "dvc.lock"
 
 
 def _removed_models(pairs: Pairs, base: _Found, config: Config) -> Iterator[ModelChange]:
@@ -356,14 +380,13 @@ def _twins(covered: Collection[ModelPath], head: _Found, base: _Found) -> Iterat
             )
 
 
-def _unread_outputs(reader: ModelReader, revisions: Revisions, config: Config) -> Iterator[str]:
+def _unread_outputs(unread: Mapping[str, str], config: Config) -> Iterator[str]:
     """Yields a line for each changed DVC output that may hold a configured model and is not
     read."""
     globs = [entry.path for entry in config.models]
-    for path, what in sorted(reader.unread_outputs(revisions.base, revisions.head).items()):
-        is_pipeline = path.rpartition("/")[2].startswith("dvc.lock")
+    for path, what in sorted(unread.items()):
         place = path.rpartition(": ")[2]
-        if is_pipeline or any(
+        if _is_of_a_pipeline(path) or any(
             matches(glob, place) or may_match_below(glob, place) for glob in globs
         ):
             yield (

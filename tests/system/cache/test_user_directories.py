@@ -75,8 +75,10 @@ def test_a_directory_in_a_submodule_is_the_checkouts(project: Checkout, url: str
     project.git("update-index", "--add", "--cacheinfo", f"160000,{commit},cache")
     (project.path / "cache" / "of").mkdir(parents=True)
     (project.path / "cache" / "of" / "segment").write_bytes(b"claims")
-    with pytest.raises(ConfigError, match="git tracks files in it"):
-        shared_cache.cache_directory(url, project.path)
+    (project.path.parent / "link").symlink_to(project.path)
+    for each in (url, str(project.path.parent / "link" / url)):
+        with pytest.raises(ConfigError, match="git tracks files in it"):
+            shared_cache.cache_directory(each, project.path)
 
 
 @pytest.mark.parametrize("url", ["cache", "cache/of/models"])

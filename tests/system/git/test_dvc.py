@@ -158,6 +158,15 @@ def test_what_dvc_keeps_and_nobody_reads_is_a_line(
     assert after(project, {"unrelated": b"x"}).notes == ()
 
 
+def test_a_model_that_may_be_an_unread_output_is_not_deleted(project: Checkout) -> None:
+    """A stage that is declared anew takes what its lock file has had all along."""
+    before = {"models/enc.onnx": OLD, "dvc.lock": lock_of("enc.onnx", NEW)}
+    stage = b"stages: {train: {wdir: '${place}', outs: [enc.onnx]}}"
+    changes = after(project, before, {"models/enc.onnx": None, "dvc.yaml": stage})
+    assert [each.kind for each in changes.models] == ["unreadable"]
+    assert changes.policy_changes == ()
+
+
 def test_directories_where_no_model_is_looked_for_are_no_line(project: Checkout) -> None:
     data = dvc_file_of("data", b"x").replace(b"\n  size", b".dir\n  size")
     assert after(project, {"data.dvc": data}).notes == ()

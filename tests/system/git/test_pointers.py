@@ -91,6 +91,7 @@ ALIASES = "".join(f"v{n}: &v{n} [{', '.join([f'*v{n - 1}'] * 9)}]\n" for n in ra
         ),
         ("outs:\n- path: m.onnx\n", "names no md5 of the file"),
         ("outs:\n- {path: other.onnx}", "not a DVC file of this name"),
+        ("outs: [{path: m.onnx}, {path: ./m.onnx}]", "not a DVC file of this name"),
         (
             "outs:\n- {md5: 0123456789abcdef0123456789abcdef.dir, path: m.onnx}",
             "of a directory, which is not read",

@@ -250,20 +250,28 @@ def cache_directory(url: str, root: Path) -> Path:
     place = cache_home() if url == DEFAULT_CACHE_URL else _expand_home(url)
     directory = Path(os.path.normpath(root / place))
     top = working_tree(root)
-    if top is None or not directory.is_relative_to(top):
+    below = None if top is None else _place_below(top, directory)
+    if top is None or below is None:
         return directory
-    inside = directory.relative_to(top)
+    inside = below.relative_to(top)
     for each in (inside, *inside.parents):
         if each != Path() and (top / each).is_symlink():
             message = f"cache.url: {url}: {each} is a symbolic link of the checkout. Remove it."
             raise ConfigError(message)
-    if first_tracked(top, directory) != "":
+    if first_tracked(top, below) != "":
         message = (
             f"cache.url: {url}: git tracks files in it, so whoever changes the checkout would "
             "choose what the cache says. Remove them from git, or use a directory outside of it."
         )
         raise ConfigError(message)
     return directory
+
+
+def _place_below(top: Path, path: Path) -> Path | None:
+    """Returns the path as one below `top`, also where a link outside of it leads there; None for
+    any other."""
+    places = (path, Path(os.path.realpath(path)))
+    return next((each for each in places if each.is_relative_to(top)), None)
 
 
 _SETTINGS = {
@@ -283,9 +291,9 @@ def refuse_committed_settings(root: Path) -> None:
         return
     for name, usual in _SETTINGS.items():
         for each in filter(None, (*os.environ.get(name, "").split(os.pathsep), usual)):
-            file = Path(os.path.normpath(Path(os.path.expanduser(each)).absolute()))  # noqa: PTH111
-            is_ours = file.is_relative_to(top) and file != top
-            if is_ours and first_tracked(top, file) != "":
+            place = Path(os.path.normpath(Path(os.path.expanduser(each)).absolute()))  # noqa: PTH111
+            file = _place_below(top, place)
+            if file is not None and file != top and first_tracked(top, file) != "":
                 message = (
                     f"{name}: {each}: git tracks it, so whoever changes the checkout would choose "
                     "the program and the server of the credentials. Use a file outside of it."

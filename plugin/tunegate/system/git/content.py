@@ -309,12 +309,18 @@ def _output(content: bytes, path: str) -> dict[str, Any]:
     outputs = [
         out
         for out in (outs if isinstance(outs, list) else ())
-        if isinstance(out, dict) and out.get("path") == PurePosixPath(path).name
+        if isinstance(out, dict) and _is_path_of(out, PurePosixPath(path).name)
     ]
     if len(outputs) != 1 or len(content) > MAX_DVC_BYTES:
         message = f"{path}.dvc: not a DVC file of this name. Run: dvc add {shlex.quote(path)}"
         raise ModelError(message)
     return outputs[0]
+
+
+def _is_path_of(out: dict[str, Any], name: str) -> bool:
+    """Returns whether an output is the file, by its name in any words, such as `./m.onnx`."""
+    stored = out.get("path")
+    return isinstance(stored, str) and posixpath.normpath(stored) == name
 
 
 # Downloads missing files by Git LFS, from the server that the job's own settings name. `.lfsconfig`
