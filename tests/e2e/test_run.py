@@ -435,7 +435,9 @@ def test_a_slower_version_fails_beside_the_one_before_it_and_that_may_go_later(
         "models/enc/2/model.onnx",
         "fail",
     )
-    told = "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, the version before it"
+    told = (
+        "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, its version in the base"
+    )
     assert told in " ".join(done.stderr.split())
 
     first.unlink()

@@ -168,7 +168,7 @@ def test_what_both_sides_have_takes_nothing_from_what_one_side_has() -> None:
 
 
 def test_what_both_sides_have_and_the_cache_knows_waits_for_nothing() -> None:
-    assert plan_of([make_task(sides=BOTH)], [exact()]).notes == ()
+    assert plan_of([make_task(sides=BOTH)], [exact()], shards=1).notes == ()
 
 
 def test_a_task_the_resolution_does_not_have_is_a_miss() -> None:

@@ -326,7 +326,7 @@ def test_a_new_version_is_compared_with_the_highest_earlier_one(numbered: Checko
     (change,) = changes.models
     assert (change.path, change.kind) == ("models/enc/11/model.onnx", "modified")
     assert present(change.base).path == "models/enc/10/model.onnx"
-    told = "compared with models/enc/10/model.onnx, the version before it"
+    told = "compared with models/enc/10/model.onnx, its version in the base"
     assert change.reason.endswith(told)
     assert changes.notes == (f"models/enc/11/model.onnx is {told}",)
 

@@ -221,6 +221,15 @@ def test_a_layer_is_told_wherever_it_is_hidden(place: str, name: str) -> None:
     assert found[name] == "Conv: weights 16x3x1x1 → 16x3x5x5, kernel_shape 1,1 → 5,5"
 
 
+def test_a_new_layer_that_renames_those_behind_it_is_the_only_one_told() -> None:
+    def numbered(*operators: str) -> Facts:
+        return {f"{name}_{at}": {"operator": name} for at, name in enumerate(operators)}
+
+    before = numbered("Conv", "Relu", "Conv", "Add", "Gemm")
+    after = numbered("Conv", "Pad", "Relu", "Conv", "Gemm")
+    assert told(before, after) == [("Pad_1", "new: Pad"), ("Add_3", "gone: Add")]
+
+
 def test_what_differs_behind_the_end_of_a_long_list_is_told() -> None:
     def layers(last: int, repeats: int) -> Facts:
         many = helper.make_node("Pad", ["x", "r"], ["y"], pads=[0] * 500 + [last])

@@ -237,10 +237,10 @@ def _notes(
         tasks_left = sum(
             allocation.left_to_tune([t.resolved for t in shard.tasks]) for shard in shards
         )
-        notes.append(
-            f"{requested_shards} shards asked for, {len(shards)} planned: "
-            f"{tasks_left} tasks left to tune"
-        )
+        is_default = requested_shards == len(config.targets)  # which nobody asked for
+        if tasks_left or not is_default:
+            asked = f"{plural(requested_shards, 'shard')} asked for, {len(shards)} planned"
+            notes.append(f"{asked}: {plural(tasks_left, 'task')} left to tune")
     caps = (config.budget.minutes, config.budget.usd, config.budget.trials)
     if all(cap is None for cap in caps):
         notes.append("no limit is set on tuning: budget.minutes, usd or trials caps it")

@@ -5,6 +5,8 @@ import posixpath
 import shlex
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile, zip_longest
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -334,7 +336,7 @@ def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> Mode
     if change is None or change.kind == "unreadable":
         return change
     if was := pairs.earlier.get(path):
-        beside = f"compared with {was}, the version before it"
+        beside = f"compared with {was}, its version in the base"
     elif was := pairs.moved.get(path):
         beside = f"compared with {was}, which it replaces"
     else:
@@ -348,7 +350,7 @@ def _versions(
     """Yields notes on new models that are or may be versions of others, and on deleted ones."""
     for path in dict.fromkeys(path_of(change.path) for change in changes):
         if was := pairs.earlier.get(path):
-            yield f"{path} is compared with {was}, the version before it"
+            yield f"{path} is compared with {was}, its version in the base"
     covered = {*model_settings.matching_paths(config, base)}
     added = {path_of(change.path) for change in changes if change.kind == "added"}
     deleted = {*pairs.lost}
@@ -450,6 +452,9 @@ def moved_submodules(reader: ModelReader, revisions: Revisions) -> Iterator[str]
 Facts = Mapping[str, str]
 _OPERATOR = "operator"
 _NONE = "none"
+_Layers = Sequence[tuple[str, Facts]]
+_MAX_ALIGNED = 500_000
+"""The most pairs of layers that are compared: a second at the worst."""
 _MAX_NAME, _MAX_TEXT = 120, 300
 """The most characters of a line. Names and attributes come from a pull request."""
 
@@ -457,9 +462,40 @@ _MAX_NAME, _MAX_TEXT = 120, 300
 def changed_layers(
     before: Mapping[str, Facts], after: Mapping[str, Facts]
 ) -> tuple[LayerChange, ...]:
-    """Returns a line for each layer that differs, in the order of the head, then for those that are
-    gone. Layers match by name, so an export that renames all of them changes all."""
-    return tuple(_changes(before, after))
+    """Returns a line for each layer that differs. Layers match by name, or by their order where
+    fewer differ then: many exporters number them, so a new one renames all that follow."""
+    by_name = tuple(_changes(before, after))
+    by_order = tuple(_changes_in_order([*before.items()], [*after.items()]))
+    return min(filter(None, (by_name, by_order)), key=len, default=())
+
+
+def _changes_in_order(before: _Layers, after: _Layers) -> Iterator[LayerChange]:
+    """Yields the changes between two lists of layers, whatever these are called; none if the lists
+    differ in more places than can be aligned."""
+    alike = _alike(before, after)
+    old, new = before[alike:], after[alike:]
+    alike = _alike(old[::-1], new[::-1])
+    old, new = old[: len(old) - alike], new[: len(new) - alike]
+    if len(old) * len(new) > _MAX_ALIGNED:
+        return
+    was, now = ([tuple(facts.items()) for _, facts in layers] for layers in (old, new))
+    steps = SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
+    for step, first, last, begin, end in steps:
+        if step == "equal":
+            continue
+        for gone, layer in zip_longest(old[first:last], new[begin:end]):
+            if gone and layer:
+                yield _layer_change(layer[0], _difference(gone[1], layer[1]))
+            elif layer:
+                yield _layer_change(layer[0], f"new: {_layer_words(layer[1])}")
+            elif gone:
+                yield _layer_change(gone[0], f"gone: {_layer_words(gone[1])}")
+
+
+def _alike(layers: _Layers, others: _Layers) -> int:
+    """Returns how many layers are the same from the start."""
+    pairs = zip(layers, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0][1] == pair[1][1], pairs))
 
 
 def _changes(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> Iterator[LayerChange]:
