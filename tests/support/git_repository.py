@@ -42,8 +42,11 @@ class Checkout:
             raise AssertionError(f"git {arguments}: {done.stderr.decode()}")
         return os.fsdecode(done.stdout).rstrip("\n")
 
-    def commit(self, files: Mapping[str, bytes | None], message: str = "change") -> str:
-        """Write the files (None: remove) and commit everything; gives the commit's id."""
+    def commit(
+        self, files: Mapping[str, bytes | None], message: str = "change", *, at: int | None = None
+    ) -> str:
+        """Write the files (None: remove) and commit everything, at these seconds since 1970; gives
+        the commit's id."""
         for name, content in files.items():
             path = self.path / name
             if content is None:
@@ -51,7 +54,7 @@ class Checkout:
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-        self._seconds += 1
+        self._seconds = self._seconds + 1 if at is None else at
         self.git("add", "-A", "-f")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")

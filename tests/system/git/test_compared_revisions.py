@@ -464,6 +464,20 @@ def test_trailers_of_a_branch_are_read_newest_first_and_those_of_the_base_are_no
     ]
 
 
+def test_a_wrong_clock_hides_no_release_and_revives_no_trailer(tmp_path: Path) -> None:
+    origin = new_repository(tmp_path / "r")
+    start = origin.commit({"a": b"1"}, f"old\n\n{KEY}: old", at=4_000_000_000)
+    origin.git("tag", "v1.0")
+    base = [origin.commit({"a": b"2"}, at=100_000_000 + day) for day in range(9)][-1]
+    origin.git("checkout", "-q", "-b", "topic", start)
+    origin.commit({"b": b"1"}, f"new\n\n{KEY}: new", at=4_000_000_001)
+    origin.git("checkout", "-q", "main")
+    head = origin.merge("topic")
+    found = GitRepository(origin.path).trailers(base, head, KEY)
+    assert [each.value for each in found] == ["new"]
+    assert GitHistory(origin.path).since_release(base, "v*").release == "v1.0"
+
+
 def test_a_shallow_clone_takes_no_older_trailer_for_one_of_the_branch(tmp_path: Path) -> None:
     origin = new_repository(tmp_path / "r")
     origin.commit({"a": b"1"}, f"old\n\n{KEY}: old")

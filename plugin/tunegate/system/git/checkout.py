@@ -173,4 +173,10 @@ def trailers_between(
     for entry in log.split("\0"):
         commit, *values = entry.split("\x01")
         trailers += [Trailer(commit, value.strip()) for value in values if value.strip()]
-    return tuple(trailers)
+
+    def is_new(trailer: Trailer) -> bool:
+        # A range goes by dates, and has commits of the base where a clock was wrong.
+        ask = ("merge-base", "--is-ancestor", trailer.commit, base)
+        return git.text(*ask) is None
+
+    return tuple(filter(is_new, trailers))

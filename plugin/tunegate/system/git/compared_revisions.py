@@ -293,20 +293,26 @@ def release_before(git: GitProcess, head: str, pattern: str) -> Release | None:
     # %(*objectname) is the commit of an annotated tag, and empty for another.
     tag_lines = git.lines(
         "for-each-ref",
-        f"--merged={head}",
         "--format=%(objectname) %(*objectname) %(refname:lstrip=2)",
         f"refs/tags/{pattern}",
     )
-    releases = []
+    by_version: dict[tuple[int, ...], list[Release]] = {}
     for line in tag_lines or ():
         *commits, tag = line.split(" ", 2)
-        is_named = _is_candidate(pattern) or not _is_candidate(tag)
         commit = commits[1] or commits[0]
+        is_named = _is_candidate(pattern) or not _is_candidate(tag)
         if commit != head and is_named:
-            releases.append(Release(tag, commit))
-    highest = max((_numbers(release.tag) for release in releases), default=())
-    equal = [release for release in releases if _numbers(release.tag) == highest]
-    return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)), default=None)
+            by_version.setdefault(_numbers(tag), []).append(Release(tag, commit))
+
+    def is_before(release: Release) -> bool:
+        # `--merged` goes by dates, and misses releases where a clock was wrong.
+        ask = ("merge-base", "--is-ancestor", release.commit, head)
+        return git.text(*ask) is not None
+
+    for version in sorted(by_version, reverse=True):
+        if equal := [*filter(is_before, by_version[version])]:
+            return max(equal, key=lambda each: (_version_key(each.tag), _height(git, each)))
+    return None
 
 
 def _doubt_of(
