@@ -299,6 +299,7 @@ class Unspeakable(Exception):
         (BrokenPipeError(32, "Broken pipe"), 4, "gone away"),
         (MemoryError(), 4, "out of memory"),
         (RuntimeError("can't start new thread"), 4, "lets no thread start"),
+        (ImportError("m.so: failed to map segment from shared object"), 4, "Raise ulimit -v"),
         (PermissionError(13, "Permission denied", "/x"), 4, "Permission denied: '/x'"),
         (OSError(36, "File name too long", "/xx"), 2, "longer than this machine takes"),
         (RecursionError("too deep\nand more"), 70, "a bug of tunegate (RecursionError: too deep)"),

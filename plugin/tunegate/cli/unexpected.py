@@ -12,6 +12,8 @@ from tunegate import errors
 
 _AGAIN = "Install it again: python -m pip install --force-reinstall tunegate"
 _LONGEST = 300
+_NOT_MAPPED = ("failed to map segment", "annot allocate memory")
+"""The loader's words for a process that may take no more memory."""
 
 
 class Ending(NamedTuple):
@@ -45,18 +47,25 @@ def explain_error(error: BaseException) -> Ending:
 def _trouble(error: BaseException) -> str:
     """Returns the trouble of the machine or the installation, '' if it is neither."""
     match error:
+        case ImportError() if any(words in str(error) for words in _NOT_MAPPED):
+            trouble = (
+                "a library does not fit into the memory. Raise ulimit -v, or the container's limit."
+            )
         case ImportError() | SyntaxError() | ValueError() if _is_of_installation(error):
-            return f"the installation is damaged ({error_text(error)}). {_AGAIN}"
+            trouble = f"the installation is damaged ({error_text(error)}). {_AGAIN}"
         case BrokenPipeError():
-            return "whoever reads the output has gone away"
+            trouble = "whoever reads the output has gone away"
         case MemoryError():
-            return "out of memory. Use a machine with more, or a smaller model."
+            trouble = "out of memory. Use a machine with more, or a smaller model."
         case RuntimeError() if "can't start new thread" in str(error):
-            return "this machine lets no thread start. Raise ulimit -u, or the container's limit."
+            trouble = (
+                "this machine lets no thread start. Raise ulimit -u, or the container's limit."
+            )
         case OSError():
-            return f"this machine refuses: {error_text(error)}"
+            trouble = f"this machine refuses: {error_text(error)}"
         case _:
-            return ""
+            trouble = ""
+    return trouble
 
 
 def _is_of_installation(error: BaseException) -> bool:
