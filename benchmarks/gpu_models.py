@@ -47,7 +47,7 @@ def main() -> None:
     for name in options.models or MODELS:
         if time.monotonic() >= until:
             break
-        with _told(name, "export") as errors:
+        with _telling(name, "export") as errors:
             made[name] = MODELS[name]()
             _export(made[name], options.folder / f"{name}.onnx")
         if errors:
@@ -59,7 +59,7 @@ def main() -> None:
         for way, measure in WAYS.items():
             for name, model in made.items():
                 if time.monotonic() < until:
-                    with _told(name, way):
+                    with _telling(name, way):
                         peers[name][way] = measure(model)
                     (options.folder / "peers.json").write_text(json.dumps(peers, indent=1))
     heading(f"model | {' | '.join(f'{way}, ms' for way in WAYS)}")
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 @contextmanager
-def _told(name: str, doing: str) -> Iterator[list[str]]:
+def _telling(name: str, doing: str) -> Iterator[list[str]]:
     """Tells what the body raises, and goes on."""
     errors: list[str] = []
     began = time.monotonic()

@@ -17,7 +17,7 @@ def test_it(name):
 """
 
 
-def tried(project: Path, *names: str, workers: int = 0) -> tuple[int, str, dict[str, int]]:
+def retry(project: Path, *names: str, workers: int = 0) -> tuple[int, str, dict[str, int]]:
     """Returns the exit code, what was printed, and how often each test ran."""
     (project / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
     (project / "test_it.py").write_text(TESTS.format(names=names))
@@ -35,13 +35,13 @@ def tried(project: Path, *names: str, workers: int = 0) -> tuple[int, str, dict[
 
 
 def test_nothing_is_tried_again_where_all_pass(tmp_path: Path) -> None:
-    code, said, runs = tried(tmp_path, "good")
+    code, said, runs = retry(tmp_path, "good")
     assert (code, runs) == (0, {"good": 1})
     assert "try_again" not in said
 
 
 def test_one_that_passes_alone_is_named_as_flaky(tmp_path: Path) -> None:
-    code, said, runs = tried(tmp_path, "good", "flaky [b]", "flaky 2")
+    code, said, runs = retry(tmp_path, "good", "flaky [b]", "flaky 2")
     assert (code, runs) == (0, {"good": 1, "flaky [b]": 2, "flaky 2": 2})
     assert said.splitlines()[-2:] == [
         "try_again: FLAKY: test_it[flaky 2]",
@@ -50,7 +50,7 @@ def test_one_that_passes_alone_is_named_as_flaky(tmp_path: Path) -> None:
 
 
 def test_one_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
-    code, said, runs = tried(tmp_path, "broken", "flaky", "good", workers=2)
+    code, said, runs = retry(tmp_path, "broken", "flaky", "good", workers=2)
     assert (code, runs) == (1, {"broken": 2, "flaky": 2, "good": 1})
     assert said.splitlines()[-2:] == [
         "try_again: FAILED twice: test_it[broken]",
@@ -59,13 +59,13 @@ def test_one_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_many_failures_are_no_accident(tmp_path: Path) -> None:
-    code, said, runs = tried(tmp_path, *(f"flaky{number}" for number in range(11)))
+    code, said, runs = retry(tmp_path, *(f"flaky{number}" for number in range(11)))
     assert (code, set(runs.values())) == (1, {1})
     assert "try_again" not in said
 
 
 def test_a_file_that_cannot_be_imported_fails_at_once(tmp_path: Path) -> None:
     (tmp_path / "test_broken.py").write_text("import nothing_of_this_name")
-    code, said, _ = tried(tmp_path, "good")
+    code, said, _ = retry(tmp_path, "good")
     assert code not in {0, 5}
     assert "try_again" not in said

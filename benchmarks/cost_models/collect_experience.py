@@ -81,7 +81,7 @@ def main() -> None:
             if number % parts == part:
                 function = function_of(model, scratch / str(number))
                 if function.workload.digest not in out and function.flops > MIN_FLOPS:
-                    found = tried(function, options.trials, scratch / f"at-{number}")
+                    found = measure_trials(function, options.trials, scratch / f"at-{number}")
                     name = model.graph.name
                     line = msgspec.json.encode(msgspec.structs.replace(found, name=name))
                     file.write(line + b"\n")
@@ -174,7 +174,7 @@ def function_of(proto: onnx.ModelProto, scratch: Path) -> ModelFunction:
     return max(imported(proto, scratch), key=lambda function: function.flops)
 
 
-def tried(function: ModelFunction, trials: int, place: Path) -> TaskExperience:
+def measure_trials(function: ModelFunction, trials: int, place: Path) -> TaskExperience:
     place.mkdir()
     search = TaskSearch(function.workload, RESOLVED.target, seed=1)
     templates = list(search.space.templates)

@@ -85,7 +85,7 @@ def recorded(artifact: Path, launches: int, scratch: Path) -> tuple[np.ndarray, 
     started = time.monotonic()
     for launch in range(launches):
         with contextlib.ExitStack() as stack:
-            processes = [opened(artifact, scratch, stack) for _ in range(2)]
+            processes = [open_process(artifact, scratch, stack) for _ in range(2)]
             order = [0, 1]
             rng.shuffle(order)
             for arm in order:
@@ -101,11 +101,11 @@ def recorded(artifact: Path, launches: int, scratch: Path) -> tuple[np.ndarray, 
 
 def block_of(artifact: Path, scratch: Path) -> int:
     with contextlib.ExitStack() as stack:
-        milliseconds = opened(artifact, scratch, stack).start()
+        milliseconds = open_process(artifact, scratch, stack).start()
     return max(FEWEST, int(BLOCK_MS / milliseconds))
 
 
-def opened(artifact: Path, scratch: Path, stack: contextlib.ExitStack) -> Process:
+def open_process(artifact: Path, scratch: Path, stack: contextlib.ExitStack) -> Process:
     process = Process(Start(str(artifact), 1, WARM_UP_SECONDS, 1), scratch / "bench.log", {})
     stack.callback(process.close)
     return process

@@ -59,7 +59,7 @@ def main() -> None:
     print(HEAD)
     for scenario in wanted:
         print(
-            told(
+            row_of(
                 scenario,
                 noises,
                 options.gates,
@@ -91,7 +91,7 @@ def recorded(path: Path) -> Iterator[Noise]:
                 yield Noise(name, archive[key].astype(float) / 1e6, seconds, start)
 
 
-def told(
+def row_of(
     scenario: Scenario,
     noises: Sequence[Noise],
     count: int,

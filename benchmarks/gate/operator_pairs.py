@@ -132,7 +132,7 @@ def run_in_turn() -> None:
     """Prints the median milliseconds of each kernel, and of their sum, on both sides."""
     *builds, seconds = sys.argv[1:]
     use_threads(1)
-    sides = [_opened(Path(build)) for build in builds]
+    sides = [_open(Path(build)) for build in builds]
     for side in sides:
         _run_block(side, _BLOCK_SECONDS * 4)
     for side in sides:
@@ -149,7 +149,7 @@ def run_in_turn() -> None:
     print(json.dumps({**found, "one process": sums}))
 
 
-def _opened(build: Path) -> WatchedKernels:
+def _open(build: Path) -> WatchedKernels:
     feed = seeded_inputs(ArtifactFile.read(build).inputs, 1)
     return WatchedKernels(build, feed, time.perf_counter)
 

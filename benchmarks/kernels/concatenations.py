@@ -41,7 +41,7 @@ def main() -> None:
         shapes = [tuple(map(int, a.shape)) for a in ArgInfo.from_prim_func(written["main"])]
         first, second, ratio = paired(timers([written, split], shapes), options.rounds)
         sums += times * np.array([first, second])
-        row(shown(shapes), times, f"{first:.3f}", f"{second:.3f}", f"{ratio:.1f}x")
+        row(shapes_text(shapes), times, f"{first:.3f}", f"{second:.3f}", f"{ratio:.1f}x")
     row("all", "", f"{sums[0]:.3f}", f"{sums[1]:.3f}", f"{sums[0] / sums[1]:.1f}x")
 
 
@@ -63,7 +63,7 @@ def ms(kernel: Any, arguments: list[Any]) -> float:
     return float(np.median(timed(*arguments).results)) * 1e3
 
 
-def shown(shapes: list[tuple[int, ...]]) -> str:
+def shapes_text(shapes: list[tuple[int, ...]]) -> str:
     return " + ".join("x".join(map(str, shape[1:])) for shape in shapes[:-1])
 
 

@@ -86,11 +86,11 @@ def _request(folder: Path, feed: dict[str, Any]) -> BuildModel:
         directory=str(folder / "build"),
         scratch=str(folder / "scratch"),
         seed=1,
-        inputs=KnownInputs(given=_given(folder, feed)),
+        inputs=KnownInputs(given=_rules_of_case(folder, feed)),
     )
 
 
-def _given(folder: Path, feed: dict[str, Any]) -> dict[str, InputRule]:
+def _rules_of_case(folder: Path, feed: dict[str, Any]) -> dict[str, InputRule]:
     """The case's own numbers, as a user would give them; other values are drawn."""
     rules = {}
     for place, (name, value) in enumerate(feed.items()):

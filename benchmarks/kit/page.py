@@ -53,7 +53,7 @@ def pages(results: Iterable[Result]) -> dict[Path, str]:
         _check(result)
     grouped = [(group, [each for each in found if each.group == group]) for group in GROUPS]
     filled = [(group, members) for group, members in grouped if members]
-    overview = "\n".join([HEAD, *(_found(group, members) for group, members in filled)])
+    overview = "\n".join([HEAD, *(_table(group, members) for group, members in filled)])
     return {PAGE: overview} | {_path(group): _page(group, members) for group, members in filled}
 
 
@@ -75,7 +75,7 @@ def _path(group: str) -> Path:
     return PAGE.with_suffix("") / f"{anchor(group)}.md"
 
 
-def _found(group: str, members: list[Result]) -> str:
+def _table(group: str, members: list[Result]) -> str:
     page = _path(group).relative_to(PAGE.parent)
     rows = [
         f"| [{each.title}]({page}#{anchor(each.title)}) | {_first_sentence(each.says)} |"

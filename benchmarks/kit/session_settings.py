@@ -53,7 +53,7 @@ def settings_ms(directory: Path, threads: int, rounds: int) -> dict[str, float]:
     artifact = ArtifactFile.read(directory)
     feed = seeded_inputs(artifact.inputs, 1)
     sessions = {
-        name: _opened(directory / artifact.file, threads, change)
+        name: _open_session(directory / artifact.file, threads, change)
         for name, change in SETTINGS.items()
     }
     times: dict[str, list[float]] = {name: [] for name in sessions}
@@ -63,7 +63,7 @@ def settings_ms(directory: Path, threads: int, rounds: int) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def _opened(model: Path, threads: int, change: Change) -> Any:
+def _open_session(model: Path, threads: int, change: Change) -> Any:
     options = timed_options(threads)
     change(options)
     return open_session(model, options, ["CPUExecutionProvider"]).session

@@ -68,7 +68,7 @@ def tune(name: str, folder: Path, trials: int, strategy: str = "evolutionary") -
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with scratch_folder() as scratch:
-            target, module = opened(optimized(name, scratch))
+            target, module = open_build(optimized(name, scratch))
             started = time.monotonic()
             ms.relax_integration.tune_relax(
                 module,
@@ -119,7 +119,7 @@ def whole_lines(file: Path) -> int:
     return len(kept)
 
 
-def opened(file: Path) -> tuple[Any, Any]:
+def open_build(file: Path) -> tuple[Any, Any]:
     target = tvm_target(TARGET).target
     with target:
         return target, relax.get_pipeline("zero")(from_onnx(onnx.load(file)))
@@ -127,7 +127,7 @@ def opened(file: Path) -> tuple[Any, Any]:
 
 def build(file: Path, folder: Path, directory: Path, like: Path) -> Path:
     """The prepared model built with the folder's database, loadable like the artifact `like`."""
-    target, module = opened(file)
+    target, module = open_build(file)
     with scratch_folder() as copy:
         for part in ("workload", "tuning_record"):
             text = (folder / f"database_{part}.json").read_text()

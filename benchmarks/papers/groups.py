@@ -35,14 +35,14 @@ def figures(_: Path) -> Iterator[Figure]:
     on = f"{CHANNELS} channels at {WIDTH}x{WIDTH}, {WINDOW}x{WINDOW}, {TRIALS} trials, one thread"
     several = {groups: times for groups, times in found.items() if groups > 1}
     listed = ", ".join(map(str, several))
-    existing = [f"{over(several, name):.1f}x {what}" for name, what in known(several).items()]
+    existing = [f"{over(several, name):.1f}x {what}" for name, what in installed(several).items()]
     yield Figure("grouped-existing", ", ".join(existing), f"{on}, G = {listed}")
     first = found[1]["tuned"]
     scaled = [f"{times['tuned'] * groups / first:.2f}" for groups, times in several.items()]
     yield Figure("grouped-scaling", ", ".join(scaled), f"{on}, G = {listed}")
 
 
-def known(found: Mapping[int, Mapping[str, float]]) -> dict[str, str]:
+def installed(found: Mapping[int, Mapping[str, float]]) -> dict[str, str]:
     """Returns the names of what is installed here."""
     return {name: what for name, what in EXISTING.items() if all(name in t for t in found.values())}
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.cost_models.collect_experience import function_of, operators, tried
+from benchmarks.cost_models.collect_experience import function_of, measure_trials, operators
 from benchmarks.cost_models.no_measurement import Model
 from benchmarks.kit.models import TARGET, named_model, one_thread
 from benchmarks.kit.our_model import tune
@@ -79,5 +79,5 @@ def seconds_of_a_row(scratch: Path) -> float:
     model = next(operators(1, random.Random(2026)))
     function = function_of(model, scratch / "operator")
     started = time.monotonic()
-    found = tried(function, SAMPLED, scratch / "tried")
+    found = measure_trials(function, SAMPLED, scratch / "tried")
     return (time.monotonic() - started) / len(found.rows)

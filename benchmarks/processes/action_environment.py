@@ -36,7 +36,7 @@ def main() -> None:
         lock = HERE / "requirements" / f"{name}.lock"
         rounds = [round_of(lock, wheels) for _ in range(given.rounds)]
         for title, seconds in zip(("first", "later"), zip(*rounds, strict=True), strict=True):
-            row(f"`{lock.name}`", title, f"{statistics.median(seconds):.1f}", shown(seconds))
+            row(f"`{lock.name}`", title, f"{statistics.median(seconds):.1f}", seconds_text(seconds))
 
 
 def round_of(lock: Path, wheels: Path | None) -> tuple[float, float]:
@@ -64,7 +64,7 @@ def seconds_to_have(lock: Path, caches: Path, wheels: Path | None) -> float:
     return time.perf_counter() - begun
 
 
-def shown(seconds: Sequence[float]) -> str:
+def seconds_text(seconds: Sequence[float]) -> str:
     return ", ".join(f"{each:.1f}" for each in seconds)
 
 

@@ -46,7 +46,7 @@ def main() -> None:
             begun = time.perf_counter()
             costs_page.render(entries, "s3://bucket/prefix")
             costs = time.perf_counter() - begun
-            found = [opened(chrome, path) for _ in range(given.runs + 1)][1:]
+            found = [seconds_to_open(chrome, path) for _ in range(given.runs + 1)][1:]
             drawn, filtered = (statistics.median(each) for each in zip(*found, strict=True))
             seconds = (f"{each:.2f} s" for each in (written, drawn, filtered, costs))
             row(name, f"{path.stat().st_size / 1e6:.1f} MB", *seconds)
@@ -79,7 +79,7 @@ def history(count: int, models: int, targets: int, devices: int) -> Iterator[His
         )
 
 
-def opened(chrome: webdriver.Chrome, path: Path) -> tuple[float, float]:
+def seconds_to_open(chrome: webdriver.Chrome, path: Path) -> tuple[float, float]:
     """Seconds until the chart is drawn, and for the choice of all models."""
     show(chrome, path, width=1280)
     drawn = 0.0

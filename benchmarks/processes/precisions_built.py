@@ -47,7 +47,7 @@ def main() -> None:
                 raise tasks
             sources: dict[WorkloadKey, ScheduleSource] = {task.key: "prior" for task in tasks}
             alone, each, together = (
-                spent(model, sources, place / how, precisions, stays=how == "one")
+                processor_seconds(model, sources, place / how, precisions, stays=how == "one")
                 for how, precisions in (
                     ("alone", PRECISIONS[:1]),
                     ("each", PRECISIONS),
@@ -58,7 +58,7 @@ def main() -> None:
             row(name, len(tasks), *cells, f"{together / each:.2f}")
 
 
-def spent(
+def processor_seconds(
     model: ModelJob,
     sources: dict[WorkloadKey, ScheduleSource],
     place: Path,

@@ -69,7 +69,7 @@ def main() -> None:
     files = chosen(options.folder, options)
     with scratch_folder() as scratch:
         new = {path: file for path, file in files.items() if path not in known}
-        for number, model in enumerate(tried(new, scratch / "repository")):
+        for number, model in enumerate(find_and_try(new, scratch / "repository")):
             known[model.path] = outcome_of(model, scratch, options.limit)
             keep(known, kept)
             print(f"\r{number + 1} of {len(new)} {model.path[-60:]:60}", end="", flush=True)
@@ -89,7 +89,7 @@ def chosen(folder: Path, options: Any) -> dict[str, Path]:
     return {path: every[path] for path in wanted}
 
 
-def tried(files: Mapping[str, Path], root: Path) -> Sequence[FoundModel]:
+def find_and_try(files: Mapping[str, Path], root: Path) -> Sequence[FoundModel]:
     """Returns the models as `init` finds and tries them, in a repository of their own."""
     for path, file in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

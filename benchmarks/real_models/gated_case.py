@@ -55,7 +55,7 @@ def _gate(folder: Path, model: onnx.ModelProto, feed: dict[str, Any], outcome: O
     ReferenceSession(folder / "model.onnx").run(feed)
     outcome.stage = "values"
     tell_outcome(folder, outcome)
-    rules = _given(folder, model, feed, outcome)
+    rules = _rules_of_case(folder, model, feed, outcome)
     outcome.stage = "build"
     for side in ("base", "head"):
         reply = _built(folder, side, feed, rules)
@@ -70,7 +70,7 @@ def _gate(folder: Path, model: onnx.ModelProto, feed: dict[str, Any], outcome: O
         outcome.stage = "red" if decision == "fail" else "gated"
 
 
-def _given(
+def _rules_of_case(
     folder: Path, model: onnx.ModelProto, feed: Mapping[str, Any], outcome: Outcome
 ) -> dict[str, InputRule]:
     """The rules of the case's own values, each in a file that is named by an absolute path."""

@@ -105,7 +105,7 @@ def main() -> None:
     for name, case in CASES.items():
         if options.models in ([""], [name]) or name in options.models:
             steps = job_of(name, case, options.directory, options.margin, options.seconds)
-            row(name, case.what, *(told(name, steps) for name in _STEPS))
+            row(name, case.what, *(result_text(name, steps) for name in _STEPS))
 
 
 def collect(directory: Path) -> None:
@@ -176,7 +176,7 @@ def job_of(
     return steps
 
 
-def told(step: str, steps: Mapping[str, Mapping[str, Any]]) -> str:
+def result_text(step: str, steps: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the result of a step: what ships, or the verdict, the change with its interval, and a
     new layer. Empty for a step that was not to be, or has not ended."""
     found = steps.get(step, {})

@@ -96,7 +96,7 @@ def main() -> None:
     if options.settings:
         show_settings(options)
         return
-    found = {each.model: each for each in kept(options.json)}
+    found = {each.model: each for each in earlier_results(options.json)}
     for name, model in models(options):
         if name in found:
             continue
@@ -128,7 +128,7 @@ def show_settings(options: argparse.Namespace) -> None:
     row("geometric mean", "", *(f"**{geometric(shares[each]):.2f}**" for each in others))
 
 
-def kept(file: Path | None) -> list[Compared]:
+def earlier_results(file: Path | None) -> list[Compared]:
     """Reads the measurements of an earlier call."""
     if file is None or not file.is_file():
         return []

@@ -80,7 +80,7 @@ def one_round(model: Path, place: Path, trials: int) -> dict[str, Row]:
     seconds[LONGER], best[LONGER] = tune_ours(
         model, place / "longer", None, seconds=seconds["stock"]
     )
-    functions, target = opened(model, place)
+    functions, target = open_model(model, place)
     milliseconds = timed_in_turn(best, target)
     rows = {}
     for name in best:
@@ -131,7 +131,7 @@ def tune_ours(
         for o in tuner.tune(shard, {(MODEL, "head"): ShapedModel(model, {})}, lambda _: True)
     }
     spent = time.monotonic() - started
-    functions, target = opened(model, scratch)
+    functions, target = open_model(model, scratch)
     best = {}
     for key, outcome in outcomes.items():
         record, workload = outcome.records[0], functions[key].workload
@@ -141,7 +141,7 @@ def tune_ours(
 
 
 def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> tuple[float, Best]:
-    functions, target = opened(model, scratch)
+    functions, target = open_model(model, scratch)
     contexts = [context(f.workload.module, target, strategy).clone() for f in functions.values()]
     work_dir = scratch / "stock"
     work_dir.mkdir(parents=True)
@@ -163,7 +163,7 @@ def tune_stock(model: Path, scratch: Path, trials: int, strategy: str) -> tuple[
     return seconds, {key: schedule.mod for key, schedule in found.items()}
 
 
-def opened(model: Path, scratch: Path) -> tuple[dict[str, ModelFunction], Any]:
+def open_model(model: Path, scratch: Path) -> tuple[dict[str, ModelFunction], Any]:
     """The three, by their workloads, and the target."""
     target = tvm_target(TARGET).target
     prepared = prepare(model, shapes={}, into=scratch / "opened", path=MODEL)

@@ -88,7 +88,7 @@ def candidates(name: str, count: int, scratch: Path) -> dict[int, Measure]:
     for function in largest:
         search = TaskSearch(function.workload, resolved.target, seed=1)
         proposed = search.propose(count // TASKS, ()).candidates[1:]
-        found += [asked(candidate, resolved.export_json(), scratch) for candidate in proposed]
+        found += [request_for(candidate, resolved.export_json(), scratch) for candidate in proposed]
     return {n: numbered(request, n) for n, request in enumerate(found)}
 
 
@@ -98,7 +98,7 @@ def numbered(request: Measure, number: int) -> Measure:
     return msgspec.structs.replace(request, candidate=candidate)
 
 
-def asked(candidate: Candidate, target_json: str, scratch: Path) -> Measure:
+def request_for(candidate: Candidate, target_json: str, scratch: Path) -> Measure:
     return Measure(
         candidate=candidate,
         target_json=target_json,

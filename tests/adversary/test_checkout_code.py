@@ -71,7 +71,7 @@ def test_a_slow_model_fails_beside_code_that_poses_as_our_libraries(tmp_path: Pa
 def test_the_command_imports_nothing_of_the_checkout_under_any_name(tmp_path: Path) -> None:
     planted = Planted(tmp_path, COMPILED)
     planted.modules(*OURS, *IMPORTED, *AT_START)
-    done = asked(planted, COMMAND, "doctor", "-v")
+    done = run_job(planted, COMMAND, "doctor", "-v")
     assert not planted.ran
     assert "wrote a database, built a function" in done.stdout
 
@@ -85,7 +85,7 @@ def test_a_path_of_modules_that_names_the_checkout_is_not_followed(
     for name in IMPORTED:
         (planted.root / f"{name}.py").rename(planted.root / "models" / f"{name}.py")
     path = entries.format(root=planted.root)
-    done = asked(planted, COMMAND, "detect", "--base", "main", PYTHONPATH=path)
+    done = run_job(planted, COMMAND, "detect", "--base", "main", PYTHONPATH=path)
     assert not planted.ran
     assert done.returncode == 0, done.stderr
 
@@ -97,7 +97,7 @@ def test_a_checkout_that_is_named_is_no_place_to_import_from(tmp_path: Path) -> 
     planted.pull_request.workspace.commit()
     (tmp_path / "elsewhere").mkdir()
     at = ("env", f"--chdir={tmp_path / 'elsewhere'}", COMMAND, "detect", "--base", "main")
-    done = asked(planted, *at, "--repository", str(planted.root), PYTHONPATH=f"{planted.root}")
+    done = run_job(planted, *at, "--repository", str(planted.root), PYTHONPATH=f"{planted.root}")
     assert not planted.ran
     assert done.returncode == 0, done.stderr
 
@@ -110,7 +110,7 @@ def test_no_program_and_no_library_of_the_checkout_is_run(tmp_path: Path) -> Non
     planted.programs()
     planted.libraries()
     variables = {"PATH": f":{os.environ['PATH']}", "LD_LIBRARY_PATH": "./:/usr/local/cuda/lib64"}
-    done = asked(planted, COMMAND, "doctor", "-v", **variables)
+    done = run_job(planted, COMMAND, "doctor", "-v", **variables)
     assert planted.ran == set()
     assert "wrote a database" in done.stdout
 
@@ -126,7 +126,7 @@ def test_an_innocent_folder_may_have_the_name_of_a_library(tmp_path: Path) -> No
     workspace.tunegate("plan", "--base", "HEAD~1", code=0)
 
 
-def asked(planted: Planted, *line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_job(planted: Planted, *line: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command as a job runs it, in the checkout of the pull request."""
     planted.pull_request.workspace.commit()
     with planted.pull_request.workspace.started(*line, **variables) as process:

@@ -86,7 +86,7 @@ def _given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
     return Given(tmp_path)
 
 
-def said(given: Given, file: str) -> str:
+def fault(given: Given, file: str) -> str:
     found = given.rules(ids=ValuesConfig(file=file))
     assert found.rules == {}
     (problem,) = found.problems
@@ -106,7 +106,7 @@ def test_a_link_is_not_followed_wherever_it_leads(given: Given, target: str) -> 
     (given.checkout.path / "link.npy").symlink_to(target)
     (given.checkout.path / "other.npy").symlink_to("link.npy")
     given.checkout.commit({"a": b""})
-    assert said(given, "link.npy") == "link.npy is a link: commit the file itself."
+    assert fault(given, "link.npy") == "link.npy is a link: commit the file itself."
 
 
 def test_a_link_in_place_of_a_directory_leads_nowhere(given: Given) -> None:
@@ -115,7 +115,7 @@ def test_a_link_in_place_of_a_directory_leads_nowhere(given: Given) -> None:
     (outside / "ids.npy").write_bytes(npy(np.array([1, 2])))
     (given.checkout.path / "inputs").symlink_to(outside)
     given.checkout.commit({"a": b""})
-    assert "no such file in this revision" in said(given, "inputs/ids.npy")
+    assert "no such file in this revision" in fault(given, "inputs/ids.npy")
 
 
 def test_a_pipe_in_place_of_a_file_of_the_runner_is_not_waited_for(
@@ -123,7 +123,7 @@ def test_a_pipe_in_place_of_a_file_of_the_runner_is_not_waited_for(
 ) -> None:
     given.checkout.commit({"a": b""})
     os.mkfifo(tmp_path / "ids.npy")
-    assert said(given, f"{tmp_path}/ids.npy") == f"{tmp_path}/ids.npy: no such file."
+    assert fault(given, f"{tmp_path}/ids.npy") == f"{tmp_path}/ids.npy: no such file."
 
 
 def test_a_large_file_takes_no_memory_although_it_has_no_blocks(
@@ -132,8 +132,8 @@ def test_a_large_file_takes_no_memory_although_it_has_no_blocks(
     given.checkout.commit({"zeros.npy": bytes(MOST_BYTES + 1)})
     with (tmp_path / "sparse.npy").open("wb") as file:
         file.truncate(5 * 2**30)
-    assert "has over" in said(given, "zeros.npy")
-    assert "it has over" in said(given, f"{tmp_path}/sparse.npy")
+    assert "has over" in fault(given, "zeros.npy")
+    assert "it has over" in fault(given, f"{tmp_path}/sparse.npy")
 
 
 def test_a_pointer_takes_no_more_memory_than_a_file(
@@ -155,7 +155,7 @@ def test_a_pointer_takes_no_more_memory_than_a_file(
         return written[-1]
 
     monkeypatch.setattr(git_repository._Bounded, "write", counted)
-    assert said(given, "ids.npy") == "ids.npy has over 0 MiB."
+    assert fault(given, "ids.npy") == "ids.npy has over 0 MiB."
     assert sum(written) < MOST_BYTES
 
 
@@ -164,7 +164,7 @@ def test_an_archive_of_another_compression_is_not_unpacked(given: Given) -> None
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("ids.npy", npy(np.zeros(2**20)))
     given.checkout.commit({"ids.npz": stream.getvalue()})
-    assert "not compressed as NumPy does it" in said(given, "ids.npz")
+    assert "not compressed as NumPy does it" in fault(given, "ids.npz")
 
 
 def test_a_pickle_that_a_pull_request_puts_over_numbers_is_not_loaded(given: Given) -> None:
@@ -176,7 +176,7 @@ def test_a_pickle_that_a_pull_request_puts_over_numbers_is_not_loaded(given: Giv
     found = given.rules(base, head, ids=ValuesConfig(file="ids.npy"))
     assert [*found.rules] == ["ids"]
     assert not found.problems
-    assert "pickle, which is never loaded" in said(given, "ids.npy")
+    assert "pickle, which is never loaded" in fault(given, "ids.npy")
 
 
 # Attacks by sizes: less work looks faster. And what is no attack: other words, new profiles.

@@ -159,20 +159,20 @@ def test_an_api_that_hangs_is_tried_once_more_for_a_short_time_and_an_answer_end
     monkeypatch.setattr(rest_api, "LAST_TRY_SECONDS", 20.0)
     patience = http.Patience()
 
-    def asked(limit: float = 1.0) -> object:
+    def ask_api(limit: float = 1.0) -> object:
         api = http.RestApi("Acme", server.url, {}, limit_seconds=limit, patience=patience)
         return api.ask("GET", "/")
 
     began = time.monotonic()
     server.answer = stalled
     with pytest.raises(HostRefusedError, match="in time"):
-        asked()
+        ask_api()
     server.answer = answering(200, b"1")
-    assert asked(30.0) == 1
+    assert ask_api(30.0) == 1
     server.answer = stalled
     for why in ("in time", "in time", "did not answer twice", "did not answer twice"):
         with pytest.raises(HostRefusedError, match=why):
-            asked()
+            ask_api()
     assert time.monotonic() - began < 60  # it hangs until the test ends
     assert patience.limit(60.0) == 0.0
     is_over.set()

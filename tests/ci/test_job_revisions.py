@@ -24,7 +24,7 @@ def here(origin: Checkout, tmp_path: Path) -> Checkout:
     return made
 
 
-def found(
+def sides(
     here: Checkout,
     revisions: protocol.RevisionChoice,
     *,
@@ -47,14 +47,14 @@ def found(
 
 def test_a_commit_can_be_the_target(origin: Checkout, here: Checkout) -> None:
     tip = commit_of(origin, "main~1")
-    revisions = present(found(here, protocol.MergeBase(target=tip)))
+    revisions = present(sides(here, protocol.MergeBase(target=tip)))
     assert (revisions.base, revisions.policy) == (tip, "")
 
 
 @pytest.mark.parametrize("name", ["gone", "-x", "a b", "x:refs/heads/main", "*", "x..y", "@{-1}"])
 def test_what_is_no_branch_of_the_remote_is_no_target(here: Checkout, name: str) -> None:
     with pytest.raises(EnvironmentUnfitError, match="could not be fetched"):
-        found(here, protocol.MergeBase(target=name))
+        sides(here, protocol.MergeBase(target=name))
 
 
 @pytest.mark.parametrize("of_push", [True, False])
@@ -67,13 +67,13 @@ def test_a_default_branch_that_is_named_is_the_one_of_today(
         if of_push
         else protocol.Usual(default_branch="trunk")
     )
-    revisions = present(found(here, choice))
+    revisions = present(sides(here, choice))
     assert "merge base with origin/trunk" in revisions.reason
 
 
 def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Checkout) -> None:
     here.git("checkout", "-q", "--detach", commit_of(origin, "main"))
-    revisions = present(found(here, protocol.Usual(default_branch="main")))
+    revisions = present(sides(here, protocol.Usual(default_branch="main")))
     assert revisions.base == commit_of(origin, "main~1")
 
 
@@ -81,7 +81,7 @@ def test_a_default_branch_that_cannot_be_fetched_is_no_reason_to_take_another(
     here: Checkout,
 ) -> None:
     with pytest.raises(EnvironmentUnfitError, match="the branch gone could not be fetched"):
-        found(here, protocol.Usual(default_branch="gone"))
+        sides(here, protocol.Usual(default_branch="gone"))
 
 
 def test_another_checkout_than_the_events_is_refused_but_for_a_head_that_is_named(
@@ -89,22 +89,22 @@ def test_another_checkout_than_the_events_is_refused_but_for_a_head_that_is_name
 ) -> None:
     main, topic = commit_of(origin, "main"), commit_of(here, "HEAD")
     with pytest.raises(RevisionError, match="the event is about"):
-        found(here, protocol.Usual(), checked_out=main)
-    assert found(here, protocol.Usual(), checked_out=main, base=main, head=topic) is not None
+        sides(here, protocol.Usual(), checked_out=main)
+    assert sides(here, protocol.Usual(), checked_out=main, base=main, head=topic) is not None
 
 
 def test_a_later_step_looks_again_only_where_the_event_says_both_commits(
     origin: Checkout, here: Checkout
 ) -> None:
     base, head = commit_of(origin, "main"), commit_of(here, "HEAD")
-    assert found(here, protocol.Range(base=base, head=head), step="tune") is not None
-    assert found(here, protocol.MergeCommit(base_tip=base, head_tip=head), step="gate") is not None
+    assert sides(here, protocol.Range(base=base, head=head), step="tune") is not None
+    assert sides(here, protocol.MergeCommit(base_tip=base, head_tip=head), step="gate") is not None
     for choice in (
         protocol.Usual(),
         protocol.MergeBase(target="main"),
         protocol.Push(before=base, after=head),
     ):
-        assert found(here, choice, step="gate") is None
+        assert sides(here, choice, step="gate") is None
 
 
 def test_a_checkout_may_have_its_target_merged_into_the_pull_request(

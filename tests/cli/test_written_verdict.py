@@ -12,7 +12,7 @@ from tunegate.errors import TunegateError
 JUDGING = {"run": [], "gate": [], "compare": ["a", "b"], "confirm": ["a", "b"]}
 
 
-def asked(out: Path, command: str) -> Parsed:
+def line_of(out: Path, command: str) -> Parsed:
     return parse([command, f"--out={out}", *JUDGING.get(command, [])])
 
 
@@ -23,12 +23,12 @@ def written(out: Path, status: Status, exit_code: int) -> None:
 @pytest.mark.parametrize("command", JUDGING)
 def test_a_command_that_judges_ends_as_its_verdict_says(tmp_path: Path, command: str) -> None:
     written(tmp_path, "fail", 1)
-    assert as_written(1, asked(tmp_path, command)) == 1
+    assert as_written(1, line_of(tmp_path, command)) == 1
     written(tmp_path, "pass", 0)
-    assert as_written(0, asked(tmp_path, command)) == 0
+    assert as_written(0, line_of(tmp_path, command)) == 0
     for other in (1, 3):
         with pytest.raises(TunegateError, match=f"exit code {other}, but the written verdict is"):
-            as_written(other, asked(tmp_path, command))
+            as_written(other, line_of(tmp_path, command))
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
@@ -36,7 +36,7 @@ def test_without_a_verdict_nothing_is_green_and_nothing_is_a_regression(
     tmp_path: Path, exit_code: int
 ) -> None:
     with pytest.raises(TunegateError, match="a bug of tunegate") as caught:
-        as_written(exit_code, asked(tmp_path, "run"))
+        as_written(exit_code, line_of(tmp_path, "run"))
     assert caught.value.exit_code == 70
 
 
@@ -46,11 +46,11 @@ def test_only_a_verdict_that_fails_is_a_regression(
 ) -> None:
     written(tmp_path, status, exit_code)
     with pytest.raises(TunegateError, match="a bug of tunegate"):
-        as_written(exit_code, asked(tmp_path, "run"))
+        as_written(exit_code, line_of(tmp_path, "run"))
 
 
 def test_a_command_that_judges_nothing_never_ends_with_a_regression(tmp_path: Path) -> None:
     written(tmp_path, "fail", 1)
     with pytest.raises(TunegateError, match="doctor judges nothing"):
-        as_written(1, asked(tmp_path, "doctor"))
-    assert as_written(4, asked(tmp_path, "doctor")) == 4
+        as_written(1, line_of(tmp_path, "doctor"))
+    assert as_written(4, line_of(tmp_path, "doctor")) == 4

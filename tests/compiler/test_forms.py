@@ -86,7 +86,7 @@ def loaded(folder: Path) -> str:
     return done.stdout.strip()
 
 
-def kept(folder: Path) -> list[Path]:
+def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("x86.*.json"))
 
 
@@ -98,15 +98,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_they_are_parsed_once_and_read_from_then_on(folder: Path) -> None:
-    before = kept(folder)
+    before = files(folder)
     assert loaded(folder) == "0 True"
     assert len(before) == 1
-    assert kept(folder) == before
+    assert files(folder) == before
 
 
 @pytest.mark.parametrize("rubbish", ["{", '{"nodes": []}'])
 def test_a_file_that_is_not_whole_is_written_again(folder: Path, rubbish: str) -> None:
-    (file,) = kept(folder)
+    (file,) = files(folder)
     whole = file.read_text()
     file.write_text(rubbish)
     assert loaded(folder) == "1 True"

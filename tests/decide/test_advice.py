@@ -34,7 +34,7 @@ MORE_TIME = (
 )
 
 
-def told(steps: tuple[NextStep, ...]) -> tuple[str, ...]:
+def texts(steps: tuple[NextStep, ...]) -> tuple[str, ...]:
     return tuple(each.text for each in steps)
 
 
@@ -46,7 +46,7 @@ def next_steps(
     plan: TuningPlan | None,
 ) -> tuple[str, ...]:
     """The advice as plain sentences."""
-    return told(tested.next_steps(verdict, outcomes, run, comparisons, plan))
+    return texts(tested.next_steps(verdict, outcomes, run, comparisons, plan))
 
 
 def advice(difference: TaskDifference, *stopped: str) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ def test_few_operators_are_named_and_each_matters(times: list[tuple[float, float
 
 
 def test_an_undecided_check_says_how_long_a_decision_would_take() -> None:
-    (said,) = told(make_report("undecided").next_steps)
+    (said,) = texts(make_report("undecided").next_steps)
     assert said == (
         "models/squeezenet.onnx on cpu is undecided: about 28 launches would be needed, "
         "13 were done. To decide, raise --gate-seconds to 220, or the Action's input gate-seconds "
@@ -190,7 +190,7 @@ def test_an_undecided_check_without_a_projection_still_gets_advice() -> None:
 
 
 def test_a_wrong_build_names_its_side_and_error() -> None:
-    (said,) = told(make_report("wrong-numbers").next_steps)
+    (said,) = texts(make_report("wrong-numbers").next_steps)
     assert "The head build of models/squeezenet.onnx on cpu computes other numbers" in said
     assert "relative error 0.41, allowed 0.001" in said
 
@@ -220,17 +220,17 @@ def test_an_error_of_a_device_asks_for_no_other_export(reason: str, said: str) -
     ],
 )
 def test_every_trouble_has_its_advice(kind: str, said: str) -> None:
-    assert said in "\n".join(told(make_report(kind).next_steps))
+    assert said in "\n".join(texts(make_report(kind).next_steps))
 
 
 @pytest.mark.parametrize("kind", ["identical", "measured", "new-model", "nothing-changed"])
 def test_a_green_report_needs_none(kind: str) -> None:
-    assert told(make_report(kind).next_steps) == ()
+    assert texts(make_report(kind).next_steps) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_advice_is_given_twice_and_each_is_a_sentence(kind: str) -> None:
-    steps = told(make_report(kind).next_steps)
+    steps = texts(make_report(kind).next_steps)
     assert len(steps) == len(set(steps))
     assert all(step.endswith(".") for step in steps)
 

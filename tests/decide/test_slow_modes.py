@@ -12,7 +12,7 @@ WORST = math.log(1.05)
 RARE = 0.2
 
 
-def seen(quiet: int, *slow: float, spread: float = 0.003) -> slow_modes.HeadStarts:
+def mode(quiet: int, *slow: float, spread: float = 0.003) -> slow_modes.HeadStarts:
     """A number of starts without a change, and slow ones that only probes saw."""
     rng = random.Random(3)
     usual = tuple(rng.gauss(0.0, spread) for _ in range(quiet))
@@ -28,49 +28,49 @@ def test_the_price_of_a_share_is_known_before(share: float, starts: int) -> None
 
 
 def test_sixteen_clean_starts_exclude_a_fifth_and_fifteen_do_not() -> None:
-    assert slow_modes.is_clean(RARE, seen(16))
-    assert not slow_modes.is_clean(RARE, seen(15))
+    assert slow_modes.is_clean(RARE, mode(16))
+    assert not slow_modes.is_clean(RARE, mode(15))
 
 
 def test_one_slow_start_wants_more_of_them_and_a_second_answer() -> None:
-    found = seen(15, 0.25)
+    found = mode(15, 0.25)
     assert not slow_modes.is_clean(RARE, found)
     wanted = slow_modes.second_look(RARE, found, 60)
     assert wanted is not None
-    assert slow_modes.is_clean(RARE, msgspec.structs.replace(seen(wanted - 1, 0.25), second=wanted))
+    assert slow_modes.is_clean(RARE, msgspec.structs.replace(mode(wanted - 1, 0.25), second=wanted))
     assert not slow_modes.is_clean(
-        RARE, msgspec.structs.replace(seen(wanted - 2, 0.25), second=wanted)
+        RARE, msgspec.structs.replace(mode(wanted - 2, 0.25), second=wanted)
     )
     assert slow_modes.second_look(RARE, found, wanted - 1) is None
 
 
 def test_who_goes_on_after_the_second_answer_does_not_ask_again() -> None:
-    found = msgspec.structs.replace(seen(60, 0.25), second=30)
+    found = msgspec.structs.replace(mode(60, 0.25), second=30)
     assert not slow_modes.is_clean(RARE, found)
 
 
 def test_a_slow_start_in_the_probes_is_not_covered_by_the_bounds_over_launches() -> None:
-    found = msgspec.structs.replace(seen(30, 0.25, 0.25, 0.25), bounded=19)
+    found = msgspec.structs.replace(mode(30, 0.25, 0.25, 0.25), bounded=19)
     assert not slow_modes.is_clean(RARE, found)
     assert slow_modes.is_clean(RARE, msgspec.structs.replace(found, probed=()))
 
 
 def test_after_the_second_answer_many_launches_cover_it_but_not_what_was_left_out() -> None:
-    found = msgspec.structs.replace(seen(40, 0.25, 0.25, 0.25), bounded=28, second=30)
+    found = msgspec.structs.replace(mode(40, 0.25, 0.25, 0.25), bounded=28, second=30)
     assert slow_modes.is_clean(RARE, found)
     assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, left_out=(0.25,)))
     assert not slow_modes.is_clean(RARE, msgspec.structs.replace(found, bounded=19))
 
 
 def test_a_mode_that_the_noise_hides_is_not_excluded() -> None:
-    assert slow_modes.is_excluded(0.3, seen(20, spread=0.003))
-    assert not slow_modes.is_excluded(0.5, seen(10, spread=0.3))
-    assert slow_modes.excluded_share(seen(8, spread=0.3)) is None
+    assert slow_modes.is_excluded(0.3, mode(20, spread=0.003))
+    assert not slow_modes.is_excluded(0.5, mode(10, spread=0.3))
+    assert slow_modes.excluded_share(mode(8, spread=0.3)) is None
 
 
 def test_a_machine_that_slows_either_side_does_not_blame_the_head() -> None:
     slow = (0.25,) * 6
-    blamed = seen(40, *slow)
+    blamed = mode(40, *slow)
     paired = (*blamed.effects, *(-effect for effect in slow))
     alike = msgspec.structs.replace(blamed, effects=paired, paired=paired, second=60)
     assert not slow_modes.is_clean(RARE, msgspec.structs.replace(blamed, second=60))
@@ -90,7 +90,7 @@ def test_a_rarer_mode_must_be_slower_to_matter(share: float, usual: float) -> No
 
 @given(st.integers(1, 60), st.integers(0, 10))
 def test_another_slow_start_never_excludes_more(quiet: int, slow: int) -> None:
-    fewer, more = seen(quiet, *[0.5] * slow), seen(quiet, *[0.5] * (slow + 1))
+    fewer, more = mode(quiet, *[0.5] * slow), mode(quiet, *[0.5] * (slow + 1))
     assert (slow_modes.excluded_share(fewer) or 1.0) <= (slow_modes.excluded_share(more) or 1.0)
     assert slow_modes.slow_starts(RARE, more) == (slow + 1 if more.usual < WORST else 0)
 
@@ -126,4 +126,4 @@ def test_a_slow_start_that_noise_may_hide_counts_for_less() -> None:
     assert not slow_modes.is_excluded(
         0.2, slow_modes.HeadStarts(effects=noisy, paired=noisy[:4], worst=WORST)
     )
-    assert slow_modes.is_excluded(0.2, seen(16))
+    assert slow_modes.is_excluded(0.2, mode(16))

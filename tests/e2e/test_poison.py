@@ -111,18 +111,18 @@ def stores(shop: Shop, tmp_path: Path) -> tuple[Path, Path]:
     """Two stores with main's honest record; in the second a pull request wrote as well."""
     honest, others = shop.records[0], shop.others
     clean, poisoned = tmp_path / "clean", tmp_path / "poisoned"
-    assert opened(clean, tmp_path, "main").publish([honest])
+    assert zone_of(clean, tmp_path, "main").publish([honest])
     shutil.copytree(clean, poisoned)
     fastest = msgspec.structs.replace(others[-1], run_nanoseconds=(2,))
     likely = msgspec.structs.replace(
         others[0], run_nanoseconds=tuple(max(1, ns // 2) for ns in honest.run_nanoseconds)
     )
     odd = msgspec.structs.replace(honest, decisions=((100_000_000, (1, 1)),), run_nanoseconds=(1,))
-    assert opened(poisoned, tmp_path, PULL_REQUEST).publish([fastest, likely, odd])
+    assert zone_of(poisoned, tmp_path, PULL_REQUEST).publish([fastest, likely, odd])
     return clean, poisoned
 
 
-def opened(store: Path, tmp_path: Path, zone: str, *read: str) -> SharedCache:
+def zone_of(store: Path, tmp_path: Path, zone: str, *read: str) -> SharedCache:
     config = CacheConfig(url=str(store), zone=zone, read_zones=read)
     return SharedCache(config, state=tmp_path / "state", root=tmp_path, device=DEVICE)
 
@@ -134,7 +134,7 @@ def looked_up(cache: SharedCache, task: TuningTask) -> Mapping[WorkloadKey, Look
 def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
     shop: Shop, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    caches = [opened(store, tmp_path, "main", "main", "rel") for store in stores]
+    caches = [zone_of(store, tmp_path, "main", "main", "rel") for store in stores]
     before, after = (looked_up(cache, shop.task) for cache in caches)
     assert before == after == {shop.task.key: ExactHit((shop.records[0],))}
     clean, poisoned = (cache.use() for cache in caches)
@@ -152,7 +152,7 @@ def test_a_run_of_main_neither_sees_nor_builds_what_a_pull_request_wrote(
 def test_not_even_the_pull_request_takes_its_own_claims_for_answers(
     shop: Shop, stores: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    clean, poisoned = (opened(store, tmp_path, PULL_REQUEST, "main") for store in stores)
+    clean, poisoned = (zone_of(store, tmp_path, PULL_REQUEST, "main") for store in stores)
     assert looked_up(poisoned, shop.task) == looked_up(clean, shop.task)
     claims = poisoned.claims([(shop.task.key, shop.task.shape)])[shop.task.key]
     assert [record.run_nanoseconds for record in claims.records[:2]] == [(1,), (2,)]
@@ -164,11 +164,11 @@ def test_the_poison_is_real_for_a_run_that_reads_it(
     """The test above would show nothing otherwise. Even then the poison changes a schedule, not a
     result: what does not fit is passed over, what does computes the same."""
     clean, poisoned = stores
-    found = looked_up(opened(poisoned, tmp_path, PULL_REQUEST, PULL_REQUEST, "main"), shop.task)
+    found = looked_up(zone_of(poisoned, tmp_path, PULL_REQUEST, PULL_REQUEST, "main"), shop.task)
     hit = found[shop.task.key]
     assert isinstance(hit, ExactHit)
     assert [r.run_nanoseconds for r in hit.records[:2]] == [(1,), (2,)]
-    before = looked_up(opened(clean, tmp_path, "main", "main"), shop.task)
+    before = looked_up(zone_of(clean, tmp_path, "main", "main"), shop.task)
     honest = shop.build(before, tmp_path / "one")
     misled = shop.build(found, tmp_path / "two")
     assert misled.key != honest.key

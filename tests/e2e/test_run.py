@@ -337,7 +337,7 @@ def repository(tmp_path: Path) -> Workspace:
     return found
 
 
-def _given(repository: Workspace, values: str) -> None:
+def _commit(repository: Workspace, values: str) -> None:
     """Values in the first commit: those of a change would wait until it is merged."""
     repository.write("tunegate.yaml", VALUES_CONFIG.format(values))
     repository.git("add", "--all")
@@ -347,7 +347,7 @@ def _given(repository: Workspace, values: str) -> None:
 @pytest.mark.e2e
 def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Workspace) -> None:
     np.save(repository.root / "edges.npy", np.full(9, 6))
-    _given(repository, "{file: edges.npy}")
+    _commit(repository, "{file: edges.npy}")
     repository.tunegate("run", code=0)
     out = repository.root / ".tunegate"
     (finding,) = json.loads((out / "verdict.json").read_text())["findings"]
@@ -370,7 +370,7 @@ def test_what_was_drawn_stands_in_verdict_report_and_artifact(repository: Worksp
 def test_values_that_cannot_be_are_one_line_and_exit_2(
     repository: Workspace, values: str, said: str
 ) -> None:
-    _given(repository, values)
+    _commit(repository, values)
     done = repository.tunegate("run", code=2)
     report = repository.root / ".tunegate" / "report.md"
     shown = done.stderr + (report.read_text() if report.exists() else "")

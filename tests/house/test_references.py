@@ -44,7 +44,7 @@ FILE_NAME = re.compile(r"(?<![\w/.$<>{}:*-])[\w./-]*\w\.(?:py|md|mjs|lock|toml)\
 def test_each_file_that_is_named_exists() -> None:
     stale = [
         f"{name_of(source)}: {named}"
-        for source, prose in told()
+        for source, prose in texts()
         for named in FILE_NAME.findall(prose)
         if named not in ELSEWHERE and not is_a_file(named, source)
     ]
@@ -91,7 +91,7 @@ def is_a_module(name: str) -> bool:
     )
 
 
-def told() -> Iterator[tuple[Path, str]]:
+def texts() -> Iterator[tuple[Path, str]]:
     """Yields each source with the text that it addresses to readers."""
     for path in OURS:
         if FILE_NAME.search(text := path.read_text()):

@@ -174,16 +174,16 @@ def test_the_commands_of_each_image_make_an_environment_that_gates(tmp_path: Pat
     save(conv_model(), models / "b.onnx")
     compared = ("compare", "onnxruntime:a.onnx", "onnxruntime:b.onnx")
     looked = ("deploy-gate", "--production", "models:/asr/1", "--candidate", "a.onnx")
-    assert made("slim", tmp_path) == {"boto3", "onnxruntime"}
+    assert tools("slim", tmp_path) == {"boto3", "onnxruntime"}
     assert ran(tmp_path, *compared) == (0, "")
     assert ran(tmp_path, *looked)[1].endswith("python -m pip install 'tunegate-deploy[mlflow]'")
-    assert made("full", tmp_path) == {"boto3", "huggingface_hub", "mlflow", "onnxruntime", "tvm"}
+    assert tools("full", tmp_path) == {"boto3", "huggingface_hub", "mlflow", "onnxruntime", "tvm"}
     assert ran(tmp_path, *looked)[1].endswith("such as https://mlflow.example.com.")
-    assert made("cuda", tmp_path) >= {"cuda", "mlflow", "tvm"}
+    assert tools("cuda", tmp_path) >= {"cuda", "mlflow", "tvm"}
     assert ran(tmp_path, *compared) == (0, "")
 
 
-def made(image: str, root: Path) -> set[str]:
+def tools(image: str, root: Path) -> set[str]:
     """Those of some packages that are there, after the RUN of the image's environment."""
     (run,) = stages()[f"{image}-environment"].said("RUN")
     command = re.sub(r"RUN (--mount=\S+ *)+", "", run)

@@ -57,7 +57,7 @@ def elected(
     return found, launches
 
 
-def named(logs: list[float]) -> dict[str, float]:
+def logs_of(logs: list[float]) -> dict[str, float]:
     return {f"c{at}": log for at, log in enumerate(logs)}
 
 
@@ -75,7 +75,7 @@ def test_every_runtime_is_launched_before_any_has_a_second_turn(runtimes: list[s
 
 @given(LOGS)
 def test_nothing_is_faster_than_the_winner_by_more_than_the_noise(logs: list[float]) -> None:
-    candidates = named(logs)
+    candidates = logs_of(logs)
     winner = elected(candidates, "c0")[0].winner
     assert candidates[winner] - min(candidates.values()) < RUNTIME_NOISE + 1e-9
     assert winner == "c0" or candidates[winner] <= candidates["c0"] - RUNTIME_NOISE + 1e-9
@@ -86,7 +86,7 @@ def test_equal_candidates_never_displace_the_incumbent(
     count: int, place: int, noise: float
 ) -> None:
     incumbent = f"c{place % count}"
-    assert elected(named([0.0] * count), incumbent, noise)[0].winner == incumbent
+    assert elected(logs_of([0.0] * count), incumbent, noise)[0].winner == incumbent
 
 
 def test_an_election_that_is_cut_short_displaces_only_clearly() -> None:
@@ -107,7 +107,7 @@ def test_other_numbers_are_no_price_for_a_gain_within_the_noise() -> None:
 def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
     logs: list[float], inexact_from: int
 ) -> None:
-    candidates = named(logs)
+    candidates = logs_of(logs)
     inexact = tuple(candidates)[inexact_from:]
     winner = elected(candidates, "c0", inexact=inexact)[0].winner
     if winner in inexact:
@@ -119,7 +119,7 @@ def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
 def test_without_a_challenger_the_best_of_the_rest_wins(
     logs: list[float], data: st.DataObject
 ) -> None:
-    candidates = named(logs)
+    candidates = logs_of(logs)
     broken = data.draw(st.sampled_from(sorted(candidates.keys() - {"c0"})))
     found = election(tuple(candidates), "c0")
     while (challenger := found.challenger) is not None:

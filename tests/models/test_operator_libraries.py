@@ -16,7 +16,7 @@ from tunegate.models.preparation import prepare
 CODE = b"code"
 
 
-def named(library: str, content: bytes = CODE) -> OperatorLibraryConfig:
+def entry(library: str, content: bytes = CODE) -> OperatorLibraryConfig:
     return OperatorLibraryConfig(library=library, sha256=hashlib.sha256(content).hexdigest())
 
 
@@ -34,13 +34,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_file_with_the_digest_is_found_by_path_and_in_a_package(place: Path) -> None:
     for library in ("operators", str(place / "b.so")):
-        (copy,) = library_files([named(library)])
+        (copy,) = library_files([entry(library)])
         assert (copy.name, copy.read_bytes()) == ("b.so", CODE)
 
 
 def test_what_was_hashed_is_loaded_whatever_the_file_is_now(place: Path) -> None:
     """The copy is alone in a folder of this user: a library beside it would not be pinned."""
-    (copy,) = library_files([named("operators")])
+    (copy,) = library_files([entry("operators")])
     (place / "b.so").write_bytes(b"exchanged")
     assert copy.read_bytes() == CODE
     assert [*copy.parent.iterdir()] == [copy]
@@ -50,7 +50,7 @@ def test_what_was_hashed_is_loaded_whatever_the_file_is_now(place: Path) -> None
 @pytest.mark.parametrize("library", ["operators", "/no/such/library.so", "no_such_package"])
 def test_another_file_is_refused_and_its_digest_told(place: Path, library: str) -> None:
     with pytest.raises(ModelError, match="custom-operators names") as refused:
-        library_files([named(library, b"wanted")])
+        library_files([entry(library, b"wanted")])
     is_there = library == "operators"
     assert (hashlib.sha256(CODE).hexdigest() in str(refused.value)) == is_there
     assert ("there is none on this machine" in str(refused.value)) != is_there
@@ -63,13 +63,13 @@ def test_code_in_the_checkout_is_refused_also_behind_a_link(place: Path, tmp_pat
     (tmp_path / "link.so").symlink_to(checkout / "own.so")
     for file in (checkout / "own.so", tmp_path / "link.so"):
         with pytest.raises(ConfigError, match="lies in the checkout"):
-            require_outside([named(str(file))], checkout)
-    outside = [named(str(place / "b.so")), named("operators")]
+            require_outside([entry(str(file))], checkout)
+    outside = [entry(str(place / "b.so")), entry("operators")]
     assert require_outside(outside, checkout) == outside
 
 
 def test_an_artifact_gets_the_library_that_it_was_built_with_or_none() -> None:
-    one, other = named("operators"), named("operators", b"other")
+    one, other = entry("operators"), entry("operators", b"other")
     assert select_by_digest([one, other], [other.sha256]) == [other]
     with pytest.raises(ModelError, match="which custom-operators lacks"):
         select_by_digest([one], [other.sha256])

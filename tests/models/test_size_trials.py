@@ -28,7 +28,7 @@ IMAGE = GraphInput("x", (1, 3, 8, 8), "float32")
 SOUND = GraphInput("input", (1, 8), "float32")
 
 
-def opened(model: onnx.ModelProto, **shapes: Sequence[str | int]) -> onnx.ModelProto:
+def resize(model: onnx.ModelProto, **shapes: Sequence[str | int]) -> onnx.ModelProto:
     """The model with inputs of these dimensions."""
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim
@@ -65,7 +65,7 @@ def recognizer(height: int) -> onnx.ModelProto:
         node("MatMul", "columns w", "y"),
     ]
     model = graph_of(nodes, [IMAGE], weights={"w": np.ones((height // 16, 2), np.float32)})
-    return opened(model, x=["N", 3, "H", "W"])
+    return resize(model, x=["N", 3, "H", "W"])
 
 
 @pytest.mark.parametrize("height", [32, 48, 64])
@@ -81,7 +81,7 @@ def test_a_time_below_the_cost_of_a_trial_itself_is_no_number() -> None:
 
 
 def test_a_recognizer_is_known_by_its_name_before_it_is_tried(tmp_path: Path) -> None:
-    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
     found = chosen(model, tmp_path, "models/ppocr_rec.onnx")
     assert sizes(found) == {"N": 1, "H": 48, "W": 320}
     assert [each.partition(":")[0] for each in found.trial.tried] == ["N 1, H 48, W 320"]
@@ -97,7 +97,7 @@ def detector_of_voice(samples: int) -> onnx.ModelProto:
     ]
     nodes = [nodes[1], nodes[0], nodes[2]]
     weights = {"w": np.ones((samples, 4), np.float32), "nothing": np.zeros((1, 1), np.float32)}
-    return opened(graph_of(nodes, [SOUND, state], weights=weights), input=["batch", "sequence"])
+    return resize(graph_of(nodes, [SOUND, state], weights=weights), input=["batch", "sequence"])
 
 
 @pytest.mark.parametrize("samples", [256, 512, 576])
@@ -114,7 +114,7 @@ def test_a_model_of_frames_gets_several_rows_where_one_is_refused(tmp_path: Path
         node("Conv", "turned w", "y"),
     ]
     weights = {"zero": np.array([0]), "w": np.ones((5, 10, 3), np.float32)}
-    found = chosen(opened(graph_of(nodes, [frames], weights=weights), x=["N", 10]), tmp_path)
+    found = chosen(resize(graph_of(nodes, [frames], weights=weights), x=["N", 10]), tmp_path)
     assert sizes(found) == {"N": 16}
     assert found.guesses[0].why == "rows: ONNX Runtime refuses a single one"
 
@@ -134,7 +134,7 @@ def test_settings_are_written_as_callers_set_them(tmp_path: Path) -> None:
         node("Add", "one fmin", "two"),
         node("Add", "two fmax", "y"),
     ]
-    found = chosen(opened(graph_of(nodes, inputs), input=["batch", "samples"]), tmp_path)
+    found = chosen(resize(graph_of(nodes, inputs), input=["batch", "samples"]), tmp_path)
     values = {name: rule.values for name, rule in found.trial.rules.items()}
     assert values == {"speed": Constant(1.0), "fmin": Constant(50.0), "fmax": Constant(1100.0)}
 
@@ -147,7 +147,7 @@ def test_a_length_follows_the_tokens_and_is_not_written(tmp_path: Path) -> None:
         node("Add", "rows float", "y"),
     ]
     weights = {"table": np.ones((40, 4), np.float32)}
-    model = opened(graph_of(nodes, [tokens, length], weights=weights), x=["batch", "seq"])
+    model = resize(graph_of(nodes, [tokens, length], weights=weights), x=["batch", "seq"])
     found = chosen(model, tmp_path)
     (given,) = [each for each in found.trial.inputs if each.name == "x_lengths"]
     assert given.rule is not None
@@ -162,13 +162,13 @@ def test_a_sound_that_is_one_step_is_made_longer(tmp_path: Path) -> None:
     steps = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 1, "steps"])
     del model.graph.output[:]
     model.graph.output.append(steps)
-    assert sizes(chosen(opened(model, input=["batch", "samples"]), tmp_path))["samples"] == 48000
+    assert sizes(chosen(resize(model, input=["batch", "samples"]), tmp_path))["samples"] == 48000
 
 
 def test_a_detector_gets_the_image_of_its_metadata(tmp_path: Path) -> None:
     model = graph_of([node("Relu", "x", "y")], [IMAGE])
     helper.set_model_props(model, {"imgsz": "[1280, 1280]", "task": "detect"})
-    found = chosen(opened(model, x=["batch", 3, "height", "width"]), tmp_path)
+    found = chosen(resize(model, x=["batch", 3, "height", "width"]), tmp_path)
     assert sizes(found) == {"batch": 1, "height": 1280, "width": 1280}
     assert [each.why for each in found.guesses][1:] == ["the model's metadata say it"] * 2
 
@@ -176,7 +176,7 @@ def test_a_detector_gets_the_image_of_its_metadata(tmp_path: Path) -> None:
 def test_values_on_which_a_model_tells_nothing_are_changed_and_written(tmp_path: Path) -> None:
     nodes = [node("Greater", "x forty", "is_above"), node("Cast", "is_above", "y", to=1)]
     model = graph_of(nodes, [IMAGE], weights={"forty": np.float32(40)})
-    found = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path)
+    found = chosen(resize(model, x=["N", 3, "H", "W"]), tmp_path)
     assert found.trial.rules["x"].values == Uniform(0.0, 255.0)
     assert found.trial.note == ""
 
@@ -184,18 +184,18 @@ def test_values_on_which_a_model_tells_nothing_are_changed_and_written(tmp_path:
 def test_outputs_that_stay_the_same_are_told_in_a_line(tmp_path: Path) -> None:
     nodes = [node("Mul", "x nothing", "y")]
     model = graph_of(nodes, [IMAGE], weights={"nothing": np.float32(0)})
-    note = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
+    note = chosen(resize(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
     assert note.startswith("on drawn inputs its outputs are the same whatever it is given: give")
 
 
 def test_a_model_that_takes_none_of_the_sizes_says_so(tmp_path: Path) -> None:
     nodes = [node("Reshape", "x odd", "y")]
     model = graph_of(nodes, [IMAGE], weights={"odd": np.array([11, 13, -1])})
-    found = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path)
+    found = chosen(resize(model, x=["N", 3, "H", "W"]), tmp_path)
     assert found.trial.note.startswith("ONNX Runtime runs at none of the sizes that were tried (")
 
 
-def _asked(model: onnx.ModelProto, at: Path, replies: dict[int, float]) -> tuple[list[int], int]:
+def _heights(model: onnx.ModelProto, at: Path, replies: dict[int, float]) -> tuple[list[int], int]:
     """The heights that a child is asked for whose runs take so many seconds, and the chosen one."""
     asked: list[int] = []
 
@@ -214,15 +214,15 @@ def _asked(model: onnx.ModelProto, at: Path, replies: dict[int, float]) -> tuple
 def test_a_size_that_takes_seconds_gives_way_to_a_smaller_one_and_none_larger_is_tried(
     tmp_path: Path,
 ) -> None:
-    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
-    asked, height = _asked(model, tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
+    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    asked, height = _heights(model, tmp_path, {224: 5.0, 128: 0.5, 48: 3.0})
     assert height == 128
     assert max(asked) == 224
 
 
 def test_a_size_that_never_ends_is_not_chosen_where_others_are_refused(tmp_path: Path) -> None:
     """Its values are wrong, which says more than a size that nobody would send."""
-    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
 
     def ask(request: TrySizes) -> TriedSizes:
         is_large = request.shapes["x"][2] > 600
@@ -239,12 +239,12 @@ def test_a_size_that_never_ends_is_not_chosen_where_others_are_refused(tmp_path:
 def test_what_the_file_says_may_take_its_time(tmp_path: Path) -> None:
     model = graph_of([node("Relu", "x", "y")], [IMAGE])
     helper.set_model_props(model, {"imgsz": "[1280, 1280]"})
-    asked, height = _asked(opened(model, x=["N", 3, "H", "W"]), tmp_path, {1280: 6.0})
+    asked, height = _heights(resize(model, x=["N", 3, "H", "W"]), tmp_path, {1280: 6.0})
     assert (asked, height) == ([1280], 1280)
 
 
 def test_a_model_that_is_not_loaded_keeps_its_guesses_and_says_why(tmp_path: Path) -> None:
-    model = opened(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
+    model = resize(graph_of([node("Relu", "x", "y")], [IMAGE]), x=["N", 3, "H", "W"])
     found = FoundModel(path="m.onnx", inputs=())
     made = choose_sizes(
         tmp_path / "m.onnx",
@@ -263,7 +263,7 @@ def test_why_nobody_reads_a_model_is_said_once_and_whole(tmp_path: Path) -> None
     model = graph_of([node("MatMul", "x w", "y")], [IMAGE], weights={"w": np.ones((8, 2), "f4")})
     onnx.external_data_helper.set_external_data(model.graph.initializer[0], name)
     model.graph.initializer[0].ClearField("raw_data")
-    note = chosen(opened(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
+    note = chosen(resize(model, x=["N", 3, "H", "W"]), tmp_path).trial.note
     assert note == (f"its data file '{name}' is missing: commit it, or pull it with Git LFS")
     model = graph_of([node("Softmax", "x", "y", name="layer " * 30)], [IMAGE])
     model.graph.node[0].op_type = "Softermax"
@@ -281,7 +281,7 @@ def test_a_model_that_asks_for_all_memory_is_refused_and_the_next_is_tried(tmp_p
         node("ConstantOfShape", "large", "y"),
     ]
     huge = graph_of(nodes, [IMAGE], weights={"much": np.array([1, 1, 10**5, 10**5])})
-    onnx.save(opened(huge, x=["N", 3, "H", 32]), workspace.root / "models" / "a.onnx")
+    onnx.save(resize(huge, x=["N", 3, "H", 32]), workspace.root / "models" / "a.onnx")
     onnx.save(recognizer(48), workspace.root / "models" / "b.onnx")
     workspace.commit()
     models = find_models(workspace.root, with_guesses=True)

@@ -174,7 +174,7 @@ def planned(trials: int) -> TuningPlan:
     return msgspec.structs.replace(plan, shards=shards)
 
 
-def tried(
+def trial(
     directory: Path, *, trials: int = 8, kind: str = "llvm"
 ) -> tuple[dict[TriedModel, str], list[str]]:
     target = msgspec.convert({"name": "cpu", "kind": kind}, TargetConfig)
@@ -190,7 +190,7 @@ def tried(
 
 
 def test_every_side_that_would_be_tuned_is_built_once(tmp_path: Path) -> None:
-    refused, asked = tried(tmp_path)
+    refused, asked = trial(tmp_path)
     assert refused == {("m.onnx", "base", "cpu"): "it has no code"}
     assert asked == ["head", "base"]
 
@@ -199,7 +199,7 @@ def test_every_side_that_would_be_tuned_is_built_once(tmp_path: Path) -> None:
 def test_nothing_is_built_where_nothing_is_tuned_or_for_a_gpu(
     tmp_path: Path, trials: int, kind: str
 ) -> None:
-    assert tried(tmp_path, trials=trials, kind=kind) == ({}, [])
+    assert trial(tmp_path, trials=trials, kind=kind) == ({}, [])
 
 
 def test_only_the_tasks_of_models_that_build_are_left() -> None:
@@ -269,7 +269,7 @@ def lists(
     return KnownLists(tools, are_believed=are_believed)
 
 
-def taught(place: Path, compiler: Listing | None = None) -> Shelf:
+def teach(place: Path, compiler: Listing | None = None) -> Shelf:
     """A cache in which an earlier run has left its list."""
     shelf = Shelf()
     lists(place, shelf, compiler or Listing()).list_tasks([job("same.head")])
@@ -280,7 +280,7 @@ def taught(place: Path, compiler: Listing | None = None) -> Shelf:
 
 
 def test_a_model_is_opened_once_and_then_remembered(tmp_path: Path) -> None:
-    shelf, compiler = taught(tmp_path), Listing()
+    shelf, compiler = teach(tmp_path), Listing()
     assert lists(tmp_path, shelf, compiler).list_tasks(BOTH_SIDES) == [TASKS, TASKS]
     assert compiler.opened == []
     assert shelf.records == []
@@ -309,18 +309,18 @@ def test_sides_that_are_not_alike_and_other_models_are_opened(
     tmp_path: Path, jobs: Sequence[ModelJob]
 ) -> None:
     compiler = Listing()
-    lists(tmp_path, taught(tmp_path), compiler).list_tasks(jobs)
+    lists(tmp_path, teach(tmp_path), compiler).list_tasks(jobs)
     assert compiler.opened == [each.file.name for each in jobs]
 
 
 def test_another_version_of_what_is_installed_lists_anew(tmp_path: Path) -> None:
     compiler = Listing()
-    lists(tmp_path, taught(tmp_path), compiler, installed="newer").list_tasks(BOTH_SIDES)
+    lists(tmp_path, teach(tmp_path), compiler, installed="newer").list_tasks(BOTH_SIDES)
     assert len(compiler.opened) == len(BOTH_SIDES)
 
 
 def test_warm_believes_no_list_and_corrects_a_wrong_one(tmp_path: Path) -> None:
-    shelf, compiler = taught(tmp_path, Listing(TASKS[:1])), Listing()
+    shelf, compiler = teach(tmp_path, Listing(TASKS[:1])), Listing()
     warm = lists(tmp_path, shelf, compiler, are_believed=False)
     assert warm.list_tasks(BOTH_SIDES) == [TASKS, TASKS]
     assert len(compiler.opened) == len(BOTH_SIDES)

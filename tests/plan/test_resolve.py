@@ -366,7 +366,7 @@ def test_nothing_is_said_of_what_may_catch_up_is_finished_or_was_not_tuned() -> 
     assert found(10.0) == ()
 
 
-def kept(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
+def share(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
     tasks = [ResolvedTask(make_task(outcome.name), Miss("absent")) for outcome in outcomes]
     by_key = {outcome.key: outcome for outcome in outcomes}
     return far_behind.kept_share("m.onnx", tasks, by_key, {key_of(name) for name in known}, "llvm")
@@ -374,8 +374,8 @@ def kept(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
 
 def test_a_long_search_keeps_what_more_of_it_would_not_save() -> None:
     long = make_outcome("long", trials=10 * far_behind.MIN_TRIALS, best_ms=1.0)
-    assert 0.2 < kept(long) < 1.0
-    assert kept(make_outcome("short", trials=far_behind.MIN_TRIALS - 1, best_ms=1.0)) == 0.0
+    assert 0.2 < share(long) < 1.0
+    assert share(make_outcome("short", trials=far_behind.MIN_TRIALS - 1, best_ms=1.0)) == 0.0
 
 
 def test_what_an_earlier_run_finished_stays_as_well() -> None:

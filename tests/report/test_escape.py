@@ -13,7 +13,7 @@ ZERO_WIDTH = "\u200b"
 GITHUB = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def shown(markdown: str) -> str:
+def text_of(markdown: str) -> str:
     """Returns the text that a reader sees of a paragraph. Only text and code may come out of it."""
     page = GITHUB.render(markdown)
     inside = re.fullmatch(r"<p>(.*)</p>\n|", page, flags=re.DOTALL)
@@ -30,14 +30,14 @@ def shown(markdown: str) -> str:
 @example(" a ")
 @example("a\\")
 def test_a_name_is_read_as_it_was_written(name: str) -> None:
-    assert shown(code(name)) == visible(name, 120)
+    assert text_of(code(name)) == visible(name, 120)
 
 
 @given(ANY)
 @example("a www.x.y")
 @example("__init__ of net_0_")
 def test_a_name_in_a_fold_is_read_as_it_was_written(name: str) -> None:
-    assert shown(f"a {code_element(name)}") == f"a {visible(name, 120)}"
+    assert text_of(f"a {code_element(name)}") == f"a {visible(name, 120)}"
 
 
 @given(ANY)
@@ -51,7 +51,7 @@ def test_a_name_in_a_fold_is_read_as_it_was_written(name: str) -> None:
 @example("__init__ and *stars*")
 @example("&amp; stays what it was")
 def test_a_message_is_read_as_it_was_written(message: str) -> None:
-    assert shown(prose(message)) == visible(message, 600)
+    assert text_of(prose(message)) == visible(message, 600)
 
 
 @given(ANY)
@@ -59,7 +59,7 @@ def test_a_message_is_read_as_it_was_written(message: str) -> None:
 @example("-")
 @example(":-")
 def test_a_message_below_another_line_makes_no_heading_of_it(message: str) -> None:
-    assert shown(f"above\n{prose(message)}") == f"above\n{visible(message, 600)}".rstrip("\n")
+    assert text_of(f"above\n{prose(message)}") == f"above\n{visible(message, 600)}".rstrip("\n")
 
 
 @given(ANY, ANY)

@@ -86,7 +86,7 @@ def test_energy_takes_the_place_of_shares() -> None:
     assert titles == ["What", "Candidates", "Worker time", "Cost", "Energy"]
 
 
-def found(number: int, status: Status = "pass", low: float = -1.0) -> Finding:
+def finding(number: int, status: Status = "pass", low: float = -1.0) -> Finding:
     change = Interval(low=low, center=low + 1, high=low + 2)
     return parts.finding(status, "", model=f"m{number}.onnx", change_percent=change)
 
@@ -96,7 +96,7 @@ STATUSES = st.sampled_from(["pass", "fail", "error", "new", "inconclusive", "wai
 
 @given(st.lists(STATUSES, max_size=40))
 def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
-    findings = [found(number, status) for number, status in enumerate(statuses)]
+    findings = [finding(number, status) for number, status in enumerate(statuses)]
     shown = comment.shown_findings(parts.verdict("pass", 0, *findings))
     assert len(shown.rows) + len(shown.rest) == len(findings)
     assert len(shown.rows) <= 20
@@ -105,8 +105,8 @@ def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
 
 
 def test_of_many_that_passed_those_that_moved_are_shown() -> None:
-    still = [found(number) for number in range(9)]
-    faster = found(9, low=-9.0)
+    still = [finding(number) for number in range(9)]
+    faster = finding(9, low=-9.0)
     shown = comment.shown_findings(parts.verdict("pass", 0, *still, faster))
     assert shown.rows == (faster,)
 
@@ -123,11 +123,11 @@ def test_the_rest_is_counted_with_its_plurals(unchanged: tuple[str, ...], said: 
     report = make_report("measured")
     changes = msgspec.structs.replace(report.changes, unchanged=unchanged)
     report = msgspec.structs.replace(report, changes=changes)
-    assert comment.rest_counted(report, (found(0),)) == said
+    assert comment.rest_counted(report, (finding(0),)) == said
 
 
 def test_what_did_not_pass_is_not_counted_as_passed() -> None:
     report = make_report("nothing-changed")
-    assert comment.rest_counted(report, (found(0, "fail"), found(1))) == (
+    assert comment.rest_counted(report, (finding(0, "fail"), finding(1))) == (
         "1 more check passed. 1 more check did not pass."
     )

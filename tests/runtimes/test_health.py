@@ -144,15 +144,15 @@ def with_another(runtime: Precisions) -> Installed:
     return Installed((*installed_runtimes().runtimes, runtime), ())
 
 
-def named(target: TargetConfig, installed: Installed) -> list[str]:
+def names(target: TargetConfig, installed: Installed) -> list[str]:
     found = offer_runtimes([target], installed).candidates[target.name]
     return [candidate.name for candidate in found]
 
 
 @pytest.mark.usefixtures("without_extras")
 def test_auto_is_all_that_run_on_the_target() -> None:
-    assert named(CPU, installed_runtimes()) == OURS
-    assert named(GPU, installed_runtimes())[0] == "tvm"
+    assert names(CPU, installed_runtimes()) == OURS
+    assert names(GPU, installed_runtimes())[0] == "tvm"
 
 
 @pytest.mark.usefixtures("without_extras")
@@ -175,7 +175,7 @@ def test_one_that_fails_at_this_is_left_out_and_told(variant: str) -> None:
 @pytest.mark.usefixtures("without_extras")
 def test_a_target_may_name_one_and_so_may_a_command() -> None:
     one = TargetConfig(name="cpu", runtime="onnxruntime")
-    assert named(one, installed_runtimes()) == ONNX_RUNTIME
+    assert names(one, installed_runtimes()) == ONNX_RUNTIME
     only = offer_runtimes([CPU], installed_runtimes(), only=["onnxruntime"]).candidates["cpu"]
     assert [each.name for each in only] == ONNX_RUNTIME
     with pytest.raises(ConfigError, match="target gpu: runtime onnxruntime is for CPUs"):
@@ -195,6 +195,6 @@ def test_a_runtime_that_is_not_installed_says_which_command_installs_it() -> Non
 @pytest.mark.usefixtures("without_extras")
 def test_a_native_artifact_is_written_by_what_compiles_alone() -> None:
     native = TargetConfig(name="cpu", artifact="native")
-    assert {name.partition("-")[0] for name in named(native, installed_runtimes())} == {"tvm"}
+    assert {name.partition("-")[0] for name in names(native, installed_runtimes())} == {"tvm"}
     with pytest.raises(ConfigError, match="runtime onnxruntime writes no native artifact"):
         offer_runtimes([native], installed_runtimes(), only=["onnxruntime"])

@@ -99,7 +99,7 @@ def test_a_task_that_nothing_improves_ends_long_before_one_that_does(seconds: fl
     """Whatever a candidate takes, for the gain is asked by time: the curve alone would go on for
     six minutes."""
 
-    def spent(*, improves_until: float) -> float:
+    def spend(*, improves_until: float) -> float:
         at, tuned = 0.0, TaskState(weight=1, prior_ms=1.0, pace=INFORMED, flops=1e6)
         while choice := choose([tuned], RemainingBudget(spent_seconds=at)):
             took = choice.candidates * seconds
@@ -113,9 +113,9 @@ def test_a_task_that_nothing_improves_ends_long_before_one_that_does(seconds: fl
             )
         return at
 
-    nothing = spent(improves_until=0.0)
+    nothing = spend(improves_until=0.0)
     assert nothing < 120
-    assert spent(improves_until=60.0) > 60 + nothing / 2
+    assert spend(improves_until=60.0) > 60 + nothing / 2
 
 
 def test_a_task_waits_for_the_results_of_its_batch() -> None:

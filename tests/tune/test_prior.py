@@ -252,7 +252,7 @@ CLAIM = msgspec.structs.replace(make_record(milliseconds=0.5), decisions=((3, (8
 CLAIMS = Claims((CLAIM,), is_searched=True)
 
 
-def known(
+def priors(
     lookup: Lookup,
     claims: Claims | None = CLAIMS,
     sides: Sequence[Side] = ("head",),
@@ -268,53 +268,53 @@ def known(
 
 
 def test_a_trusted_answer_is_served_unless_there_is_a_claim_to_measure() -> None:
-    assert known(exact(), None).is_served
-    assert not known(exact()).is_served
-    assert known(exact()).is_measured_only
-    assert not known(Miss("absent"), None).is_measured_only
+    assert priors(exact(), None).is_served
+    assert not priors(exact()).is_served
+    assert priors(exact()).is_measured_only
+    assert not priors(Miss("absent"), None).is_measured_only
 
 
 def test_a_claim_is_measured_beside_the_best_that_is_trusted() -> None:
     second = msgspec.structs.replace(TRUSTED, decisions=((3, (9,)),))
-    before = known(ExactHit((TRUSTED, second)))
+    before = priors(ExactHit((TRUSTED, second)))
     assert before.seeds() == (("exact", schedule_of(TRUSTED)), ("own-zone", schedule_of(CLAIM)))
     assert before.incumbent == schedule_of(TRUSTED)
 
 
 def test_without_a_claim_there_is_nothing_to_beat() -> None:
-    assert known(exact(), None).incumbent is None
-    assert known(Miss("absent")).incumbent is None
+    assert priors(exact(), None).incumbent is None
+    assert priors(Miss("absent")).incumbent is None
 
 
 def test_what_an_earlier_push_searched_to_its_end_needs_no_neighbours() -> None:
-    assert known(transfer()).seeds() == (("own-zone", schedule_of(CLAIM)),)
-    assert known(transfer()).is_measured_only
+    assert priors(transfer()).seeds() == (("own-zone", schedule_of(CLAIM)),)
+    assert priors(transfer()).is_measured_only
 
 
 def test_where_a_search_goes_on_neighbours_are_tried_as_well() -> None:
-    before = known(transfer(), sides=("base",))
+    before = priors(transfer(), sides=("base",))
     assert [origin for origin, _ in before.seeds()] == ["transfer", "own-zone"]
     assert not before.is_measured_only
 
 
 def test_neighbours_of_the_own_zone_are_transferred_from() -> None:
     near = transfer()
-    assert known(Miss("absent"), Claims(near.records, is_searched=False)).seeds() == (
+    assert priors(Miss("absent"), Claims(near.records, is_searched=False)).seeds() == (
         ("transfer", schedule_of(near.records[0])),
     )
 
 
 def test_what_is_not_run_is_what_trusted_zones_answer() -> None:
-    assert known(exact()).outcome().records == (TRUSTED,)
-    assert known(exact()).outcome().source == "exact"
-    assert known(Miss("absent")).outcome().records == ()
+    assert priors(exact()).outcome().records == (TRUSTED,)
+    assert priors(exact()).outcome().source == "exact"
+    assert priors(Miss("absent")).outcome().records == ()
 
 
 @pytest.mark.parametrize("lookup", [exact(), transfer(), Miss("absent")])
 def test_nothing_is_run_for_what_both_sides_have(lookup: Lookup) -> None:
     elsewhere = msgspec.structs.replace(DEVICE, name="another")
     for device in (DEVICE, elsewhere):
-        before = known(lookup, None, ("base", "head"), skipped="shared", device=device)
+        before = priors(lookup, None, ("base", "head"), skipped="shared", device=device)
         assert before.is_served
         assert before.outcome().trials == 0
         assert before.outcome().stopped == ("exact" if lookup == exact() else "shared")
@@ -342,11 +342,11 @@ def of_another_device(record: TuningRecord) -> TuningRecord:
 def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast_it_claims_to_be() -> (
     None
 ):
-    before = known(ExactHit((OLDER, other(9))), None)
+    before = priors(ExactHit((OLDER, other(9))), None)
     assert before.is_outdated
     assert not before.is_served
     assert before.seeds() == (("exact", schedule_of(OLDER)),)
-    beside = known(ExactHit((other(9, of_another_device(TRUSTED)), OLDER)), None)
+    beside = priors(ExactHit((other(9, of_another_device(TRUSTED)), OLDER)), None)
     assert beside.is_outdated
     assert beside.seeds() == before.seeds()
     found = before.outcome()
@@ -361,11 +361,11 @@ def test_each_part_of_a_toolchain_counts(part: str) -> None:
     else:
         toolchain = msgspec.structs.replace(TRUSTED.toolchain, **{part: "another"})
         record = msgspec.structs.replace(TRUSTED, toolchain=toolchain)
-    assert known(ExactHit((record,)), None).is_outdated
+    assert priors(ExactHit((record,)), None).is_outdated
 
 
 def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> None:
-    before = known(ExactHit((OLDER,)), None, ("base", "head"), skipped="shared")
+    before = priors(ExactHit((OLDER,)), None, ("base", "head"), skipped="shared")
     assert before.is_served
     assert not before.is_outdated
     found = before.outcome()
@@ -385,7 +385,7 @@ def test_doctor_knows_what_this_toolchain_has_tuned_on_this_device(
 
 
 def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it() -> None:
-    before = known(ExactHit((other(9), TRUSTED)), None)
+    before = priors(ExactHit((other(9), TRUSTED)), None)
     assert before.is_served
     assert before.outcome().records[0] == TRUSTED
 
@@ -393,25 +393,25 @@ def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it(
 def test_what_lost_is_not_asked_again_and_the_older_toolchain_still_has_it() -> None:
     lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9)))
     assert not ResolvedTask(make_task(), lookup).is_settled  # a search is due
-    seeds = known(lookup, None, trials=8).seeds()
+    seeds = priors(lookup, None, trials=8).seeds()
     assert [schedule for _, schedule in seeds] == [schedule_of(other(9))]
-    left = known(lookup, None)
+    left = priors(lookup, None)
     assert left.is_served
     assert left.outcome().records[0] == DEFAULT_NOW
-    assert known(ExactHit((OLDER,)), None).is_outdated
-    assert known(ExactHit((OLDER,)), None, toolchain=OLDER.toolchain).is_served
+    assert priors(ExactHit((OLDER,)), None).is_outdated
+    assert priors(ExactHit((OLDER,)), None, toolchain=OLDER.toolchain).is_served
 
 
 def test_one_that_was_measured_and_not_confirmed_is_asked_again() -> None:
     quick = msgspec.structs.replace(TRUSTED, run_nanoseconds=(1_000_000,) * 3)
-    before = known(ExactHit((quick, other(9))), None)
+    before = priors(ExactHit((quick, other(9))), None)
     assert before.is_outdated
     assert before.seeds() == (("exact", schedule_of(quick)),)
 
 
 def test_a_task_that_only_has_its_default_schedule_is_asked_nothing() -> None:
     default = msgspec.structs.replace(OLDER, template="", decisions=())
-    assert known(ExactHit((default,)), None).is_served
+    assert priors(ExactHit((default,)), None).is_served
 
 
 def test_a_search_is_over_where_more_than_one_schedule_was_tried() -> None:

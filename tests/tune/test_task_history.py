@@ -104,10 +104,10 @@ def contested(
 ) -> TaskHistory:
     claims = Claims((CLAIM,), is_searched=True)
     resolved = ResolvedTask(tuning_tasks.make_task("a", sides=sides), lookup, claims)
-    return begun(PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0))
+    return begin(PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0))
 
 
-def begun(planned: PlannedTask, most_trials: int | None = None) -> TaskHistory:
+def begin(planned: PlannedTask, most_trials: int | None = None) -> TaskHistory:
     """A task of which the default schedule is measured."""
     task = TaskHistory(
         planned,
@@ -129,7 +129,7 @@ def timed_ms(number: int, milliseconds: float) -> Measured:
     return timed(number, round(milliseconds * 1e6))
 
 
-def seen(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
+def look(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candidate]:
     """Both after a look."""
     pair = [
         one(task, 1, schedule_of(TRUSTED), "exact"),
@@ -143,7 +143,7 @@ def seen(task: TaskHistory, trusted_ms: float, claimed_ms: float) -> list[Candid
 
 def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    for each, ms in zip(seen(task, 1.0, 0.9), (1.0, 3.0), strict=True):
+    for each, ms in zip(look(task, 1.0, 0.9), (1.0, 3.0), strict=True):
         task.confirm(each, timed_ms(each.number, ms), 6)
     found = task.outcome("finished")
     assert (found.source, found.best_ms) == ("exact", 1.0)
@@ -152,14 +152,14 @@ def test_a_claim_that_is_slower_here_than_what_is_trusted_is_nobodys() -> None:
 
 def test_a_claim_that_is_faster_here_is_used() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    for each, ms in zip(seen(task, 1.0, 0.5), (1.0, 0.5), strict=True):
+    for each, ms in zip(look(task, 1.0, 0.5), (1.0, 0.5), strict=True):
         task.confirm(each, timed_ms(each.number, ms), 6)
     assert task.outcome("finished").source == "own-zone"
 
 
 def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    seen(task, 8.0, 0.5)
+    look(task, 8.0, 0.5)
     for number in (3, 4):
         fast = one(task, number, Schedule("t", ((1, (number,)),)), "own-zone")
         task.enter(fast, timed_ms(number, 0.5), 5)
@@ -168,7 +168,7 @@ def test_what_is_trusted_is_measured_again_however_slow_it_looked() -> None:
 
 def test_a_claim_that_did_not_run_beside_what_is_trusted_does_not_count() -> None:
     task = contested(records.ExactHit((TRUSTED,)))
-    _, claim = seen(task, 1.0, 0.5)
+    _, claim = look(task, 1.0, 0.5)
     task.confirm(claim, timed_ms(2, 0.5), 6)
     assert task.outcome("budget").records == (TRUSTED,)
 
@@ -224,7 +224,7 @@ def test_a_default_schedule_is_no_answer_for_what_only_the_budget_left_out() -> 
 
 def short(limit: int = 4) -> TaskHistory:
     """A task of few trials whose default schedule takes 2 ms."""
-    return begun(tuning_tasks.make_planned(tuning_tasks.make_task("a"), trials=4), limit)
+    return begin(tuning_tasks.make_planned(tuning_tasks.make_task("a"), trials=4), limit)
 
 
 def batch_of(task: TaskHistory, times_ms: tuple[float, ...], first: int = 1) -> None:

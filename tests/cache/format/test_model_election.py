@@ -283,18 +283,18 @@ def test_a_long_list_has_several_records_and_needs_each() -> None:
 
 def test_a_list_that_no_cache_would_keep_has_no_record() -> None:
     assert task_list_records_of(listed(512, extents=60)) == ()
-    odd = msgspec.structs.replace(listed(1), tasks=(named("a\nline"),))
+    odd = msgspec.structs.replace(listed(1), tasks=(entry("a\nline"),))
     assert task_list_records_of(odd) == ()
-    assert task_list_records_of(msgspec.structs.replace(odd, tasks=(named("n" * 5_000),))) == ()
+    assert task_list_records_of(msgspec.structs.replace(odd, tasks=(entry("n" * 5_000),))) == ()
 
 
 def test_an_operator_of_a_recurrent_layer_is_long_and_kept() -> None:
     """One fused kernel of captcha_crnn has 71 operators in its name."""
-    whole = msgspec.structs.replace(listed(1), tasks=(named("_expand_dims" * 71),))
+    whole = msgspec.structs.replace(listed(1), tasks=(entry("_expand_dims" * 71),))
     assert task_list_read(*task_list_records_of(whole)) == whole
 
 
-def named(name: str) -> task_list.ListedTask:
+def entry(name: str) -> task_list.ListedTask:
     return msgspec.structs.replace(task(1), name=name)
 
 

@@ -42,18 +42,18 @@ def spoil(place: Place, kind: str, body: bytes | None = b"garbage") -> str:
     return name
 
 
-def found(place: Place) -> list[Flaw]:
+def check(place: Place) -> list[Flaw]:
     return list(flaws(place.store, MAIN, NOBODY))
 
 
 def kinds(place: Place) -> list[str]:
-    return [flaw.kind for flaw in found(place)]
+    return [flaw.kind for flaw in check(place)]
 
 
 def test_a_sound_cache_has_no_flaw(place: Place) -> None:
-    assert found(place) == []
+    assert check(place) == []
     place.collect()
-    assert found(place) == []
+    assert check(place) == []
 
 
 @pytest.mark.parametrize("body", [b"garbage", None])
@@ -75,7 +75,7 @@ def test_segments_that_only_a_broken_archive_held_are_a_broken_promise(
 
 def test_a_broken_segment_is_named(place: Place) -> None:
     name = spoil(place, "seg")
-    (flaw,) = found(place)
+    (flaw,) = check(place)
     assert (flaw.kind, flaw.name) == ("segment", name)
     assert list(broken_segments([flaw])) == [name]
 

@@ -215,7 +215,7 @@ def hot_records_candidate(
     return stored(make_record("w", **(usual | changes)))
 
 
-def kept(records: list[StoredRecord]) -> list[StoredRecord]:
+def best(records: list[StoredRecord]) -> list[StoredRecord]:
     hot = hot_records.HotRecords()
     hot.add(records)
     ((_, found),) = hot.workloads()
@@ -226,31 +226,31 @@ def test_the_fastest_of_each_kind_of_device_are_kept_fastest_first() -> None:
     here = [hot_records_candidate(n, 1.0 + n) for n in range(20)]
     other = msgspec.structs.replace(here[0].record.device, name="another")
     there = [hot_records_candidate(n, 100.0 + n, device=other) for n in range(3)]
-    assert kept([*there, *reversed(here)]) == [*here[: hot_records.BEST_OF_EACH_DEVICE], *there]
+    assert best([*there, *reversed(here)]) == [*here[: hot_records.BEST_OF_EACH_DEVICE], *there]
 
 
 def test_the_latest_failures_are_kept_after_what_works() -> None:
     failures = [hot_records_candidate(n, measured_at=n) for n in range(hot_records.FAILURES + 5)]
     works = hot_records_candidate(999, 1.0)
-    assert kept([*failures, works]) == [works, *failures[:4:-1]]
+    assert best([*failures, works]) == [works, *failures[:4:-1]]
 
 
 def test_the_default_schedule_is_kept_however_slow_it_is() -> None:
     default = hot_records_candidate(0, 999.0, template="")
-    assert default in kept([*(hot_records_candidate(n, 1.0 + n) for n in range(20)), default])
+    assert default in best([*(hot_records_candidate(n, 1.0 + n) for n in range(20)), default])
 
 
 def test_the_fastest_confirmed_one_is_kept_behind_any_number_of_brief_looks() -> None:
     brief = [hot_records_candidate(n, run_nanoseconds=(1000 + n,), status="ok") for n in range(400)]
     confirmed = [hot_records_candidate(500 + n, 9.0 + n) for n in range(3)]
-    assert kept([*confirmed, *brief]) == [*brief[: hot_records.BEST_OF_EACH_DEVICE], confirmed[0]]
+    assert best([*confirmed, *brief]) == [*brief[: hot_records.BEST_OF_EACH_DEVICE], confirmed[0]]
 
 
 def test_of_one_second_a_failure_counts_before_what_ran_and_then_what_was_measured_longer() -> None:
     brief = hot_records_candidate(1, run_nanoseconds=(9_999_999,), status="ok")
     confirmed, failed = hot_records_candidate(1, 1.0), hot_records_candidate(1)
-    assert kept([brief, confirmed]) == kept([confirmed, brief]) == [confirmed]
-    assert kept([failed, confirmed]) == kept([confirmed, failed]) == [failed]
+    assert best([brief, confirmed]) == best([confirmed, brief]) == [confirmed]
+    assert best([failed, confirmed]) == best([confirmed, failed]) == [failed]
 
 
 def test_of_one_candidate_the_latest_measurement_counts() -> None:
@@ -258,7 +258,7 @@ def test_of_one_candidate_the_latest_measurement_counts() -> None:
         hot_records_candidate(1, 1.0, measured_at=1),
         hot_records_candidate(1, 9.0, measured_at=2),
     )
-    assert kept([early, late]) == kept([late, early]) == [late]
+    assert best([early, late]) == best([late, early]) == [late]
 
 
 @given(st.randoms(use_true_random=False))
@@ -266,12 +266,12 @@ def test_the_order_in_which_records_come_does_not_matter(rng: random.Random) -> 
     records = [hot_records_candidate(n, 1.0 + n % 7) for n in range(30)]
     records += [hot_records_candidate(100 + n, measured_at=n) for n in range(40)]
     shuffled = rng.sample(records, len(records))
-    assert kept(shuffled) == kept(records)
+    assert best(shuffled) == best(records)
 
 
 def test_what_is_cut_on_the_way_is_what_would_be_cut_in_the_end() -> None:
     many = [hot_records_candidate(n, 1000.0 - n) for n in range(400)]
-    assert kept(many) == many[: -hot_records.BEST_OF_EACH_DEVICE - 1 : -1]
+    assert best(many) == many[: -hot_records.BEST_OF_EACH_DEVICE - 1 : -1]
 
 
 def test_workloads_come_in_their_order_and_everything_is_counted() -> None:
@@ -341,6 +341,6 @@ def test_a_compaction_keeps_the_measurements_of_the_last_toolchains_of_a_device(
         stored(timed(1, 1.0 + n, Toolchain(tvm=str(n), ffi="0.1"), at=n))
         for n in range(hot_records.TOOLCHAINS + 2)
     ]
-    assert set(kept(of_each)) == set(of_each[-hot_records.TOOLCHAINS :])
+    assert set(best(of_each)) == set(of_each[-hot_records.TOOLCHAINS :])
     crowd = [stored(timed(n, 0.1, NEW, at=99)) for n in range(400)]
-    assert of_each[0] in kept([*crowd, of_each[0]])
+    assert of_each[0] in best([*crowd, of_each[0]])

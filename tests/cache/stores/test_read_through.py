@@ -180,7 +180,7 @@ def test_a_nonsensical_answer_is_trouble(
 # A store by its address.
 
 
-def opened(url: str, endpoint_url: str | None = None) -> ObjectStore:
+def store_at(url: str, endpoint_url: str | None = None) -> ObjectStore:
     return open_store(StoreAddress(url=url, endpoint_url=endpoint_url, region="us-east-1"))
 
 
@@ -188,27 +188,27 @@ def test_a_directory_in_any_spelling_is_the_same_store(tmp_path: Path) -> None:
     directory = tmp_path / "with space, % and ?"
     FileStore(directory).write("a/1", b"x")
     for url in (str(directory), directory.as_uri()):
-        assert opened(url).read("a/1") == b"x"
+        assert store_at(url).read("a/1") == b"x"
 
 
 def test_a_directory_whose_name_is_no_text_is_a_store(tmp_path: Path) -> None:
     directory = tmp_path / os.fsdecode(b"caf\xe9")
     FileStore(directory).write("a/1", b"x")
-    assert opened(str(directory)).read("a/1") == b"x"
+    assert store_at(str(directory)).read("a/1") == b"x"
 
 
 def test_a_tilde_is_the_home_directory() -> None:
     FileStore(Path.home() / "cache").write("a/1", b"x")
-    assert opened("~/cache").read("a/1") == b"x"
+    assert store_at("~/cache").read("a/1") == b"x"
 
 
 def test_a_bucket_keeps_everything_under_its_prefix(endpoint: str, credentials: None) -> None:
-    opened(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
-    assert list(opened(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
+    store_at(f"s3://{BUCKET}/located/here", endpoint).write("a/1", b"x")
+    assert list(store_at(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
 
 
 def test_memory_is_a_store_too() -> None:
-    store = opened("memory:")
+    store = store_at("memory:")
     store.write("a/1", b"x")
     assert store.read("a/1") == b"x"
 
@@ -216,7 +216,7 @@ def test_memory_is_a_store_too() -> None:
 @pytest.mark.parametrize("url", ["ftp://host/x", "gs://bucket"])
 def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
     with pytest.raises(BadAddressError) as raised:
-        opened(url)
+        store_at(url)
     assert str(raised.value) == (
         f'"{url}" is not a cache address: no store is installed for "{url.partition(":")[0]}:". '
         "Write a directory or one of file:, memory:, s3:; docs/how-to/extend.md says how to add a "
@@ -241,13 +241,13 @@ def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
 )
 def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:
     with pytest.raises(BadAddressError, match=form):
-        opened(url)
+        store_at(url)
 
 
 @pytest.mark.parametrize("endpoint", ["host:9000", "ftp://x", "http://", "http://h:99999", "$URL"])
 def test_an_endpoint_that_is_no_address_is_a_mistake(endpoint: str) -> None:
     with pytest.raises(BadAddressError, match="endpoint-url that is no address"):
-        opened("s3://bucket", endpoint)
+        store_at("s3://bucket", endpoint)
 
 
 def test_only_a_bucket_is_worth_copying() -> None:
@@ -290,7 +290,7 @@ def test_a_plugin_that_fails_is_a_store_that_says_so_at_every_request(
 ) -> None:
     register(tmp_path, "x-1.0", STORE_GROUP, "x", value)
     install_into(tmp_path, monkeypatch)
-    store = opened("x:anything")
+    store = store_at("x:anything")
     for _ in range(2):
         with pytest.raises(StoreUnavailableError, match=reason):
             store.read("a/1")
@@ -301,7 +301,7 @@ def test_an_address_that_a_plugin_cannot_judge_is_tried(
 ) -> None:
     register(tmp_path, "x-1.0", STORE_GROUP, "x", f"{__name__}:CONFUSED")
     install_into(tmp_path, monkeypatch)
-    assert opened("x:anything").names("") == []
+    assert store_at("x:anything").names("") == []
 
 
 def test_our_three_stores_are_registered_like_anybody_elses() -> None:
@@ -312,7 +312,7 @@ def test_our_three_stores_are_registered_like_anybody_elses() -> None:
 @pytest.mark.parametrize("url", ["s3 ://bucket/x", "1x://y", "://y"])
 def test_what_looks_like_an_address_is_no_directory(url: str) -> None:
     with pytest.raises(BadAddressError, match="is not a scheme"):
-        opened(url)
+        store_at(url)
 
 
 def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:

@@ -226,7 +226,7 @@ def payload(**more: Any) -> dict[str, Any]:  # noqa: ANN401 -- JSON
     return {"action": "completed", "repository": repository, "workflow_run": {**run, **more}}
 
 
-def found(server: GitHubServer, event: Any, **more: str) -> protocol.FinishedRun:  # noqa: ANN401 -- JSON
+def run_of(server: GitHubServer, event: Any, **more: str) -> protocol.FinishedRun:  # noqa: ANN401 -- JSON
     environment = {
         **server.variables,
         "GITHUB_EVENT_NAME": "workflow_run",
@@ -239,7 +239,7 @@ def found(server: GitHubServer, event: Any, **more: str) -> protocol.FinishedRun
 
 def test_the_pull_request_is_that_of_the_head_commit(server: GitHubServer) -> None:
     run = "https://github.com/acme/models/actions/runs/5"
-    assert found(server, payload()) == protocol.FinishedRun(
+    assert run_of(server, payload()) == protocol.FinishedRun(
         pull_request=7,
         tip=TIP,
         source=FORK,
@@ -252,7 +252,7 @@ def test_a_branch_that_has_another_name_now_is_found_by_the_forks_commit(
     server: GitHubServer,
 ) -> None:
     server.always["GET /repos/acme/models/pulls"] = (200, [])
-    assert found(server, payload()).pull_request == 7
+    assert run_of(server, payload()).pull_request == 7
     assert server.requests[-1] == f"GET /repos/{FORK}/commits/{TIP}/pulls"
 
 
@@ -277,15 +277,15 @@ def test_no_other_pull_request_is_commented_on(server: GitHubServer, other: Any)
     with pytest.raises(
         protocol.NothingToReportError, match="no open pull request has aaaaaaaaaaaa"
     ):
-        found(server, payload())
+        run_of(server, payload())
     server.pulls = [other, pull(9)]
-    assert found(server, payload()).pull_request == 9
+    assert run_of(server, payload()).pull_request == 9
 
 
 def test_two_pull_requests_of_one_commit_are_not_guessed_between(server: GitHubServer) -> None:
     server.pulls = [pull(7), pull(8)]
     with pytest.raises(protocol.NothingToReportError, match="any of #7, #8"):
-        found(server, payload())
+        run_of(server, payload())
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_run_that_reports_itself_is_left_alone(
     server: GitHubServer, more: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(protocol.NothingToReportError, match=said):
-        found(server, payload(**more))
+        run_of(server, payload(**more))
     assert not server.requests
 
 
@@ -319,13 +319,13 @@ def test_a_run_that_reports_itself_is_left_alone(
 )
 def test_an_event_of_no_such_run_is_refused(server: GitHubServer, event: Any) -> None:  # noqa: ANN401 -- JSON
     with pytest.raises(ConfigError):
-        found(server, event)
+        run_of(server, event)
     assert not server.requests
 
 
 def test_another_event_is_refused(server: GitHubServer) -> None:
     with pytest.raises(ConfigError, match="not by pull_request_target"):
-        found(server, payload(), GITHUB_EVENT_NAME="pull_request_target")
+        run_of(server, payload(), GITHUB_EVENT_NAME="pull_request_target")
 
 
 @pytest.mark.parametrize("answer", [(403, {}), (200, {"message": "x"}), (200, None)])
@@ -334,7 +334,7 @@ def test_an_api_that_does_not_say_is_a_refusal(
 ) -> None:
     server.always["GET /repos/acme/models/pulls"] = answer
     with pytest.raises(protocol.HostRefusedError, match="GitHub answered"):
-        found(server, payload())
+        run_of(server, payload())
 
 
 def test_without_a_token_nobody_is_asked() -> None:

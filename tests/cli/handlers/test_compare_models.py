@@ -37,17 +37,17 @@ def saved(path: Path, **what: int) -> Path:
     return path
 
 
-def asked(base: compare_models.Model | compare_models.Artifact, head: compare_models.Model) -> bool:
+def alike(base: compare_models.Model | compare_models.Artifact, head: compare_models.Model) -> bool:
     both = compare_models.AgainstModel(base, head)
     return compare_models.is_one_model(both, compare_models.pair_files(both))
 
 
 def test_it_is_one_where_content_and_runtime_are_the_same(tmp_path: Path) -> None:
     first, copy = saved(tmp_path / "a.onnx"), saved(tmp_path / "b.onnx")
-    assert asked(compare_models.Model(first), compare_models.Model(first))
-    assert asked(compare_models.Model(first, "tvm"), compare_models.Model(copy, "tvm"))
-    assert not asked(compare_models.Model(first, "tvm"), compare_models.Model(first, "onnxruntime"))
-    assert not asked(compare_models.Artifact(tmp_path), compare_models.Model(first))
+    assert alike(compare_models.Model(first), compare_models.Model(first))
+    assert alike(compare_models.Model(first, "tvm"), compare_models.Model(copy, "tvm"))
+    assert not alike(compare_models.Model(first, "tvm"), compare_models.Model(first, "onnxruntime"))
+    assert not alike(compare_models.Artifact(tmp_path), compare_models.Model(first))
 
 
 def test_the_data_of_a_model_is_part_of_it(tmp_path: Path) -> None:
@@ -61,16 +61,16 @@ def test_the_data_of_a_model_is_part_of_it(tmp_path: Path) -> None:
         files.append(tmp_path / name / "m.onnx")
         onnx.save(model, files[-1], save_as_external_data=True, location="m.data", size_threshold=0)
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert not asked(compare_models.Model(files[0]), compare_models.Model(files[1]))
+    assert not alike(compare_models.Model(files[0]), compare_models.Model(files[1]))
     files[0].with_name("m.data").unlink()
     with pytest.raises(ModelError, match=r"m\.data: no such file"):
-        asked(compare_models.Model(files[0]), compare_models.Model(files[1]))
+        alike(compare_models.Model(files[0]), compare_models.Model(files[1]))
 
 
 def test_what_is_no_model_is_no_pass(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(b"words")
     with pytest.raises(ModelError):
-        asked(compare_models.Model(tmp_path / "a.onnx"), compare_models.Model(tmp_path / "a.onnx"))
+        alike(compare_models.Model(tmp_path / "a.onnx"), compare_models.Model(tmp_path / "a.onnx"))
 
 
 def test_nothing_of_one_model_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +181,7 @@ UNCHANGED = ChangeSet(
 )
 
 
-def told(cache: CacheConfig, root: Path) -> tuple[str, ...]:
+def notes(cache: CacheConfig, root: Path) -> tuple[str, ...]:
     config = Config(models=(ModelConfig(path="*.onnx"),), cache=cache)
     return what_to_do(config, UNCHANGED, root).notes
 
@@ -195,7 +195,7 @@ def test_a_change_of_rules_is_not_told_of_the_cache(tmp_path: Path) -> None:
 
 def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> None:
     FileStore(tmp_path / "cache").write("ms1/z/main/g/a", b"")
-    (note,) = told(CacheConfig(url="cache"), tmp_path)
+    (note,) = notes(CacheConfig(url="cache"), tmp_path)
     assert (
         note == "nothing was tuned: tunegate doctor says what the cache knows of the 2 models here"
     )
@@ -213,7 +213,7 @@ def test_only_what_is_compiled_fills_an_empty_one(
 
 @pytest.mark.parametrize("cache", [CacheConfig(mode="off"), CacheConfig(url="gopher://b/p")])
 def test_a_cache_that_is_off_or_no_cache_is_no_trouble(cache: CacheConfig, tmp_path: Path) -> None:
-    assert told(cache, tmp_path) == ()
+    assert notes(cache, tmp_path) == ()
 
 
 def task(workload: str, model: str, name: str) -> TuningTask:

@@ -40,12 +40,12 @@ def workspace(tmp_path: Path) -> Workspace:
     return made
 
 
-def asked(workspace: Workspace, *, force: bool = False) -> InitOptions:
+def options(workspace: Workspace, *, force: bool = False) -> InitOptions:
     return InitOptions(common=Common(repository=workspace.root), force=force)
 
 
 def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspace) -> None:
-    assert init.run(asked(workspace)) == 0
+    assert init.run(options(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
     config = config_file.parse_config(text, "tunegate.yaml")
     assert [m.path for m in config.models] == ["models/*.onnx"]
@@ -70,7 +70,7 @@ def test_on_a_machine_with_a_gpu_it_says_so_and_asks_nothing(
     simulate: Simulate, workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     simulate(gpu("GPU-1"))
-    assert init.run(asked(workspace)) == 0
+    assert init.run(options(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
     (target,) = config_file.parse_config(text, "tunegate.yaml").targets
     assert (target.name, target.kind, target.arch) == ("gpu", "cuda", "sm_89")
@@ -80,23 +80,23 @@ def test_on_a_machine_with_a_gpu_it_says_so_and_asks_nothing(
 def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
     workspace.write("tunegate.yaml", "mine")
     with pytest.raises(ConfigError, match=r"tunegate\.yaml: exists already.*--force"):
-        init.run(asked(workspace))
+        init.run(options(workspace))
     assert (workspace.root / "tunegate.yaml").read_text() == "mine"
     assert not (workspace.root / ".github").exists()
-    assert init.run(asked(workspace, force=True)) == 0
+    assert init.run(options(workspace, force=True)) == 0
 
 
 def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> None:
     workspace.git("rm", "-q", "-r", "models")
     with pytest.raises(ConfigError, match=r"no \.onnx file that git tracks or would add"):
-        init.run(asked(workspace))
+        init.run(options(workspace))
 
 
 def test_it_says_what_it_found_what_it_guessed_and_what_to_do_next(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save(matmul_model(rows="?"), workspace.root / "models" / "NEW.ONNX")
-    assert init.run(asked(workspace)) == 0
+    assert init.run(options(workspace)) == 0
     shown = capsys.readouterr().out
     gates = "It gates 3 models, and every later one in models/*.onnx:\n"
     assert shown.startswith(f"Wrote tunegate.yaml. {gates}")
@@ -130,7 +130,7 @@ def test_no_link_is_written_through(name: str, workspace: Workspace, tmp_path: P
     if name == ".github":
         elsewhere.mkdir()
     with pytest.raises(TunegateError, match=r"exists already|is a link"):
-        init.run(asked(workspace))
+        init.run(options(workspace))
     assert not elsewhere.is_file()
     assert not elsewhere.exists() or list(elsewhere.iterdir()) == []
 
@@ -306,7 +306,7 @@ def test_a_run_takes_the_sizes_and_values_that_it_writes(workspace: Workspace) -
     model.graph.input[0].type.tensor_type.shape.dim[1].Clear()
     save(model, workspace.root / "models" / "speech.onnx")
     workspace.commit()
-    assert init.run(asked(workspace)) == 0
+    assert init.run(options(workspace)) == 0
     text = (workspace.root / "tunegate.yaml").read_text()
     assert (
         '      "speed": {values: {cases: [1.0]}}  # guessed: by its name: the usual speed' in text

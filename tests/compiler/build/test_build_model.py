@@ -464,14 +464,14 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
 # A model is opened once, and asked for its kernels and tasks.
 
 
-def opened(model: onnx.ModelProto, place: Path) -> OpenModel:
+def open_at(model: onnx.ModelProto, place: Path) -> OpenModel:
     prepared = prepare(save(model, place / "m.onnx"), shapes={}, into=place / "p", path="m.onnx")
     target = tvm_target(TargetConfig(name="cpu", threads=1)).target
     return open_model(prepared, target, "m.onnx", layouts=("nhwc", "nchw"))
 
 
 def test_its_kernels_are_found(tmp_path: Path) -> None:
-    (function,) = opened(one_node_model("Relu"), tmp_path).functions
+    (function,) = open_at(one_node_model("Relu"), tmp_path).functions
     assert (function.operator, function.weight) == ("relu", 1)
 
 
@@ -481,7 +481,7 @@ def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path, follower: str) 
     nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node(operator, read, ["y"])]
     found, zeros = typed(TensorProto.INT64, None), np.zeros((1, 2), np.int64)
     with pytest.raises(UnsupportedModelError, match=r"operator NonZero .*depends on data"):
-        opened(model_of(nodes, {"x": [4, 4]}, {"y": found}, {"z": zeros}), tmp_path)
+        open_at(model_of(nodes, {"x": [4, 4]}, {"y": found}, {"z": zeros}), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -495,7 +495,7 @@ def test_an_empty_result_is_refused_by_its_node(
     weights = {} if starts is None else {"s": starts, "e": [9], "a": [1], "by": [-1]}
     node = helper.make_node(op, ["x", *weights], ["y"], name="layer")
     with pytest.raises(UnsupportedModelError, match=rf'{op} \(node "layer"\) .*is empty'):
-        opened(model_of([node], {"x": [2, extent]}, {"y": None}, weights), tmp_path)
+        open_at(model_of([node], {"x": [2, extent]}, {"y": None}, weights), tmp_path)
 
 
 # Kernels are seen one by one, also those that a device would launch as one CUDA graph.

@@ -64,18 +64,18 @@ def names_of(model: onnx.ModelProto, tmp_path: Path) -> list[str]:
     return list(functions.layer_names(save(model, tmp_path / "m.onnx")).values())
 
 
-def named(model: onnx.ModelProto, *names: str) -> onnx.ModelProto:
+def rename(model: onnx.ModelProto, *names: str) -> onnx.ModelProto:
     for node, name in zip(model.graph.node, names, strict=False):
         node.name = name
     return model
 
 
 def test_a_weight_names_the_first_layer_that_uses_it(tmp_path: Path) -> None:
-    assert set(names_of(named(conv_model(), "stem"), tmp_path)) == {"stem"}
+    assert set(names_of(rename(conv_model(), "stem"), tmp_path)) == {"stem"}
 
 
 def test_a_layer_without_a_name_is_called_like_what_it_gives(tmp_path: Path) -> None:
-    model = named(conv_model(), "")
+    model = rename(conv_model(), "")
     assert set(names_of(model, tmp_path)) == {model.graph.node[0].output[0]}
 
 

@@ -55,14 +55,14 @@ CASES = st.builds(
 @example(Case("RNN", "bidirectional", activation="LeakyRelu"))
 @settings(max_examples=25, deadline=None)
 def test_unrolled_they_give_the_same_numbers(case: Case) -> None:
-    node, feed, weights = made(case)
+    node, feed, weights = build(case)
     operators = rewritten(operator_model(node, feed, weights), feed)
     assert case.operator not in operators
 
 
 def test_one_that_is_too_long_says_how_long_it_is() -> None:
     for direction, steps, said in (("forward", 33, "are too many"), ("bidirectional", 17, "both")):
-        node, feed, weights = made(Case(direction=direction))
+        node, feed, weights = build(Case(direction=direction))
         feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
         with pytest.raises(UnsupportedModelError, match=rf"LSTM \(.*: its {steps} steps.*{said}"):
             importable(operator_model(node, feed, weights))
@@ -71,7 +71,7 @@ def test_one_that_is_too_long_says_how_long_it_is() -> None:
 def test_several_that_are_too_long_together_are_refused_before_any_is_unrolled() -> None:
     """Each step is a third of a second of import, whoever's it is."""
     for steps, is_refused in ((16, False), (17, True)):
-        node, feed, weights = made(Case("GRU"))
+        node, feed, weights = build(Case("GRU"))
         feed = {**feed, "x": np.zeros((steps, BATCH, INPUTS), np.float32)}
         model = operator_model(node, {**feed, **weights})
         other = model.graph.node.add()
@@ -165,7 +165,7 @@ def with_outer(
     return operator_model(node, feed, constants), feed
 
 
-def made(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:
+def build(case: Case) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The node, its inputs and its weights."""
     random = np.random.default_rng(0)
 

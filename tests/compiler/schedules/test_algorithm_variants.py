@@ -134,19 +134,19 @@ PRODUCT = canonical_workload(primitive(workloads()["matmul_float32"]))
 GROUPED = Shape()
 
 
-def asked(module: Any, algorithm: str) -> Any:
+def mark(module: Any, algorithm: str) -> Any:
     return with_algorithm(module, algorithm)["main"]
 
 
 def test_functions_that_have_the_form_beside_another_one_are_marked() -> None:
     grouped = workload(GROUPED).module
-    assert asked_algorithm(asked(PLAIN.module, IM2COL)) == IM2COL
-    assert asked_algorithm(asked(PLAIN.module, DIRECT)) == DIRECT
-    assert asked_algorithm(asked(grouped, GROUP_VECTORS)) == GROUP_VECTORS
-    assert asked_algorithm(asked(PLAIN.module, GROUP_VECTORS)) == ""
-    assert asked_algorithm(asked(grouped, IM2COL)) == ""
+    assert asked_algorithm(mark(PLAIN.module, IM2COL)) == IM2COL
+    assert asked_algorithm(mark(PLAIN.module, DIRECT)) == DIRECT
+    assert asked_algorithm(mark(grouped, GROUP_VECTORS)) == GROUP_VECTORS
+    assert asked_algorithm(mark(PLAIN.module, GROUP_VECTORS)) == ""
+    assert asked_algorithm(mark(grouped, IM2COL)) == ""
     for algorithm in (DIRECT, IM2COL, GROUP_VECTORS):
-        assert asked_algorithm(asked(PRODUCT.module, algorithm)) == ""
+        assert asked_algorithm(mark(PRODUCT.module, algorithm)) == ""
 
 
 def test_where_the_search_chooses_nothing_is_touched() -> None:
@@ -156,7 +156,7 @@ def test_where_the_search_chooses_nothing_is_touched() -> None:
 def test_each_form_has_records_and_templates_of_its_own() -> None:
     workloads_ = [
         PLAIN,
-        *(canonical_workload(asked(PLAIN.module, each)) for each in (DIRECT, IM2COL)),
+        *(canonical_workload(mark(PLAIN.module, each)) for each in (DIRECT, IM2COL)),
     ]
     assert len({each.digest for each in workloads_}) == 3
     names = [

@@ -63,7 +63,7 @@ def test_on_a_gpu_every_loop_nest_is_bound_to_threads(module: Any) -> None:
 @pytest.mark.parametrize("rows", [3, 8, 16, 24])
 def test_on_a_gpu_no_thread_sums_up_a_row_that_is_not_there(rows: int) -> None:
     """TVM loses the condition of such a sum, and writes it behind the result."""
-    x, w = given(1, 64), te.placeholder((rows, 64), "float32", "w")
+    x, w = array(1, 64), te.placeholder((rows, 64), "float32", "w")
     k = te.reduce_axis((0, 64), "k")
     sums = te.compute((1, rows), lambda n, row: te.sum(x[n, k] * w[row, k], k), "sums")
     target = tvm_target(TargetConfig(name="gpu", kind="cuda", arch="sm_80")).target
@@ -75,7 +75,7 @@ def test_on_a_gpu_no_thread_sums_up_a_row_that_is_not_there(rows: int) -> None:
 
 
 def depthwise(size: int, window: int, step: int = 1) -> list[Any]:
-    x, w = given(1, 8, size, size + 2), te.placeholder((8, 1, window, window), "float32", "w")
+    x, w = array(1, 8, size, size + 2), te.placeholder((8, 1, window, window), "float32", "w")
     bias = te.placeholder((1, 8, 1, 1), "float32", "bias")
     made = topi.nn.depthwise_conv2d_nchw(x, w, step, window // 2, 1, "float32")
     return [x, w, bias, topi.multiply(made + bias, topi.clip(made + bias, 0.0, 6.0))]
@@ -94,7 +94,7 @@ def test_on_a_gpu_a_thread_has_each_sum_of_few_terms(
     assert f'T.thread_binding({threads}, thread="threadIdx.x")' in text
 
 
-def given(*shape: int) -> Any:
+def array(*shape: int) -> Any:
     return te.placeholder(shape, "float32", "x")
 
 
@@ -104,7 +104,7 @@ def blocks(module: Any) -> int:
 
 
 def chain() -> Made:
-    x = given(8, 64)
+    x = array(8, 64)
     return function(x, topi.nn.relu(topi.tanh(topi.negative(x))))
 
 
@@ -116,14 +116,14 @@ def test_a_chain_is_one_loop_with_the_same_numbers() -> None:
 
 
 def test_what_two_others_read_is_computed_once() -> None:
-    x = given(8, 64)
+    x = array(8, 64)
     shared = topi.tanh(x)
     module, _ = function(x, topi.add(topi.nn.relu(shared), topi.negative(shared)))
     assert (blocks(module), blocks(with_inlined_chains(module))) == (4, 2)
 
 
 def test_what_is_repeated_for_many_or_summed_up_is_computed_once() -> None:
-    x, row = given(8, 64), te.placeholder((1, 64), "float32", "row")
+    x, row = array(8, 64), te.placeholder((1, 64), "float32", "row")
     repeated, _ = function(x, row, topi.add(x, topi.tanh(row)))
     summed, _ = function(x, topi.sum(topi.tanh(x), 1))
     for module in (repeated, summed):

@@ -337,7 +337,7 @@ def sampled(file: Path, change: Any, x: ArtifactTensor = X) -> SampledErrors | D
     )
 
 
-def given(folder: Path, *values: list[float]) -> ArtifactTensor:
+def tensor(folder: Path, *values: list[float]) -> ArtifactTensor:
     files = [folder / f"{case}.npy" for case in range(len(values))]
     for file, value in zip(files, values, strict=True):
         np.save(file, np.array([value], "float32"))
@@ -400,7 +400,7 @@ def test_a_nan_is_no_error_of_some_size(tmp_path: Path) -> None:
 
 
 def test_all_cases_are_run_also_where_the_budget_needs_fewer(tmp_path: Path) -> None:
-    cases = given(tmp_path, *([float(n), 1.0, 2.0, 3.0] for n in range(9)))
+    cases = tensor(tmp_path, *([float(n), 1.0, 2.0, 3.0] for n in range(9)))
     found = sampled(one_operator(tmp_path, "Neg"), lambda y: y, cases)
     assert isinstance(found, SampledErrors)
     assert found.inputs == 9
@@ -409,11 +409,11 @@ def test_all_cases_are_run_also_where_the_budget_needs_fewer(tmp_path: Path) -> 
 def test_an_output_that_is_largest_in_one_place_has_nothing_to_agree_on(tmp_path: Path) -> None:
     model = one_operator(tmp_path, "Neg")
     first = [[n / 10, 1.0, 2.0, 3.0] for n in range(3)]
-    found = sampled(model, lambda y: y, given(tmp_path, *first))
+    found = sampled(model, lambda y: y, tensor(tmp_path, *first))
     assert isinstance(found, SampledErrors)
     assert (found.agrees, found.one_place, found.saturated) == ((), ("y",), ())
     assert len(found.relative) == 3
-    found = sampled(model, lambda y: y, given(tmp_path, *first, [3.0, 2.0, 1.0, 0.0]))
+    found = sampled(model, lambda y: y, tensor(tmp_path, *first, [3.0, 2.0, 1.0, 0.0]))
     assert isinstance(found, SampledErrors)
     assert (found.agrees, found.one_place) == ((True,) * 4, ())
 

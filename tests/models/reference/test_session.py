@@ -165,7 +165,7 @@ def test_sums_of_int8_are_right_without_vnni() -> None:
 MAPS = [{"dog": 0.25, "cat": 0.75}, {"cat": 1.0}]
 
 
-def seen(value: Any) -> dict[str, list[Any]]:
+def lists(value: Any) -> dict[str, list[Any]]:
     return {part.place: part.array.tolist() for part in arrays_in(value)}
 
 
@@ -189,7 +189,7 @@ def seen(value: Any) -> dict[str, list[Any]]:
     ],
 )
 def test_every_output_is_some_arrays(value: Any, arrays: dict[str, list[Any]]) -> None:
-    assert seen(value) == arrays
+    assert lists(value) == arrays
 
 
 @pytest.mark.parametrize(

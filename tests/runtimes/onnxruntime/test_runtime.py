@@ -98,12 +98,12 @@ NODES = [
 ]
 
 
-def known(name: str, operator: str) -> str:
+def name_of(name: str, operator: str) -> str:
     return {"relu1_nchwc": "conv1"}.get(name, "") if operator == "Conv" else ""
 
 
 def nodes(*more: NodeProto) -> operator_profile.InsertedNodes:
-    return operator_profile.InsertedNodes([*NODES, *more], known)
+    return operator_profile.InsertedNodes([*NODES, *more], name_of)
 
 
 def test_a_circle_ends() -> None:

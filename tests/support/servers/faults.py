@@ -114,13 +114,13 @@ def swapped_bodies(exchange: Exchange) -> None:
     key = exchange.request.key
     bucket = parts.path.split("/")[1]
     query = urlencode({"list-type": "2", "prefix": key.rpartition("/")[0]})
-    listing = _asked(exchange, f"/{bucket}?{query}").body.decode()
+    listing = _ask(exchange, f"/{bucket}?{query}").body.decode()
     other = next((k for k in re.findall(r"<Key>(.*?)</Key>", listing) if k != key), key)
-    swapped = _asked(exchange, f"/{bucket}/{quote(other)}").body
+    swapped = _ask(exchange, f"/{bucket}/{quote(other)}").body
     exchange.send(msgspec.structs.replace(answer, body=swapped))
 
 
-def _asked(exchange: Exchange, target: str) -> Answer:
+def _ask(exchange: Exchange, target: str) -> Answer:
     return exchange.forward(method="GET", target=target, headers={}, body=b"")
 
 

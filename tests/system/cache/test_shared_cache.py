@@ -18,7 +18,7 @@ from tunegate_cache.format.names import Group
 from tunegate_cache.format.records import ExactHit, Lookup, Miss
 
 
-def opened(config: CacheConfig, tmp_path: Path, machine: str = "one") -> SharedCache:
+def cache_of(config: CacheConfig, tmp_path: Path, machine: str = "one") -> SharedCache:
     return SharedCache(config, state=tmp_path / machine, root=tmp_path)
 
 
@@ -28,13 +28,13 @@ def answer(cache: SharedCache) -> Lookup:
 
 @pytest.mark.parametrize("url", ["cache", "./cache", "memory:"])
 def test_a_relative_directory_lies_under_the_repository(tmp_path: Path, url: str) -> None:
-    cache = opened(CacheConfig(url=url), tmp_path)
+    cache = cache_of(CacheConfig(url=url), tmp_path)
     assert cache.publish([make_record()])
     assert (tmp_path / "cache" / "ms1").is_dir() == (url != "memory:")
 
 
 def test_the_default_lies_in_the_home_directory(tmp_path: Path) -> None:
-    assert opened(CacheConfig(), tmp_path).publish([make_record()])
+    assert cache_of(CacheConfig(), tmp_path).publish([make_record()])
     assert (Path.home() / ".cache" / "tunegate" / "ms1").is_dir()
 
 
@@ -42,11 +42,11 @@ def test_what_one_machine_learns_in_a_bucket_another_knows(
     tmp_path: Path, endpoint: str, credentials: None
 ) -> None:
     config = CacheConfig(url=f"s3://{BUCKET}/team", endpoint_url=endpoint, region="us-east-1")
-    assert opened(config, tmp_path).publish([make_record()])
+    assert cache_of(config, tmp_path).publish([make_record()])
     # The server of a busy machine may take longer than one look-up waits.
     answers = (
         (other, answer(other))
-        for other in (opened(config, tmp_path, name) for name in ("second", "third", "fourth"))
+        for other in (cache_of(config, tmp_path, name) for name in ("second", "third", "fourth"))
     )
     other, hit = next(each for each in answers if each[1] != Miss("store-unavailable"))
     assert hit == ExactHit((make_record(),))
@@ -63,18 +63,18 @@ def test_a_server_that_is_gone_is_a_miss_and_a_note_and_what_was_learned_waits(
 ) -> None:
     gone = f"http://127.0.0.1:{free_port()}"
     config = CacheConfig(url=f"s3://{BUCKET}/gone", endpoint_url=gone, region="us-east-1")
-    cache = opened(config, tmp_path)
+    cache = cache_of(config, tmp_path)
     assert answer(cache) == Miss("store-unavailable")
     assert not cache.publish([make_record()])
     assert cache.use().misses == {"store-unavailable": 1}
     assert any("EndpointConnectionError" in note for note in cache.use().notes)
-    assert answer(opened(config, tmp_path)) == ExactHit((make_record(),))
+    assert answer(cache_of(config, tmp_path)) == ExactHit((make_record(),))
 
 
 def test_refused_records_are_named_in_the_notes(tmp_path: Path) -> None:
     config = CacheConfig(url="cache")
-    opened(config, tmp_path).publish([make_record(run_nanoseconds=(0,))])
-    cache = opened(config, tmp_path)
+    cache_of(config, tmp_path).publish([make_record(run_nanoseconds=(0,))])
+    cache = cache_of(config, tmp_path)
     assert answer(cache) == Miss("rejected")
     assert cache.use().notes == ("cache: 1 record was refused (impossible time)",)
 
@@ -82,7 +82,7 @@ def test_refused_records_are_named_in_the_notes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["off", "ro"])
 def test_a_cache_that_may_not_be_written_is_not(tmp_path: Path, mode: str) -> None:
     config = CacheConfig(url="cache", mode=mode)  # type: ignore[arg-type] # both are its modes
-    assert not opened(config, tmp_path).publish([make_record()])
+    assert not cache_of(config, tmp_path).publish([make_record()])
     assert not (tmp_path / "cache").exists()
 
 
@@ -102,12 +102,12 @@ def test_a_wrong_setting_says_what_to_write(
     tmp_path: Path, config: CacheConfig, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        opened(config, tmp_path)
+        cache_of(config, tmp_path)
 
 
 def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
-    assert opened(CacheConfig(url="s3://bucket/x"), tmp_path).use().usd == 0
-    assert opened(CacheConfig(url="cache"), tmp_path).use().usd is None
+    assert cache_of(CacheConfig(url="s3://bucket/x"), tmp_path).use().usd == 0
+    assert cache_of(CacheConfig(url="cache"), tmp_path).use().usd is None
 
 
 def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
@@ -120,8 +120,8 @@ def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
         ("team/a", ("main", "team/a"), True),
     ):
         config = CacheConfig(url=zone.replace("/", "-"), zone=zone, read_zones=read)
-        assert opened(config, tmp_path).publish([make_record()])
-        cache = opened(config, tmp_path)
+        assert cache_of(config, tmp_path).publish([make_record()])
+        cache = cache_of(config, tmp_path)
         assert (answer(cache) == hit) == is_believed
         assert (cache.claims(wanted) == {make_key(): hit}) != is_believed
 

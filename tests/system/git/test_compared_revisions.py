@@ -183,7 +183,7 @@ def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, d
         history.commits_between(merge, good)
 
 
-def named(checkout: Checkout) -> str:
+def name_of(checkout: Checkout) -> str:
     return default_branch(GitProcess(checkout.path))
 
 
@@ -192,11 +192,11 @@ def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
 ) -> None:
     origin.git("branch", "-m", "main", "master")
     here = origin.clone()
-    assert named(here) == "refs/remotes/origin/master"
+    assert name_of(here) == "refs/remotes/origin/master"
     origin.git("branch", "-m", "master", "main")
     here.git("fetch", "-q", "origin")
     assert here.git("symbolic-ref", "refs/remotes/origin/HEAD") == "refs/remotes/origin/master"
-    assert named(here) == "refs/remotes/origin/main"
+    assert name_of(here) == "refs/remotes/origin/main"
 
 
 def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keeps(
@@ -205,7 +205,7 @@ def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keep
     here = origin.clone()
     for name in ("trunk", "a\u00a0b", "a\u2028b"):
         origin.git("checkout", "-q", "-b", name)
-        assert named(here) == f"refs/remotes/origin/{name}"
+        assert name_of(here) == f"refs/remotes/origin/{name}"
 
 
 def test_a_branch_that_was_told_is_not_believed_where_the_remote_has_neither_it_nor_a_default(
@@ -215,14 +215,14 @@ def test_a_branch_that_was_told_is_not_believed_where_the_remote_has_neither_it_
     origin.git("branch", "-m", "main", "master")
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
     here.git("fetch", "-q", "--prune", "origin")
-    assert named(here) == "refs/remotes/origin/master"
+    assert name_of(here) == "refs/remotes/origin/master"
 
 
 def test_a_remote_without_a_default_that_has_the_branch_confirms_it(origin: Checkout) -> None:
     origin.git("branch", "-m", "main", "trunk")
     here = origin.clone()
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
-    assert named(here) == "refs/remotes/origin/trunk"
+    assert name_of(here) == "refs/remotes/origin/trunk"
 
 
 def test_two_usual_names_are_refused_where_the_remote_does_not_say_which(origin: Checkout) -> None:
@@ -232,13 +232,13 @@ def test_two_usual_names_are_refused_where_the_remote_does_not_say_which(origin:
     here.git("fetch", "-q", "origin")
     origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match="origin/master or origin/main may be"):
-        named(here)
+        name_of(here)
 
 
 def test_a_laptop_without_a_network_believes_what_it_was_told(origin: Checkout) -> None:
     here = origin.clone()
     origin.take_away()
-    assert named(here) == "refs/remotes/origin/main"
+    assert name_of(here) == "refs/remotes/origin/main"
 
 
 @pytest.mark.parametrize("name", ["main", "master"])
@@ -246,36 +246,36 @@ def test_a_remote_that_says_none_has_one_by_its_usual_name(origin: Checkout, nam
     origin.git("branch", "-m", "main", name)
     here = origin.job("topic")
     origin.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
-    assert named(here) == f"refs/remotes/origin/{name}"
-    assert named(here) == f"refs/remotes/origin/{name}"
+    assert name_of(here) == f"refs/remotes/origin/{name}"
+    assert name_of(here) == f"refs/remotes/origin/{name}"
 
 
 def test_without_a_remote_the_name_is_a_usual_one_or_that_of_new_repositories(
     origin: Checkout,
 ) -> None:
-    assert named(origin) == "refs/heads/main"
+    assert name_of(origin) == "refs/heads/main"
     origin.git("branch", "-m", "main", "master")
-    assert named(origin) == "refs/heads/master"
+    assert name_of(origin) == "refs/heads/master"
     origin.git("branch", "-m", "master", "trunk")
     origin.git("config", "init.defaultBranch", "trunk")
-    assert named(origin) == "refs/heads/trunk"
+    assert name_of(origin) == "refs/heads/trunk"
 
 
 @pytest.mark.parametrize("name", ["trunk", "a\u00a0b"])
 def test_the_only_branch_is_the_default_one_and_of_two_neither(origin: Checkout, name: str) -> None:
     origin.git("branch", "-m", "main", name)
     with pytest.raises(RevisionError, match="no branch is the default one: there is no remote"):
-        named(origin)
+        name_of(origin)
     assert known_default_branch(GitProcess(origin.path)) is None
     origin.git("branch", "-q", "-D", "topic")
-    assert named(origin) == f"refs/heads/{name}"
+    assert name_of(origin) == f"refs/heads/{name}"
 
 
 def test_a_remote_that_cannot_be_asked_is_not_taken_for_none(origin: Checkout) -> None:
     here = origin.job("topic")
     origin.take_away()
     with pytest.raises(EnvironmentUnfitError, match="the default branch could not be fetched"):
-        named(here)
+        name_of(here)
 
 
 def test_people_know_a_branch_by_its_short_name() -> None:

@@ -35,7 +35,7 @@ def toolkit(root: Path, version: int) -> Path:
     return root
 
 
-def found(tmp_path: Path, **variables: str) -> dict[str, str]:
+def find(tmp_path: Path, **variables: str) -> dict[str, str]:
     usual = tmp_path / "usual"
     return cuda_variables({"PATH": "/nowhere", **variables}, usual=usual, packages=())
 
@@ -43,8 +43,8 @@ def found(tmp_path: Path, **variables: str) -> dict[str, str]:
 def test_the_toolkit_that_the_machine_names_comes_first(tmp_path: Path) -> None:
     toolkit(tmp_path / "usual", 13010)
     named = toolkit(tmp_path / "named", 13020)
-    assert found(tmp_path, CUDA_HOME=str(named))["CUDA_PATH"] == str(named)
-    assert found(tmp_path)["CUDA_PATH"] == str(tmp_path / "usual")
+    assert find(tmp_path, CUDA_HOME=str(named))["CUDA_PATH"] == str(named)
+    assert find(tmp_path)["CUDA_PATH"] == str(tmp_path / "usual")
 
 
 def test_a_toolkit_in_the_checkout_is_not_taken(
@@ -52,30 +52,30 @@ def test_a_toolkit_in_the_checkout_is_not_taken(
 ) -> None:
     toolkit(tmp_path / "cuda", 13010)
     monkeypatch.chdir(tmp_path)
-    assert found(tmp_path, CUDA_HOME="cuda", CUDA_PATH="./cuda") == {}
+    assert find(tmp_path, CUDA_HOME="cuda", CUDA_PATH="./cuda") == {}
 
 
 def test_a_compiler_on_the_path_shows_where_its_toolkit_is(tmp_path: Path) -> None:
     root = toolkit(tmp_path / "opt", 13010)
     (root / "bin/nvcc").touch(mode=0o755)
-    assert found(tmp_path, PATH=str(root / "bin"))["CUDA_PATH"] == str(root)
+    assert find(tmp_path, PATH=str(root / "bin"))["CUDA_PATH"] == str(root)
 
 
 def test_a_toolkit_of_another_major_version_than_the_bindings_compiles_with_nvcc(
     tmp_path: Path,
 ) -> None:
     old = toolkit(tmp_path / "old", 12040)
-    variables = found(tmp_path, CUDA_PATH=str(old), PATH="/bin")
+    variables = find(tmp_path, CUDA_PATH=str(old), PATH="/bin")
     assert variables["TVM_CUDA_COMPILE_MODE"] == "nvcc"
     assert variables["PATH"] == f"{old}/bin:/bin"
     new = toolkit(tmp_path / "new", 13050)
-    assert found(tmp_path, CUDA_PATH=str(new))["TVM_CUDA_COMPILE_MODE"] == "nvrtc"
+    assert find(tmp_path, CUDA_PATH=str(new))["TVM_CUDA_COMPILE_MODE"] == "nvrtc"
 
 
 def test_half_a_toolkit_is_none(tmp_path: Path) -> None:
     half = toolkit(tmp_path / "half", 13010)
     (half / "include/cuda_runtime.h").unlink()
-    assert found(tmp_path, CUDA_PATH=str(half)) == {}
+    assert find(tmp_path, CUDA_PATH=str(half)) == {}
 
 
 @pytest.fixture

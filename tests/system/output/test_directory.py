@@ -38,7 +38,7 @@ def git(*arguments: str) -> None:
     subprocess.run(["git", *arguments], check=True)
 
 
-def opened(path: Path) -> None:
+def visit(path: Path) -> None:
     with opened_output(path, "run"):
         pass
 
@@ -48,7 +48,7 @@ def names(out: Path) -> set[str]:
 
 
 def filled(out: Path) -> Path:
-    opened(out)
+    visit(out)
     for name in PLANNING | GATING | OTHERS:
         (out / name).touch()
     (out / "models").mkdir()
@@ -56,7 +56,7 @@ def filled(out: Path) -> Path:
 
 
 def test_a_new_directory_is_ours_and_git_ignores_it(checkout: Path) -> None:
-    opened(checkout / "deep" / "out")
+    visit(checkout / "deep" / "out")
     assert is_marked_here(checkout / "deep" / "out")
     listed = subprocess.run(["git", "status", "--porcelain"], capture_output=True, check=True)
     assert listed.stdout == b""
@@ -83,7 +83,7 @@ def test_what_was_there_before_us_is_not_ours(name: str, tmp_path: Path) -> None
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text('{"format_version": "1.2"}')
     with pytest.raises(errors.OutputError, match=r"not made by tunegate, and not empty"):
-        opened(tmp_path / "out")
+        visit(tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
 
 
@@ -96,14 +96,14 @@ def test_a_place_of_the_users_own_is_harmless(
     (checkout / "src" / "main.py").touch()
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(errors.OutputError, match="not made by tunegate"):
-        opened(Path(out).expanduser())
+        visit(Path(out).expanduser())
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_checkout_with_a_marker_is_still_a_checkout(checkout: Path) -> None:
     (checkout / MARKER).write_text('{"tunegate": 1}')
     with pytest.raises(errors.OutputError, match="not made by tunegate"):
-        opened(Path())
+        visit(Path())
 
 
 def test_what_an_earlier_step_handed_over_is_ours(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_an_earlier_step_handed_over_is_ours(tmp_path: Path) -> None:
     for name in ("changes.json", "tasks.json", "plan.json", "outcome-3.json"):
         (out / name).write_text('{"schema": 1}')
     (out / "matrix.json").write_text('{"include": []}')
-    opened(out)
+    visit(out)
     assert is_marked_here(out)
 
 
@@ -125,15 +125,15 @@ def test_what_git_tracks_is_nobodys_output(name: str, checkout: Path) -> None:
     git("add", "-f", str(file))
     for out in (Path(".tunegate"), checkout / ".tunegate"):
         with pytest.raises(errors.OutputError, match=rf"git tracks \.tunegate/{name}"):
-            opened(out)
+            visit(out)
     assert file.exists()
 
 
 def test_an_index_that_git_cannot_read_says_nothing(checkout: Path) -> None:
-    opened(Path(".tunegate"))
+    visit(Path(".tunegate"))
     (checkout / ".git" / "index").write_text("damaged")
     with pytest.raises(errors.OutputError, match="cannot say what it tracks"):
-        opened(Path(".tunegate"))
+        visit(Path(".tunegate"))
 
 
 @pytest.mark.parametrize("name", ["report.md", "verdict.json", "work", "builds", "builds/m/cpu"])
@@ -141,16 +141,16 @@ def test_an_index_that_git_cannot_read_says_nothing(checkout: Path) -> None:
 def test_what_we_never_make_is_not_touched(name: str, kind: str, tmp_path: Path) -> None:
     precious, out = tmp_path / "precious", tmp_path / "out"
     precious.mkdir()
-    opened(out)
+    visit(out)
     (out / name).parent.mkdir(parents=True, exist_ok=True)
     (out / name).symlink_to(precious) if kind == "link" else os.mkfifo(out / name)
     with pytest.raises(errors.OutputError, match=rf"{name}: (a link|not of the kind)"):
-        opened(out)
+        visit(out)
 
 
 def test_a_file_system_of_its_own_may_be_the_directory(tmp_path: Path) -> None:
     (tmp_path / "out" / "lost+found").mkdir(parents=True)
-    opened(tmp_path / "out")
+    visit(tmp_path / "out")
 
 
 def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         errors.OutputError, match=r"file/out: cannot be written \(Not a directory\)"
     ):
-        opened(tmp_path / "file" / "out")
+        visit(tmp_path / "file" / "out")
 
 
 @pytest.mark.parametrize("left", ["", '{"schema": 1, "shard": 0, "run": {"cel'])
@@ -168,10 +168,10 @@ def test_a_handed_over_file_that_was_cut_off_is_called_that(left: str, tmp_path:
     with pytest.raises(
         errors.OutputError, match=r"measurements-1.json: cut off or damaged. Fetch it"
     ):
-        opened(tmp_path)
+        visit(tmp_path)
     (tmp_path / "notes.md").touch()
     with pytest.raises(errors.OutputError, match="not made by tunegate"):
-        opened(tmp_path)
+        visit(tmp_path)
 
 
 def test_a_file_that_no_run_reads_is_written_while_one_is_at_work(checkout: Path) -> None:

@@ -39,7 +39,7 @@ ODD = "tests.support.simulated.odd_worker"
 
 
 @contextmanager
-def begun(
+def begin(
     directory: Path, memory: MemoryLimit = PLENTY, replies: Any = Measured
 ) -> Iterator[Child[Any]]:
     child = Child(ODD, replies, variables={}, memory=memory, log=directory / "log")
@@ -60,7 +60,7 @@ def answer_of(child: Child[Any], seconds: float = 60.0) -> Any:
 
 
 def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) -> None:
-    with begun(tmp_path, MemoryLimit(2**27, is_kernels=False)) as child:
+    with begin(tmp_path, MemoryLimit(2**27, is_kernels=False)) as child:
         child.send(question(1, "swell"))
         with pytest.raises(ChildDiedError, match=r"took more than the 0\.1 GB of memory"):
             answer_of(child)
@@ -68,7 +68,7 @@ def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) ->
 
 
 def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path) -> None:
-    with begun(tmp_path, MemoryLimit(2**29)) as child:
+    with begin(tmp_path, MemoryLimit(2**29)) as child:
         child.send(question(1, "hoard"))
         with pytest.raises(ChildDiedError, match=r"^failed \(MemoryError\)$") as raised:
             answer_of(child)
@@ -80,7 +80,7 @@ def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason
     tmp_path: Path,
 ) -> None:
     (tmp_path / "log").write_text("  what():  of an earlier child\n")
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(1, "abort"))
         with pytest.raises(ChildDiedError, match=r"^was killed by SIGABRT: CUDA error \(999\)$"):
             answer_of(child)
@@ -88,7 +88,7 @@ def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason
 
 def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 1.0)
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(1, "hang"))
         os.kill(child.pid, signal.SIGSTOP)
         with pytest.raises(
@@ -106,7 +106,7 @@ def test_time_that_this_process_did_not_see_does_not_count(
     monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(child_module, "_MAX_OF_A_LOOK", 0.1)
     monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 0.5)
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(1, "hang"))
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(1.0)
@@ -114,7 +114,7 @@ def test_time_that_this_process_did_not_see_does_not_count(
 
 
 def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: Path) -> None:
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         os.kill(child.pid, signal.SIGSTOP)
         started = time.monotonic()
         child.send(question(1, "x" * 2_000_000))
@@ -125,19 +125,19 @@ def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: P
 def test_what_a_child_imports_is_taken_from_the_collector_and_what_it_makes_is_not(
     tmp_path: Path,
 ) -> None:
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(1, "collect"))
         assert answer_of(child).nanoseconds[0] > 10_000
 
 
 def test_a_long_request_arrives(tmp_path: Path) -> None:
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(7, "x" * 2_000_000))
         assert answer_of(child).number == 7
 
 
 def test_an_answer_of_another_kind_is_the_end_of_the_child(tmp_path: Path) -> None:
-    with begun(tmp_path, replies=Opened) as child:
+    with begin(tmp_path, replies=Opened) as child:
         child.send(question(1, ""))
         with pytest.raises(ChildDiedError, match="gave no answer of ours"):
             answer_of(child)
@@ -146,7 +146,7 @@ def test_an_answer_of_another_kind_is_the_end_of_the_child(tmp_path: Path) -> No
 
 
 def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
-    with begun(tmp_path) as child:
+    with begin(tmp_path) as child:
         child.send(question(1, "hang"))
         os.kill(child.pid, signal.SIGKILL)
         with pytest.raises(ChildDiedError, match=r"^was killed by SIGKILL$") as raised:

@@ -27,7 +27,7 @@ def shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(**variables: str) -> tuple[list[str], dict[str, str], str, list[str], int]:
+def probe(**variables: str) -> tuple[list[str], dict[str, str], str, list[str], int]:
     done = interpreter.ask("shows", variables=variables, limit_seconds=60)
     assert done is not None
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def asked(**variables: str) -> tuple[list[str], dict[str, str], str, list[str], 
 
 def test_what_its_parent_took_off_its_path_stays_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", ["", "relative", *sys.path[:-1]])
-    path, *_ = asked()
+    path, *_ = probe()
     assert path == sys.path[2:]
 
 
@@ -48,7 +48,7 @@ def test_no_variable_names_code_to_load(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", f":{os.environ['PATH']}:bin")
     monkeypatch.setenv("LD_LIBRARY_PATH", "./lib:/usr/local/lib:")
     monkeypatch.setenv("CUDA_HOME", "cuda")
-    _, environment, *_ = asked()
+    _, environment, *_ = probe()
     assert not NAMES & set(environment)
     assert environment["LD_LIBRARY_PATH"] == "/usr/local/lib"
     assert all(Path(entry).is_absolute() for entry in environment["PATH"].split(":"))
@@ -58,12 +58,12 @@ def test_no_variable_names_code_to_load(monkeypatch: pytest.MonkeyPatch) -> None
 def test_no_variable_holds_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("TUNEGATE_GITHUB_TOKEN", "secret")
-    assert "secret" not in asked()[1].values()
+    assert "secret" not in probe()[1].values()
 
 
 def test_its_variables_are_those_of_the_caller() -> None:
-    assert asked(OMP_NUM_THREADS="3")[1]["OMP_NUM_THREADS"] == "3"
-    assert asked(PYTHONHASHSEED="0")[4] == asked(PYTHONHASHSEED="0")[4]
+    assert probe(OMP_NUM_THREADS="3")[1]["OMP_NUM_THREADS"] == "3"
+    assert probe(PYTHONHASHSEED="0")[4] == probe(PYTHONHASHSEED="0")[4]
 
 
 def test_it_gets_arguments_and_leads_a_group_of_its_own() -> None:

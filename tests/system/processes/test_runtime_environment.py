@@ -11,7 +11,7 @@ from tunegate.errors import ConfigError
 from tunegate.system.processes.runtime_environment import differences, read_environment
 
 
-def made(directory: Path, packages: dict[str, tuple[str, str]]) -> Path:
+def make(directory: Path, packages: dict[str, tuple[str, str]]) -> Path:
     """An environment with these packages: their versions, and what each requires."""
     venv.create(directory, with_pip=False)
     (place,) = directory.glob("lib/*/site-packages")
@@ -29,7 +29,7 @@ def test_the_packages_of_a_runtime_are_those_that_it_requires_and_so_on(tmp_path
         "arrays": ("2.0", "plotting; extra == 'plots'"),
         "plotting": ("3.0", ""),
     }
-    found = read_environment(made(tmp_path, packages), "Fast", ["fast-runtime"])
+    found = read_environment(make(tmp_path, packages), "Fast", ["fast-runtime"])
     assert found.version == "1.2"
     assert found.packages == {"arrays": "2.0", "fast-runtime": "1.2"}
     assert found.others == {"plotting": "3.0"}
@@ -47,7 +47,7 @@ def test_a_directory_that_is_no_environment_is_refused(tmp_path: Path) -> None:
 
 def test_an_environment_without_the_runtime_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Fast is not installed there"):
-        read_environment(made(tmp_path, {"other": ("1", "")}), "Fast", ["fast"])
+        read_environment(make(tmp_path, {"other": ("1", "")}), "Fast", ["fast"])
 
 
 def test_an_environment_of_another_python_is_refused(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ MEASURE = ExpectedStep("measure", (30.0,), "measure 1 model", "m.onnx on cpu")
 OTHER = ExpectedStep("build", (10.0,), "build 1 model", "other.onnx on cpu")
 
 
-def told(file: Path, *steps: ExpectedStep) -> str:
+def plan(file: Path, *steps: ExpectedStep) -> str:
     """The plan of a run that expects these steps."""
     stream = io.StringIO()
     shown_progress.Paced(shown_progress.PlainLog(stream, SetClock()), file).expect(steps)
@@ -183,12 +183,12 @@ def ran(file: Path, build_seconds: float, *, is_finished: bool = True) -> None:
 
 def test_what_a_run_took_is_expected_of_the_next_one(tmp_path: Path) -> None:
     file = tmp_path / "state" / "paces.json"
-    assert told(file, TUNE, BUILD) == "about 30 s in all"
+    assert plan(file, TUNE, BUILD) == "about 30 s in all"
     ran(file, 80)
-    assert told(file, BUILD) == "about 1.5 min in all"
-    assert told(file, TUNE, BUILD) == "about 1.5 min in all"  # tuning ends at its cap
-    assert told(file, OTHER) == "about 20 s in all"  # another model, so half of it counts
-    assert told(file, MEASURE) == "about 30 s in all"
+    assert plan(file, BUILD) == "about 1.5 min in all"
+    assert plan(file, TUNE, BUILD) == "about 1.5 min in all"  # tuning ends at its cap
+    assert plan(file, OTHER) == "about 20 s in all"  # another model, so half of it counts
+    assert plan(file, MEASURE) == "about 30 s in all"
 
 
 def test_a_busy_machine_is_told_beside_the_plan(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_a_file_that_cannot_be_read_or_written_costs_an_estimate_only(tmp_path: 
     file = tmp_path / "paces.json"
     for content in (b"[", b'{"build": "x"}', b"\xff"):
         file.write_bytes(content)
-        assert told(file, BUILD) == "about 20 s in all"
+        assert plan(file, BUILD) == "about 20 s in all"
     file.write_text('{"build": [1e300, 1], "measure": [-5], "choose": []}')
     assert shown_progress.read_paces(file) == {"build": (50.0, 1.0), "measure": (0.02,)}
     file.unlink()
     file.mkdir()
     ran(file, 80)
-    assert told(file, BUILD) == "about 20 s in all"
+    assert plan(file, BUILD) == "about 20 s in all"
 
 
 def test_a_run_that_fails_keeps_no_pace(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Opened(NamedTuple):
 
 
 @cache
-def opened(name: str) -> Opened:
+def open_model(name: str) -> Opened:
     model = MODELS[name]()
     with TemporaryDirectory() as directory:
         file = save(model, Path(directory) / "m.onnx")
@@ -62,7 +62,7 @@ def opened(name: str) -> Opened:
 
 @cache
 def whole(name: str, threads: int) -> WholeModel:
-    return opened(name).at(threads)
+    return open_model(name).at(threads)
 
 
 def staged(model: WholeModel, way: str, threads: int) -> StageProgram:
@@ -88,7 +88,7 @@ class Runner:
         program = self.model.program
         count = len(program.inputs) + len(program.outputs) + 2
         self._kernel = SimulatedKernel(text, [WHOLE_KERNEL], count, threads, into, patience)
-        self._session = onnxruntime.InferenceSession(opened(name).model.SerializeToString())
+        self._session = onnxruntime.InferenceSession(open_model(name).model.SerializeToString())
 
     def outputs(self, blocks: int | None = None) -> tuple[bool, Sequence[Any], Sequence[Any]]:
         """Returns True where it ended well, then its outputs, then the right ones."""

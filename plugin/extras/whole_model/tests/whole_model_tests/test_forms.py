@@ -28,7 +28,7 @@ from tunegate.tune.protocol import ModelFile
 from tunegate_whole_model import forms
 from tunegate_whole_model.forms import NATIVE, NATIVE_LAUNCH, PERSISTENT
 from tunegate_whole_model.native.loader import NativeArtifact
-from whole_model_tests.models import TARGET, opened
+from whole_model_tests.models import TARGET, open_model
 
 GPU = TargetConfig(name="gpu", kind="cuda", arch="sm_80")
 SHAPE = (4, 64)
@@ -86,7 +86,7 @@ def test_one_launch_is_a_library_like_any_other(tmp_path: Path) -> None:
         seed=1,
         launch="whole",
     )
-    module = opened("chain").scheduled.plain
+    module = open_model("chain").scheduled.plain
     file = save(chain_model(layers=3, width=64), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
     finished = Finished(

@@ -17,7 +17,7 @@ from tunegate_whole_model.persistent.launching_module import WHOLE_KERNEL
 from tunegate_whole_model.persistent.nvrtc import machine_code
 from tunegate_whole_model.stages.contexts import Context
 from tunegate_whole_model.stages.residency import MULTIPROCESSORS, KernelNeeds, resident_blocks
-from whole_model_tests.models import TARGET, opened, staged, text_of, whole
+from whole_model_tests.models import TARGET, open_model, staged, text_of, whole
 
 NAMES = (["x"], ["y"])
 
@@ -36,7 +36,7 @@ def test_it_is_code_for_every_architecture(arch: str) -> None:
 
 @pytest.mark.skipif(bool(tvm.cuda().exist), reason="with a device it is measured: tests/gpu")
 def test_without_a_device_the_compilers_figures_choose(tmp_path: Path) -> None:
-    found = persistent_kernel(opened("chain").scheduled, NAMES, TARGET, tmp_path)
+    found = persistent_kernel(open_model("chain").scheduled, NAMES, TARGET, tmp_path)
     assert found.context.blocks_each * found.context.threads >= 256
     assert found.figures.registers > 0
     assert found.figures.spilled_bytes == 0
@@ -48,4 +48,4 @@ def test_who_has_no_compiler_is_told_what_to_install(
 ) -> None:
     monkeypatch.setattr(export, "cuda_variables", dict)
     with pytest.raises(NotOfferedError, match=r"pip install 'tunegate\[nvidia\]'"):
-        persistent_kernel(opened("chain").scheduled, NAMES, TARGET, tmp_path)
+        persistent_kernel(open_model("chain").scheduled, NAMES, TARGET, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunegate_whole_model.persistent.ways import Scheduled
-from whole_model_tests.models import opened, whole
+from whole_model_tests.models import open_model, whole
 
 
 def test_one_thread_for_each_element_always_fits() -> None:
@@ -21,7 +21,7 @@ def test_a_reduction_by_256_threads_is_no_way_for_blocks_of_128() -> None:
 
 
 def test_schedules_of_records_stand_before_the_default_ones() -> None:
-    chain = opened("chain")
+    chain = open_model("chain")
     module = chain.scheduled.plain
     model = chain._replace(scheduled=Scheduled(module.clone(), module)).at(128)
     assert [list(ways) for ways in model.ways.values()] == [["recorded", "default", "plain"]]

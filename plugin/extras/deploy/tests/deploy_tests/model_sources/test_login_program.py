@@ -14,7 +14,7 @@ from tunegate_deploy.model_sources.login_program import HelperAnswer, asked_help
 NAME = "docker-credential-some"
 
 
-def asked(directory: Path, script: str, **more: float) -> HelperAnswer:
+def ask(directory: Path, script: str, **more: float) -> HelperAnswer:
     shell_program(directory / "bin" / NAME, script)
     return asked_helper(NAME, "ghcr.io", {"PATH": f"{directory / 'bin'}:/usr/bin:/bin"}, **more)
 
@@ -27,7 +27,7 @@ def test_it_is_asked_for_one_server_with_the_variables_of_the_user(tmp_path: Pat
 
 
 def test_how_it_failed_is_said_with_what_it_printed(tmp_path: Path) -> None:
-    answer = asked(tmp_path, "echo credentials not found in native keychain; exit 1")
+    answer = ask(tmp_path, "echo credentials not found in native keychain; exit 1")
     assert answer == HelperAnswer(b"credentials not found in native keychain\n", exit_code=1)
 
 
@@ -36,13 +36,13 @@ def test_one_without_an_end_is_ended_with_what_it_started(tmp_path: Path) -> Non
     while not (tmp_path / "pid").exists():  # a busy machine may not have begun it in time
         limit_seconds *= 2
         started = f"sleep 600 & echo $! >{tmp_path}/begun; mv {tmp_path}/begun {tmp_path}/pid; wait"
-        answer = asked(tmp_path, started, limit_seconds=limit_seconds)
+        answer = ask(tmp_path, started, limit_seconds=limit_seconds)
     assert answer.trouble == f"did not end in {limit_seconds:g} s"
     assert has_ended(int((tmp_path / "pid").read_text()))
 
 
 def test_one_that_prints_without_an_end_is_ended(tmp_path: Path) -> None:
-    assert asked(tmp_path, "exec yes").trouble == "printed more than any login"
+    assert ask(tmp_path, "exec yes").trouble == "printed more than any login"
 
 
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:

@@ -138,9 +138,9 @@ def push(url: str, tag: str, model: bytes, login: str = "") -> str:
     digests = []
     for body in (b"{}", model):
         digests.append(f"sha256:{hashlib.sha256(body).hexdigest()}")
-        begun = asked("POST", f"{url}acme/asr/blobs/uploads/", b"", login)
+        begun = ask("POST", f"{url}acme/asr/blobs/uploads/", b"", login)
         mark = "&" if "?" in begun else "?"
-        asked("PUT", f"{begun}{mark}digest={digests[-1]}", body, login, "application/octet-stream")
+        ask("PUT", f"{begun}{mark}digest={digests[-1]}", body, login, "application/octet-stream")
     layer = {"mediaType": "application/onnx", "digest": digests[1], "size": len(model)}
     config = {"mediaType": "application/vnd.oci.empty.v1+json", "digest": digests[0], "size": 2}
     manifest = {
@@ -150,11 +150,11 @@ def push(url: str, tag: str, model: bytes, login: str = "") -> str:
         "layers": [{**layer, "annotations": {TITLE: "m.onnx"}}],
     }
     body = json.dumps(manifest).encode()
-    asked("PUT", f"{url}acme/asr/manifests/{tag}", body, login, MANIFEST)
+    ask("PUT", f"{url}acme/asr/manifests/{tag}", body, login, MANIFEST)
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 
-def asked(method: str, url: str, body: bytes, login: str, kind: str = "application/json") -> str:
+def ask(method: str, url: str, body: bytes, login: str, kind: str = "application/json") -> str:
     headers = {"Content-Type": kind, **({"Authorization": login} if login else {})}
     request = urllib.request.Request(url, body, headers, method=method)
     with urllib.request.urlopen(request) as answer:

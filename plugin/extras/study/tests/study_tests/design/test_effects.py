@@ -24,7 +24,7 @@ AXES = [RUNTIME, TUNING, LAYOUT, THREADS]
 SIZES = st.floats(-1, 1)
 
 
-def told(
+def effects(
     truth: Truth, most: int, seed: int = 1, axes: list[Axis] = AXES
 ) -> tuple[tuple[MainEffect, ...], tuple[PairEffect, ...]]:
     chosen = chosen_cells(axes, settings_of(axes), most)
@@ -48,7 +48,7 @@ def test_effects_come_back_as_they_were_put_in(
     most: int, tvm: float, tuned: float, both: float, seed: int
 ) -> None:
     """A full factorial, and three quarters of it."""
-    main, pairs = told(truth_of(tvm, tuned, both), most, seed)
+    main, pairs = effects(truth_of(tvm, tuned, both), most, seed)
     found = {(each.axis, each.level): each.percent for each in main}
     assert math.log1p(found["runtime", "tvm"].center / 100) == pytest.approx(
         tvm + both / 2, abs=0.03
@@ -61,10 +61,10 @@ def test_effects_come_back_as_they_were_put_in(
 
 
 def test_what_adds_up_is_not_clear_and_what_does_not_is() -> None:
-    main, pairs = told(truth_of(0.3, -0.2, 0.0), 24)
+    main, pairs = effects(truth_of(0.3, -0.2, 0.0), 24)
     assert [e.is_clear for e in main if e.axis == "runtime"] == [True, False]
     assert not any(each.is_clear for each in pairs)
-    _, pairs = told(truth_of(0.3, -0.2, -0.3), 24)
+    _, pairs = effects(truth_of(0.3, -0.2, -0.3), 24)
     assert [(each.axes, each.levels) for each in pairs if each.is_clear] == [
         (("runtime", "tuning"), ("tvm", "64"))
     ]
@@ -72,7 +72,7 @@ def test_what_adds_up_is_not_clear_and_what_does_not_is() -> None:
 
 def test_no_effect_is_hardly_ever_clear() -> None:
     """The family's error is 5% at the most, over all of its effects."""
-    studies = [told(lambda _: 0.0, 24, seed, AXES) for seed in range(60)]
+    studies = [effects(lambda _: 0.0, 24, seed, AXES) for seed in range(60)]
     wrong = sum(any(each.is_clear for each in main) for main, _ in studies)
     assert wrong <= 8
     missed = [
@@ -84,7 +84,7 @@ def test_no_effect_is_hardly_ever_clear() -> None:
 
 def test_models_have_no_main_effect() -> None:
     axes = [Axis(name="model", levels=("a", "b")), TUNING]
-    main, pairs = told(lambda _: 0.0, 4, axes=axes)
+    main, pairs = effects(lambda _: 0.0, 4, axes=axes)
     assert {each.axis for each in main} == {"tuning"}
     assert {each.axes for each in pairs} == {("model", "tuning")}
 

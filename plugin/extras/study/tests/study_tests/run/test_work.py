@@ -62,7 +62,7 @@ def subject(config: StudyConfig) -> tuple[Chosen, dict[str, CellSetting]]:
     }
 
 
-def done(
+def finish(
     config: StudyConfig, kept: KeptCells, effects: Sequence[float | None], refused: str = ""
 ) -> tuple[dict[str, StudyCell], ScriptedBuilder]:
     found, keys = subject(config)
@@ -72,10 +72,10 @@ def done(
 
 def test_a_second_run_builds_and_launches_nothing(config: StudyConfig, tmp_path: Path) -> None:
     kept = KeptCells(tmp_path / "cells")
-    cells, builder = done(config, kept, [0.1] * 18)
+    cells, builder = finish(config, kept, [0.1] * 18)
     assert len(builder.groups) == 6
     assert all(len(each.launches) == 3 for each in cells.values())
-    again, builder = done(config, kept, [])
+    again, builder = finish(config, kept, [])
     assert (again, builder.groups) == (cells, [])
 
 
@@ -83,12 +83,12 @@ def test_another_version_or_what_may_pass_is_built_again(
     config: StudyConfig, tmp_path: Path
 ) -> None:
     kept = KeptCells(tmp_path / "cells")
-    cells, _ = done(config, kept, [0.1] * 18)
+    cells, _ = finish(config, kept, [0.1] * 18)
     first, second, third, *_ = cells.values()
     kept.keep(msgspec.structs.replace(first, versions={"other": "1"}))
     kept.keep(msgspec.structs.replace(second, reason="it died", may_pass=True))
     kept.keep(msgspec.structs.replace(third, reason="no such operator"))
-    again, builder = done(config, kept, [0.1] * 6)
+    again, builder = finish(config, kept, [0.1] * 6)
     assert len(builder.groups) == 2
     assert again[third.key].reason == "no such operator"
 
@@ -96,7 +96,7 @@ def test_another_version_or_what_may_pass_is_built_again(
 def test_a_model_that_the_reference_does_not_run_says_so(
     config: StudyConfig, tmp_path: Path
 ) -> None:
-    cells, _ = done(config, KeptCells(tmp_path / "cells"), [], refused="no such operator")
+    cells, _ = finish(config, KeptCells(tmp_path / "cells"), [], refused="no such operator")
     assert {each.reason for each in cells.values()} == {"not measured: no such operator"}
 
 
