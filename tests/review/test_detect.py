@@ -281,15 +281,28 @@ def test_a_glob_whose_last_model_is_deleted_is_right(project: Checkout) -> None:
     }
 
 
-def test_a_model_beside_one_that_differs_in_case_alone_is_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "enc",
+            "Enc",
+            "models/Enc.onnx and models/enc.onnx are one file on a system that does not",
+        ),
+        ("\u00e9", "e\u0301", "'models/e\\u0301.onnx' and 'models/\\xe9.onnx' are one file on a"),
+    ],
+)
+def test_a_model_beside_one_that_is_the_same_file_elsewhere_is_a_line(
+    tmp_path: Path, before: str, after: str, said: str
+) -> None:
     """A checkout on macOS or Windows has one file of both, which may be the one nobody gates."""
     made = new_repository(tmp_path / "r")
-    base = made.commit({"models/enc.onnx": content(conv_model(seed=1))})
-    head = made.commit({"Models/enc.onnx": content(conv_model(seed=2))})
+    base = made.commit({f"models/{before}.onnx": content(conv_model(seed=1))})
+    head = made.commit({f"models/{after}.onnx": content(conv_model(seed=2))})
     config = config_of("models/*.onnx")
     reader = reader_of(made)
     (note,) = detect(reader, Revisions(base=base, head=head), config, config).notes
-    assert note.startswith("Models/enc.onnx and models/enc.onnx are one file on a system that")
+    assert note.startswith(said)
     assert detect(reader, Revisions(base=head, head=head), config, config).notes == ()
 
 

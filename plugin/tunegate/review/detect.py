@@ -376,9 +376,16 @@ def _twins(covered: Collection[ModelPath], head: _Found, base: _Found) -> Iterat
     ours = {*covered}
     for paths in by_name.values():
         if len(paths) > 1 and ours & {*paths} and not {*paths} <= base.keys():
+            are_cased = len({path.casefold() for path in paths}) < len(paths)
+            why = (
+                "does not tell upper from lower case, such as macOS or Windows"
+                if are_cased
+                else "does not tell one encoding of an accented letter from another, such as macOS"
+            )
+            twins = " and ".join(paths if are_cased else [ascii(path) for path in paths])
             yield (
-                f"{' and '.join(paths)} are one file on a system that does not tell upper from "
-                "lower case, such as macOS or Windows: a checkout there has either. Rename one"
+                f"{twins} are one file on a system that {why}: a checkout there has either. "
+                "Rename one"
             )
 
 
