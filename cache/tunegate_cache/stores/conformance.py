@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -300,12 +300,10 @@ def probe(store: MaintainedStore) -> tuple[GuaranteeResult, ...]:
     try:
         return tuple(_findings(store, place))
     finally:
-        with suppress(StoreUnavailableError):
-            for name in store.names(f"{place}/"):
-                store.delete(name)
+        _remove(store, place)
 
 
-def _problem(rule: Rule[MaintainedStore], store: MaintainedStore, place: str) -> str:
+def _problem(rule: Rule[Any], store: MaintainedStore, place: str) -> str:
     """Returns the rule's problem, also where the store ends its check before it ends itself."""
     try:
         return rule.problem(store, place)
@@ -315,6 +313,22 @@ def _problem(rule: Rule[MaintainedStore], store: MaintainedStore, place: str) ->
         return f"a new name is refused as one that is taken ({error})"
     except PointerMovedError:
         return "a pointer does not move from the version that is there"
+
+
+def reading_problem(store: MaintainedStore) -> str:
+    """Returns what is wrong where the store returns something other than was written, '' if it
+    returns that. Raises StoreUnavailableError."""
+    place = f"{OBJECT_ROOT}/probe/{secrets.token_hex(8)}"
+    try:
+        return _problem(OBJECT_RULES[0], store, place)
+    finally:
+        _remove(store, place)
+
+
+def _remove(store: MaintainedStore, place: str) -> None:
+    with suppress(StoreUnavailableError):
+        for name in store.names(f"{place}/"):
+            store.delete(name)
 
 
 def _findings(store: MaintainedStore, place: str) -> Iterator[GuaranteeResult]:

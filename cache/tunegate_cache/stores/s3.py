@@ -218,7 +218,7 @@ class S3Store:
 
         where = f"s3://{self._bucket}"
         try:
-            return request(self._connect())
+            return request(answer_within(_REQUEST_SECONDS, self._connect))
         except StoreUnavailableError as error:
             raise type(error)(f"{where}: {error}", advice=error.advice) from None
         except ClientError as error:
@@ -241,7 +241,7 @@ class S3Store:
 
     def _connect(self) -> _Client:
         """Returns the client, made by the first request: the search for credentials may use the
-        network."""
+        network, or run the user's program, and take for ever."""
         with self._making:
             return self._client
 

@@ -87,11 +87,6 @@ def test_everything_that_a_head_names_is_referenced() -> None:
     assert len(referenced) == 7
 
 
-def test_digests_of_heads_tell_them_apart() -> None:
-    assert heads.head_digest(b"a") == heads.head_digest(b"a") != heads.head_digest(b"b")
-    assert len(heads.head_digest(b"a")) == 64
-
-
 def test_of_a_day_that_is_over_the_last_snapshot_is_kept() -> None:
     ages = {1: 40 * DAY, 2: 5 * DAY + 60, 3: 5 * DAY, 4: 60, 5: 30}
     every = tuple(snapshot(version, NOW - age) for version, age in ages.items())

@@ -100,10 +100,6 @@ def test_more_lines_than_a_job_may_write_are_refused_before_any_is_read() -> Non
     assert len(most.refused) == 20_000
 
 
-def test_no_records_are_no_segment() -> None:
-    assert list(segment.batches([])) == []
-
-
 def make_signer(seed: int = 1) -> signing.Signer:
     return signing.Signer(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
@@ -117,13 +113,6 @@ def test_a_signature_holds_for_its_own_name_and_content_only() -> None:
     assert KEYS.accepts("main", "a", "d", signature)
     assert not KEYS.accepts("main", "b", "d", signature)
     assert not KEYS.accepts("main", "a", "e", signature)
-
-
-def test_what_is_shorter_than_a_signature_has_none() -> None:
-    frame = segment.append_signature(b"", OURS.sign("a", "d"))
-    assert segment.signature_of(frame[:-1]) is None
-    assert segment.without_signature(frame[:-1]) == frame[:-1]
-    assert segment.signature_of(b"x" + frame) == OURS.sign("a", "d")
 
 
 def test_an_unknown_key_a_cut_signature_and_none_are_refused() -> None:
@@ -260,10 +249,6 @@ def test_a_workload_that_is_larger_than_a_block_has_one_of_its_own() -> None:
     large = [stored("a")] * 400
     found = [names for names, _ in blocks([("a", large), ("b", large[:1]), ("c", large)])]
     assert found == [["a"], ["b"], ["c"]]
-
-
-def test_without_workloads_there_is_no_block() -> None:
-    assert list(blocks([])) == []
 
 
 def test_a_block_is_described_by_its_place_and_its_content() -> None:

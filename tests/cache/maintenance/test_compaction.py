@@ -15,7 +15,7 @@ from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import ExactHit, TransferHit
 from tunegate_cache.format.segment import signature_of
 from tunegate_cache.maintenance.collection import collect
-from tunegate_cache.maintenance.copying import Copied, pull, push
+from tunegate_cache.maintenance.copying import pull, push
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import current_head, listing
 from tunegate_cache.protocol.trust import Trust
@@ -431,10 +431,3 @@ def test_a_damaged_segment_is_told_and_stays_behind(source: Place, destination: 
     source.store.delete(archive)
     copied = push(source.store, destination.store, from_zone="main", zone="team", signer=None)
     assert copied.problems[1:] == (f"{archive}: it is missing",)
-
-
-def test_copies_add_up() -> None:
-    both = Copied(objects=1, problems=("a",)).plus(
-        Copied(objects=2, records=3, size_bytes=4, problems=("b",))
-    )
-    assert both == Copied(objects=3, records=3, size_bytes=4, problems=("a", "b"))

@@ -8,7 +8,6 @@ from tests.cache.format.test_segment import KEYS
 from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.tuning_records import TARGET, hexdigest, make_key, make_record, make_shape
 from tunegate_cache.format import segment
-from tunegate_cache.format.cache_statistics import usd_of
 from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance import history
@@ -251,13 +250,3 @@ def test_records_are_counted_by_zone_and_target() -> None:
 
 
 PRICES = S3.usd_per_1000_requests or {}
-
-
-def test_writing_and_listing_cost_more_than_reading() -> None:
-    assert usd_of({"get": 1000}, PRICES) == pytest.approx(0.0004)
-    assert usd_of({"put": 1000, "list": 1000}, PRICES) == pytest.approx(0.01)
-    assert usd_of({}, PRICES) == 0
-
-
-def test_deleting_is_free() -> None:
-    assert usd_of({"delete": 10**6}, PRICES) == 0

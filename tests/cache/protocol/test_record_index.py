@@ -149,16 +149,6 @@ def test_another_target_or_skeleton_is_no_neighbour() -> None:
     assert transfer(other_target, make_record("y", shape=make_shape("other"))) is None
 
 
-@given(RECORDS, st.randoms(use_true_random=False))
-def test_neither_order_nor_repetition_matters(
-    records: list[TuningRecord], rng: random.Random
-) -> None:
-    shuffled = [*records, *records]
-    rng.shuffle(shuffled)
-    assert exact(*shuffled) == exact(*records)
-    assert transfer(*shuffled) == transfer(*records)
-
-
 @given(RECORDS)
 def test_no_candidate_is_both_offered_and_known_to_fail(records: list[TuningRecord]) -> None:
     found = exact(*records)

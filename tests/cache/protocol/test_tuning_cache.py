@@ -306,10 +306,6 @@ def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
     assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)
 
 
-def test_without_trouble_a_task_is_absent() -> None:
-    assert ReadTrouble(CacheStatistics()).miss_reason("w", "t") == "absent"
-
-
 def test_trouble_of_a_target_is_no_reason_for_another() -> None:
     trouble = ReadTrouble(CacheStatistics())
     trouble.of("t").unavailable()

@@ -30,10 +30,6 @@ def settled(deliveries: UploadQueue, seconds: float = 60.0) -> bool:
     return deliveries.came_through(time.monotonic() + seconds, time.monotonic)
 
 
-def test_nothing_to_deliver_has_come_through() -> None:
-    assert settled(UploadQueue(lambda _: None), seconds=0.0)
-
-
 def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
     written: list[Pending] = []
     gate = threading.Event()

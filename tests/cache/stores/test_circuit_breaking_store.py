@@ -285,10 +285,6 @@ def test_every_request_is_answered_once() -> None:
     assert found == {number: number * 2 for number in range(100)}
 
 
-def test_nothing_asked_is_nothing_answered() -> None:
-    assert list(gather_with_deadline({}, deadline=0.0, monotonic=time.monotonic)) == []
-
-
 @pytest.mark.parametrize(
     "trouble", [store.ObjectNotFoundError("x"), store.StoreUnavailableError("x")]
 )

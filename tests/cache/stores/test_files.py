@@ -28,7 +28,6 @@ from tunegate_cache.stores.store import (
     StoreTimedOutError,
     StoreUnavailableError,
 )
-from tunegate_cache.stores.store_kind import StoreAddress
 
 WRITE_FOR_EVER = """
 import hashlib, itertools, sys
@@ -357,13 +356,3 @@ def test_the_cache_cannot_do_without_reading_and_writing() -> None:
         "takes an equal swap for success"
     ]
     assert all(rule.advice for rule in STORE_RULES if not rule.is_needed)
-
-
-def test_an_address_has_the_parts_of_its_url() -> None:
-    parts = StoreAddress(url="s3://bucket/a/prefix").parts
-    assert (parts.scheme, parts.netloc, parts.path) == ("s3", "bucket", "/a/prefix")
-
-
-def test_an_address_that_is_no_url_has_no_parts() -> None:
-    with pytest.raises(ValueError, match="IPv6"):
-        _ = StoreAddress(url="s3://[bucket").parts

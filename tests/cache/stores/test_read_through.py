@@ -207,12 +207,6 @@ def test_a_bucket_keeps_everything_under_its_prefix(endpoint: str, credentials: 
     assert list(store_at(f"s3://{BUCKET}", endpoint).names("located/")) == ["located/here/a/1"]
 
 
-def test_memory_is_a_store_too() -> None:
-    store = store_at("memory:")
-    store.write("a/1", b"x")
-    assert store.read("a/1") == b"x"
-
-
 @pytest.mark.parametrize("url", ["ftp://host/x", "gs://bucket"])
 def test_an_unknown_scheme_names_those_that_are_installed(url: str) -> None:
     with pytest.raises(BadAddressError) as raised:

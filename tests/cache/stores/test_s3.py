@@ -220,6 +220,18 @@ def test_a_server_that_stalls_is_told_from_other_trouble(
             REQUESTS[verb](bounded_answers_over(url))
 
 
+def test_credentials_that_never_come_are_given_up(
+    endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program that gives them may wait for somebody at a keyboard."""
+    (tmp_path / "config").write_text("[default]\ncredential_process = sleep 9\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    monkeypatch.setattr(s3, "_REQUEST_SECONDS", 0.5)
+    with pytest.raises(StoreTimedOutError, match=r"^s3://tuning: the answer takes too long$"):
+        bounded_answers_over(endpoint).read("a/1")
+
+
 @pytest.mark.parametrize("verb", REQUESTS)
 def test_an_answer_without_end_is_given_up(endpoint: str, credentials: None, verb: Verb) -> None:
     """The SDK reads each such answer in its own way: of an error, a write, a listing."""

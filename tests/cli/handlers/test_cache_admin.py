@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from tests.support.tuning_tasks import make_plan, make_resolution, make_task
 from tunegate.artifacts import artifact_io
 from tunegate.cli.handlers.cache_admin import answering, open_cache_admin
 from tunegate.cli.handlers.cache_stats import target_names
-from tunegate.cli.handlers.cache_upkeep import revoke_group
+from tunegate.cli.handlers.cache_upkeep import repair, revoke_group
 from tunegate.cli.handlers.table import show_revalidation
 from tunegate.config import CacheConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
@@ -29,6 +30,7 @@ from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import WorkloadKey
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.target_key import target_key
+from tunegate_cache.maintenance.consistency import flaws
 from tunegate_cache.maintenance.summary import GroupSummary
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
@@ -259,6 +261,26 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     assert "in order" not in advice
     assert shell.cache("fsck", "--repair")["left"] == []
     assert shell.cache("stats")["contents"][0]["records"] == 2
+
+
+class Gzip(MemoryStore):
+    """A store behind a gateway that compresses what it returns."""
+
+    def read(self, name: str) -> bytes:
+        return gzip.compress(super().read(name))
+
+
+@pytest.mark.usefixtures("unsigned")
+def test_a_repair_deletes_nothing_that_only_a_gateway_damages(tmp_path: Path) -> None:
+    store = Gzip()
+    admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=store)
+    cache_over(store, tmp_path).publish([make_record()])
+    before = store.names("")
+    found = tuple(flaws(store, MAIN, admin.keys))
+    with pytest.raises(EnvironmentUnfitError, match="does not return what is written"):
+        repair(admin, found)
+    assert [flaw.kind for flaw in found] == ["segment"]
+    assert store.names("") == before
 
 
 def test_what_a_compaction_holds_is_deleted_once_and_a_dry_run_deletes_nothing(

@@ -8,7 +8,7 @@ from tunegate.cli.commands import cache
 from tunegate.cli.handlers.cache_admin import CacheAdmin, answering, open_cache_admin
 from tunegate.cli.handlers.reporting import write_json
 from tunegate.cli.handlers.table import show_lines, show_table
-from tunegate.errors import PASS, UNFIT, ConfigError
+from tunegate.errors import PASS, UNFIT, ConfigError, EnvironmentUnfitError
 from tunegate.settings import Settings
 from tunegate.system.cache.snapshot_pins import PINS_FILE, Pin, write_pins
 from tunegate.wording import plural
@@ -18,6 +18,7 @@ from tunegate_cache.maintenance.collection import Collection, collect
 from tunegate_cache.maintenance.compaction import Compaction
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.protocol import group_state
+from tunegate_cache.stores.conformance import reading_problem
 
 # `tunegate cache compact`: merges segments, so that look-ups need few requests.
 
@@ -133,7 +134,7 @@ def check(options: cache.FsckOptions) -> int:
     admin = open_cache_admin(settings)
     with answering(admin.config):
         flaws_before, unread, counted = _flaws(admin, settings.overrides.get("cache.zone"))
-        repairs = _repair(admin, flaws_before) if options.repair else ()
+        repairs = repair(admin, flaws_before) if options.repair else ()
         flaws_after = (
             _flaws(admin, settings.overrides.get("cache.zone"))[0]
             if options.repair
@@ -164,10 +165,19 @@ def _flaws(admin: CacheAdmin, zone: str | None) -> tuple[tuple[Flaw, ...], tuple
     return flaws_found, unread, len(flaws_of_groups)
 
 
-def _repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
+def repair(admin: CacheAdmin, flaws: tuple[Flaw, ...]) -> tuple[Compaction, ...]:
     """Deletes segments that the store returns damaged, and compacts the groups with flaws: a
-    compaction restores the rest from the archives."""
-    for name in broken_segments(list(flaws)):
+    compaction restores the rest from the archives. Raises EnvironmentUnfitError if a store, or a
+    gateway before it, damages whatever it returns: what is stored may be whole."""
+    broken = list(broken_segments(list(flaws)))
+    problem = reading_problem(admin.store) if broken else ""
+    if problem:
+        message = (
+            f"nothing was repaired: {admin.location} does not return what is written ({problem}). "
+            "Run tunegate cache probe."
+        )
+        raise EnvironmentUnfitError(message)
+    for name in broken:
         admin.store.delete(name)
     groups = dict.fromkeys(flaw.group for flaw in flaws)
     return tuple(admin.compactor(group).run(rebuild=True) for group in groups)
