@@ -37,11 +37,11 @@ from tunegate.tune.gpu_analysis import (
     USUAL_SHARED_MEMORY,
     Card,
     GpuKernel,
-    KernelAnalysis,
     Operand,
     card_of,
 )
-from tunegate.tune.loop_nest import LoopNest
+from tunegate.tune.loop_nest import Decided, LoopNest
+from tunegate.tune.prior import NEST_COLUMNS, Sketch, TaskExperience, columns_of
 
 _POOL, _FIRST = 64, 8
 _GOAL = 0.9
@@ -85,7 +85,8 @@ class Regret(NamedTuple):
 def main() -> None:
     options = command_line(__doc__, "directory", first=48, draws=300)
     folder = Path(options.directory)
-    tasks = [*logged_tasks(folder, options.first), *product_tables(folder)]
+    logs = sorted(folder.rglob("*.json"))
+    tasks = [*logged_tasks(logs, options.first), *product_tables(folder)]
     groups: dict[tuple[str, str], list[Regret]] = defaultdict(list)
     for task in tasks:
         groups[task.kind, task.gpu].append(judged(task, options.draws))
@@ -129,18 +130,30 @@ def judged(task: Task, draws: int) -> Regret:
 
 def scores(task: Task) -> list[float]:
     """Returns the share of the peak of each candidate, as a search has it."""
-    card = _card(task.gpu)
-    kernel = GpuKernel(task.operands, card, USUAL_SHARED_MEMORY)
+    recorded = experience_of(task)
+    return [row[NEST_COLUMNS] for row in columns_of(recorded)]
+
+
+def experience_of(task: Task) -> TaskExperience:
+    """Returns the candidates as a cost model has them, with a sketch for each step of unrolling."""
+    kernel = GpuKernel(task.operands, _card(task.gpu), USUAL_SHARED_MEMORY)
     one = task.candidates[0]
-    analysis = {}
-    found = []
-    for tiles in task.candidates:
-        if tiles.unrolled not in analysis:
-            nest = _nest(len(one.spatial), len(one.reduced), len(one.widths), tiles.unrolled)
-            analysis[tiles.unrolled] = KernelAnalysis(nest, kernel)
-        decided = (*tiles.spatial, *tiles.reduced, *((width,) for width in tiles.widths), (0,))
-        found.append(analysis[tiles.unrolled].share(tuple(map(tuple, decided))))
-    return found
+    steps = [*dict.fromkeys(tiles.unrolled for tiles in task.candidates)]
+    nests = (_nest(len(one.spatial), len(one.reduced), len(one.widths), step) for step in steps)
+    return TaskExperience(
+        name=task.kind,
+        sketches=tuple(Sketch("direct", nest, kernel=kernel) for nest in nests),
+        rows=tuple(
+            (steps.index(tiles.unrolled), milliseconds, _decided(tiles))
+            for tiles, milliseconds in zip(task.candidates, task.times, strict=True)
+        ),
+        device=task.gpu,
+    )
+
+
+def _decided(tiles: Tiles) -> Decided:
+    decided = (*tiles.spatial, *tiles.reduced, *((width,) for width in tiles.widths), (0,))
+    return tuple(map(tuple, decided))
 
 
 def _card(gpu: str) -> Card:
@@ -164,10 +177,10 @@ def _nest(spatial: int, reduced: int, operands: int, unrolled: int) -> LoopNest:
 # Logs of the auto-scheduler.
 
 
-def logged_tasks(folder: Path, first: int) -> Iterator[Task]:
-    """Yields the tasks that all logs of a GPU have together, without candidates that failed."""
+def logged_tasks(logs: Sequence[Path], first: int) -> Iterator[Task]:
+    """Yields the tasks that these logs of a GPU have together, without candidates that failed."""
     found: dict[tuple[str, str], list[tuple[Tiles, float]]] = defaultdict(list)
-    for file in sorted(folder.rglob("*.json")):
+    for file in logs:
         counts: dict[str, int] = defaultdict(int)
         gpu = _gpu(file)
         for line in file.read_text().splitlines() if gpu else ():
