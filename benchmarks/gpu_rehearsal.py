@@ -61,7 +61,7 @@ targets:
 budget: {trials: 2}
 gate:
   pairs: 4
-  seconds: 1
+  seconds: 60
   extend: false
   rare-launches: 0
   tail-margin-percent: 1000
@@ -231,6 +231,7 @@ def _variables(place: Path, programs: Sequence[Path]) -> dict[str, str]:
         **given,
         "PYTHONPATH": os.pathsep.join(own),
         "PATH": os.pathsep.join(map(str, (*programs, tools))),
+        "UNPACKING_SECONDS": "600",
     }
 
 

@@ -54,7 +54,7 @@ budget:
   trials: 2
 gate:
   pairs: 4
-  seconds: 1
+  seconds: 60
   extend: false
   rare-launches: 0
   tail-margin-percent: 1000
