@@ -74,22 +74,6 @@ def test_an_untuned_operator_asks_for_more_of_the_budget_that_ended(stopped: str
     )
 
 
-def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
-    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, before_ms=4.0, ms=1.0)
-    finding = parts.finding("fail", "", differences=(slower("default"),))
-    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
-    assert said[0].endswith(
-        f"never tuned: {MORE_TIME}; tuned like the others it would save 1.50 ms."
-    )
-
-
-def test_a_default_schedule_that_nothing_beat_is_not_called_untuned() -> None:
-    row = msgspec.structs.replace(TASKS[0], trials=12, stopped="converged")
-    finding = parts.finding("fail", "", differences=(slower("default", row.name),))
-    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
-    assert "It already runs the best schedule known, the operator itself is slower" in said[0]
-
-
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -102,23 +86,32 @@ def test_what_to_do_depends_on_where_the_schedule_is_from(source: Source, said: 
     assert said in advice(slower(source))[0]
 
 
-def test_a_search_that_the_budget_cut_asks_for_more() -> None:
-    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, stopped="budget")
-    difference = slower("search", row.name)
-    finding = parts.finding("fail", "", differences=(difference,))
-    tuned = outcome((row,), stopped="seconds")
-    said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
-    assert f"had only 12 trials when the budget ended: {MORE_TIME}" in said[0]
-    assert said[0].endswith("as many again are expected to save 45.3 µs.")
+@pytest.mark.parametrize(
+    ("source", "tuned", "said"),
+    [
+        ("default", {"stopped": "converged"}, "already runs the best schedule known, the operator"),
+        ("default", {}, "12 trials when the budget ended, and none was faster in the model: raise"),
+        ("search", {"source": "search"}, f"had only 12 trials when the budget ended: {MORE_TIME}"),
+        ("search", {"source": "search"}, "as many again are expected to save 45.3 µs."),
+    ],
+    ids=["nothing beat it", "tried in vain", "cut by the budget", "what more would save"],
+)
+def test_an_operator_that_was_tuned_is_not_called_untuned(
+    source: Source, tuned: dict[str, object], said: str
+) -> None:
+    row = msgspec.structs.replace(TASKS[0], **{"trials": 12, "stopped": "budget", **tuned})
+    finding = parts.finding("fail", "", differences=(slower(source, row.name),))
+    ended = outcome((row,), stopped="seconds")
+    assert said in next_steps(parts.verdict("fail", 1, finding), [ended], None, [], None)[0]
 
 
-def test_what_was_tried_in_vain_is_not_called_untuned() -> None:
-    """The default schedule ships, although a search had begun."""
-    row = msgspec.structs.replace(TASKS[0], trials=12, stopped="budget")
-    finding = parts.finding("fail", "", differences=(slower("default", row.name),))
-    tuned = outcome((row,), stopped="seconds")
-    said = next_steps(parts.verdict("fail", 1, finding), [tuned], None, [], None)
-    assert "12 trials when the budget ended, and none was faster in the model: raise" in said[0]
+def test_an_untuned_operator_may_hope_for_what_the_others_gained() -> None:
+    row = msgspec.structs.replace(TASKS[0], source="search", trials=12, before_ms=4.0, ms=1.0)
+    finding = parts.finding("fail", "", differences=(slower("default"),))
+    said = next_steps(parts.verdict("fail", 1, finding), [outcome((row,))], None, [], None)
+    assert said[0].endswith(
+        f"never tuned: {MORE_TIME}; tuned like the others it would save 1.50 ms."
+    )
 
 
 def test_a_new_operator_is_called_new_and_is_not_slower_than_anything() -> None:
