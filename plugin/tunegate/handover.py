@@ -139,7 +139,8 @@ def _read_shard_files(path: Path) -> HandedShard:
     try:
         content = artifact_io.read(path, ShardMeasurements)
     except ArtifactError as error:
-        return HandedShard(name=path.name, shard=shard, problem=str(error))
+        problem, _, _ = str(error).partition(" Run the step")  # the finding names the step
+        return HandedShard(name=path.name, shard=shard, problem=problem)
     return HandedShard(name=path.name, shard=shard, content=content)
 
 

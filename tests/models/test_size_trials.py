@@ -234,6 +234,11 @@ def test_a_size_that_never_ends_is_not_chosen_where_others_are_refused(tmp_path:
     file = tmp_path / "m.onnx"
     made = choose_sizes(file, found, candidates, model, ask, scratch=tmp_path, deadline=deadline)
     assert made.trial.note == "ONNX Runtime runs at none of the sizes that were tried (sums)"
+    candidates, late = size_candidates(model), "did not finish in 20 s"
+    made = choose_sizes(
+        file, found, candidates, model, lambda _: late, scratch=tmp_path, deadline=deadline
+    )
+    assert made.trial.note == f"its sizes could not be tried: the process {late}"
 
 
 def test_what_the_file_says_may_take_its_time(tmp_path: Path) -> None:

@@ -75,6 +75,9 @@ def try_models(
             talk.end()
 
 
+_UNFINISHED = "the process did not finish"
+
+
 class _Children:
     """The current child: a new one starts after one died."""
 
@@ -346,6 +349,8 @@ def _none_runs(model: FoundModel, attempts: Sequence[str], refused: str) -> Foun
     note = f"ONNX Runtime runs at none of the sizes that were tried ({_cause(refused)})"
     if not model.guesses:
         note = f"ONNX Runtime does not run it on drawn inputs ({_cause(refused)})"
+    if refused.startswith(_UNFINISHED):  # on a busy machine any size takes that long
+        note = f"its sizes could not be tried: {refused}"
     return msgspec.structs.replace(model, trial=ModelTrial(tried=_shorten(attempts, ""), note=note))
 
 
