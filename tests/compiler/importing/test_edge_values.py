@@ -33,6 +33,7 @@ ROWS = np.array([[-np.inf] * 4, [3, 1, 3, 1], [np.inf, 1, np.inf, 2]], np.float3
 LEAST = np.array([[-128, -128], [127, 127]], np.int8)
 IMAGE = np.where(np.arange(32).reshape(1, 1, 8, 4) < 16, -np.inf, 1).astype(np.float32)
 PHOTO = np.random.default_rng(0).standard_normal((1, 2, 8, 7)).astype(np.float32)
+WEIGHTS = np.arange(-18, 18, dtype=np.int8).reshape(3, 2, 2, 3)
 BITS = np.array([True, True, False])
 CUBE = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 PLACES = np.array([[[0, -1], [2, 1]], [[-1, 0], [1, -2]]])
@@ -43,6 +44,7 @@ def of_edges() -> list[Node]:
     names = "Relu Elu Selu Celu HardSigmoid HardSwish LeakyRelu Sign Softplus ThresholdedRelu Abs"
     nodes: list[Node] = [(name, [EDGES], {}) for name in (*names.split(), "Floor", "Ceil", "Round")]
     nodes += [("ThresholdedRelu", [EDGES], {"alpha": alpha}) for alpha in (0.5, 0.0, -1.0)]
+    nodes += [("Pow", [EDGES, np.array(each, np.float32)], {}) for each in (0.5, -0.5, 1.5, -1.5)]
     nodes += [(name, [ONE, OTHER], {}) for name in ("Max", "Min", "Equal", "Less")]
     for bounds in ([LOW, HIGH], [LOW], [None, HIGH], []):
         nodes.append(("Clip", [EDGES, *bounds], {}))
@@ -80,18 +82,20 @@ def of_windows() -> list[Node]:
     ]
     window: dict[str, Any] = {"kernel_shape": [2, 3], "strides": [3, 2]}
     names = ("MaxPool", "AveragePool", "LpPool")
-    return [(name, [PHOTO], window | way) for name in names for way in ways]
+    quantized = [(20 * PHOTO + 100).astype(np.uint8), WEIGHTS, np.array(77, np.uint8)]
+    products: list[Node] = [("ConvInteger", quantized, window | way) for way in ways[:1]]
+    return products + [(name, [PHOTO], window | way) for name in names for way in ways]
 
 
 def model_of(nodes: list[Node]) -> tuple[onnx.ModelProto, dict[str, Any]]:
-    """One model of all the nodes, and its inputs; Clip's bounds are weights."""
+    """One model of all the nodes, and its inputs; bounds and exponents are weights."""
     feed: dict[str, Any] = {}
     weights, made = [], []
     for at, (operator, operands, attributes) in enumerate(nodes):
         names = ["" if each is None else f"x{at}_{n}" for n, each in enumerate(operands)]
         made.append(helper.make_node(operator, names, [f"y{at}"], **attributes))
         for name, value in zip(names, operands, strict=True):
-            if operator == "Clip" and name and value.ndim == 0:
+            if operator in {"Clip", "Pow"} and name and value.ndim == 0:
                 weights.append(numpy_helper.from_array(value, name))
             elif name:
                 feed[name] = value
@@ -136,7 +140,7 @@ def wrong_at_edges(directory: str, target: TargetConfig) -> list[str]:
 
 
 def reached_outside(directory: str, target: TargetConfig) -> list[float]:
-    """Numbers that are in no tensor, for indices far outside."""
+    """Numbers that are in no tensor, for indices far outside, and divisors that are 0."""
     data, rows = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros((1, 4), np.int64)
     updates = np.full((1, 4), 50, np.float32)
     nodes: list[Node] = [
@@ -146,10 +150,11 @@ def reached_outside(directory: str, target: TargetConfig) -> list[float]:
         ("ScatterElements", [data, rows, updates], {}),
         ("ScatterElements", [data, rows[:, :2], updates[:, :2]], {"axis": 1}),
         ("ScatterND", [data, rows.reshape(2, 2), updates[0, :2]], {}),
+        *((name, [rows + 1, rows + 1], {}) for name in ("Div", "Mod")),
     ]
     model, feed = model_of(nodes)
     build, found = compiled(model, Path(directory), target), set[float]()
-    for far in (3, -4, 2**40, -(2**63)):
+    for far in (0, 3, -4, 2**40, -(2**63)):
         given: Mapping[str, Any] = {
             name: np.full_like(value, far) if value.dtype == np.int64 else value
             for name, value in feed.items()

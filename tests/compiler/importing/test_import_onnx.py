@@ -69,6 +69,27 @@ def test_a_pooling_of_less_than_its_window_is_refused(operator: str) -> None:
         import_model(operator_model(node, feed))
 
 
+def test_windows_whose_pads_onnx_runtime_finds_otherwise_are_refused() -> None:
+    feed = {"x": np.zeros((1, 1, 8), np.float32)}
+    size: dict[str, Any] = {"kernel_shape": [3]}
+    open_end = helper.make_node("MaxPool", ["x"], ["y", ""], **size)  # nobody asks for positions
+    assert import_model(operator_model(open_end, feed))
+    wide = helper.make_node("MaxPool", ["x"], ["y"], dilations=[2], auto_pad="SAME_UPPER", **size)
+    with pytest.raises(NodeError, match="ONNX Runtime leaves its dilations out of the pads"):
+        import_model(operator_model(wide, feed))
+
+
+@pytest.mark.parametrize("kind", ["FLOAT8E4M3FN", "FLOAT8E5M2"])
+def test_casts_to_eight_bits_and_back_are_refused(kind: str) -> None:
+    """TVM takes infinity for 1 there, and zero for a number."""
+    to, back = getattr(TensorProto, kind), TensorProto.FLOAT
+    for of, after in ((back, to), (to, back)):
+        node = helper.make_node("Cast", ["x"], ["y"], to=after)
+        model = model_of([node], {"x": typed(of, [4])}, {"y": typed(after, [4])})
+        with pytest.raises(NodeError, match="it casts numbers of float8_e"):
+            import_model(model)
+
+
 def test_an_output_that_is_no_tensor_is_named() -> None:
     model: onnx.ModelProto = one_node_model("SequenceConstruct")
     kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [4, 4])
@@ -160,8 +181,8 @@ def test_a_model_of_them_gives_the_same_numbers(tmp_path: Path) -> None:
 
 def everything() -> onnx.ModelProto:
     """A quantized convolution with padding, a running sum, a GRU in both directions, statistics of
-    a batch mixed with older ones, a mean of whole numbers, and extremes of scalars, which crashed
-    the compiler beside a convolution."""
+    a batch mixed with older ones, a mean of whole numbers, numbers rounded to bfloat16, and
+    extremes of scalars, which crashed the compiler beside a convolution."""
     weights: dict[str, np.ndarray] = {
         "k": WEIGHTS,
         "scale": np.array(0.02, np.float32),
@@ -182,6 +203,8 @@ def everything() -> onnx.ModelProto:
         helper.make_node("GRU", ["w", "gw", "gr"], ["c"], hidden_size=3, direction="bidirectional"),
         helper.make_node("Cast", ["x"], ["whole"], to=TensorProto.INT32),
         helper.make_node("ReduceMean", ["whole"], ["g"], axes=[1]),
+        helper.make_node("Cast", ["x"], ["short"], to=TensorProto.BFLOAT16),
+        helper.make_node("Cast", ["short"], ["h"], to=TensorProto.FLOAT),
         helper.make_node(
             "BatchNormalization", batch, ["e", "em", "ev"], training_mode=1, momentum=0.7
         ),
@@ -196,7 +219,7 @@ def everything() -> onnx.ModelProto:
             "b": [3, 4],
             "c": [5, 2, 1, 3],
             "g": typed(TensorProto.INT32, [3, 1]),
-            **{name: [3, 4] for name in ("e", "f")},
+            **{name: [3, 4] for name in ("h", "e", "f")},
             **{name: [4] for name in ("em", "ev", "fm", "fv")},
         },
         weights,

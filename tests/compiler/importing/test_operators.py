@@ -4,7 +4,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
+import onnx.parser
 import pytest
 from onnx import helper
 from tvm.relax.frontend.onnx import from_onnx
@@ -466,6 +466,29 @@ def test_what_tvm_computes_otherwise_is_refused() -> None:
     resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
     with pytest.raises(UnsupportedModelError, match="uint8 is resized only in images"):
         importable(operator_model(resize, whole, scales))
+    best = helper.make_node("TopK", ["x", "k"], ["y", "z"], sorted=0)
+    few, none = (operator_model(best, whole, {"k": np.array([count])}) for count in (2, 0))
+    assert attribute(importable(few).graph.node[0], "sorted") is None
+    with pytest.raises(UnsupportedModelError, match="its result is empty"):
+        importable(none)
+
+
+IN_BRANCH = """If(c) <then_branch = t () => (float[2,3,4] b) { b = Hardmax(x) },
+    else_branch = e () => (float[2,3,4] d) { d = Neg(x) }>"""
+OF_BATCH = "Scan<num_scan_inputs = 1, body = b (float[4] i) => (float[4] o) { o = Neg(i) }>(, x)"
+
+
+@pytest.mark.parametrize(
+    ("opset", "node", "problem"),
+    [(11, IN_BRANCH, "its Hardmax is of an older"), (8, OF_BATCH, "of an operator set before 9")],
+)
+def test_what_no_rule_reaches_in_an_older_operator_set_is_refused(
+    opset: int, node: str, problem: str
+) -> None:
+    text = f'<ir_version: 7, opset_import: ["": {opset}]> m (bool c, float[2,3,4] x)'
+    model = onnx.parser.parse_model(f"{text} => (float[2,3,4] y) {{ y = {node} }}")
+    with pytest.raises(UnsupportedModelError, match=problem):
+        importable(model)
 
 
 @pytest.mark.parametrize("pads", [[-1, 2, 1, -1], [0, 9, 4, 0], [1, 2, 3, 4]])

@@ -21,6 +21,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import (
     LpPool,
     MaxPool,
     ONNXGraphImporter,
+    get_type,
 )
 
 from tunegate.compiler.build.functions import (
@@ -34,7 +35,7 @@ from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_cha
 from tunegate.compiler.importing.control_flow import BRANCHED
 from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shorten
-from tunegate.compiler.importing.pooling import pooling_converter
+from tunegate.compiler.importing.pooling import WindowAxis, pooling_converter
 from tunegate.compiler.importing.rewriting import importable
 from tunegate.compiler.layouts import layout
 from tunegate.compiler.layouts.packing import (
@@ -193,7 +194,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         outer = self.node
         for node in graph.node:
             self.node = node
-            yield node
+            yield _without_last_unnamed(node)
         self.node = outer
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
@@ -230,6 +231,18 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
             raise NodeError(node, error, constants) from error
 
 
+def _without_last_unnamed(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Returns the node without unnamed outputs at its end, which nobody asks for. A Split has as
+    many parts as outputs."""
+    count = max((n for n, name in enumerate(node.output, 1) if name), default=0)
+    if count == len(node.output) or node.op_type == "Split":
+        return node
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.output[count:]
+    return changed
+
+
 # Operators without an equivalent in other ONNX operators, written in TVM's.
 
 Operands = Sequence[Any]
@@ -239,6 +252,7 @@ Operator = Callable[[Any, Operands, Attributes], Any]
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
 _TRAINING_OPSET = 15
+_FEW_BITS, _BFLOAT16 = ("float8_", "float6_", "float4_"), "bfloat16"
 
 
 def integer_convolution(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -287,6 +301,22 @@ def same_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     if tvm.DataType(dtype).bits != tvm.DataType(str(x.ty.dtype)).bits:
         raise tvm.error.OpNotImplemented("BitCast is not supported between types of two sizes")
     return builder.emit_te(topi.reinterpret, x, dtype)
+
+
+def convert_cast(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Cast and CastLike to bfloat16 as a kernel of its own: inside of another, TVM leaves
+    the rounding out. Refuses computed numbers of 8 bits and less, of which TVM reads zero,
+    infinity and NaN as other numbers, and writes them so."""
+    like = operands[1].ty.dtype.dtype if len(operands) > 1 else get_type(attributes["to"])
+    before, after = (str(each) for each in (getattr(operands[0].ty, "dtype", ""), like))
+    if isinstance(operands[0], tvm.ir.GenericConst) or before == after:
+        return None
+    for dtype in (before, after):
+        if dtype.startswith(_FEW_BITS):
+            raise UnsupportedModelError(f"it casts numbers of {dtype}")
+    if after != _BFLOAT16 or not before.startswith("float"):
+        return None
+    return builder.emit_te(topi.cast, operands[0], after, primfunc_attrs={PATTERN: OPAQUE})
 
 
 def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -435,12 +465,20 @@ def _pads(x: Any, weights: Any, attributes: Attributes, rank: int) -> Sequence[i
         return list(attributes.get("pads", [0] * 2 * (rank - 2)))
     if auto_pad == "VALID":
         return [0] * 2 * (rank - 2)
-    raise tvm.error.OpNotImplemented(f"ConvInteger is not supported with auto_pad {auto_pad}")
+    ones = [1] * (rank - 2)
+    if any(dilation != 1 for dilation in attributes.get("dilations", ones)):
+        raise UnsupportedModelError(f"it has dilations beside auto_pad {auto_pad}")
+    extents = ([*value.ty.shape][2:] for value in (x, weights))
+    extents_and_steps = zip(*extents, attributes.get("strides", ones), strict=True)
+    axes = [WindowAxis(*map(int, each)) for each in extents_and_steps]
+    pads = [axis.same(is_upper=auto_pad == "SAME_UPPER") for axis in axes]
+    return [ends[side] for side in (0, 1) for ends in pads]
 
 
 OPERATORS: Mapping[str, Operator] = {
     "ConvInteger": integer_convolution,
     "CumProd": product_so_far,
+    **dict.fromkeys(("Cast", "CastLike"), convert_cast),
     "BitCast": same_bits,
     "Clip": convert_clip,
     **{each.__name__: pooling_converter(each) for each in (MaxPool, AveragePool, LpPool)},

@@ -139,11 +139,13 @@ LEGALIZERS = {
 def with_nan_and_infinity(module: Any) -> Any:
     """Returns the legalized module, changed where NaN would be lost in a maximum or minimum with
     another number, and a window of minus infinity in a pooling. For CUDA the text of a kernel keeps
-    NaN (cuda_text.py)."""
+    NaN (cuda_text.py). A whole number divided by 0 stays as it is: a processor would stop there."""
     changed, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
-    for variable, function in module.functions.items():
-        if not isinstance(function, PrimFunc):
+    for variable, legalized in module.functions.items():
+        if not isinstance(legalized, PrimFunc):
             continue
+        function = structural_map(legalized, [(_DIVISIONS, _by_no_zero)])
+        changed.update_func(variable, function)
         if variable.name_hint.startswith("max_pool"):
             changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
         elif is_of_llvm and not _reduces(function):
@@ -200,6 +202,20 @@ def _infinite(number: Any) -> Any:
     dtype = str(number.ty.dtype)
     is_least = number.value == tirx.min_value(dtype).value
     return FloatImm(dtype, -math.inf) if is_least else number
+
+
+_DIVISIONS = (tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod)
+
+
+def _by_no_zero(division: Any) -> Any:
+    """Returns a division of whole numbers by another computed number, or by 1 where that is 0."""
+    divisor, dtype = division.b, str(division.ty.dtype)
+    loads: list[Any] = []
+    structural_walk(divisor, [(TensorLoad, loads.append)])
+    if not loads or not dtype.startswith(("int", "uint")):
+        return division
+    zero, one = (tirx.const(number, dtype) for number in (0, 1))
+    return type(division)(division.a, tirx.Select(divisor == zero, one, divisor))
 
 
 def _reduces(function: Any) -> bool:

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import tvm
 
+from tunegate.errors import UnsupportedModelError
+
 _SAME = {b"SAME_UPPER", b"SAME_LOWER"}
 
 
-class _Axis(NamedTuple):
+class WindowAxis(NamedTuple):
     """The extent of an image along one axis, and the window that moves along it."""
 
     extent: int
@@ -51,11 +53,17 @@ def pooling_converter(converter: Any) -> Callable[[Any, Sequence[Any], Mapping[s
     return convert
 
 
-def _pads(axes: Sequence[_Axis], attributes: Mapping[str, Any]) -> Sequence[tuple[int, int]] | None:
+def _pads(
+    axes: Sequence[WindowAxis], attributes: Mapping[str, Any]
+) -> Sequence[tuple[int, int]] | None:
     """Returns the pads of each axis, None if TVM finds them: of a window that is cut and reaches
     into pads that count, it counts what is in the image and in them."""
     way, rank = attributes.get("auto_pad", b"NOTSET"), len(axes)
     if way in _SAME:
+        if any(dilation != 1 for dilation in attributes.get("dilations", ())):
+            raise UnsupportedModelError(
+                "ONNX Runtime leaves its dilations out of the pads that auto_pad stands for"
+            )
         return [axis.same(is_upper=way == b"SAME_UPPER") for axis in axes]
     sizes = attributes.get("pads", (0,) * 2 * rank)
     pads = [(0, 0) if way == b"VALID" else (sizes[at], sizes[at + rank]) for at in range(rank)]
@@ -68,10 +76,10 @@ def _pads(axes: Sequence[_Axis], attributes: Mapping[str, Any]) -> Sequence[tupl
     return [axis.whole(*ends) for axis, ends in zip(axes, pads, strict=True)]
 
 
-def _axes(x: Any, attributes: Mapping[str, Any]) -> Iterator[_Axis]:
+def _axes(x: Any, attributes: Mapping[str, Any]) -> Iterator[WindowAxis]:
     """Yields the axes of the image. A window has its dilation in it."""
     rank = len(attributes["kernel_shape"])
     steps, dilations = (attributes.get(name, (1,) * rank) for name in ("strides", "dilations"))
     shape = list(x.ty.shape)[2:]
     for at, size in enumerate(attributes["kernel_shape"]):
-        yield _Axis(int(shape[at]), (size - 1) * dilations[at] + 1, steps[at])
+        yield WindowAxis(int(shape[at]), (size - 1) * dilations[at] + 1, steps[at])

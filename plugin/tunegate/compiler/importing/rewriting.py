@@ -24,7 +24,7 @@ from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
 from tunegate.models.inputs.constants import attributes_of
 from tunegate.models.reference.session import write_optimized
-from tunegate.system.onnx_scan import nodes_of
+from tunegate.system.onnx_scan import bodies_of, nodes_of
 from tunegate.system.output.temporary_folder import TemporaryFolder
 
 # Rewrites products of quantized numbers: integer products, then scaled and rounded.
@@ -197,7 +197,7 @@ _RANDOM = (
     *("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"),
     *("Bernoulli", "Multinomial"),
 )
-_RULES_OPSET, _RESIZE_SAYS_HOW = 13, 11
+_RULES_OPSET, _RESIZE_SAYS_HOW, _SCANS_ONE = 13, 11, 9
 _ROUNDS = 8
 """The most times that the output of a rule is rewritten again."""
 
@@ -207,6 +207,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
     itself if it needs no rule. Raises UnsupportedModelError for what would be built wrong."""
     require_tensors(model)
     if graph_view.GraphView.opset_of(model) < _RULES_OPSET and _has_rules(model, RULES):
+        _refuse_older_bodies(model)
         model = _upgrade_opset(_rewrite(model, _RULES_BEFORE) or model)
     for _ in range(_ROUNDS):
         changed = _rewrite(model, RULES) or composite.with_definitions(model)
@@ -218,6 +219,19 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> bool:
     return any(operator_of(node) in rules for node in model.graph.node)
+
+
+def _refuse_older_bodies(model: onnx.ModelProto) -> None:
+    """Raises UnsupportedModelError for what ONNX's converter makes another operator of and no rule
+    reaches: inside of a body, and a Scan before operator set 9, which has an axis of batches."""
+    for node in model.graph.node:
+        with importing(node):
+            if operator_of(node) == "Scan" and graph_view.GraphView.opset_of(model) < _SCANS_ONE:
+                raise UnsupportedModelError("it is of an operator set before 9")
+            for inner in (each for body in bodies_of(node) for each in body.node):
+                is_plain = operator_of(inner) == "Dropout" and not any(inner.output[1:])
+                if operator_of(inner) in _RULES_BEFORE and not is_plain:
+                    raise UnsupportedModelError(f"its {inner.op_type} is of an older operator set")
 
 
 def _upgrade_opset(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -280,13 +280,17 @@ def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
 
 
 def _replace_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
+    changed = _without_attributes(node, {"output_shape", "auto_pad", "pads", "output_padding"})
+    changed.attribute.append(onnx.helper.make_attribute("pads", pads))
+    changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
+    return changed
+
+
+def _without_attributes(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
     changed = onnx.NodeProto()
     changed.CopyFrom(node)
     del changed.attribute[:]
-    replaced = {"output_shape", "auto_pad", "pads", "output_padding"}
-    changed.attribute.extend(each for each in node.attribute if each.name not in replaced)
-    changed.attribute.append(onnx.helper.make_attribute("pads", pads))
-    changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
+    changed.attribute.extend(each for each in node.attribute if each.name not in names)
     return changed
 
 
@@ -373,7 +377,12 @@ def rewrite_split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx
 
 
 def top_k(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites TopK with a count that is an input."""
+    """Rewrites TopK with a count that is an input, and one in any order, which may be this. Raises
+    UnsupportedModelError for none, which TVM takes for all."""
+    if view.constant(graph_view.operand(node, 1)) == 0:
+        raise UnsupportedModelError("its result is empty")
+    if not graph_view.attribute(node, "sorted", 1):
+        return [_without_attributes(node, {"sorted"})]
     result = view.type_of(node.output[0])
     if result is None or _is_known(node, 1, view):
         return None

@@ -109,8 +109,20 @@ def _power(call: Any) -> Any:
     if not twice.is_integer() or not 0 < twice <= 2 * _MAX_POWER:
         return None
     whole, has_root = divmod(int(twice), 2)
-    power = bind_once(x, lambda base: _product([*[base] * whole, *[tirx.sqrt(base)] * has_root]))
+    base = _without_sign_at_limits(x) if has_root else x
+    power = bind_once(base, lambda b: _product([*[b] * whole, *[tirx.sqrt(b)] * has_root]))
     return 1.0 / power if exponent < 0 else power
+
+
+def _without_sign_at_limits(x: Any) -> Any:
+    """Returns 0 for -0 and infinity for minus infinity, which have no roots of their own: their
+    powers are those."""
+    dtype, _, lanes = str(x.ty).partition("x")
+    zero, most, least = (
+        tirx.Broadcast(number, int(lanes)) if lanes else number
+        for number in (tirx.const(each, dtype) for each in (0.0, math.inf, -math.inf))
+    )
+    return bind_once(x, lambda b: tirx.Select(b == zero, zero, tirx.Select(b == least, most, b)))
 
 
 def _product(factors: list[Any]) -> Any:
