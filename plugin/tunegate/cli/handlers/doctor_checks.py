@@ -1,4 +1,4 @@
-"""What `doctor` looks at: this machine, the cache, the settings, and the files, waivers and models
+"""The checks of `doctor`: this machine, the cache, the settings, and the files, waivers and models
 that they name."""
 
 import datetime
