@@ -48,16 +48,6 @@ def test_a_clip_comes_first() -> None:
 # Operators on single numbers.
 
 
-@pytest.mark.parametrize("positive", [0, 1])
-@pytest.mark.parametrize("negative", [0, 1])
-def test_infinity_of_one_sign_is_told_from_the_other(positive: int, negative: int) -> None:
-    feed = {"x": np.array([np.inf, -np.inf, 0, np.nan], np.float32)}
-    node = helper.make_node(
-        "IsInf", ["x"], ["y"], detect_positive=positive, detect_negative=negative
-    )
-    rewritten(operator_model(node, feed), feed)
-
-
 @pytest.mark.parametrize(
     ("base", "exponent"),
     [("int32", "int32"), ("int64", "float32"), ("float32", "int64"), ("int32", "int64")],
@@ -96,14 +86,6 @@ def test_so_is_one_by_the_root_of_squares(axis: int) -> None:
     feed = {"x": DATA, "s": DATA + 2}
     node = helper.make_node("RMSNormalization", ["x", "s"], ["y"], axis=axis, epsilon=0.1)
     rewritten(operator_model(node, feed, opset=23), feed)
-
-
-@pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("axis", [-1, 0])
-def test_what_has_no_length_stays_zero(power: int, axis: int) -> None:
-    feed = {"x": DATA * (DATA[0, 0] > 0)}
-    node = helper.make_node("LpNormalization", ["x"], ["y"], p=power, axis=axis)
-    assert "LpNormalization" not in rewritten(operator_model(node, feed), feed)
 
 
 @pytest.mark.parametrize("opset", [13, 18])
