@@ -22,8 +22,9 @@ from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 9
-"""Goes up with every change of these schedules: a build with other ones is another build."""
+DEFAULTS_VERSION = 10
+"""Goes up with every change of these schedules, and of how an operator is imported: a build with
+others is another build."""
 
 _MOST_ROWS, _THREADS_OF_A_ROW = 16, 32
 """Of a block of TVM's products with a vector, on a GPU."""
