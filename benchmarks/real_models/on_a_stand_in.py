@@ -78,7 +78,7 @@ CASES = {
     "silero_sequence": Case("speech of a dynamic length", 2000, "sequence_length: 8"),
     "names_encoder": Case("integers and booleans, GRU", 2000, "batch: 1, src_len: 4"),
     "ppocr_v2_cls": Case("depthwise convolutions", 8000, image=(1, 3, 48, 32)),
-    "resnet50": Case("ResNet-50", 300, image=(1, 3, 32, 32)),
+    "resnet50": Case("ResNet-50", 3000, image=(1, 3, 16, 16)),
     "nudenet_yolov8n": Case("a detector", 2000, image=(1, 3, 32, 32)),
     "tashkeel": Case(
         "an operator that TVM refuses", 2000, "batch_size: 1, sequence: 16", is_refused=True
@@ -93,7 +93,7 @@ models:
 targets:
   - {{name: gpu, kind: cuda, arch: sm_75, device-wait-seconds: 60}}
 budget: {{trials: 2}}
-gate: {{pairs: 4, seconds: 20, rare-launches: 0, margin-percent: {margin}}}
+gate: {{pairs: 4, seconds: 60, rare-launches: 0, margin-percent: {margin}}}
 cache: {{url: cache}}
 {dims}"""
 
