@@ -123,7 +123,7 @@ def test_the_action_isolates_every_python_that_it_starts() -> None:
     assert '[python, "-I", "-X", "utf8", str(_BOOTSTRAP), "run"]' in wider
     source = (ROOT / "action" / "bootstrap.py").read_text()
     assert '[str(python), *ISOLATED, str(Path(__file__).resolve()), "act"]' in source
-    assert "os.execve(python, action, our_own({**environment, **named}))" in source
+    assert "os.execve(python, action, our_own({**environment, **variables}))" in source
     lines = [
         line for line in (ROOT / "action.yml").read_text().splitlines() if "bootstrap.py" in line
     ]
