@@ -431,7 +431,7 @@ def config(*targets: TargetConfig, ray: bool = False) -> Config:
 
 def missing(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     monkeypatch.setattr(
-        requirements, "find_spec", lambda name: None if name in modules else find_spec(name)
+        health, "find_spec", lambda name: None if name in modules else find_spec(name)
     )
 
 
@@ -473,7 +473,7 @@ def test_a_gpu_needs_its_management_library_and_a_toolkit(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match=r"kind: cuda, and pynvml .*tunegate\[nvidia\]"):
         require_installed(config(GPU), "tune")
     missing(monkeypatch)
-    monkeypatch.setattr(requirements, "cuda_variables", dict)
+    monkeypatch.setattr(health, "cuda_variables", dict)
     with pytest.raises(ConfigError, match=r"no CUDA toolkit .*tunegate\[nvidia\]"):
         require_installed(config(GPU), "run")
 
