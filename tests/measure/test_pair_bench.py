@@ -107,13 +107,13 @@ def test_a_launch_says_what_an_inference_of_either_side_used(tmp_path: Path, sma
     bench = PairBench(Sides(small, small), tmp_path, 1, Devices(None, tmp_path / "powercap"))
     assert bench.launch(4).base_joules is None  # the counter stands still
     stop = threading.Event()
-    turning = threading.Thread(target=count_up, args=(at, stop))
+    turning = threading.Thread(target=count_up, args=(at, stop), daemon=True)
     turning.start()
-    launch = bench.launch(4)
+    # A busy machine may keep the counter from a core for a block, and so for a launch or two.
+    launches = (bench.launch(4) for _ in range(5))
+    launch = next(each for each in launches if (each.base_joules or 0) * (each.head_joules or 0))
     stop.set()
     turning.join()
-    assert (launch.base_joules or 0) > 0
-    assert (launch.head_joules or 0) > 0
     assert launch.energy_source == "rapl"
 
 
