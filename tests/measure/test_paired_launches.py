@@ -120,12 +120,6 @@ def test_launches_go_on_where_only_a_clock_that_moved_by_itself_makes_the_head_s
     assert present(found.assess(GateConfig())).median == median
 
 
-def test_a_slowdown_that_no_disturbance_explains_is_decided_all_the_same() -> None:
-    noises = [0.001, 0.4, 0.001, 0.4, 0.001, 0.4] * 10
-    found, _ = measured(ScriptedBench([1.5, -0.9] * 30, noises))
-    assert found.stopped == "decided"
-
-
 def test_one_control_that_trips_is_an_accident_and_two_are_a_machine() -> None:
     undecided = [0.02, 0.03, 0.01, 0.024, 0.03, 0.02, 0.035, 0.015, 0.025] * 7
     once, _ = measured(ScriptedBench(undecided), ScriptedBench([0.2] + [0.0] * 20))
@@ -173,6 +167,25 @@ def test_the_budget_may_be_spent_once_more_and_not_a_third_time() -> None:
     assert min(each.seconds_left for each in said) >= 1  # a further launch, whatever is likely
     once, _ = measured(ScriptedBench(near), seconds=5.5, extend=False)
     assert (once.analyses, len(once.launches), once.stopped) == ((4,), 4, "budget")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "effects", "launches", "decision"),
+    [
+        (10.0, [0.02, 0.03, 0.01, 0.024, 0.035, 0.02], 16, "undecided"),
+        (1000.0, [0.0, 0.001], 2, "undecided"),
+        (1000.0, [2.3, 2.31], 2, "fail"),
+    ],
+)
+def test_a_load_that_makes_launches_long_ends_them_with_what_they_show(
+    seconds: float, effects: list[float], launches: int, decision: str
+) -> None:
+    bench = ScriptedBench(effects * 30)
+    later = [msgspec.structs.replace(each, seconds=seconds) for each in bench.launches[1:]]
+    bench.launches[1:] = later
+    found, _ = measured(bench)
+    assert (found.stopped, bench.done) == ("budget", launches)
+    assert present(found.assess(GateConfig())).decision == decision
 
 
 SAME = [0.0, 0.001, -0.001, 0.0005, 0.0, 0.001, -0.001, 0.0] * 8
@@ -324,10 +337,13 @@ def test_stalls_that_no_seconds_are_left_for_stay_open() -> None:
     assert sum(0.25 + 0.1 * pairs for pairs in bench.pairs) < 12
 
 
-def test_a_slow_model_is_not_run_on_for_its_stalls() -> None:
+@pytest.mark.parametrize(("seconds", "most"), [(240.0, 24), (5.0, 12), (1.0, 12)])
+def test_a_slow_model_is_not_run_on_for_its_stalls(seconds: float, most: int) -> None:
+    """Where its seconds pay for less, its launches are short from the second on."""
     bench = StallingBench(0.0, 1 / 600, ms=20.0)
-    bench.measured_by()
-    assert max(bench.pairs) <= 24
+    bench.measured_by(seconds)
+    assert max(bench.pairs) <= most
+    assert (min(bench.pairs[:4]) == 4) == (seconds == 1.0)
 
 
 def test_a_short_look_that_gives_no_number_is_no_pass() -> None:

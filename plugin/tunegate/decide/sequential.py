@@ -11,6 +11,7 @@ from tunegate.config import GateConfig
 from tunegate.decide import guards
 from tunegate.decide.decision import Bounds, CellDecision, bounds, decide_cell, projected_launches
 
+_FEWEST_PAIRS = 4
 Stop = Literal["decided", "hopeless", "budget", "disturbed"]
 
 
@@ -98,24 +99,28 @@ def stop_after(effects: Sequence[float], rule: StoppingRule) -> Stop | None:
 
 
 def guarded_stop(
-    effects: Sequence[float], noises: Sequence[float], controls: Sequence[float], rule: StoppingRule
+    effects: Sequence[float],
+    noises: Sequence[float],
+    controls: Sequence[float],
+    rule: StoppingRule,
+    *,
+    is_late: bool = False,
 ) -> Stop | None:
     """Returns what `stop_after` returns, for launches that may have been disturbed. `noises` are
     the standard errors of `effects`, `controls` the effects of the base against itself. A new
     launch moves what is usual, so the number of counted launches may fall and an analysis may be
-    skipped."""
+    skipped. Nothing goes on where it `is_late`."""
     counts = guards.are_undisturbed(noises, rule.margin)
     counted = [effect for effect, keep in zip(effects, counts, strict=True) if keep]
     has_tripped = (
         guards.outlying_controls(controls, counted, rule.margin) > guards.MAX_OUTLYING_CONTROLS
     )
     if not has_tripped and not guards.is_too_disturbed(counts):
-        return stop_after(counted, rule)
+        return stop_after(counted, rule) or ("budget" if is_late else None)
     if _stands(counted, rule, guards.possible_error(noises, controls, rule.margin)):
         return "decided"
-    return (
-        None if not has_tripped and guards.may_be_a_burst(len(counts), rule.budget) else "disturbed"
-    )
+    may_end = not (has_tripped or is_late) and guards.may_be_a_burst(len(counts), rule.budget)
+    return None if may_end else "disturbed"
 
 
 def _stands(launch_effects: Sequence[float], rule: StoppingRule, slack: float) -> bool:
@@ -156,7 +161,7 @@ def replanned_pairs(
     if between <= 0 or pair_seconds <= 0:
         return 24
     pairs = math.sqrt(start_seconds / pair_seconds) * within / between
-    return max(4, min(24, round(pairs)))
+    return max(_FEWEST_PAIRS, min(24, round(pairs)))
 
 
 # The times of the interim analyses are planned before measuring, so looking often costs no error.
@@ -168,6 +173,17 @@ def affordable_analyses(seconds: float, launch_seconds: float) -> tuple[int, ...
     """Returns the analyses whose launches fit the budget, at least the first."""
     fitting = tuple(size for size in PLANNED if size * launch_seconds <= seconds)
     return fitting or PLANNED[:1]
+
+
+def affordable_pairs(
+    pairs: int, seconds: float, *, start_seconds: float, pair_seconds: float
+) -> int:
+    """Returns the block pairs of the launches up to the first analysis: fewer than `pairs` for a
+    slow model, at least four."""
+    if pair_seconds <= 0:
+        return pairs
+    fitting = (seconds / PLANNED[0] - start_seconds) / pair_seconds
+    return max(_FEWEST_PAIRS, min(pairs, 2 * int(fitting / 2)))
 
 
 def is_hopeless(projected: int | None, budget: int) -> bool:

@@ -29,6 +29,11 @@ from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Turns
 
 _TRIES = 2
 _LONGER = 1.5
+"""The most seconds of launches in multiples of those planned: what runs beside the gate may make
+each launch longer than the first one."""
+_MIN_LAUNCHING_SECONDS, _TIMES_THE_SECONDS = 600.0, 4.0
+"""The seconds after which fewer launches than the first analysis has must do: ten minutes, or so
+many times gate.seconds."""
 _WITH_CONTROL = 1 + 1 / CONTROL_EVERY
 """The cost of a launch, with its share of the A/A controls."""
 _STALL_SHARE, _DOUBT_SHARE = 0.1, 0.25
@@ -105,7 +110,8 @@ class _Series:
         self._bench, self._control, self._say = bench, control, say
         self._gate = gate
         self._usual_pairs = gate.pairs
-        self._launches = [_launch(bench, gate.pairs)]
+        self._seconds = 0.0
+        self._launches = [self._launch(bench, gate.pairs)]
         # Only later launches are planned by the cost of the first one.
         seconds = self._launches[0].seconds * _WITH_CONTROL
         affordable = sequential.affordable_analyses(gate.seconds, seconds)
@@ -116,8 +122,15 @@ class _Series:
         self._rule_of_waiver = (
             sequential.stopping_rule(waived, analyses, cells, affordable[-1]) if waived else None
         )
+        if self._launches[0].head_ms >= stalls.WANTED_BELOW_MS:
+            self._usual_pairs = sequential.affordable_pairs(
+                gate.pairs,
+                gate.seconds / _WITH_CONTROL,
+                start_seconds=bench.start_seconds,
+                pair_seconds=bench.pair_seconds,
+            )
         self._pairs = stalls.wanted_pairs(
-            gate.pairs,
+            self._usual_pairs,
             self._launches,
             sequential.PLANNED[0] - 1,
             inferences=stalls.WANTED_INFERENCES,
@@ -148,7 +161,8 @@ class _Series:
     def _stop(self) -> sequential.Stop | None:
         effects = [launch.effect for launch in self._launches]
         noises = [noise_of(launch) for launch in self._launches]
-        stop = sequential.guarded_stop(effects, noises, self._controls, self._rule)
+        is_late = self._is_late() and not self._has_passed
+        stop = sequential.guarded_stop(effects, noises, self._controls, self._rule, is_late=is_late)
         if stop is not None and stop != "decided":
             return stop
         assessment = self._assess() if stop is not None or self._has_passed else None
@@ -173,7 +187,7 @@ class _Series:
         is_for_stalls = len(self._launches) < self._until
         if len(self._launches) >= sequential.PLANNED[0]:
             self._pairs = self._stall_pairs if is_for_stalls else self._usual_pairs
-        self._launches.append(_launch(self._bench, self._pairs))
+        self._launches.append(self._launch(self._bench, self._pairs))
         self._stall_seconds += is_for_stalls * self._launches[-1].seconds
         self._run_control()
         self._tell(self._probes_if_passed())
@@ -186,7 +200,7 @@ class _Series:
             self._rule.tail_margin_percent
         ):
             self._plan_for_stalls(launches_made)
-        if launches_made < self._until:
+        if launches_made < self._until and not self._is_late():
             self._next = msgspec.structs.replace(self._next, launch=True)
         elif self._next.launch and self._seconds_left() <= 0:
             self._next = msgspec.structs.replace(self._next, launch=False)
@@ -213,6 +227,33 @@ class _Series:
             pair_seconds=self._bench.pair_seconds,
             seconds=seconds_left,
         )
+
+    def _launch(self, bench: Bench, pairs: int) -> Launch:
+        """Returns a launch, tried once more in fresh processes if it breaks."""
+        for attempt in range(_TRIES):
+            try:
+                launch = _numbers(bench.launch(pairs))
+            except MeasurementError:
+                self._seconds += bench.start_seconds + pairs * bench.pair_seconds
+                if attempt == _TRIES - 1:
+                    raise
+            else:
+                # Another gate's turn on a GPU, which this one waits for, is none of its seconds.
+                self._seconds += launch.seconds
+                return launch
+        raise AssertionError
+
+    def _is_late(self) -> bool:
+        """Returns whether no launch may begin: the launches took longer than planned, or the first
+        analysis is far."""
+        launches = len(self._launches)
+        if launches < sequential.PLANNED[0]:
+            first = math.inf if launches == 1 else _MIN_LAUNCHING_SECONDS
+            most = max(first, _TIMES_THE_SECONDS * self._gate.seconds)
+        else:
+            is_extended = self._gate.extend and launches >= self._rule.budget
+            most = _LONGER * (2 if is_extended else 1) * self._gate.seconds
+        return self._seconds > most
 
     def _seconds_left(self) -> float:
         whole = (2 if self._gate.extend else 1) * self._gate.seconds
@@ -260,7 +301,7 @@ class _Series:
         suffice."""
         if is_control_due(len(self._launches)):
             pairs = min(self._pairs, self._usual_pairs)
-            self._controls.append(_launch(self._control, pairs).effect)
+            self._controls.append(self._launch(self._control, pairs).effect)
 
     def _probe(self, count: int) -> None:
         """Starts the head `count` times more. Raises MeasurementError if that takes too long,
@@ -337,17 +378,6 @@ def _too_slow(probes: int, planned: int) -> str:
         f"{probes} of {planned} probes of fresh starts took longer than gate.seconds allows: a "
         "slow launch could not be excluded"
     )
-
-
-def _launch(bench: Bench, pairs: int) -> Launch:
-    """Returns a launch, tried once more in fresh processes if it breaks."""
-    for attempt in range(_TRIES):
-        try:
-            return _numbers(bench.launch(pairs))
-        except MeasurementError:
-            if attempt == _TRIES - 1:
-                raise
-    raise AssertionError
 
 
 def _numbers(launch: Launch) -> Launch:

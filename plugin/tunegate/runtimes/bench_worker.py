@@ -22,7 +22,7 @@ from tunegate.system.processes.memory_limit import memory_problem
 Request = bench_messages.BenchRequest
 
 _STATUS = Path("/proc/self/status")
-_THROWN_AWAY = 3
+_THROWN_AWAY, _THROWN_SECONDS = 3, 1.0
 _MIN_WARM_UP = 10
 _WINDOW = 5
 _STEADY = 0.02
@@ -47,8 +47,7 @@ def _answer(request: bench_messages.BenchRequest) -> bench_messages.BenchReply:
             case bench_messages.Start():
                 return _start(request)
             case bench_messages.Block():
-                times = _time(_loaded[0], request.inferences, request.most_seconds)
-                return bench_messages.Timed(times, _THROWN_AWAY)
+                return _time(_loaded[0], request.inferences, request.most_seconds)
             case bench_messages.Profile():
                 _pin(request.threads)
                 artifact, inferences = Path(request.artifact), request.inferences
@@ -147,12 +146,15 @@ def _warm_up(run: Inference, seconds: float) -> float:
             return statistics.median(medians[-3:])
 
 
-def _time(run: Inference, inferences: int, most_seconds: float) -> tuple[int, ...]:
+def _time(run: Inference, inferences: int, most_seconds: float) -> bench_messages.Timed:
     """Times inferences, at most for `most_seconds`: another process on the same cores can make one
-    a thousand times longer."""
-    for _ in range(_THROWN_AWAY):
-        run()
+    a thousand times longer. The first ones are thrown away, fewer of a slow model."""
     counter = time.perf_counter_ns
+    began = counter()
+    thrown_away = 0
+    while thrown_away < _THROWN_AWAY and counter() - began < _THROWN_SECONDS * 1e9:
+        run()
+        thrown_away += 1
     until = counter() + int(most_seconds * 1e9)
     times: list[int] = []
     while len(times) < inferences:
@@ -162,7 +164,7 @@ def _time(run: Inference, inferences: int, most_seconds: float) -> tuple[int, ..
         times.append(now - started)
         if now >= until:
             break
-    return tuple(times)
+    return bench_messages.Timed(tuple(times), thrown_away)
 
 
 def _once(run: Inference) -> float:
