@@ -33,6 +33,12 @@ def handle_request(request: Measure) -> Measured:
             os.kill(os.getpid(), signal.SIGKILL)
         case "exit":
             os._exit(1)
+        case "daemon":
+            if left := os.fork():
+                os.write(2, f"daemon {left}\n".encode())
+                os._exit(1)
+            os.setsid()
+            time.sleep(600)
         case "hang":
             time.sleep(600)
         case "hoard":

@@ -5,7 +5,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +84,18 @@ def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason
             answer_of(child)
 
 
+def test_what_a_child_left_in_another_session_ends_with_it_and_is_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    with begin(tmp_path) as child:
+        child.send(question(1, "daemon"))
+        with pytest.raises(ChildDiedError, match="exited with 1"):
+            answer_of(child)
+    pid = int((tmp_path / "log").read_text().split()[1])
+    while process_state(pid).resident_bytes:
+        time.sleep(0.01)
+
+
 def test_a_child_that_is_stopped_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_module, "_STOPPED_SECONDS", 1.0)
     with begin(tmp_path) as child:
@@ -142,31 +152,9 @@ def test_an_answer_of_another_kind_is_the_end_of_the_child(tmp_path: Path) -> No
         with pytest.raises(ChildDiedError, match="gave no answer of ours"):
             answer_of(child)
         assert not child.is_running
-    assert issubclass(Opened, msgspec.Struct)
 
 
-def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
-    with begin(tmp_path) as child:
-        child.send(question(1, "hang"))
-        os.kill(child.pid, signal.SIGKILL)
-        with pytest.raises(ChildDiedError, match=r"^was killed by SIGKILL$") as raised:
-            answer_of(child)
-    assert raised.value.by_signal
-
-
-# What the kernel says of a process.
-
-
-def test_a_process_that_is_stopped_is_said_to_be() -> None:
-    with subprocess.Popen(["sleep", "60"]) as process:
-        process.send_signal(signal.SIGSTOP)
-        until = time.monotonic() + 60
-        while not process_state(process.pid).is_stopped and time.monotonic() < until:
-            time.sleep(0.01)
-        is_stopped = process_state(process.pid).is_stopped
-        process.kill()
-    assert is_stopped
-    assert process_state(process.pid) == (0, False)
+# Time in which a child waits for a core.
 
 
 SECONDS = st.floats(0, 1e5)

@@ -59,10 +59,13 @@ def test_a_command_that_wants_more_memory_than_it_may_take_fails() -> None:
         output_of(wanting, within=within)
 
 
-def test_what_a_command_leaves_running_is_not_waited_for_and_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_daemon", [False, True])
+def test_what_a_command_leaves_running_is_not_waited_for_and_ended(
+    is_daemon: bool, tmp_path: Path
+) -> None:
     left = tmp_path / "left"
     start = (
-        "import subprocess; p = subprocess.Popen(['sleep', '600']); "
+        f"import subprocess as s; p = s.Popen(['sleep', '600'], start_new_session={is_daemon}); "
         f"open('{left}', 'w').write(str(p.pid))"
     )
     assert output_of(program(f"{start}; print(1)")).split() == ["1"]

@@ -64,7 +64,8 @@ class Child(Generic[_Reply]):
         log: Path,
         python: Path | None = None,
     ) -> None:
-        self._memory = memory
+        self._memory, self._mark = memory, interpreter.mark()
+        self._is_gone = False
         self._watched_at, self._stopped_seconds = time.monotonic(), 0.0
         self._writing: threading.Thread | None = None
         self._decoder = msgspec.msgpack.Decoder(replies)
@@ -76,7 +77,7 @@ class Child(Generic[_Reply]):
                 _START,
                 str(os.getpid()),
                 module,
-                variables={**variables, **memory.variables},
+                variables={**variables, **memory.variables, **self._mark},
                 errors=errors,
                 python=python,
             )
@@ -120,10 +121,10 @@ class Child(Generic[_Reply]):
         KeyboardInterrupt if a cancel was lost."""
         raise_if_cancelled()
         received = self._output.read()
-        if received is None:
+        if received is None and not self._is_gone:
             self._look()
             return None
-        if received == b"":
+        if not received:
             raise self._end_error()
         try:
             bodies = self._buffer.feed(received)
@@ -142,11 +143,12 @@ class Child(Generic[_Reply]):
         return process_state(self.pid).resident_bytes
 
     def kill(self) -> None:
-        """Ends the whole process group now."""
+        """Ends the whole process group now, and what has left it."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):  # a driver or a disk holds the process
             self._process.wait(timeout=_END_SECONDS)
+        interpreter.end_marked(self._mark)
         if self._writing is not None:
             self._writing.join(_END_SECONDS)
         for stream in (self._input, self._output):
@@ -162,12 +164,14 @@ class Child(Generic[_Reply]):
         self._input.flush()
 
     def _look(self) -> None:
-        """Raises ChildDiedError if the child exceeded its memory or was stopped."""
+        """Raises ChildDiedError if the child exceeded its memory or was stopped. Sees that it is
+        gone even if something that it started keeps its output open."""
         now = time.monotonic()
         passed = now - self._watched_at
         if passed < _LOOK_SECONDS:
             return
         self._watched_at = now
+        self._is_gone = not self.is_running  # what it said before is read first
         state = process_state(self.pid)
         if state.resident_bytes > self._memory.limit_bytes:
             self.kill()

@@ -5,11 +5,14 @@ variable that could hold a secret or name code to load. Only a Python environmen
 named can add another place to import from.
 """
 
+import contextlib
 import json
 import os
+import secrets
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -100,6 +103,37 @@ def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
         if not Path(environment.get(name, "")).is_absolute():
             environment.pop(name, None)
     return absolute_only({**environment, **variables})
+
+
+# What a child starts may leave its process group, and its parent, but keeps its variables.
+
+_MARK = "TUNEGATE_CHILD"
+_ROUNDS = 20
+"""How often what is left is looked for: it may start more meanwhile."""
+
+
+def mark() -> dict[str, str]:
+    """Returns the variable that marks one child, and all that it starts."""
+    return {_MARK: f"{os.getpid()}-{secrets.token_hex(8)}"}
+
+
+def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
+    """Kills what carries this mark: daemons of a child in sessions of their own."""
+    entry = f"{_MARK}={marked[_MARK]}".encode()
+    for _ in range(_ROUNDS):
+        left = list(_with_variable(entry, proc))
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _with_variable(entry: bytes, proc: Path) -> Iterator[int]:
+    for process in proc.glob("[1-9]*"):
+        with contextlib.suppress(OSError):
+            if entry in (process / "environ").read_bytes().split(b"\0"):
+                yield int(process.name)
 
 
 def _command_line(module: str, arguments: tuple[str, ...], python: Path | None) -> list[str]:

@@ -16,6 +16,7 @@ from typing import IO, cast
 import msgspec
 
 from tunegate.errors import MeasurementError
+from tunegate.system.processes import interpreter
 from tunegate.system.processes.signals import raise_if_cancelled
 
 _PIECE_BYTES = 65536
@@ -39,11 +40,12 @@ _USERS = Surroundings()
 def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     """Runs a user's command line with the arguments `more` added, and returns its output. Raises
     MeasurementError if it cannot be run, fails, prints without end, or does not end in time."""
-    with _start(line, more, within) as process:
+    mark = interpreter.mark()
+    with _start(line, more, within, mark) as process:
         try:
             printed, errors = _read_output(process, line, within)
         finally:
-            _end(process)
+            _end(process, mark)
     if process.returncode != 0:
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
         message = f"`{line}` exited with {process.returncode}: {last[0][:200]}"
@@ -60,14 +62,17 @@ def printed_number(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _start(line: str, more: tuple[str, ...], within: Surroundings) -> subprocess.Popen[bytes]:
+def _start(
+    line: str, more: tuple[str, ...], within: Surroundings, mark: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    variables = os.environ if within.variables is None else within.variables
     try:
         process = subprocess.Popen(
             [*shlex.split(line), *more],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=within.directory,
-            env=within.variables,
+            env={**variables, **mark},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
@@ -130,7 +135,8 @@ def _refuse_endless(
         raise MeasurementError(f"`{line}` printed more than {within.most_bytes >> 20} MiB")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], mark: Mapping[str, str]) -> None:
     """Ends the process with all that it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    interpreter.end_marked(mark)
