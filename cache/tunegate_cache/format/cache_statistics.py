@@ -22,9 +22,6 @@ class CacheStatistics:
         self.transfer = 0
         self.bytes_read = 0
         self.bytes_written = 0
-        self.corrupt_segments = 0
-        self.untrusted = 0
-        self.breaker_opened = False
         self.seconds = 0.0
         self._notes: dict[str, None] = {}
 

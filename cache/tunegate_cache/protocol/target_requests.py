@@ -113,10 +113,8 @@ class TargetTrouble:
 
     def corrupt(self, name: str, why: str) -> None:
         self.is_corrupt = True
-        self._statistics.corrupt_segments += 1
         self._statistics.note(f"cache: {name} is corrupt ({why})")
 
     def note_unsigned(self, name: str) -> None:
         self.is_corrupt = True
-        self._statistics.untrusted += 1
         self._statistics.note(f"cache: {name} is not signed by a trusted key")

@@ -88,7 +88,6 @@ class CircuitBreakingStore:
     def _end(self, verb: Verb, ticket: int, outcome: CallOutcome) -> None:
         with self._lock:
             if self._breakers[verb].record(ticket, outcome):
-                self._statistics.breaker_opened = True
                 self._statistics.note(
                     f"cache: to {_WORDS[verb]} failed too often and is left for "
                     f"{OPEN_SECONDS:.0f} s at a time"

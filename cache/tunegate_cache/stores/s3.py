@@ -4,7 +4,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import count
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from tunegate_cache.stores.store import (
     ObjectNotFoundError,
     Pointer,
     PointerMovedError,
+    RefusedConditionError,
     StoreTimedOutError,
     StoreUnavailableError,
     UnsupportedRequestError,
@@ -49,9 +49,13 @@ _UPLOADED_BYTES_PER_SECOND = 2**18
 """An upload may be this slow before the limit."""
 _MAX_PAGES, _LISTING_SECONDS = 1000, 600.0
 """The most pages of a listing (a million names), and the longest: another would go on for ever."""
+_CONDITION_TRIES = 3
+"""The refusals of a condition that holds after which the server's conditional writes count as
+broken: between a refusal and a look somebody else may act, but not each time."""
 _NO_CONDITIONS = (
-    "the server answers that it does not implement If-None-Match or If-Match, so each write looks "
-    "first: two at once may replace each other. Run compaction from one scheduled job only"
+    "the server does not implement If-None-Match or If-Match, or refuses them where they hold, so "
+    "each write looks first: two at once may replace each other. Run compaction from one scheduled "
+    "job only"
 )
 
 
@@ -74,6 +78,7 @@ class S3Store:
         encryption = {"ServerSideEncryption": sse, "SSEKMSKeyId": sse_kms_key}
         self._encryption = {name: value for name, value in encryption.items() if value}
         self._knows_conditions = True
+        self._client: _Client = None
         self._making = threading.Lock()
 
     @property
@@ -86,9 +91,9 @@ class S3Store:
 
     def write(self, name: str, body: bytes) -> None:
         try:
-            answer = self._conditional_put(name, body, {"IfNoneMatch": "*"})
-        except ObjectConflictError:
-            self._require_equal(name, body)
+            answer = self._conditional_put(name, body, None)
+        except ObjectConflictError as conflict:
+            self._require_equal(name, body, conflict)
             return
         if not answer.get("ETag"):
             # A store sends one for what it has stored; a gateway that greets everybody does not.
@@ -110,17 +115,12 @@ class S3Store:
         return Pointer(body, tag)
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
-        if expected is None:
-            self._move(name, body, {"IfNoneMatch": "*"})
-            return
         try:
-            self._move(name, body, {"IfMatch": expected})
-        except PointerMovedError:
-            # Ceph compares with the bare tag, and refuses every tag in the quotes it sends.
-            bare = expected.strip('"')
-            if bare == expected or self.read_pointer(name).tag != expected:
-                raise
-            self._move(name, body, {"IfMatch": bare})
+            self._conditional_put(name, body, expected, absent=name)
+        except (ObjectConflictError, ObjectNotFoundError):
+            # Perhaps by ourselves: a request is repeated if its answer was lost.
+            if not self._holds(name, body):
+                raise PointerMovedError(name) from None
 
     def delete(self, name: str) -> None:
         key = self._prefix + name
@@ -129,38 +129,33 @@ class S3Store:
             lambda client: answer_within(_REQUEST_SECONDS, lambda: client.delete_object(**place))
         )
 
-    def _move(self, name: str, body: bytes, condition: Mapping[str, str]) -> None:
-        try:
-            self._conditional_put(name, body, condition, absent=name)
-        except (ObjectConflictError, ObjectNotFoundError):
-            # Perhaps by ourselves: a request is repeated if its answer was lost.
-            if not self._holds(name, body):
-                raise PointerMovedError(name) from None
-
     def _conditional_put(
-        self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None = None
+        self, name: str, body: bytes, expected: str | None, absent: str | None = None
     ) -> Mapping[str, Any]:
-        """Writes under a condition of S3. If the server knows none, the object is read first."""
-        if self._knows_conditions:
+        """Writes if the object has the expected tag (None: is not there), by a condition of S3. If
+        the server knows none, or refuses one that holds, the object is read first."""
+        condition = {"IfNoneMatch": "*"} if expected is None else {"IfMatch": expected}
+        for _ in range(_CONDITION_TRIES if self._knows_conditions else 0):
             try:
                 return self._put_object(name, body, condition, absent)
             except UnsupportedRequestError:
-                # Perhaps because of the condition. If not, the write without one fails alike.
-                answer = self._put_after_look(name, body, condition)
-                self._knows_conditions = False
-                return answer
-        return self._put_after_look(name, body, condition)
-
-    def _put_after_look(
-        self, name: str, body: bytes, condition: Mapping[str, str]
-    ) -> Mapping[str, Any]:
-        try:
-            tag = self.read_pointer(name).tag
-        except ObjectNotFoundError:
-            tag = None
-        if tag != condition.get("IfMatch"):
+                break  # perhaps because of the condition: if not, the write without fails alike
+            except RefusedConditionError:
+                if self._tag(name) != expected:
+                    raise
+                # Ceph compares with the bare tag, and refuses every tag in the quotes it sends.
+                condition = {header: value.strip('"') for header, value in condition.items()}
+        if self._tag(name) != expected:
             raise ObjectConflictError(f"s3://{self._bucket}: {name} is there")
-        return self._put_object(name, body, {}, None)
+        answer = self._put_object(name, body, {}, None)
+        self._knows_conditions = False
+        return answer
+
+    def _tag(self, name: str) -> str | None:
+        try:
+            return self.read_pointer(name).tag
+        except ObjectNotFoundError:
+            return None
 
     def _put_object(
         self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None
@@ -185,14 +180,16 @@ class S3Store:
 
         return answer_within(_REQUEST_SECONDS, read_whole)
 
-    def _require_equal(self, name: str, body: bytes) -> None:
+    def _require_equal(self, name: str, body: bytes, conflict: ObjectConflictError) -> None:
         """Checks that the stored body is equal: another writer, or our own request whose answer was
         lost, was first."""
         try:
             stored = self.read(name)
         except ObjectNotFoundError:
             # 409: another request is in flight; whether it succeeds is not known.
-            raise StoreUnavailableError(f"s3://{self._bucket}: {name} is being written") from None
+            is_free = isinstance(conflict, RefusedConditionError)
+            what = "is refused as if it were there (412)" if is_free else "is being written"
+            raise StoreUnavailableError(f"s3://{self._bucket}: {name} {what}") from None
         if stored != body:
             raise ObjectConflictError(f"s3://{self._bucket}: {name} holds another body")
 
@@ -218,19 +215,14 @@ class S3Store:
 
         where = f"s3://{self._bucket}"
         try:
-            return request(answer_within(_REQUEST_SECONDS, self._connect))
+            return request(self._client or answer_within(_REQUEST_SECONDS, self._connect))
         except StoreUnavailableError as error:
             raise type(error)(f"{where}: {error}", advice=error.advice) from None
         except ClientError as error:
             if name is not None and code_of(error.response) in ABSENT_CODES:
                 raise ObjectNotFoundError(name) from None
-            client = self._connect()
-            raise error_of(
-                error,
-                where,
-                is_signed=is_signed(client),
-                sends_checksums=sends_checksums(client),
-            ) from error
+            signs, sums = is_signed(self._client), sends_checksums(self._client)
+            raise error_of(error, where, is_signed=signs, sends_checksums=sums) from error
         except (ConnectTimeoutError, ReadTimeoutError) as error:
             raise StoreTimedOutError(f"{where}: {type(error).__name__}") from error
         except SSLError as error:
@@ -241,13 +233,13 @@ class S3Store:
 
     def _connect(self) -> _Client:
         """Returns the client, made by the first request: the search for credentials may use the
-        network, or run the user's program, and take for ever."""
+        network, or run the user's program, and take for ever. Later requests find it made."""
         with self._making:
+            if self._client is None:
+                self._client = make_client(
+                    endpoint_url=self._endpoint_url, region=self._region, limits=_LIMITS
+                )
             return self._client
-
-    @cached_property
-    def _client(self) -> _Client:
-        return make_client(endpoint_url=self._endpoint_url, region=self._region, limits=_LIMITS)
 
 
 def _problem(page: Mapping[str, Any], prefix: str) -> str | None:

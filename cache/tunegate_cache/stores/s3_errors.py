@@ -13,6 +13,7 @@ from tunegate_cache.certificates import untrusted_reason
 from tunegate_cache.stores.store import (
     AccessDeniedError,
     ObjectConflictError,
+    RefusedConditionError,
     StoreBusyError,
     StoreUnavailableError,
     UnsupportedRequestError,
@@ -55,7 +56,7 @@ _KINDS: dict[int, type[StoreUnavailableError]] = {
     401: AccessDeniedError,
     403: AccessDeniedError,
     409: ObjectConflictError,
-    412: ObjectConflictError,
+    412: RefusedConditionError,
     429: StoreBusyError,
     501: UnsupportedRequestError,
     503: StoreBusyError,

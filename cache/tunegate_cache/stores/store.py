@@ -42,6 +42,10 @@ class ObjectConflictError(StoreUnavailableError):
     """Another body is stored under that name, so this one is not stored."""
 
 
+class RefusedConditionError(ObjectConflictError):
+    """The store says that the object is not as the request's condition wants it."""
+
+
 class PointerMovedError(Exception):
     """A pointer was moved since it was read."""
 

@@ -1,6 +1,5 @@
 """Objects of a zone that are read, and those that are counted instead."""
 
-import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -255,12 +254,6 @@ def test_answers_that_come_after_the_deadline_are_left(trouble: ReadTrouble) -> 
     assert trouble.miss_reason("w", TARGET) == "store-unavailable"
 
 
-def test_trouble_with_one_target_is_none_with_another(trouble: ReadTrouble) -> None:
-    trouble.of(TARGET).corrupt("a segment", "it is short")
-    assert trouble.miss_reason("w", TARGET) == "corrupt"
-    assert trouble.miss_reason("w", "another") == "absent"
-
-
 RECORDS = tuple(make_record(name, measured_at=100 + n) for n, name in enumerate("abc"))
 SEGMENT_RECORDS_BODY = segment.pack_segment(RECORDS)
 
@@ -292,20 +285,16 @@ def name_of(body: bytes) -> SegmentName:
     return segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=digest)
 
 
-def test_every_record_of_a_sound_segment_is_used() -> None:
-    assert tuple(Reader().read()) == RECORDS
-
-
 def test_a_damaged_segment_is_trouble_and_gives_nothing() -> None:
     reader = Reader()
     assert reader.read(b"garbage", name=name_of(SEGMENT_RECORDS_BODY)) == []
-    assert reader.statistics.corrupt_segments == 1
+    assert "is corrupt" in reader.statistics.notes[0]
 
 
 def test_a_segment_that_nobody_trusted_has_signed_gives_nothing() -> None:
     reader = Reader()
     assert reader.read(keys=KEYS) == []
-    assert reader.statistics.untrusted == 1
+    assert "is not signed" in reader.statistics.notes[0]
     name = name_of(SEGMENT_RECORDS_BODY)
     by_us = segment.append_signature(SEGMENT_RECORDS_BODY, OURS.sign(name.name, name.digest))
     assert tuple(Reader().read(by_us, keys=KEYS, name=name)) == RECORDS
@@ -342,16 +331,6 @@ def segment_records_place(tmp_path: Path) -> Place:
 def snapshot_of(segment_records_place: Place) -> Snapshot:
     head = present(current_head(segment_records_place.store, MAIN, NOBODY).head)
     return head.snapshot
-
-
-def test_every_record_of_a_snapshot_is_read(segment_records_place: Place) -> None:
-    found = [
-        each.record
-        for each in snapshots.snapshot_records(
-            segment_records_place.store, MAIN, snapshot_of(segment_records_place)
-        )
-    ]
-    assert sorted(found, key=lambda r: r.key) == sorted(numbered(3), key=lambda r: r.key)
 
 
 def test_a_pack_that_is_missing_or_damaged_is_a_corrupt_block(segment_records_place: Place) -> None:
@@ -412,10 +391,3 @@ def test_without_records_there_is_an_index_and_no_pack() -> None:
     snapshot, workloads = snapshots.write_snapshot(store, MAIN, hot(), 1, 1000)
     assert (snapshot.packs, workloads) == ((), 0)
     assert list(snapshots.snapshot_records(store, MAIN, snapshot)) == []
-
-
-def test_content_is_stored_under_its_digest() -> None:
-    store = MemoryStore()
-    digest = snapshots.write_content(store, MAIN, "pack", b"body")
-    assert digest == hashlib.sha256(b"body").hexdigest()
-    assert store.read(MAIN.content("pack", digest)) == b"body"

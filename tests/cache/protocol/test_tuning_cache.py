@@ -150,7 +150,7 @@ def test_after_eight_failures_the_store_is_left_alone(tmp_path: Path) -> None:
     for number in range(11):
         cache.publish([make_record(str(number))])
     assert cache.statistics.requests == {"put": 8}
-    assert cache.statistics.breaker_opened
+    assert any("to write failed too often" in note for note in cache.statistics.notes)
 
 
 @pytest.mark.parametrize("mode", ["ro", "off"])
@@ -169,7 +169,7 @@ def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
     store.write(wrong.name, b"not what the name says")
     cache = cache_over(store, tmp_path)
     assert isinstance(answer(cache), ExactHit)
-    assert cache.statistics.corrupt_segments == 1
+    assert any("is corrupt" in note for note in cache.statistics.notes)
 
 
 def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> None:
@@ -335,12 +335,11 @@ def test_a_refused_record_is_the_reason_of_its_workload_alone() -> None:
     assert trouble.miss_reason("v", "t") == "absent"
 
 
-def test_corrupt_and_unsigned_objects_are_counted_apart_and_named() -> None:
+def test_corrupt_and_unsigned_objects_are_told_apart_and_named() -> None:
     statistics = CacheStatistics()
     trouble = ReadTrouble(statistics)
     trouble.of("t").corrupt("segment a", "cut short")
     trouble.of("u").note_unsigned("segment b")
-    assert (statistics.corrupt_segments, statistics.untrusted) == (1, 1)
     assert "segment a is corrupt (cut short)" in statistics.notes[0]
     assert "segment b is not signed" in statistics.notes[1]
     assert {trouble.miss_reason("w", name) for name in "tu"} == {"corrupt"}

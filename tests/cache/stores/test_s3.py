@@ -53,9 +53,6 @@ def test_a_missing_bucket_is_unavailable_and_says_so(endpoint: str, credentials:
 def test_a_server_that_is_not_there_is_unavailable(credentials: None) -> None:
     with pytest.raises(StoreUnavailableError, match=r"^s3://tuning: EndpointConnectionError$"):
         over(f"http://127.0.0.1:{free_port()}").read("a/1")
-
-
-def test_an_address_that_is_none_is_unavailable(credentials: None) -> None:
     with pytest.raises(StoreUnavailableError, match="s3://tuning"):
         over("not an address").names("a/")
 
@@ -67,24 +64,21 @@ def test_a_refusal_is_told_from_an_outage(credentials: None) -> None:
     assert str(caught.value) == "s3://tuning: AccessDenied"
 
 
-def test_a_server_that_answers_nonsense_is_unavailable(credentials: None) -> None:
-    nonsense = server_answering(200, b"<html>welcome to the hotel")
-    with nonsense as url, pytest.raises(StoreUnavailableError):
+@pytest.mark.parametrize(
+    ("status", "answer", "said"),
+    [
+        (503, b"<Error><Code>SlowDown</Code></Error>", "SlowDown"),
+        # A text that is no code could be a token of the request, or a line for the CI.
+        (400, b"<Error><Code>wJalrXUtn/EXAMPLE\n::error::x</Code></Error>", "400"),
+        (200, b"<html>welcome to the hotel", ""),
+    ],
+)
+def test_trouble_is_told_by_its_code_or_status(
+    credentials: None, status: int, answer: bytes, said: str
+) -> None:
+    with server_answering(status, answer) as url, pytest.raises(StoreUnavailableError) as caught:
         over(url).names("a/")
-
-
-def test_a_server_in_trouble_is_unavailable(credentials: None) -> None:
-    busy = server_answering(503, b"<Error><Code>SlowDown</Code></Error>")
-    with busy as url, pytest.raises(StoreUnavailableError, match=r"^s3://tuning: SlowDown$"):
-        over(url).read("a/1")
-
-
-def test_an_error_without_a_code_of_s3_is_told_by_its_status(credentials: None) -> None:
-    """The text could be anything, such as a token of the request, or a line for the CI."""
-    answer = b"<Error><Code>wJalrXUtn/EXAMPLE\n::error::x</Code></Error>"
-    with server_answering(400, answer) as url, pytest.raises(StoreUnavailableError) as caught:
-        over(url).read("a/1")
-    assert str(caught.value) == "s3://tuning: 400"
+    assert str(caught.value).startswith(f"s3://tuning: {said}")
 
 
 @pytest.mark.parametrize("status", [302, 307])
@@ -297,25 +291,56 @@ def test_a_public_bucket_is_read_without_credentials(
     assert "aws sso login" in caught.value.advice[0]
 
 
-def test_a_server_without_conditions_is_written_and_says_so(endpoint: str, bucket: S3Store) -> None:
+@pytest.mark.parametrize("fault", [other_s3.no_conditions, other_s3.refused_conditions])
+def test_a_server_without_conditions_is_written_and_says_so(
+    endpoint: str, bucket: S3Store, fault: Fault
+) -> None:
     with fault_proxy(endpoint) as (url, proxy):
-        proxy.spoil("put", "", other_s3.no_conditions)
-        store = other_over(url)
-        store.write("plain/1", b"x")
-        store.write("plain/1", b"x")
+        proxy.spoil("put", "", fault)
+        store, place = other_over(url), fault.__name__
+        store.write(f"{place}/1", b"x")
+        store.write(f"{place}/1", b"x")
         with pytest.raises(ObjectConflictError):
-            store.write("plain/1", b"y")
-        assert store.read("plain/1") == b"x"
-        store.move_pointer("plain/HEAD", b"1", None)
+            store.write(f"{place}/1", b"y")
+        assert store.read(f"{place}/1") == b"x"
+        store.move_pointer(f"{place}/HEAD", b"1", None)
         with pytest.raises(PointerMovedError):
-            store.move_pointer("plain/HEAD", b"2", None)
-        tag = store.read_pointer("plain/HEAD").tag
-        store.move_pointer("plain/HEAD", b"2", tag)
+            store.move_pointer(f"{place}/HEAD", b"2", None)
+        tag = store.read_pointer(f"{place}/HEAD").tag
+        other_over(url).move_pointer(f"{place}/HEAD", b"2", tag)
         with pytest.raises(PointerMovedError):
-            store.move_pointer("plain/HEAD", b"3", tag)
+            store.move_pointer(f"{place}/HEAD", b"3", tag)
         (remark,) = store.remarks
         (told,) = (each.detail for each in probe(other_over(url)) if each.detail == remark)
     assert "does not implement If-None-Match" in told
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [("409", "is being written"), ("412", "refused as if it were there")]
+)
+def test_a_refused_write_of_what_is_not_there_says_which_refusal(
+    endpoint: str, bucket: S3Store, fault: str, said: str
+) -> None:
+    with fault_proxy(endpoint) as (url, proxy):
+        proxy.spoil("put", "", faults.FAULTS[fault])
+        with pytest.raises(StoreUnavailableError, match=said):
+            other_over(url).write("refused/1", b"x")
+
+
+def test_only_the_first_request_waits_for_a_connection(
+    endpoint: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, begun = other_over(endpoint), []
+    start = threading.Thread.start
+
+    def begin(thread: threading.Thread) -> None:
+        begun.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", begin)
+    for threads in (2, 3):
+        store.write(f"once/{threads}", b"x")
+        assert len(begun) == threads
 
 
 def test_the_users_own_checksums_win_and_other_addresses_get_none(

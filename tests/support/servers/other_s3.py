@@ -12,6 +12,11 @@ def no_conditions(exchange: Exchange) -> None:
     _refuse_with(exchange, "if-none-match", "if-match")
 
 
+def refused_conditions(exchange: Exchange) -> None:
+    """A server whose conditional writes never succeed."""
+    _refuse_with(exchange, "if-none-match", "if-match", refused=(412, "PreconditionFailed"))
+
+
 def no_checksums(exchange: Exchange) -> None:
     """A server that knows no checksum but that of the whole request."""
     _refuse_with(exchange, "x-amz-checksum-crc32", "x-amz-sdk-checksum-algorithm", "x-amz-trailer")
@@ -48,9 +53,11 @@ def skewed(minutes: int) -> Fault:
     return answer
 
 
-def _refuse_with(exchange: Exchange, *names: str) -> None:
+def _refuse_with(
+    exchange: Exchange, *names: str, refused: tuple[int, str] = (501, "NotImplemented")
+) -> None:
     if _headers(exchange).keys() & set(names):
-        refusal(501, "NotImplemented")(exchange)
+        refusal(*refused)(exchange)
     else:
         exchange.send(exchange.forward())
 

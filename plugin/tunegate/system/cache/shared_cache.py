@@ -65,8 +65,9 @@ class SharedCache:
         self._config = config
         self._kind = store_kind(config, root=root)
         place = stores.store_name(_address(config, root))
+        self._store = open_shared_store(config, root=root)
         self._cache = TuningCache(
-            open_shared_store(config, root=root),
+            self._store,
             zones=Zones(config.zone, config.read_zones),
             mode=config.mode,
             write_ahead=WriteAhead(state / "undelivered" / place),
@@ -115,6 +116,7 @@ class SharedCache:
     def use(self) -> CacheUse:
         counted = self._cache.statistics
         refused = (_refusal(count, reason) for reason, count in counted.refused.items())
+        remarks = (f"cache: {remark}" for remark in getattr(self._store, "remarks", ()))
         return CacheUse(
             location=redact(self._config.url, ()),
             zone=self._config.zone,
@@ -126,7 +128,7 @@ class SharedCache:
             bytes_read=counted.bytes_read,
             seconds=counted.seconds,
             usd=self._usd(counted.requests),
-            notes=(*counted.notes, *refused, *self._helpers(counted.served)),
+            notes=(*counted.notes, *remarks, *refused, *self._helpers(counted.served)),
         )
 
     def _helpers(self, served: Counter[tuple[str, str]]) -> Iterator[str]:
