@@ -230,6 +230,7 @@ def bench_limits(config: Config) -> Limits:
         answer_seconds(config.gate),
         libraries=tuple(config.custom_operators),
         times_load=config.gate.load_margin_percent is not None,
+        launch_seconds=config.gate.seconds,
     )
 
 

@@ -32,7 +32,8 @@ def soon_warm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_four_times_the_work_shows_in_one_launch(tmp_path: Path, small: Path, large: Path) -> None:
-    launch = FreshProcesses(tmp_path, 1).pair(small, large).launch(4)
+    late = process.ALONE._replace(launch_seconds=0.0)  # so that four pairs must do
+    launch = FreshProcesses(tmp_path, 1, limits=late).pair(small, large).launch(12)
     assert launch.effect > 0.5
     assert launch.head_ms > launch.base_ms > 0
     assert (launch.pairs, launch.differing) == (4, "")

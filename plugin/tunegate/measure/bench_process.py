@@ -1,5 +1,6 @@
 """A fresh process that loads an artifact and times it."""
 
+import math
 import selectors
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ class Limits(NamedTuple):
     """Limits of a bench process: seconds for an answer, and the number of processes that share the
     memory (the free memory at that time, or `memory`). `pythons` maps artifacts to the Python of
     another environment; `libraries` may be loaded for custom operators. `times_load` costs
-    more loads."""
+    more loads. After `launch_seconds` a launch ends with the pairs that it has, if they suffice."""
 
     seconds: float = MAX_SECONDS
     processes: int = 1
@@ -57,6 +58,7 @@ class Limits(NamedTuple):
     pythons: Mapping[str, Path] = {}
     libraries: tuple[OperatorLibraryConfig, ...] = ()
     times_load: bool = False
+    launch_seconds: float = math.inf
 
 
 ALONE = Limits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import statistics
 import time
@@ -45,6 +46,7 @@ _PROBES_OF_BASE = 4
 """The number of probes that share one process of the base, and with it the luck of that process."""
 _PROBE_PAIRS = (3, 3, 6)
 """The pairs in each round of probes. A later round runs only while the head seems slow."""
+_SUFFICIENT_PAIRS = 4
 _LIMITS = Limits(processes=2)
 
 
@@ -119,8 +121,11 @@ class PairBench:
             self.start_seconds = time.monotonic() - started
             blocks_started = time.monotonic()
             blocks = Blocks()
-            self._add_blocks(blocks, processes, order.blocks, self._block_size(), device)
-            self.pair_seconds = (time.monotonic() - blocks_started) / pairs
+            until = started + self._limits.launch_seconds
+            self._add_blocks(
+                blocks, processes, order.blocks, self._block_size(), device, until=until
+            )
+            self.pair_seconds = (time.monotonic() - blocks_started) / blocks.pairs
             launch = _launch_of_blocks(blocks, processes, started, self._number_of(order.case))
             if self._launches == 1 and self._compares_outputs:
                 launch = msgspec.structs.replace(launch, differing=self._differing(processes))
@@ -164,10 +169,15 @@ class PairBench:
         begins: Sequence[Side],
         inferences: int,
         device: LeasedDevice,
+        *,
+        until: float = math.inf,
     ) -> None:
-        """Times blocks and appends them. The device is read between blocks only: reading it during
-        work disturbs the work."""
+        """Times blocks and appends them, whole quartets of them alone after `until`. The device is
+        read between blocks only: reading it during work disturbs the work."""
         for first in begins:
+            is_whole = blocks.pairs >= _SUFFICIENT_PAIRS and blocks.pairs % 2 == 0
+            if is_whole and time.monotonic() > until:
+                return
             for side in (first, other_side(first)):
                 before = device.energy.reading()
                 block = processes.of(side).block(inferences)
