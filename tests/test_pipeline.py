@@ -12,6 +12,7 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.builds import CellBuilds, unbuilt
 from tunegate.artifacts.changes import ChangeSet
 from tunegate.artifacts.verdicts import Verdict
+from tunegate.cli.handlers.reporting import finish
 from tunegate.config import Config, ModelConfig
 from tunegate.errors import ArtifactError, EnvironmentUnfitError
 from tunegate.measure.bench_driver import FreshProcesses
@@ -36,9 +37,8 @@ def test_a_change_that_touches_no_model_passes_and_leaves_the_files_of_a_run(
 ) -> None:
     config = Config(models=(ModelConfig(path="**/*.onnx"),))
     report = pipeline.nothing_to_do(config, changes(), tmp_path)
-    assert report.verdict.status == "pass"
-    assert report.verdict.exit_code == 0
-    assert report.verdict.findings == ()
+    assert finish(report, Settings(out=tmp_path)) == 0
+    assert (report.verdict.status, report.verdict.findings) == ("pass", ())
     assert artifact_io.read(tmp_path / "verdict.json", Verdict) == report.verdict
     assert artifact_io.read(tmp_path / "changes.json", ChangeSet) == report.changes
 

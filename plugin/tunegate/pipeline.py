@@ -129,7 +129,7 @@ def gate(
     fixed: Fixed = NOTHING_FIXED,
     upgrades: Upgrades | None = None,
 ) -> Report:
-    """Builds, measures and decides. Writes measurements.json and verdict.json."""
+    """Builds, measures and decides. Writes measurements.json."""
     builds = build_sides(tools, planned, outcomes, fixed)
     publish_standings(tools, planned, outcomes, builds)
     remembered_elections.publish_elections(tools, planned, outcomes, builds)
@@ -194,7 +194,7 @@ def judge(
     outcomes: Sequence[TuningOutcome] = (),
     upgrades: Upgrades | None = None,
 ) -> Report:
-    """Measures the builds and decides. Writes measurements.json and verdict.json."""
+    """Measures the builds and decides. Writes measurements.json."""
     origin = tools.origin
     judged = Judged(
         changes=changes,
@@ -208,8 +208,7 @@ def judge(
 
 
 def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Path) -> Report:
-    """Decides about the measurements, if there are any. Writes measurements.json and
-    verdict.json."""
+    """Decides about the measurements, if there are any. Writes measurements.json."""
     if run is not None:
         artifact_io.write(out / "measurements.json", run)
     comparisons = compare(run, rules.gate) if run is not None else ()
@@ -232,7 +231,6 @@ def decide(run: MeasurementRun | None, judged: Judged, rules: GateRules, out: Pa
         targets={target.name: msgspec.to_builtins(target) for target in rules.targets},
     )
     verdict = msgspec.structs.replace(verdict, origin=origin)
-    artifact_io.write(out / "verdict.json", verdict)
     offer = waiver_offer(verdict, comparisons, rules)
     return summarize(
         verdict,

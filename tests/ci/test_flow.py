@@ -12,6 +12,7 @@ from tunegate.artifacts.verdicts import Status
 from tunegate.ci import protocol
 from tunegate.ci.job import Ended, report_stop, run_job
 from tunegate.errors import ConfigError, ConfigKey
+from tunegate.system.output.directory import opened_output
 
 SECRET = {"A_TOKEN": "secret-of-the-job"}
 
@@ -250,12 +251,15 @@ def test_what_has_begun_ends_whatever_happens(
     host: RecordingHost, request_: protocol.JobRequest, raised: type[BaseException]
 ) -> None:
     def carried_out(words: Sequence[str]) -> Ended:
+        with opened_output(request_.out, "run"):
+            ending(request_.out, "pass", 0)(words)
         raise raised
 
     head = commit_of(Checkout(Path.cwd()), "main")
     host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
     if raised is KeyboardInterrupt:
         assert run_job(host, {}, request_, carried_out) == 130
+        assert not (request_.out / "verdict.json").exists()
     else:
         with pytest.raises(raised):
             run_job(host, {}, request_, carried_out)

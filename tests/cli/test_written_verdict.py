@@ -1,11 +1,13 @@
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.report_parts import finding, verdict
+from tests.support.workspace import Workspace
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Status
-from tunegate.cli.main import as_written
+from tunegate.cli.main import as_written, main
 from tunegate.cli.parse import Parsed, parse
 from tunegate.errors import TunegateError
 
@@ -54,3 +56,15 @@ def test_a_command_that_judges_nothing_never_ends_with_a_regression(tmp_path: Pa
     with pytest.raises(TunegateError, match="doctor judges nothing"):
         as_written(1, line_of(tmp_path, "doctor"))
     assert as_written(4, line_of(tmp_path, "doctor")) == 4
+
+
+def test_a_run_that_fails_after_its_verdict_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Workspace(tmp_path / "w").root)
+    run, written_files = ["run", "--base=HEAD", "--head=HEAD", "--json"], Path(".tunegate").glob
+    assert main(run) == 0
+    assert {"verdict.json", "report.md"} <= {each.name for each in written_files("*")}
+    with suppress(OSError), Path("/dev/full").open("w") as full, redirect_stdout(full):
+        assert main(run) == 4
+    assert not [*written_files("verdict.json"), *written_files("report.*")]

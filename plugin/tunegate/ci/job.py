@@ -7,6 +7,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, assert_never
 
@@ -21,6 +22,7 @@ from tunegate.redaction import redact, secrets_of
 from tunegate.settings import CommentWhen
 from tunegate.system.git.fetch import is_commit_id
 from tunegate.system.git.repository import GitRepository
+from tunegate.system.output.directory import forget_verdict
 from tunegate.system.processes.signals import cancellable, postpone
 
 Ended = tuple[int, str, ConfigKey | None, tuple[str, ...]]
@@ -58,6 +60,9 @@ def run_job(
                 host, environment, _Job(request, event, progress), results, ending
             )
     except KeyboardInterrupt:
+        if request.step in protocol.JUDGING:
+            with suppress(TunegateError):  # the directory may be another run's
+                forget_verdict(request.out, request.step)
         cancelled = (CANCELLED, "cancelled; what was finished is kept", None, ())
         return report_stop(host, environment, request.out, cancelled, _cancelled_progress(progress))
     except BaseException:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -22,27 +21,12 @@ from tunegate_cache.protocol.target_requests import ReadTrouble
 from tunegate_cache.protocol.uploads import WriteAhead
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.memory import MemoryStore
+from tunegate_cache.stores.open_store import UnusableStore
 from tunegate_cache.stores.s3 import S3Store
-from tunegate_cache.stores.store import Pointer, StoreUnavailableError
+from tunegate_cache.stores.store import StoreUnavailableError
 
-
-class BrokenStore:
-    """A store that refuses everything, as one whose credentials have run out."""
-
-    def read(self, name: str) -> bytes:
-        raise StoreUnavailableError("s3://b: AccessDenied")
-
-    def write(self, name: str, body: bytes) -> None:
-        raise StoreUnavailableError("s3://b: AccessDenied")
-
-    def names(self, prefix: str) -> Sequence[str]:
-        raise StoreUnavailableError("s3://b: AccessDenied")
-
-    def read_part(self, name: str, start: int, size: int) -> bytes:
-        raise StoreUnavailableError("s3://b: AccessDenied")
-
-    def read_pointer(self, name: str) -> Pointer:
-        raise StoreUnavailableError("s3://b: AccessDenied")
+BROKEN = UnusableStore("s3://b: AccessDenied")
+"""A store that refuses everything, as one whose credentials have run out."""
 
 
 class FullStore(MemoryStore):
@@ -136,7 +120,7 @@ def test_a_pull_request_writes_only_its_own_zone_and_main_never_reads_it(tmp_pat
 
 
 def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Path) -> None:
-    cache = cache_over(BrokenStore(), tmp_path)
+    cache = cache_over(BROKEN, tmp_path)
     assert answer(cache) == Miss("store-unavailable")
     assert not cache.publish([make_record()])
     assert "cache: s3://b: AccessDenied" in cache.statistics.notes
@@ -146,7 +130,7 @@ def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Pa
 
 
 def test_after_eight_failures_the_store_is_left_alone(tmp_path: Path) -> None:
-    cache = cache_over(BrokenStore(), tmp_path)
+    cache = cache_over(BROKEN, tmp_path)
     for number in range(11):
         cache.publish([make_record(str(number))])
     assert cache.statistics.requests == {"put": 8}
@@ -187,8 +171,8 @@ def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> Non
 def test_records_that_could_not_be_delivered_are_found_again_on_this_machine(
     tmp_path: Path,
 ) -> None:
-    cache_over(BrokenStore(), tmp_path).publish([make_record()])
-    again = cache_over(BrokenStore(), tmp_path)
+    cache_over(BROKEN, tmp_path).publish([make_record()])
+    again = cache_over(BROKEN, tmp_path)
     assert answer(again) == ExactHit((make_record(),))
 
 
@@ -306,13 +290,6 @@ def test_a_run_that_writes_without_end_is_stopped(tmp_path: Path) -> None:
     assert not isinstance(answer(cache_over(store, tmp_path), "more"), ExactHit)
 
 
-def test_trouble_of_a_target_is_no_reason_for_another() -> None:
-    trouble = ReadTrouble(CacheStatistics())
-    trouble.of("t").unavailable()
-    assert trouble.miss_reason("w", "t") == "store-unavailable"
-    assert trouble.miss_reason("w", "another") == "absent"
-
-
 def test_what_was_not_read_in_time_could_have_been_an_answer() -> None:
     statistics = CacheStatistics()
     trouble = ReadTrouble(statistics)
@@ -340,6 +317,7 @@ def test_corrupt_and_unsigned_objects_are_told_apart_and_named() -> None:
     trouble = ReadTrouble(statistics)
     trouble.of("t").corrupt("segment a", "cut short")
     trouble.of("u").note_unsigned("segment b")
+    assert trouble.miss_reason("w", "another") == "absent"
     assert "segment a is corrupt (cut short)" in statistics.notes[0]
     assert "segment b is not signed" in statistics.notes[1]
     assert {trouble.miss_reason("w", name) for name in "tu"} == {"corrupt"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cache.protocol.test_tuning_cache import answer
 from tests.support.compacted_place import MAIN
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
@@ -18,14 +19,8 @@ from tunegate_cache.protocol.archive import CorruptArchiveError, files, pack_arc
 from tunegate_cache.protocol.rollback_guard import RollbackGuard
 from tunegate_cache.protocol.tuning_cache import Seconds, TuningCache
 from tunegate_cache.stores.memory import MemoryStore
-from tunegate_cache.stores.store import ObjectNotFoundError
 
 OWN = "pr/o/r/7"
-
-
-def answer(cache: TuningCache, workload: str = "w", extents: tuple[int, ...] = (64, 64)) -> Lookup:
-    key = make_key(workload)
-    return cache.lookup([(key, make_shape(extents=extents))])[key]
 
 
 def test_what_only_the_own_zone_knows_is_a_claim_and_no_answer(tmp_path: Path) -> None:
@@ -188,11 +183,6 @@ def test_what_is_no_archive_is_refused_in_whole_and_in_part(body: bytes, said: s
         list(unpack_archive(body, hashlib.sha256(body).hexdigest(), MAIN))
     with pytest.raises(CorruptArchiveError, match=said):
         files(in_store(body), "archive")
-
-
-def test_a_missing_archive_is_told_by_the_store() -> None:
-    with pytest.raises(ObjectNotFoundError):
-        files(MemoryStore(), "archive")
 
 
 TEAM = group_of("team", TARGET)

@@ -29,7 +29,7 @@ from tunegate.models.model_inputs import inputs_of_file
 from tunegate.report.escape import visible
 from tunegate.review.globs import literal
 from tunegate.review.side_settings import settings_of_sides
-from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.system.output.directory import OutputDirectory, judged_output
 from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate_deploy.command import DeployGateOptions
 from tunegate_deploy.deployable import require_usable
@@ -58,7 +58,7 @@ def run(options: DeployGateOptions) -> int:
     movable = _movable(production.model, candidate.model) if options.promote else None
     limits = DownloadLimits(seconds=options.download_minutes * _SECONDS_PER_MINUTE)
     with (
-        opened_output(settings.out, "deploy-gate") as out,
+        judged_output(settings.out, "deploy-gate") as out,
         TemporaryFolder() as scratch,
     ):
         out.forget(since="plan")

@@ -25,7 +25,7 @@ from tunegate.measure.latency_commands import Commands
 from tunegate.runtimes.loading import titled_artifact
 from tunegate.settings import Settings
 from tunegate.system.output.artifact_file import ArtifactFile
-from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.system.output.directory import OutputDirectory, judged_output
 from tunegate.wiring import NO_PYTHONS, bench_limits, opened_gate_tools
 
 
@@ -70,7 +70,7 @@ def _against_model(
     files = [both.head.file, *of_base]
     config = compare_models.comparison_config(settings, both.head.file.name, shapes, files)
     pair = compare_models.pair_files(both)
-    with opened_output(settings.out, "compare") as out:
+    with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         return finish(compare_models.models_report(settings, config, both, pair, out), settings)
 
@@ -94,7 +94,7 @@ def compare_artifacts(
     if environments:
         built, pythons, packages = under_environments(built, environments)
         revisions = msgspec.structs.replace(revisions, reason=packages)
-    with opened_output(settings.out, "compare") as out:
+    with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         report = artifacts_report(settings, config, built, revisions, out, pythons=pythons)
         return finish(report, settings)
@@ -129,7 +129,7 @@ def compare_commands(settings: Settings, config: Config, base: str, head: str) -
     lines = {settings.out / "base": base, settings.out / "head": head}
     built = _single_cell("command", "here", _command("base"), _command("head"))
     changes = _changes(built.cell, _named_revisions(base, head))
-    with opened_output(settings.out, "compare") as out:
+    with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         with opened_gate_tools(
             settings, config, lambda _, seed: Commands(lines, seed), out

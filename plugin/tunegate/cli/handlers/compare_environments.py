@@ -25,7 +25,7 @@ from tunegate.runtimes.builder import SavingBuilder
 from tunegate.runtimes.registry import runtime_named, saves
 from tunegate.runtimes.runtime import Runtime
 from tunegate.settings import Settings
-from tunegate.system.output.directory import BUILDS, OutputDirectory, opened_output
+from tunegate.system.output.directory import BUILDS, OutputDirectory, judged_output
 from tunegate.system.processes.runtime_environment import (
     RuntimeEnvironment,
     differences,
@@ -75,7 +75,7 @@ def compare_environments(
     environments = Sides(base, head).map(lambda each: read_environment(each, runtime.title, names))
     changes = _changes(model, targets, environments)
     # Each side of an artifact runs in its own environment.
-    with opened_output(settings.out, "compare") as out:
+    with judged_output(settings.out, "compare") as out:
         out.forget(since="plan")
         builds = _Builds(runtime, model, environments, out, config.custom_operators)
         cells = {target.name: builds.directories(target) for target in targets}

@@ -25,7 +25,7 @@ from tunegate.report.headline import STATUS_WORDS
 from tunegate.review.gate_rules import with_configured
 from tunegate.runtimes.requirements import require_installed
 from tunegate.settings import Settings
-from tunegate.system.output.directory import OutputDirectory, opened_output
+from tunegate.system.output.directory import OutputDirectory, judged_output, opened_output
 from tunegate.tune.outcomes import merge_outcomes
 from tunegate.wiring import judging_rules, model_source, opened_tools, opened_upgrade_tools
 from tunegate.wording import plural
@@ -37,7 +37,7 @@ def gate(options: GateOptions) -> int:
     """Gates the plan. A shard without an outcome costs only its tasks."""
     settings = options.settings
     project = open_project(settings)
-    with opened_output(settings.out, "gate") as out:
+    with judged_output(settings.out, "gate") as out:
         planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
         outcomes, review = _tuned_and_reviewed(planned, project, out)
@@ -153,7 +153,7 @@ def judge(options: VerdictOptions) -> int:
     """Judges all shards. A lost shard, or one of another plan, is no pass for its models."""
     settings = options.settings
     project = open_project(settings)
-    with opened_output(settings.out, "verdict") as out:
+    with judged_output(settings.out, "verdict") as out:
         planned = handover.read_plan(out.path)
         project.require_plan(planned, settings)
         outcomes, review = _tuned_and_reviewed(planned, project, out)
@@ -195,13 +195,13 @@ def confirm(options: ConfirmOptions) -> int:
     settings = options.settings
     first, second = (artifact_io.read(Path(each), Verdict) for each in options.verdicts)
     verdict = decide_gate.confirm(first, second)
-    with opened_output(settings.out, "confirm") as out:
+    with judged_output(settings.out, "confirm") as out:
         artifact_io.write(out.path / "verdict.json", verdict)
-    if settings.as_json:
-        write_json(verdict)
-    else:
-        show_lines(
-            f"{STATUS_WORDS[finding.status]}: {finding.model} on {finding.target}: {finding.reason}"
-            for finding in verdict.findings
-        )
+        if settings.as_json:
+            write_json(verdict)
+        else:
+            show_lines(
+                f"{STATUS_WORDS[each.status]}: {each.model} on {each.target}: {each.reason}"
+                for each in verdict.findings
+            )
     return verdict.exit_code

@@ -22,8 +22,10 @@ _LONGEST = 500
 
 
 def finish(report: Report, settings: Settings) -> int:
-    """Writes every rendering to `--out`, shows the text, and returns the verdict's exit code."""
+    """Writes every rendering to `--out`, and the verdict last, so that a run that dies before has
+    none. Shows the text, and returns the verdict's exit code."""
     write_renderings(report, settings.out)
+    artifact_io.write(settings.out / "verdict.json", report.verdict)
     is_terminal = sys.stderr.isatty()
     sys.stderr.write(text.render(report, colour=is_terminal))
     sys.stderr.write(f"\nreport: {settings.out / 'report.html'}\n")

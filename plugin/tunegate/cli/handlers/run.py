@@ -18,7 +18,7 @@ from tunegate.review.gate_rules import Waivers
 from tunegate.runtimes.registry import may_compile
 from tunegate.runtimes.requirements import require_installed
 from tunegate.system.cache.shared_cache import objects_in_zone
-from tunegate.system.output.directory import opened_output
+from tunegate.system.output.directory import judged_output
 from tunegate.wiring import model_source, opened_tools, opened_upgrade_tools
 from tunegate.wording import plural
 from tunegate_cache.stores.store import StoreUnavailableError
@@ -30,7 +30,7 @@ def run(options: RunOptions) -> int:
     """Runs all stages; for a change without models the compiler is not started."""
     settings = options.settings
     project = open_project(settings)
-    with opened_output(settings.out, "run") as out:
+    with judged_output(settings.out, "run") as out:
         # What is compared, and by which rules. Files of an earlier run's later steps are not of it.
         review = project.review(settings)
         out.forget(since="plan")

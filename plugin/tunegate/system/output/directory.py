@@ -41,6 +41,7 @@ _FORGOTTEN = {
     "verdict": re.compile(_JUDGED),
 }
 EarlierStep = Literal["plan", "gate", "verdict"]
+_VERDICT = "verdict.json"
 _OF_THE_DISK = {"lost+found"}
 
 
@@ -58,7 +59,7 @@ class OutputDirectory:
         """Removes what this step and the later ones wrote in an earlier run: a gate reads every
         outcome it finds, and a reader of a verdict cannot see that the run which should have
         written it failed."""
-        for name in _names(self.path):
+        for name in sorted(_names(self.path), key=lambda each: each != _VERDICT):
             if _FORGOTTEN[since].fullmatch(name):
                 with _write_errors_named(self.path / name):
                     (self.path / name).unlink()
@@ -117,6 +118,19 @@ def opened_output(path: Path, command: str) -> Iterator[OutputDirectory]:
         with _write_errors_named(path):
             _refuse_odd_entries(path)
         yield OutputDirectory(path)
+
+
+@contextmanager
+def judged_output(path: Path, command: str) -> Iterator[OutputDirectory]:
+    """Opens the directory, as above, for a command that writes a verdict. If it fails after that,
+    as on a full disk, its verdict and renderings are removed: it has none."""
+    with opened_output(path, command) as out:
+        try:
+            yield out
+        except BaseException:
+            with suppress(OSError, OutputError):
+                out.forget(since="verdict")
+            raise
 
 
 def _make_ours(path: Path) -> None:
