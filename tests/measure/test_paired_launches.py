@@ -394,13 +394,7 @@ def test_every_block_has_its_median_and_its_mean() -> None:
     assert found.counted_medians() == ([2.0, 2.0], [4.0, 2.0])
     assert found.counted_means() == ([3.0, 2.0], [4.0, 4.0])
     assert found.times("head") == [4.0, 4.0, 4.0, 1.0, 2.0, 9.0]
-    assert found.pairs == 2
-
-
-def test_without_a_clock_of_the_device_every_pair_counts() -> None:
-    found = blocks(([1.0], [2.0]))
-    assert found.clocks() is None
-    assert found.times("base") == [1.0]
+    assert (found.pairs, found.clocks()) == (2, None)
 
 
 def test_pairs_whose_clock_moved_do_not_count() -> None:
@@ -421,23 +415,19 @@ def test_where_no_pair_counts_all_are_told() -> None:
     assert (found.times("base"), found.times("head")) == ([1.0], [2.0])
 
 
-def test_a_block_used_what_the_counter_went_on_by() -> None:
-    before, after = EnergyReading(5.0, "rapl"), EnergyReading(7.5, "rapl")
-    assert block_energy(before, after, 20) == (2.5, 20, "rapl")
-
-
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "used"),
     [
-        (None, EnergyReading(1.0, "rapl")),
-        (EnergyReading(1.0, "rapl"), None),
-        (EnergyReading(1.0, "rapl+nvml"), EnergyReading(2.0, "nvml")),
+        (EnergyReading(5.0, "rapl"), EnergyReading(7.5, "rapl"), (2.5, 20, "rapl")),
+        (None, EnergyReading(1.0, "rapl"), None),
+        (EnergyReading(1.0, "rapl"), None, None),
+        (EnergyReading(1.0, "rapl+nvml"), EnergyReading(2.0, "nvml"), None),
     ],
 )
-def test_a_counter_that_falls_silent_says_nothing_of_the_block(
-    before: EnergyReading | None, after: EnergyReading | None
+def test_a_block_used_what_the_counter_went_on_by_unless_it_falls_silent(
+    before: EnergyReading | None, after: EnergyReading | None, used: tuple[object, ...] | None
 ) -> None:
-    assert block_energy(before, after, 20) is None
+    assert block_energy(before, after, 20) == used
 
 
 def test_an_inference_used_its_share_of_all_blocks() -> None:

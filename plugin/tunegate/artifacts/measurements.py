@@ -94,7 +94,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     measurements. `first_ms` are the medians of the first blocks of base and head, `load_ms` the
     processor's milliseconds to load them, None if not measured. `case` is the number of the given
     input case, from 1, or 0 if there are not several. `differing` says how the outputs differ on
-    equal inputs, '' if they do not or nobody looked.
+    equal inputs, and that the head loads far longer, '' if neither is so or nobody looked.
     """
 
     effect: LogRatio

@@ -73,12 +73,14 @@ class ProfileBoth(msgspec.Struct, frozen=True, tag="profile-both"):
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """`milliseconds` is the median of the last warm-up inferences. `peak_bytes` is the most
     resident memory so far, `workspace_bytes` what the warm-up added to the loaded artifact; 0 if
-    the system does not say. `load_ms` is the processor's time to load, None if not asked for."""
+    the system does not say. `load_ms` is the processor's time to load, None if not asked for;
+    `first_load_ms` that of the first load, with the imports that it needs."""
 
     milliseconds: float
     peak_bytes: int = 0
     workspace_bytes: int = 0
     load_ms: float | None = None
+    first_load_ms: float = 0.0
 
 
 class Timed(msgspec.Struct, frozen=True, tag="timed"):

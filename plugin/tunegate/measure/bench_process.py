@@ -97,6 +97,7 @@ class Process:
         self._start = start
         self.peak_bytes = self.workspace_bytes = 0
         self.load_ms: float | None = None
+        self.first_load_ms = 0.0
 
     def start(self, again: Start | None = None) -> float:
         """Returns the median milliseconds after the warm-up. A running process may load `again`."""
@@ -106,7 +107,7 @@ class Process:
         )
         ready = self._ask(start, Ready)
         self.peak_bytes, self.workspace_bytes = ready.peak_bytes, ready.workspace_bytes
-        self.load_ms = ready.load_ms
+        self.load_ms, self.first_load_ms = ready.load_ms, ready.first_load_ms
         return ready.milliseconds
 
     def block_ms(

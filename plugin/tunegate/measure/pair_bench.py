@@ -128,7 +128,8 @@ class PairBench:
             self.pair_seconds = (time.monotonic() - blocks_started) / blocks.pairs
             launch = _launch_of_blocks(blocks, processes, started, self._number_of(order.case))
             if self._launches == 1 and self._compares_outputs:
-                launch = msgspec.structs.replace(launch, differing=self._differing(processes))
+                told = filter(None, (self._slower_load(processes), self._differing(processes)))
+                launch = msgspec.structs.replace(launch, differing="; ".join(told))
         self.within_spread = within_spread(*blocks.counted_medians())
         return launch
 
@@ -140,6 +141,11 @@ class PairBench:
             return differing_outputs(promised, processes.map(Process.outputs))
         except MeasurementError:
             return differing_outputs(promised, Sides((), ()))
+
+    def _slower_load(self, processes: Sides[Process]) -> str:
+        if self._limits.times_load:
+            return ""
+        return slower_load(processes.base.first_load_ms, processes.head.first_load_ms)
 
     def _number_of(self, case: int) -> int:
         """Returns the number of a case, from 1, or 0 if at most one was given."""
@@ -221,6 +227,20 @@ def block_size(faster_ms: float, slower_ms: float) -> int:
     blocks must fit its cell's budget even if one side is a hundred times slower."""
     size = max(_USUAL_INFERENCES, _MIN_BLOCK_MS / max(faster_ms, 1e-4))
     return max(_FEWEST, int(min(size, _MAX_BLOCK_MS / max(slower_ms, 1e-4))))
+
+
+_SLOWER_LOAD, _SLOWER_LOAD_MS = 2.0, 1000.0
+"""A load is told that takes so many times the base's, and so much longer."""
+
+
+def slower_load(base_ms: float, head_ms: float) -> str:
+    """Returns that the head's first load takes far longer, '' if it does not."""
+    if head_ms < max(_SLOWER_LOAD * base_ms, base_ms + _SLOWER_LOAD_MS):
+        return ""
+    return (
+        f"the head takes {head_ms / 1e3:.1f} s of the processor to load, the base "
+        f"{base_ms / 1e3:.1f} s, which is not judged without gate.load-margin-percent"
+    )
 
 
 def _is_over(blocks: Blocks, thresholds: ProbeThresholds) -> bool:

@@ -71,7 +71,9 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     _loaded.clear()
     _pin(request.threads)
     artifact, libraries = Path(request.artifact), request.libraries
+    began = time.process_time()
     run = bound_inference(artifact, request.seed, request.inputs, request.case, libraries)
+    first_load_ms = 1e3 * (time.process_time() - began)
     load_ms = None
     if request.times_load:
         del run  # so that the peak of memory is not that of two
@@ -84,8 +86,9 @@ def _start(request: bench_messages.Start) -> bench_messages.Ready:
     before = _memory_bytes("RssAnon")
     recent = _warm_up(run, request.warm_up_seconds)
     gc.disable()
+    workspace_bytes = max(0, _memory_bytes("RssAnon") - before)
     return bench_messages.Ready(
-        recent, _memory_bytes("VmHWM"), max(0, _memory_bytes("RssAnon") - before), load_ms
+        recent, _memory_bytes("VmHWM"), workspace_bytes, load_ms, first_load_ms
     )
 
 
