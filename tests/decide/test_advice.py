@@ -158,11 +158,13 @@ def test_a_measurement_that_broke_may_get_more_time() -> None:
     assert "a runner with nothing else on it, or raise --gate-seconds, or the Action's" in said
 
 
-def test_a_hopeless_check_is_not_told_to_wait_longer() -> None:
+@pytest.mark.parametrize("stopped", ["hopeless", "budget"])
+def test_a_hopeless_check_is_not_told_to_wait_longer(stopped: str) -> None:
     change = Interval(low=1.4, center=2.9, high=4.6)
-    compared = parts.comparison(change, 4.8, stopped="hopeless", projected_launches=900)
+    compared = parts.comparison(change, 4.8, stopped=stopped, projected_launches=900)
     finding = parts.finding("inconclusive", "", launches=9)
-    run = parts.measured(parts.measurement(compared))
+    measurement = msgspec.structs.replace(parts.measurement(compared), seconds=900.0)
+    run = parts.measured(measurement)
     said = next_steps(parts.verdict("inconclusive", 3, finding), [], run, [compared], None)
     assert "gate.seconds" not in said[0]
     assert "about 900 launches" in said[0]

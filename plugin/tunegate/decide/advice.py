@@ -114,6 +114,10 @@ def _for_unfit(finding: Finding, compared: Comparison | None) -> NextStep:
     )
 
 
+_MOST_SECONDS = 3600
+"""No more seconds than these are advised for the launches of one model."""
+
+
 def _for_undecided(
     finding: Finding, compared: Comparison | None, run: MeasurementRun | None
 ) -> NextStep:
@@ -127,7 +131,7 @@ def _for_undecided(
         more = raise_key("gate.seconds", "gate-seconds")
         return on_cell(finding, f" is undecided: measure on {quieter}, or {more}.")
     seconds = _seconds_for(launches, compared.cell, run)
-    if compared.stopped == "hopeless" or seconds is None:
+    if compared.stopped == "hopeless" or seconds is None or seconds > _MOST_SECONDS:
         return on_cell(
             finding,
             f" is undecided: about {launches} launches would be needed, because the change is "
