@@ -69,7 +69,7 @@ def main() -> None:
 
 @contextmanager
 def _telling(name: str, doing: str) -> Iterator[list[str]]:
-    """Tells what the body raises, and goes on."""
+    """Reports what the body raises, and goes on."""
     errors: list[str] = []
     began = time.monotonic()
     try:

@@ -116,8 +116,8 @@ def test_no_expression_is_spliced_into_a_script_of_the_action() -> None:
 
 
 NEVER_REQUIRED = {"forks.yml", "forks-comment.yml", "cache-upkeep.yml", "attest.yml"}
-"""What a fork's own run says decides nothing, the upkeep of a cache judges nothing, and evidence is
-about a commit that is merged."""
+"""A fork's own run decides nothing, the upkeep of a cache judges nothing, and evidence is about a
+commit that is merged."""
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def paid(saved_seconds: float, scratch: Path) -> tuple[str, str]:
-    """Tells from how many tasks on the data has paid, where each saves so many seconds."""
+    """Returns from how many tasks on the data has paid, where each saves so many seconds."""
     tasks = experience_of("llvm")
     rows = sum(len(task.rows) for task in tasks)
     each = seconds_of_a_row(scratch)

@@ -1,5 +1,5 @@
-"""What the other tasks of a run are worth to the first picks for a GPU: whole runs, replayed on
-recorded measurements of others, without a device and without a download.
+"""Measures what the other tasks of a run are worth to the first picks for a GPU: whole runs,
+replayed on recorded measurements of others, without a device and without a download.
 
     python -m benchmarks.tuning.gpu_other_tasks DIRECTORY [--draws 2] [--pool 64]
 

@@ -29,6 +29,24 @@ def says_what_it_is_for(path: Path) -> bool:
     return 0 < len(first_paragraph.splitlines()) <= 3
 
 
+def test_a_docstring_begins_with_what_is_returned_or_done() -> None:
+    asks = re.compile("(What|Whether|How|Which|Why|When|Tells) ")
+    assert not [
+        f"{sources.name_of(path)}: {text}"
+        for path in sources.OURS
+        for text in strings_alone(sources.tree_of(path))
+        if asks.match(text)
+    ]
+
+
+def strings_alone(tree: ast.Module) -> Iterator[str]:
+    """Yields docstrings, those of variables among them."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(ast.Constant(str(text))):
+                yield text
+
+
 def test_a_program_starts_at_the_end_of_its_file() -> None:
     """Names below the start do not exist yet when the program runs."""
     assert not [sources.name_of(path) for path in sources.OURS if not starts_at_the_end(path)]

@@ -43,7 +43,7 @@ from tunegate.wording import plural
 _MIN_BLOCK_MS, _USUAL_INFERENCES, _MAX_BLOCK_MS, _FEWEST = 50.0, 20, 500.0, 3
 _SHORT_WARM_UP_SECONDS = 0.1
 _PROBES_OF_BASE = 4
-"""The number of probes that share one process of the base, and with it the luck of that process."""
+"""The number of probes that share one process of the base: its speed is in all of them."""
 _PROBE_PAIRS = (3, 3, 6)
 """The pairs in each round of probes. A later round runs only while the head seems slow."""
 _SUFFICIENT_PAIRS = 4

@@ -279,7 +279,7 @@ def _with_shapes(model: onnx.ModelProto, sizes: Mapping[str, Sequence[int]]) -> 
 
 
 def _mark_operators(model: onnx.ModelProto) -> None:
-    """Tells apart operators of one name: calls of functions by what these are, where one of another
+    """Separates operators of one name: calls of functions by what these are, where one of another
     version stayed, and those of before version 13 that make a matrix of what they read."""
     digest = hashlib.sha256()
     for function in model.functions:

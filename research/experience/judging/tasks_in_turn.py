@@ -1,4 +1,4 @@
-"""What the other tasks of a run tell of a task: a run on a GPU is replayed on measured candidates.
+"""Measures what the other tasks of a run tell of one: a GPU's run, replayed on measured candidates.
 
 Tasks take turns, and each turn measures a batch, as in a search. A way to rank gets what the other
 tasks have measured until then; from its second batch on a task corrects that by its own times.
@@ -41,7 +41,7 @@ _PARAMETERS = {
 
 
 def by_analysis(_: Sequence[TaskExperience]) -> Expectation:
-    """What a search on a GPU does."""
+    """Ranks as a search on a GPU does."""
     return Analysis(NEST_COLUMNS)
 
 

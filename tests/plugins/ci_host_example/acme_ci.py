@@ -60,7 +60,7 @@ class AcmeHost:
         return nullcontext()
 
     def tell(self, report: JobReport) -> None:
-        """Tells annotations in the log, and outputs in a file that Acme reads."""
+        """Reports annotations in the log, and outputs in a file that Acme reads."""
         for annotation in report.annotations:
             sys.stderr.write(f"{log_line(annotation)}\n")
         if report.directory is not None:

@@ -20,10 +20,10 @@ from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.conformance import reading_problem
 
-# `tunegate cache compact`: merges segments, so that look-ups need few requests.
-
 _MOST_TRIES = 10
-"""How often a revocation is tried while other compactions move HEAD."""
+"""The most times that a revocation is tried while other compactions move HEAD."""
+
+# `tunegate cache compact`: merges segments, so that look-ups need few requests.
 
 
 class Compactions(msgspec.Struct, frozen=True, kw_only=True):

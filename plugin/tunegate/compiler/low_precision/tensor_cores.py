@@ -265,7 +265,7 @@ def is_faster(matrices: MatrixProduct, tiles: Tiles, card: Card, float32_ms: flo
 _CYCLES_PER_MS: Final = 1.5e6
 """A nominal clock of 1.5 GHz."""
 _REACHED: Final = 0.6
-"""What is reached of the tensor cores' rate, with operands in shared memory."""
+"""The share that is reached of the tensor cores' rate, with operands in shared memory."""
 _PRODUCT_CYCLES: Final = 35.0
 """The latency of a warp's product of two fragments."""
 _TERM_CYCLES: Final = 25.0

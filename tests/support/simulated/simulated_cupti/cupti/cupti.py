@@ -37,5 +37,5 @@ def activity_flush_all(flag: int) -> None:
 
 
 def kernel_ran(nanoseconds: int, kind: ActivityKind = ActivityKind.CONCURRENT_KERNEL) -> None:
-    """Tells of a kernel that ran on the device that is not there."""
+    """Reports a kernel that ran on the device that is not there."""
     _waiting.append(SimpleNamespace(kind=int(kind), start=1000, end=1000 + nanoseconds))
