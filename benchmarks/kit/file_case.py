@@ -14,7 +14,7 @@ from benchmarks.kit.models import TARGET
 from benchmarks.kit.operator_case import Outcome, is_static_case, said_of, tell_outcome
 from tunegate.compiler import compile as compiler
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact
+from tunegate.runtimes.builder import Refused, WriteArtifact
 from tunegate.tune.compiler_protocol import BuildModel, Built, CheckArtifact, Checked
 from tunegate.tune.protocol import ModelFile
 

@@ -26,7 +26,7 @@ from tunegate.models.model_inputs import kind_of_input
 from tunegate.models.reference.session import ReferenceSession
 from tunegate.ports import Repository
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply
+from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply
 from tunegate.runtimes.loading import bound_inference
 from tunegate.system.output.artifact_file import ArtifactFile
 

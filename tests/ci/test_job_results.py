@@ -21,8 +21,8 @@ from tunegate.artifacts.verdicts import Finding, Status, Verdict
 from tunegate.ci import fork_report, job_results, protocol
 from tunegate.ci.github.host import command_of
 from tunegate.ci.host_files import log_line
-from tunegate.ci.none_host import NoCiHost
 from tunegate.ci.protocol import AgentCommand, Annotation, JobProgress, JobReport
+from tunegate.ci.registry import NoCiHost
 from tunegate.errors import ArtifactError, ConfigError
 from tunegate.settings import CommentWhen
 from tunegate.system.output.directory import opened_output

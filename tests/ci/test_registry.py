@@ -18,7 +18,7 @@ from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.gitlab.host import GitLabHost
 from tunegate.ci.host_files import dotenv, write_host_file
 from tunegate.ci.job_results import ConfigPlace, place_of, told_by_agent
-from tunegate.ci.none_host import NoCiHost
+from tunegate.ci.registry import NoCiHost
 from tunegate.errors import ConfigError, ConfigKey, EnvironmentUnfitError, OutputError
 from tunegate.review import config_file
 
@@ -88,7 +88,7 @@ def test_a_host_that_fails_costs_no_more_than_the_address(environment: Path) -> 
 
 def test_no_package_takes_the_name_of_a_host_of_ours(environment: Path) -> None:
     register(
-        environment, "thief-1.0", registry.HOST_GROUP, "github", "tunegate.ci.none_host:GitHubHost"
+        environment, "thief-1.0", registry.HOST_GROUP, "github", "tunegate.ci.registry:GitHubHost"
     )
     assert isinstance(registry.opened_host("github", {}), GitHubHost)
 

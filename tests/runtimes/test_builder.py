@@ -38,12 +38,17 @@ from tunegate.artifacts.inputs import Files, InputRule, Integers, KnownInputs, U
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.models.inputs import drawn_inputs
-from tunegate.models.inputs.calibration import MAX_INPUTS
+from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS
 from tunegate.ports import BuildJob, ModelJob, Shapes
 from tunegate.runtimes import builder, requirements
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
-from tunegate.runtimes.builder import SavingBuilder, reference_builder
+from tunegate.runtimes.builder import (
+    Refused,
+    SavingBuilder,
+    WriteArtifact,
+    WrittenBuild,
+    reference_builder,
+)
 from tunegate.runtimes.loading import bound_inference, load, operators_ms, titled_artifact
 from tunegate.runtimes.onnxruntime.runtime import RUNTIME as ONNX_RUNTIME
 from tunegate.runtimes.requirements import require_installed
@@ -174,7 +179,7 @@ def test_what_calibrates_and_what_tells_the_error_is_the_same_in_each_run(tmp_pa
     job = make_job(which, tmp_path, settings=STATIC, samples=3)
     one, other = (SavingBuilder(ONNX_RUNTIME, tmp_path, seed=n)._request(job) for n in (1, 2))
     assert (one.samples, one.calibration) == (other.samples, other.calibration)
-    assert len({*one.samples, *one.calibration}) == 3 + MAX_INPUTS
+    assert len({*one.samples, *one.calibration}) == 3 + MAX_CALIBRATION_INPUTS
 
 
 @pytest.mark.parametrize(

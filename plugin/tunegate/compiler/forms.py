@@ -12,7 +12,7 @@ from tunegate.artifacts.candidates import LAUNCH
 from tunegate.config import RUNTIME_ARTIFACT, TargetConfig
 from tunegate.errors import ArtifactError, ConfigError
 from tunegate.known_extras import GROUPS, missing
-from tunegate.system.machine.health_check import HealthCheck
+from tunegate.system.machine.health import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_cache.installed_plugins import PluginError, find_plugins, load_plugin
 

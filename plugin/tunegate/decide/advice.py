@@ -18,7 +18,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.system.nvidia.device_errors import is_of_device
+from tunegate.system.nvidia.gpus import is_device_lost
 from tunegate.wording import RUN_DOCTOR, busy_load, plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 
@@ -166,7 +166,7 @@ def _for_error(finding: Finding, run: MeasurementRun | None) -> NextStep:
                 before=f"The {side} build of ",
             )
     if finding.runtimes and not any(runtime.ships for runtime in finding.runtimes):
-        is_device = any(is_of_device(runtime.reason) for runtime in finding.runtimes)
+        is_device = any(is_device_lost(runtime.reason) for runtime in finding.runtimes)
         sentence = _AFTER_DEVICE_ERROR if is_device else _OTHER_MODEL
         return on_cell(finding, sentence, before="No runtime runs ")
     return NextStep(("Models in error were not checked. Repair them, then run again.",))

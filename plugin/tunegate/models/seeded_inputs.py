@@ -1,14 +1,18 @@
 """Inputs for a model that are the same everywhere: one seed gives one set of arrays."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
+import msgspec
 import numpy as np
 
 from tunegate.artifacts import inputs
+from tunegate.errors import ModelError
 from tunegate.models.narrow_types import dtype_named, is_narrow, kind_of
+from tunegate.system.clock import derive_seed
+from tunegate.system.output.artifact_file import ArtifactTensor
 
 
 class TensorLike(Protocol):
@@ -157,3 +161,87 @@ def _storable(array: Any) -> Any:
     if is_narrow(array.dtype):
         return np.ascontiguousarray(array).view(f"V{array.dtype.itemsize}")
     return array.astype(str) if array.dtype.kind == "O" else array
+
+
+# Seeds of the inputs that decide whether a build in lower precision ships. They are the same in
+# each run, so that a candidate near its budget does not pass in one and fail in the next. The
+# inputs drawn from them depend only on the model's inputs and their rules.
+
+_ROOT = 1
+
+
+def error_seeds(count: int) -> tuple[int, ...]:
+    """Returns the seeds of `count` inputs that measure an error. A longer list begins with a
+    shorter one."""
+    return tuple(derive_seed(_ROOT, "accuracy", n) for n in range(count))
+
+
+def lasting_order(cases: int) -> tuple[int, ...]:
+    """Returns the case numbers in a fixed shuffled order: lists are often sorted by class, and
+    would begin with one class alone."""
+    return tuple(sorted(range(cases), key=lambda case: derive_seed(_ROOT, "order", case)))
+
+
+def calibration_seeds(count: int) -> tuple[int, ...]:
+    """Returns the seeds of `count` inputs to learn ranges from, none of which measures an error."""
+    return tuple(derive_seed(_ROOT, "calibration", n) for n in range(count))
+
+
+# Separates inputs for calibration from those that measure the error: on the same inputs errors
+# would look too small.
+
+MAX_CALIBRATION_INPUTS = 32
+_CALIBRATION_SHARE = 5
+"""One case in this many calibrates."""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """The inputs to calibrate a runtime on: drawn from the `seeds`, or the given `cases`."""
+
+    inputs: tuple[ArtifactTensor, ...]
+    seeds: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for case, seed in enumerate(self.seeds):
+            yield seeded_inputs(self.inputs, seed, case)
+
+
+def calibration(
+    tensors: Sequence[ArtifactTensor],
+    given_inputs: Collection[str],
+    seeds: Sequence[int],
+    path: str,
+) -> tuple[Calibration, tuple[ArtifactTensor, ...]]:
+    """Returns the calibration inputs, and the inputs with the remaining cases to measure the error
+    on. Raises ModelError for float inputs without given values."""
+    missing = [
+        each.name for each in tensors if "float" in each.dtype and each.name not in given_inputs
+    ]
+    if missing:
+        message = (
+            f"{path}: static int8 is calibrated on values that you give, and there are none for "
+            f"{', '.join(missing)}: write them under inputs: in tunegate.yaml."
+        )
+        raise ModelError(message)
+    cases = cases_of(tensors)
+    count = min(MAX_CALIBRATION_INPUTS, max(1, cases // _CALIBRATION_SHARE))
+    if cases == 1:
+        return Calibration(tuple(tensors), tuple(seeds[:MAX_CALIBRATION_INPUTS])), tuple(tensors)
+    order = lasting_order(cases)
+    learned, others = sorted(order[:count]), sorted(order[count:])
+    other_inputs = tuple(_cases(each, others) for each in tensors)
+    own_inputs = tuple(_cases(each, learned) for each in tensors)
+    return Calibration(own_inputs, tuple(seeds[:count])), other_inputs
+
+
+def _cases(tensor: ArtifactTensor, indexes: Sequence[int]) -> ArtifactTensor:
+    """Returns the input with only these cases; an input with one value for all keeps it."""
+    rule = tensor.rule
+    if rule is None or not isinstance(rule.values, inputs.Files) or len(rule.values.files) == 1:
+        return tensor
+    case_files = rule.values
+    files = inputs.Files(
+        tuple(case_files.files[case] for case in indexes),
+        tuple(case_files.names[case] for case in indexes if case_files.names),
+    )
+    return msgspec.structs.replace(tensor, rule=msgspec.structs.replace(rule, values=files))

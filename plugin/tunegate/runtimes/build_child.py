@@ -16,7 +16,6 @@ from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.graph import SHOWN_OPERATORS
-from tunegate.models.inputs.calibration import calibration
 from tunegate.models.inputs.drawn_inputs import Drawing, TooSlowError, draw_inputs
 from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
@@ -25,8 +24,8 @@ from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import RANDOM, DidNotRun, compare_outputs, kind
 from tunegate.models.reference.error_samples import sampled_errors
 from tunegate.models.reference.onnx_runtime import error_line, use_libraries
-from tunegate.models.seeded_inputs import seeded_inputs
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, WrittenBuild
+from tunegate.models.seeded_inputs import calibration, seeded_inputs
+from tunegate.runtimes.builder import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import has_notes, runtime_named, saves
 from tunegate.runtimes.runtime import SavingRuntime
 from tunegate.system.output.artifact_file import ArtifactFile, ArtifactTensor, files_in

@@ -5,14 +5,17 @@ import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
-from tunegate.artifacts.builds import Build
-from tunegate.artifacts.candidates import QUANTIZATION, REFERENCE, STATIC
-from tunegate.models.inputs.calibration import MAX_INPUTS, calibration_seeds, error_seeds
+import msgspec
+
+from tunegate.artifacts.builds import Build, NumericCheck, SampledErrors
+from tunegate.artifacts.candidates import QUANTIZATION, REFERENCE, STATIC, RuntimeName
+from tunegate.artifacts.inputs import NOTHING_KNOWN, DrawnInput, KnownInputs
+from tunegate.config import OperatorLibraryConfig
 from tunegate.models.operator_libraries import Libraries
+from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS, calibration_seeds, error_seeds
 from tunegate.ports import Builder, BuildJob
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WriteReply, WrittenBuild
 from tunegate.runtimes.registry import runtime_named
 from tunegate.runtimes.runtime import Runtime
 from tunegate.system.clock import derive_seed
@@ -33,6 +36,61 @@ _Place = tuple[Path, tuple[tuple[str, tuple[int, ...]], ...]]
 """A model's file, and its sizes."""
 TooSlow = dict[_Place, str]
 """The reason for each model that takes too long to build."""
+
+
+# Messages to and from the child that makes an artifact.
+
+
+class WriteArtifact(msgspec.Struct, frozen=True, tag="write", kw_only=True):
+    """A request to make an artifact of the model in `file`, called `path` in messages; `scratch` is
+    private to it. The model runs on the inputs of `seeds`, compared with the reference unless this
+    is its own runtime. For a build in lower precision, `samples` are the seeds of inputs that
+    measure its error, `calibration` those it may learn from, and the results on the samples are
+    saved in the directory `cases`, if given. `libraries` may be loaded for custom operators."""
+
+    runtime: RuntimeName
+    variant: str
+    settings: dict[str, str]
+    is_reference: bool
+    file: str
+    path: str
+    shapes: dict[str, tuple[int, ...]]
+    threads: int
+    device: Literal["cpu", "cuda"] = "cpu"
+    directory: str
+    scratch: str
+    seeds: tuple[int, ...]
+    inputs: KnownInputs = NOTHING_KNOWN
+    samples: tuple[int, ...] = ()
+    calibration: tuple[int, ...] = ()
+    cases: str = ""
+    libraries: tuple[OperatorLibraryConfig, ...] = ()
+
+
+class WrittenBuild(msgspec.Struct, frozen=True, tag="written", kw_only=True):
+    """`key` is the digest of everything that decides what runs. The requester reports a failed
+    `check`. `notes` tell a user how it runs."""
+
+    key: str
+    size_bytes: int
+    seconds: float
+    check: NumericCheck | None = None
+    inputs: tuple[DrawnInput, ...] = ()
+    sampled: SampledErrors | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """The model cannot be built; `memory` if memory ran out, of which another child may have more,
+    `is_too_slow` if no runtime need try."""
+
+    reason: str
+    memory: bool = False
+    is_too_slow: bool = False
+
+
+WriteReply = WrittenBuild | Refused
+"""A reply of the child."""
 
 
 class SavingBuilder:
@@ -82,7 +140,7 @@ class SavingBuilder:
 
     def _request(self, job: BuildJob) -> WriteArtifact:
         self._count += 1
-        learned = MAX_INPUTS if job.settings.get(QUANTIZATION) == STATIC else 0
+        learned = MAX_CALIBRATION_INPUTS if job.settings.get(QUANTIZATION) == STATIC else 0
         return WriteArtifact(
             runtime=self._runtime.name,
             variant=job.variant,

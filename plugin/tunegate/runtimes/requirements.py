@@ -9,7 +9,7 @@ from tunegate.errors import ConfigError
 from tunegate.known_extras import GROUPS, refuse_missing
 from tunegate.runtimes.registry import installed_runtimes, offer_runtimes, tunes
 from tunegate.runtimes.runtime import Runtime, Step, TuningRuntime
-from tunegate.system.machine.health_check import HealthCheck, in_section
+from tunegate.system.machine.health import HealthCheck, in_section
 from tunegate_cache.installed_plugins import plugin_named
 
 

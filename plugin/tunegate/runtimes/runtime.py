@@ -12,7 +12,7 @@ from tunegate.artifacts.candidates import RuntimeName
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
 from tunegate.ports import Compiler, Programs
-from tunegate.system.machine.health_check import HealthCheck
+from tunegate.system.machine.health import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_cache.format.records import Toolchain
 

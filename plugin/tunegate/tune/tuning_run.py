@@ -15,7 +15,7 @@ from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.system.machine.cores import default_threads, usable_cores
-from tunegate.system.nvidia.device_errors import is_of_device
+from tunegate.system.nvidia.gpus import is_device_lost
 from tunegate.tune.batches import Batch, BudgetMeter, OpenBatches
 from tunegate.tune.budget import is_reached, model_ms
 from tunegate.tune.candidate_requests import CandidateMeasurements
@@ -347,7 +347,7 @@ class BrokenMachineWatch:
         self._deaths += measured.has_killed_worker
         if not self._measured and self._deaths >= _DEATHS_OF_A_BROKEN_MACHINE:
             last = self._log.read_text(errors="replace").strip().splitlines()[-1:]
-            is_device = is_of_device(measured.detail)
+            is_device = is_device_lost(measured.detail)
             problem = "the device ends each candidate" if is_device else "workers do not start"
             reason = measured.detail if is_device else " ".join(last)
             message = (

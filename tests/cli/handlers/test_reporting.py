@@ -36,7 +36,7 @@ from tunegate.review.gate_rules import Waivers
 from tunegate.settings import Settings
 from tunegate.system.cache.history_log import read_history
 from tunegate.system.git.repository import GitRepository
-from tunegate.system.machine.health_check import HealthCheck
+from tunegate.system.machine.health import HealthCheck
 from tunegate.system.output.log_file import talking
 from tunegate.system.progress.shown_progress import PlainLog
 from tunegate_cache.stores.files import FileStore

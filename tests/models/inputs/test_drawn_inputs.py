@@ -18,13 +18,18 @@ from tunegate.artifacts.inputs import (
     Uniform,
 )
 from tunegate.errors import ModelError
-from tunegate.models.inputs.calibration import calibration_seeds, error_seeds, lasting_order
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.drawn_inputs import draw_inputs, drawn_inputs
 from tunegate.models.inputs.facts import facts_of
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
-from tunegate.models.seeded_inputs import save_value, seeded_inputs
+from tunegate.models.seeded_inputs import (
+    calibration_seeds,
+    error_seeds,
+    lasting_order,
+    save_value,
+    seeded_inputs,
+)
 from tunegate.report.report_tables import type_in_words, values_in_words
 
 IDS = GraphInput("ids", (2, 5), "int64")

@@ -20,8 +20,8 @@ from tunegate.artifacts.inputs import (
     OneOf,
     Uniform,
 )
-from tunegate.models.inputs.calibration import MAX_INPUTS, calibration
 from tunegate.models.inputs.inferred_rules import inferred_rules
+from tunegate.models.seeded_inputs import MAX_CALIBRATION_INPUTS, calibration
 from tunegate.system.output.artifact_file import ArtifactTensor
 
 IDS = GraphInput("ids", (2, 5), "int64")
@@ -344,7 +344,7 @@ def cases(folder: Path, number: int) -> ArtifactTensor:
     return ArtifactTensor("x", (2,), "float32", InputRule(Files(tuple(map(str, files)), names)))
 
 
-@pytest.mark.parametrize(("number", "used"), [(2, 1), (10, 2), (200, MAX_INPUTS)])
+@pytest.mark.parametrize(("number", "used"), [(2, 1), (10, 2), (200, MAX_CALIBRATION_INPUTS)])
 def test_no_case_both_calibrates_and_tells_the_error(
     tmp_path: Path, number: int, used: int
 ) -> None:
@@ -361,6 +361,6 @@ def test_no_case_both_calibrates_and_tells_the_error(
 def test_what_is_drawn_calibrates_on_inputs_of_its_own_seeds() -> None:
     drawn = ArtifactTensor("x", (2,), "float32", InputRule(Normal()))
     found, left = calibration([drawn], {"x"}, SEEDS, "m.onnx")
-    assert len([*found]) == MAX_INPUTS
-    assert len({float(feed["x"][0]) for feed in found}) == MAX_INPUTS
+    assert len([*found]) == MAX_CALIBRATION_INPUTS
+    assert len({float(feed["x"][0]) for feed in found}) == MAX_CALIBRATION_INPUTS
     assert left == (drawn,)

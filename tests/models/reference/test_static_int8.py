@@ -10,7 +10,7 @@ from onnx import helper
 from tests.support.models.inexact import STATIC, quantized
 from tests.support.small_onnx import conv_model, model_of, one_node_model, part_of
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
-from tunegate.runtimes.build_messages import Refused, WrittenBuild
+from tunegate.runtimes.builder import Refused, WrittenBuild
 
 IN_RANGE = InputRule(Uniform(-1.0, 1.0))
 

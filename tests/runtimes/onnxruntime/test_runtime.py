@@ -11,7 +11,7 @@ from tests.support.models.transformer import transformer
 from tests.support.models.unusual import LOOP, model
 from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tunegate.config import TargetConfig
-from tunegate.runtimes.build_messages import Refused, WrittenBuild
+from tunegate.runtimes.builder import Refused, WrittenBuild
 from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.onnxruntime import operator_profile
 from tunegate.runtimes.onnxruntime.runtime import MODEL, RUNTIME, open_model_session

@@ -15,8 +15,7 @@ from tests.support.small_onnx import conv_model, matmul_model, one_node_model, s
 from tunegate.artifacts.inputs import InputRule, KnownInputs, Uniform
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.reference.session import ReferenceSession
-from tunegate.runtimes.build_messages import Refused, WrittenBuild
-from tunegate.runtimes.builder import SavingBuilder
+from tunegate.runtimes.builder import Refused, SavingBuilder, WrittenBuild
 from tunegate.runtimes.loading import median_times
 from tunegate.runtimes.openvino.layer_names import onnx_names
 from tunegate.runtimes.openvino.runtime import RUNTIME

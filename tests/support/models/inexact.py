@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.support.small_onnx import model_of, save
 from tunegate.artifacts.inputs import NOTHING_KNOWN, InputRule, KnownInputs
 from tunegate.runtimes.build_child import handle_request
-from tunegate.runtimes.build_messages import Refused, WriteArtifact, WrittenBuild
+from tunegate.runtimes.builder import Refused, WriteArtifact, WrittenBuild
 
 _WIDTH = 64
 

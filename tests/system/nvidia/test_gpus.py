@@ -22,8 +22,12 @@ from tests.support.simulated.simulated_gpus import CUPTI, L4, Simulate, Simulate
 from tunegate.artifacts.measurements import GpuState
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
-from tunegate.system.nvidia.device_errors import raise_lost_device
-from tunegate.system.nvidia.gpus import fingerprint_of, visible_gpus, why_a_library_wins
+from tunegate.system.nvidia.gpus import (
+    fingerprint_of,
+    raise_lost_device,
+    visible_gpus,
+    why_a_library_wins,
+)
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
 from tunegate.system.nvidia.nvml import answer_or_none, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.support.worker_requests import make_candidate, measure_request
 from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
-from tunegate.system.processes.frames import MAX_FRAME_BYTES, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.system.processes.run_child import MAX_FRAME_BYTES, FrameBuffer, FrameError, frame_body
 from tunegate.tune.protocol import Measure, Measured, TensorArgument
 
 PLENTY = MemoryLimit(8 * 2**30)

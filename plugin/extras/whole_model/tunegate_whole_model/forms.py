@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tunegate.artifacts.candidates import LAUNCH
 from tunegate.compiler.forms import LIBRARY, Form, Linked, LoadedForm, Settings
 from tunegate.config import TargetConfig
-from tunegate.system.machine.health_check import HealthCheck
+from tunegate.system.machine.health import HealthCheck
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate_whole_model.native.c_compiler import NO_C_COMPILER, c_compiler
 from tunegate_whole_model.native.native_object import NATIVE_OBJECT

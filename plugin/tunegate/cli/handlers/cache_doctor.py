@@ -20,7 +20,7 @@ from tunegate.system.cache.shared_cache import (
     store_kind,
 )
 from tunegate.system.cache.snapshot_pins import PINS_FILE, read_pins
-from tunegate.system.machine.health_check import HealthCheck
+from tunegate.system.machine.health import HealthCheck
 from tunegate.wording import plural
 from tunegate_cache.format.names import OBJECT_ROOT
 from tunegate_cache.maintenance.summary import GroupSummary, summary

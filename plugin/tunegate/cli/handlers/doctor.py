@@ -22,7 +22,7 @@ from tunegate.runtimes.registry import may_compile
 from tunegate.runtimes.requirements import runtime_checks
 from tunegate.settings import Settings
 from tunegate.system.clock import SystemClock, today
-from tunegate.system.machine.health_check import CheckPart, HealthCheck, in_section
+from tunegate.system.machine.health import CheckPart, HealthCheck, in_section
 from tunegate.wording import plural
 
 _MOST_MODELS = 8

@@ -36,7 +36,7 @@ from tunegate.settings import Settings
 from tunegate.system.cache.shared_cache import location_of, objects_in_zone, write_problem
 from tunegate.system.git.process import git_version
 from tunegate.system.machine.cores import default_threads, usable_cores
-from tunegate.system.machine.health_check import HealthCheck, in_section
+from tunegate.system.machine.health import HealthCheck, in_section
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock

@@ -12,14 +12,13 @@ import numpy as np
 
 from tunegate.artifacts.builds import SampledErrors, SaturatedOutput
 from tunegate.artifacts.inputs import Files
-from tunegate.models.inputs.calibration import lasting_order
 from tunegate.models.narrow_types import kind_of
 from tunegate.models.reference.comparison import DidNotRun, arrays_in
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import session_as_written
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
-from tunegate.models.seeded_inputs import RuledTensor, cases_of, seeded_inputs
-from tunegate.system.nvidia.device_errors import raise_lost_device
+from tunegate.models.seeded_inputs import RuledTensor, cases_of, lasting_order, seeded_inputs
+from tunegate.system.nvidia.gpus import raise_lost_device
 from tunegate.system.processes.memory_limit import lacked_memory
 
 MAX_SAMPLING_SECONDS = 90.0

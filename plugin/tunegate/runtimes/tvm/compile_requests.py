@@ -13,8 +13,8 @@ from tunegate.artifacts.tasks import TuningTask
 from tunegate.compiler.runtime_alone import BRIEF_WAITS, thread_variables
 from tunegate.config import TargetConfig
 from tunegate.errors import ModelError
-from tunegate.models.inputs.calibration import error_seeds
 from tunegate.models.kernel_digest import kernel_digest
+from tunegate.models.seeded_inputs import error_seeds
 from tunegate.ports import BuildJob, ModelJob
 from tunegate.runtimes.tvm.runtime import gpu_variables
 from tunegate.system.clock import derive_seed

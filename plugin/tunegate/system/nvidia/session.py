@@ -13,8 +13,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
-from tunegate.system.nvidia.device_errors import is_of_device
-from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
+from tunegate.system.nvidia.gpus import MeasuredGpu, is_device_lost, visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.nvidia.nvml import state_of
 from tunegate.wording import RUN_DOCTOR
@@ -78,7 +77,7 @@ _SEEN = " Seen first: "
 def error_on(gpu: Gpu, reason: str) -> str:
     """Returns the message for a device error that ended a measurement, '' if the reason is
     another."""
-    if not is_of_device(reason):
+    if not is_device_lost(reason):
         return ""
     return (
         f"{gpu.name} ({gpu.uuid}) ended with an error while models were timed: "

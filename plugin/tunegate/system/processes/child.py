@@ -14,8 +14,8 @@ import msgspec
 
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.system.processes import interpreter
-from tunegate.system.processes.frames import LAST_WORDS, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.memory_limit import MemoryLimit
+from tunegate.system.processes.run_child import LAST_WORDS, FrameBuffer, FrameError, frame_body
 from tunegate.system.processes.signals import raise_if_cancelled
 
 _Reply = TypeVar("_Reply")

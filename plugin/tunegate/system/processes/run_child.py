@@ -2,7 +2,8 @@
 MODULE`.
 
 The child asks the kernel to be killed when its parent dies, limits itself as told, and serves
-MODULE's `handle_request`. If that raises, the error is the child's last message.
+MODULE's `handle_request`. If that raises, the error is the child's last message. Parents and
+children write and read their messages by the functions at the end.
 """
 
 import ctypes
@@ -11,13 +12,12 @@ import importlib
 import os
 import resource
 import signal
+import struct
 import sys
 import traceback
 from typing import Any, BinaryIO, NoReturn
 
 import msgspec
-
-from tunegate.system.processes import frames
 
 _PR_SET_PDEATHSIG = 1
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
@@ -29,16 +29,16 @@ def main(parent: int, module: str) -> int:
     if os.getppid() != parent:
         return 1  # the parent died before the kernel knew
     _limit(os.environ.get(MEMORY_VARIABLE, ""))
-    output = frames.claim_standard_output()
+    output = claim_standard_output()
     program = _import_frozen(module)
     decoder = msgspec.msgpack.Decoder(program.Request)
-    while (body := frames.read_frame(sys.stdin.buffer)) is not None:
+    while (body := read_frame(sys.stdin.buffer)) is not None:
         request = decoder.decode(body)
         try:
             reply = program.handle_request(request)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the parent reports it
             _end(output, error)
-        frames.write_frame(output, msgspec.msgpack.encode(reply))
+        write_frame(output, msgspec.msgpack.encode(reply))
     return 0
 
 
@@ -50,7 +50,7 @@ def _end(output: BinaryIO, error: Exception) -> NoReturn:
     lines = str(error).strip().splitlines()
     kind = "" if lines and isinstance(error, RuntimeError) else type(error).__name__
     words = ": ".join(filter(None, (kind, lines[-1].strip() if lines else "")))
-    frames.write_frame(output, frames.LAST_WORDS + words.encode())
+    write_frame(output, LAST_WORDS + words.encode())
     os._exit(1)
 
 
@@ -70,6 +70,73 @@ def _limit(memory_bytes: str) -> None:
     if memory_bytes:
         # Mapped but unused memory, such as libraries and thread arenas, is not counted.
         resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
+
+
+# Messages between a child and its parent: MessagePack bodies, each after its length.
+
+_HEADER = struct.Struct("<I")
+MAX_FRAME_BYTES = 512 * 1024 * 1024
+"""The largest body. The schedules of all tasks of a large model fit."""
+
+LAST_WORDS = b"\xc1"
+"""The first byte of a body that is the reason why its sender ends, and no message. MessagePack
+never uses this byte."""
+
+
+class FrameError(Exception):
+    """The received bytes are no message of ours."""
+
+
+def frame_body(body: bytes) -> bytes:
+    """Returns the body after its length."""
+    return _HEADER.pack(len(body)) + body
+
+
+def write_frame(stream: BinaryIO, body: bytes) -> None:
+    stream.write(frame_body(body))
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """Returns the next body, None if the other side is gone."""
+    header = stream.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    (length,) = _HEADER.unpack(header)
+    body = stream.read(length)
+    return body if len(body) == length else None
+
+
+class FrameBuffer:
+    """Collects bytes as they come, and gives whole bodies back."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Adds bytes, and returns the bodies that are complete. Raises FrameError if the header
+        announces a body that is too large."""
+        self._bytes += received
+        bodies = []
+        while len(self._bytes) >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._bytes)
+            if length > MAX_FRAME_BYTES:
+                message = f"announced an answer of {length:,} bytes"
+                raise FrameError(message)
+            end = _HEADER.size + length
+            if len(self._bytes) < end:
+                break
+            bodies.append(bytes(self._bytes[_HEADER.size : end]))
+            del self._bytes[:end]
+        return bodies
+
+
+def claim_standard_output() -> BinaryIO:
+    """Returns the child's private copy of its standard output; other prints then go to stderr."""
+    private = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return private
 
 
 if __name__ == "__main__":

@@ -1,13 +1,34 @@
-"""The installed version of a package."""
+"""A line of `tunegate doctor`, and what it says of the installed packages."""
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
-from tunegate.system.machine.health_check import HealthCheck
+import msgspec
+
+CheckPart = Literal["machine", "runtimes", "configuration", "cache", "models"]
+"""The section of the check-up; sections that are fine are shown as one line each."""
+
+
+class HealthCheck(msgspec.Struct, frozen=True):
+    """`detail` says what was found, or what is wrong and what to do. A check that `warns` stops no
+    run, but makes it worse; what `is_absent` is not installed, and no run needs it."""
+
+    name: str
+    ok: bool
+    detail: str
+    section: CheckPart = "configuration"
+    warns: bool = False
+    is_absent: bool = False
+
+
+def in_section(checks: Iterable[HealthCheck], section: CheckPart) -> tuple[HealthCheck, ...]:
+    """Returns the checks, moved to that section."""
+    return tuple(msgspec.structs.replace(check, section=section) for check in checks)
 
 
 def installed_version(distribution: str) -> str:
