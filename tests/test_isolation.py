@@ -137,8 +137,7 @@ def test_no_library_is_loaded_from_the_working_directory(
     (checkout / "lib").mkdir()
     for place in (checkout, checkout / "lib"):
         shutil.copy(library, place)
-    listed = entries.format(usual="/usr/local/lib")
-    done = python(LOADS, checkout, LD_LIBRARY_PATH=listed)
+    done = python(LOADS, checkout, LD_LIBRARY_PATH=entries.format(usual="/usr/local/lib"))
     assert "libplanted.so: cannot open shared object file" in done.stderr
 
 

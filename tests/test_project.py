@@ -266,8 +266,7 @@ def test_a_policy_that_is_no_revision_is_an_error(branched: Checkout) -> None:
 
 def planned(checkout: Checkout, **revisions: str) -> TuningPlan:
     changes = reviewed(checkout).changes
-    moved = replace(changes.revisions, **revisions)
-    return plan(replace(changes, revisions=moved), cache())
+    return plan(replace(changes, revisions=replace(changes.revisions, **revisions)), cache())
 
 
 def test_a_plan_of_the_named_commits_is_taken(checkout: Checkout) -> None:
@@ -295,8 +294,7 @@ def test_a_model_with_uncommitted_changes_is_named(checkout: Checkout) -> None:
     assert project.uncommitted_lines(review) == named
     assert reviewed(checkout).changes.notes == named
     assert project.uncommitted_lines_here() == named
-    earlier = reviewed(checkout, head="HEAD~1")
-    assert project.uncommitted_lines(earlier) == ()
+    assert project.uncommitted_lines(reviewed(checkout, head="HEAD~1")) == ()
     (checkout.path / NAME).write_bytes((checkout.path / NAME).read_bytes() + b"# more\n")
     told = f"{NAME} is read as it is here, with what is not committed"
     assert told in reviewed(checkout, head="HEAD~1").changes.notes

@@ -89,8 +89,7 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "f").write_bytes(b"x")
     (tmp_path / "root").symlink_to("real")
-    found = present(opened_inside(tmp_path / "root", "f"))
-    found.close()
+    present(opened_inside(tmp_path / "root", "f")).close()
 
 
 def test_a_configuration_that_is_not_committed_is_read_and_told() -> None:

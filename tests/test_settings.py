@@ -17,8 +17,7 @@ def zones(written: CacheConfig, zone: str | None = None) -> tuple[str, tuple[str
 
 
 def test_the_zone_of_the_file_is_the_teams_own_and_is_read() -> None:
-    own = CacheConfig(zone="team/a", read_zones=("rel",))
-    assert zones(own) == ("team/a", ("team/a", "rel"))
+    assert zones(CacheConfig(zone="team/a", read_zones=("rel",))) == ("team/a", ("team/a", "rel"))
 
 
 def test_a_zone_that_only_an_argument_names_is_written_and_not_read() -> None:

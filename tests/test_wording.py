@@ -42,8 +42,7 @@ def test_a_secret_of_several_lines_is_one_in_each_line() -> None:
 
 
 def test_the_longer_secret_goes_first() -> None:
-    secrets = secrets_of({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghi"})
-    assert redact("abcdefghi", secrets) == "***"
+    assert redact("abcdefghi", secrets_of({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefghi"})) == "***"
 
 
 def test_what_stands_before_a_host_is_left_out() -> None:

@@ -180,8 +180,7 @@ class Runner:
         )
 
     def run(self, **variables: str) -> str:
-        job = self.start(**variables)
-        said, _ = job.communicate()
+        said, _ = self.start(**variables).communicate()
         return said
 
     @property
@@ -268,8 +267,7 @@ def test_what_was_damaged_is_seen_and_made_again(
 ) -> None:
     runner.run()
     damage(runner)
-    said = runner.run()
-    assert " again: " in said
+    assert " again: " in runner.run()
     assert runner.package().read_text() == "VALUE = 1\n"
     assert not list(runner.package().parent.glob("own.pth"))
     assert "checked (" in runner.run()
@@ -328,8 +326,7 @@ run_child(["sleep", "600"], os.environ)
 
 
 def test_a_cancel_that_a_library_drops_ends_the_installation() -> None:
-    done = run_program([sys.executable, "-c", DROPPED])
-    assert "KeyboardInterrupt" in done.stderr
+    assert "KeyboardInterrupt" in run_program([sys.executable, "-c", DROPPED]).stderr
 
 
 @SLOW

@@ -130,8 +130,7 @@ def test_the_token_is_no_part_of_a_request() -> None:
 
 
 def test_a_tuning_job_takes_its_shard() -> None:
-    given = {"TUNEGATE_STAGE": "tune", "TUNEGATE_SHARD": "3", "TUNEGATE_OUT": "o"}
-    found = options(given)
+    found = options({"TUNEGATE_STAGE": "tune", "TUNEGATE_SHARD": "3", "TUNEGATE_OUT": "o"})
     assert isinstance(found, TuneOptions)
     assert (found.shard, found.settings.out) == (3, Path("o"))
 
@@ -275,7 +274,6 @@ def test_the_action_imports_the_extras_that_its_workflow_names() -> None:
 
 
 def test_a_name_that_no_extra_has_ends_the_job_as_a_mistake_in_what_was_given() -> None:
-    runs = "import os; sys.exit(bootstrap.main(['run'], os.environ))"
-    done = in_bootstrap(runs, "nothing")
+    done = in_bootstrap("import os; sys.exit(bootstrap.main(['run'], os.environ))", "nothing")
     assert done.returncode == 2
     assert '::error title=tunegate::input extras: "nothing" is not an extra.' in done.stdout

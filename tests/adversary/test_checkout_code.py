@@ -141,8 +141,7 @@ def test_records_that_a_pull_request_commits_are_no_cache(pull_request: PullRequ
     pull_request.write("cache/ms1/z/main/claims", "the fastest of all")
     pull_request.workspace.git("add", "-f", "cache")
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge(code=2)
-    assert "cache.url: cache: git tracks files in it" in judged.err
+    assert "cache.url: cache: git tracks files in it" in pull_request.judge(code=2).err
 
 
 def test_a_link_in_the_place_of_the_cache_is_not_followed(
@@ -153,8 +152,7 @@ def test_a_link_in_the_place_of_the_cache_is_not_followed(
     (pull_request.root / "cache").symlink_to(precious)
     pull_request.workspace.git("add", "-f", "cache")
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge(code=2)
-    assert "cache is a symbolic link of the checkout" in judged.err
+    assert "cache is a symbolic link of the checkout" in pull_request.judge(code=2).err
     assert list(precious.iterdir()) == []
 
 
@@ -162,8 +160,7 @@ def test_a_name_with_a_line_end_is_no_command_of_the_ci(pull_request: PullReques
     pull_request.write("models/a\n::error::told.onnx", "no model")
     pull_request.workspace.commit()
     said = pull_request.workspace.tunegate("detect", "--base", "main")
-    lines = (said.stdout + said.stderr).splitlines()
-    assert not [line for line in lines if line.startswith("::")]
+    assert not [line for line in (said.stdout + said.stderr).splitlines() if line.startswith("::")]
     assert "models/a ::error::told.onnx: unreadable" in said.stdout
 
 

@@ -211,8 +211,7 @@ def test_a_broken_or_linked_configuration_is_an_error(pull_request: PullRequest)
     pull_request.write("mine.yaml", GATED.replace("pairs: 4", "pairs: 5"))
     (pull_request.root / "tunegate.yaml").unlink()
     (pull_request.root / "tunegate.yaml").symlink_to("mine.yaml")
-    judged = pull_request.judge(code=2)
-    assert "tunegate.yaml is a symbolic link" in judged.err
+    assert "tunegate.yaml is a symbolic link" in pull_request.judge(code=2).err
 
 
 @pytest.mark.e2e
@@ -252,8 +251,7 @@ def test_a_deleted_model_is_told_and_fails_where_the_base_wants_that(
     pull_request.commit_base()
     pull_request.workspace.git("branch", "-f", "main", "HEAD")
     (pull_request.root / MODEL).unlink()
-    judged = pull_request.judge(code=1)
-    assert "policy-change, loosened" in judged.report
+    assert "policy-change, loosened" in pull_request.judge(code=1).report
     pull_request.edit_config("policy-changes: fail", "policy-changes: report")
     assert pull_request.judge().exit_code == 1
 

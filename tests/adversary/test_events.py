@@ -233,8 +233,7 @@ def test_a_plan_of_the_commit_before_is_not_gated(planned: Workspace) -> None:
     planned.write("README.md", "another commit")
     planned.commit()
     assert "plan.json: made for head" in refusal(planned)
-    done = planned.tunegate("tune", code=2)
-    assert "plan.json: made for head" in done.stderr
+    assert "plan.json: made for head" in planned.tunegate("tune", code=2).stderr
 
 
 def test_a_plan_without_the_slow_model_is_not_gated(planned: Workspace) -> None:

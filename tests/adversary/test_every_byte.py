@@ -52,8 +52,7 @@ def branching_model(file: str) -> onnx.ModelProto:
 
 def detected(pull_request: PullRequest, *arguments: str) -> str:
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("detect", "--base", "main", *arguments, code=0)
-    return done.stdout
+    return pull_request.workspace.tunegate("detect", "--base", "main", *arguments, code=0).stdout
 
 
 def test_a_model_made_slower_by_a_number_in_a_hidden_page_fails(pull_request: PullRequest) -> None:
@@ -124,15 +123,13 @@ def test_attributes_that_give_users_other_bytes_are_an_error(pull_request: PullR
 def test_a_dvc_file_beside_a_model_in_git_is_an_error(pull_request: PullRequest) -> None:
     slow = conv_model(seed=1).SerializeToString()
     pull_request.write(f"{MODEL}.dvc", dvc_file_of(MODEL, slow).decode())
-    judged = pull_request.judge(code=2)
-    assert f"{MODEL} on cpu: kept twice, by git and DVC" in judged.err
+    assert f"{MODEL} on cpu: kept twice, by git and DVC" in pull_request.judge(code=2).err
 
 
 def test_what_only_git_lfs_takes_for_a_pointer_is_an_error(pull_request: PullRequest) -> None:
     slow = conv_model(seed=2).SerializeToString()
     (pull_request.root / MODEL).write_bytes(lfs_pointer_to(slow).rstrip())
-    judged = pull_request.judge(code=2)
-    assert f"{MODEL} on cpu: nearly a Git LFS pointer" in judged.err
+    assert f"{MODEL} on cpu: nearly a Git LFS pointer" in pull_request.judge(code=2).err
 
 
 def test_other_bytes_than_the_dvc_file_says_are_an_error(pull_request: PullRequest) -> None:

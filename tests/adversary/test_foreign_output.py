@@ -67,8 +67,7 @@ def test_a_committed_link_inside_leads_nowhere(
     (pull_request.root / ".tunegate").mkdir()
     (pull_request.root / ".tunegate" / name).symlink_to(precious / name)
     before = content(precious)
-    judged = pull_request.judge(code=2)
-    assert f"git tracks .tunegate/{name}" in judged.err
+    assert f"git tracks .tunegate/{name}" in pull_request.judge(code=2).err
     assert clean_up(pull_request).returncode == 0
     assert content(precious) == before
 
@@ -78,8 +77,7 @@ def test_a_linked_parent_leads_nowhere(
 ) -> None:
     (pull_request.root / "results").symlink_to(tmp_path)
     before = content(precious)
-    judged = pull_request.judge("--out", "results/precious", code=2)
-    assert "results is a link" in judged.err
+    assert "results is a link" in pull_request.judge("--out", "results/precious", code=2).err
     done = clean_up(pull_request, "results/precious")
     assert (done.returncode, "::warning" in done.stdout) == (0, True)
     assert content(precious) == before
@@ -93,8 +91,7 @@ def test_committed_results_are_not_ours(pull_request: PullRequest) -> None:
     pull_request.write(f".tunegate/{WORK}/kept.bin", "kept")
     pull_request.make_twice_as_slow()
     pull_request.workspace.commit()
-    done = pull_request.workspace.tunegate("gate", code=2)
-    assert "git tracks .tunegate/" in done.stderr
+    assert "git tracks .tunegate/" in pull_request.workspace.tunegate("gate", code=2).stderr
     assert clean_up(pull_request).returncode == 0
     assert (pull_request.root / ".tunegate" / "work" / "kept.bin").exists()
 
@@ -145,5 +142,4 @@ def test_a_bad_argument_leaves_no_verdict_of_the_last_run(pull_request: PullRequ
     pull_request.workspace.tunegate("compare", "nope.onnx", "x.onnx", code=2)
     after = content(results)
     assert {"verdict.json", "report.html", "report.md"} <= before.keys() - after.keys()
-    kept = {name: text for name, text in after.items() if name != ".lock"}
-    assert kept.items() <= before.items()
+    assert {name: text for name, text in after.items() if name != ".lock"}.items() <= before.items()

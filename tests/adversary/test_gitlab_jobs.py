@@ -20,8 +20,7 @@ def job(tmp_path: Path) -> GitLabJob:
 
 def compared(job: GitLabJob) -> tuple[str | None, str, str]:
     """Base, head and the commit whose rules judge."""
-    verdict = json.loads((job.root / ".tunegate" / "verdict.json").read_text())
-    found = verdict["revisions"]
+    found = json.loads((job.root / ".tunegate" / "verdict.json").read_text())["revisions"]
     return found["base"], found["head"], found.get("policy") or found["base"]
 
 
@@ -94,8 +93,7 @@ def test_a_pipeline_that_names_no_two_commits_is_refused(job: GitLabJob, source:
     at = job.job
     at.checkout(at.tip)
     with gitlab_server() as server:
-        variables = job.request(at.tip, CI_PIPELINE_SOURCE=source)
-        done = job.run(variables, api=server.url)
+        done = job.run(job.request(at.tip, CI_PIPELINE_SOURCE=source), api=server.url)
         assert (done.returncode, server.requests) == (2, [])
     assert done.stderr.startswith("tunegate: error: ")
     assert not (job.root / ".tunegate").exists()

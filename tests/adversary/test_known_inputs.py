@@ -245,8 +245,7 @@ def test_a_profile_that_is_added_is_new_and_stricter(dynamic: Checkout) -> None:
 
 
 def test_a_profile_that_is_removed_is_loosened_and_still_gated(dynamic: Checkout) -> None:
-    new = opened_content(seed=9)
-    change = {"models/product.onnx": new}
+    change = {"models/product.onnx": opened_content(seed=9)}
     changes, _ = after(dynamic, change, sized(1, "one"), sized(1, "one", many=8))
     assert sorted(kinds(changes)) == ["models/product.onnx@many", "models/product.onnx@one"]
     (told,) = changes.policy_changes

@@ -83,8 +83,7 @@ class Shop:
         self.lists = Path(shutil.copytree(self.root / "cache", directory / "lists"))
 
     def planned(self) -> tuple[ResolvedTask, ...]:
-        plan = artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan)
-        return plan.resolution.tasks
+        return artifact_io.read(self.root / ".tunegate" / "plan.json", TuningPlan).resolution.tasks
 
     def trials(self) -> int:
         """The number of trials of the layer that only the base has."""

@@ -15,8 +15,7 @@ pytestmark = pytest.mark.e2e
 
 def test_a_model_that_is_twice_as_slow_fails(pull_request: PullRequest) -> None:
     pull_request.make_twice_as_slow()
-    judged = pull_request.judge(code=1)
-    assert judged.status() == "fail"
+    assert pull_request.judge(code=1).status() == "fail"
 
 
 def test_the_same_model_passes(pull_request: PullRequest) -> None:

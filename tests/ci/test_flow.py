@@ -71,8 +71,7 @@ _: type[protocol.CiHost] = RecordingHost
 
 @pytest.fixture
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> protocol.JobRequest:
-    origin = two_branches(tmp_path / "origin")
-    monkeypatch.chdir(origin.path)
+    monkeypatch.chdir(two_branches(tmp_path / "origin").path)
     return protocol.JobRequest(words=("run",), step="run", out=tmp_path / "out", comment="always")
 
 
@@ -161,8 +160,7 @@ def test_a_comment_is_written_only_where_its_own_commit_was_judged_and_somebody_
     carried_out = ending(request_.out, "pass", 0)
     head = verdict("pass", 0).revisions.head
     host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
-    never = msgspec.structs.replace(request_, comment="never")
-    assert run_job(host, {}, never, carried_out) == 0
+    assert run_job(host, {}, msgspec.structs.replace(request_, comment="never"), carried_out) == 0
     assert host.comments == []
     assert run_job(host, {}, request_, carried_out) == 0
     assert host.comments == ["pass\n\n[This run](https://ci/1)\n"]

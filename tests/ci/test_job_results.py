@@ -295,8 +295,7 @@ def test_the_numbers_are_shown_and_no_sentence_of_the_fork() -> None:
 
 
 def test_names_of_the_fork_add_no_element_to_the_page() -> None:
-    slow = finding("fail", HOSTILE)
-    hostile = msgspec.structs.replace(slow, model=HOSTILE, target=HOSTILE)
+    hostile = msgspec.structs.replace(finding("fail", HOSTILE), model=HOSTILE, target=HOSTILE)
     text = rendered(verdict("fail", 1, hostile))
     page = MarkdownIt("commonmark").enable("table").render(text)
     assert set(re.findall(r"</?([a-zA-Z][\w-]*)", page)) <= OURS

@@ -67,8 +67,7 @@ def test_a_default_branch_that_is_named_is_the_one_of_today(
         if of_push
         else protocol.Usual(default_branch="trunk")
     )
-    revisions = present(sides(here, choice))
-    assert "merge base with origin/trunk" in revisions.reason
+    assert "merge base with origin/trunk" in present(sides(here, choice)).reason
 
 
 def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Checkout) -> None:

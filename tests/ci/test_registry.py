@@ -43,10 +43,8 @@ def test_the_host_of_this_job_is_found_and_elsewhere_there_is_none() -> None:
 
 
 def test_the_event_of_this_job_is_told_without_being_named() -> None:
-    event = present(registry.job_event({**REQUEST, "GITLAB_CI": "true"}))
-    assert event.pull_request is not None
-    elsewhere = present(registry.job_event({}))
-    assert elsewhere.pull_request is None
+    assert present(registry.job_event({**REQUEST, "GITLAB_CI": "true"})).pull_request is not None
+    assert present(registry.job_event({})).pull_request is None
 
 
 def test_a_job_that_contradicts_itself_has_no_event_and_ends_nothing() -> None:
@@ -220,8 +218,7 @@ def test_what_is_compared_and_where_the_job_is_the_host_says() -> None:
     assert host.links(Path()) == GitHubHost(GITHUB).links(Path())
     with pytest.raises(ConfigError, match="GITHUB_EVENT_NAME is not set"):
         host.event(protocol.AskedRevisions())
-    event = host.event(protocol.AskedRevisions(base="a", head="b"))
-    host.comment(event, "name", "text")
+    host.comment(host.event(protocol.AskedRevisions(base="a", head="b")), "name", "text")
 
 
 # Files that a host writes, and the rules for hosts.

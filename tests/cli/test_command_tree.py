@@ -310,5 +310,4 @@ def test_a_page_waits_for_nothing_that_carries_a_command_out(line: str) -> None:
         f"assert is_answered({line.split()}); "
         f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
     )
-    done = run_program([sys.executable, "-c", script], check=True)
-    assert done.stderr == "[]\n"
+    assert run_program([sys.executable, "-c", script], check=True).stderr == "[]\n"

@@ -332,8 +332,7 @@ def test_a_run_without_a_plan_has_no_cache() -> None:
 def test_notes_and_warnings_are_told_once() -> None:
     changes = parts.changes(notes=("no merge base",))
     verdict = msgspec.structs.replace(VERDICT, notes=("slow disk", "no merge base"))
-    report = summarized(changes, verdict=verdict)
-    assert report.warnings == ("no merge base", "slow disk")
+    assert summarized(changes, verdict=verdict).warnings == ("no merge base", "slow disk")
 
 
 def test_what_waits_for_the_default_branch_is_counted_and_no_warning() -> None:
@@ -359,8 +358,7 @@ def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
 
 def report_of(run: MeasurementRun) -> Report:
     """The report of a run without a plan."""
-    changes = parts.changes()
-    return summarize(VERDICT, Judged(changes=changes), run=run, comparisons=[])
+    return summarize(VERDICT, Judged(changes=parts.changes()), run=run, comparisons=[])
 
 
 @pytest.mark.parametrize(
@@ -407,7 +405,6 @@ def test_schedules_that_nobody_measured_are_told_by_where_they_are_from() -> Non
         for n, source in enumerate(sources)
     ]
     run = make_run(make_measurement(), make_builds(make_build("a"), make_build("b", tasks=tasks)))
-    report = report_of(run)
-    transferred, claimed = report.warnings
+    transferred, claimed = report_of(run).warnings
     assert "1 of 3 kernels runs a schedule of another shape: it was never measured" in transferred
     assert "1 of 3 kernels runs a schedule of this run's own zone: it was never measured" in claimed

@@ -75,16 +75,14 @@ def test_a_start_whose_mean_is_slow_counts_though_its_median_is_not() -> None:
 def test_a_slow_launch_that_is_noisy_too_is_evidence_and_no_noise() -> None:
     """Its noise leaves it out of the bounds: it must not be forgotten with it."""
     noisy = slow(0.4, noise=0.2)
-    launches = [*quiet(4), noisy, noisy, *quiet(4)]
-    found = assessed(launches, quiet(12))
+    found = assessed([*quiet(4), noisy, noisy, *quiet(4)], quiet(12))
     assert noisy not in found.launches
     assert found.median == "pass"
     assert (found.decision, found.excluded.slow) == ("undecided", 2)
 
 
 def test_a_noisy_launch_in_which_the_base_is_slow_is_none_of_the_heads() -> None:
-    launches = [*quiet(4), slow(-0.4, noise=0.2), *quiet(4)]
-    assert assessed(launches, quiet(12)).decision == "pass"
+    assert assessed([*quiet(4), slow(-0.4, noise=0.2), *quiet(4)], quiet(12)).decision == "pass"
 
 
 @pytest.mark.parametrize("effect", [math.nan, math.inf])
@@ -231,8 +229,7 @@ def wall_ms(rng: np.random.Generator, cpu_ms: float, count: int) -> list[float]:
 
 def launch(rng: np.random.Generator, change: float) -> Launch:
     work = (TURN_MS, TURN_MS * (1 + change))
-    blocks = [[wall_ms(rng, each, 20) for each in work] for _ in range(12)]
-    return launch_of(np.array(blocks))
+    return launch_of(np.array([[wall_ms(rng, each, 20) for each in work] for _ in range(12)]))
 
 
 def compared(change: float) -> Comparison:
@@ -278,8 +275,7 @@ def following(
     starts: tuple[int, ...] = (),
     rule: StoppingRule = RULE,
 ) -> Next:
-    found = present(assess(launches, probes, starts, rule))
-    return after_pass(found, starts, len(launches), rule)
+    return after_pass(present(assess(launches, probes, starts, rule)), starts, len(launches), rule)
 
 
 def test_what_is_missing_is_looked_for_in_probes() -> None:
@@ -338,8 +334,7 @@ def test_a_mean_that_may_be_slower_is_measured_on_before_anything_else() -> None
         for n, x in enumerate(quiet_launches(6))
     )
     assert following(doubtful) == Next(launch=True)
-    last = msgspec.structs.replace(RULE, analyses=(4, 6))
-    assert following(doubtful, rule=last) == Next()
+    assert following(doubtful, rule=msgspec.structs.replace(RULE, analyses=(4, 6))) == Next()
 
 
 def test_launches_go_on_until_energy_and_loading_are_decided_too() -> None:

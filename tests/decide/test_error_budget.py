@@ -45,8 +45,7 @@ def test_a_bound_outside_the_budget_is_told_with_its_interval() -> None:
 def test_a_few_inputs_show_nothing_however_small_their_error_is() -> None:
     few = SampledErrors(relative=(0.0,) * 58, agrees=(True,) * 58)
     assert "interval 0% to any on 58 inputs" in judge(few)
-    only = AccuracyConfig(min_agreement=95.0)
-    assert "has a min-agreement of 100%" in judge(few, only)
+    assert "has a min-agreement of 100%" in judge(few, AccuracyConfig(min_agreement=95.0))
 
 
 def test_saturated_outputs_are_named() -> None:
@@ -231,8 +230,7 @@ MARGIN = math.log(1.03)
 
 
 def noisy(*noises: float) -> list[Launch]:
-    launches = make_launches([0.0] * len(noises))
-    pairs = zip(launches, noises, strict=True)
+    pairs = zip(make_launches([0.0] * len(noises)), noises, strict=True)
     return [msgspec.structs.replace(launch, noise=noise) for launch, noise in pairs]
 
 

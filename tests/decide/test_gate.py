@@ -79,8 +79,7 @@ def test_other_outputs_are_told_and_judge_nothing(
 def test_a_verdict_has_the_seed_of_its_measurements() -> None:
     run = msgspec.structs.replace(make_run(make_measurement(SAME), PAIR), seed="7")
     comparisons = compare(run, USUAL.gate)
-    verdict = decide_verdict(comparisons, run, make_changes(), tally(None, ()), USUAL)
-    assert verdict.seed == "7"
+    assert decide_verdict(comparisons, run, make_changes(), tally(None, ()), USUAL).seed == "7"
 
 
 def test_an_undecided_gate_may_be_told_to_warn_only() -> None:
@@ -128,8 +127,7 @@ def test_a_cell_without_a_result_is_an_error_never_a_pass() -> None:
 
 
 def test_no_run_at_all_is_an_error_when_models_changed() -> None:
-    verdict = decide_verdict((), None, make_changes(), tally(None, ()), USUAL)
-    assert verdict.exit_code == 2
+    assert decide_verdict((), None, make_changes(), tally(None, ()), USUAL).exit_code == 2
 
 
 def test_nothing_changed_is_a_pass() -> None:
@@ -302,8 +300,7 @@ def test_an_objective_is_judged_beside_the_change(
 
 def test_a_new_model_has_an_objective_too() -> None:
     slow = measured_cells.make_measurement(stopped="single", alone=histogram([20.0] * 50))
-    judged = present(check_objective(slow, OBJECTIVE))
-    assert judged.status == "fail"
+    assert present(check_objective(slow, OBJECTIVE)).status == "fail"
 
 
 def test_without_times_or_objective_nothing_is_said() -> None:

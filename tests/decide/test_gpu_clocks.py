@@ -38,8 +38,7 @@ def test_a_clock_that_comes_with_the_head_counts_and_is_told() -> None:
 
 
 def test_a_pair_unlike_the_others_is_dropped_beside_a_clock_that_comes_with_the_head() -> None:
-    kept = kept_pairs([QUIET] * 6, [COOLER] * 5 + [QUIET])
-    assert kept == (True,) * 5 + (False,)
+    assert kept_pairs([QUIET] * 6, [COOLER] * 5 + [QUIET]) == (True,) * 5 + (False,)
 
 
 def test_heat_on_both_sides_leaves_nothing() -> None:

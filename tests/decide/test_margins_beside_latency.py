@@ -103,8 +103,7 @@ def test_a_wider_margin_and_more_cells_fail_no_sooner(
     launches = counted(effects)
     if judged(launches, margin).decision != "fail":
         assert judged(launches, wider).decision != "fail"
-        many = present(energy_change(launches, margin, analyses=4, cells=9))
-        assert many.decision != "fail"
+        assert present(energy_change(launches, margin, analyses=4, cells=9)).decision != "fail"
 
 
 def test_a_change_on_the_margin_hardly_ever_fails() -> None:
@@ -154,8 +153,7 @@ def test_more_energy_or_time_to_load_fails_where_it_has_a_margin(
 
 def test_a_margin_of_loading_that_was_not_measured_is_no_pass() -> None:
     measured = make_measurement(SAME)
-    judged = present(check_load(compared(measured), 5.0))
-    assert judged.status == "inconclusive"
+    assert present(check_load(compared(measured), 5.0)).status == "inconclusive"
     assert check_load(compared(with_loads(measured, [9.0] * 4)), None) is None
 
 
@@ -242,8 +240,7 @@ def test_a_waiver_of_the_model_covers_its_layers_up_to_the_ceiling() -> None:
     measured = with_layers(make_measurement(SAME_BUT), SLOWER)
     for ceiling, status in ((8.0, "waived"), (1.0, "fail")):
         policies = Policies(waivers=(make_waiver(ceiling_percent=ceiling),), today=TODAY)
-        found = verdict(measured, policies, GateConfig(layers_margin_percent=0.5))
-        assert found.status == status
+        assert verdict(measured, policies, GateConfig(layers_margin_percent=0.5)).status == status
 
 
 @given(EFFECTS, st.lists(st.floats(-4.0, 50.0), min_size=1, max_size=8), st.floats(0.1, 20.0))

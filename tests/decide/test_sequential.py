@@ -154,8 +154,7 @@ def test_disturbed_is_decided_only_as_it_would_be_without_the_guard(
     effects: list[float], control: float
 ) -> None:
     if guarded_stop(effects, BUSY, [control], SHORT) == "decided":
-        counted = effects[:4]
-        assert decide_cell(bounds(counted, analyses=3, cells=1), SHORT.margin) != "undecided"
+        assert decide_cell(bounds(effects[:4], analyses=3, cells=1), SHORT.margin) != "undecided"
 
 
 def test_a_pass_waits_for_the_launches_that_are_asked_for_and_a_fail_does_not() -> None:

@@ -45,8 +45,7 @@ def test_one_slow_start_wants_more_of_them_and_a_second_answer() -> None:
 
 
 def test_who_goes_on_after_the_second_answer_does_not_ask_again() -> None:
-    found = msgspec.structs.replace(mode(60, 0.25), second=30)
-    assert not slow_modes.is_clean(RARE, found)
+    assert not slow_modes.is_clean(RARE, msgspec.structs.replace(mode(60, 0.25), second=30))
 
 
 def test_a_slow_start_in_the_probes_is_not_covered_by_the_bounds_over_launches() -> None:

@@ -91,8 +91,7 @@ def test_long_stalls_of_the_head_stand_out_from_short_ones_of_the_machine() -> N
 
 @pytest.mark.parametrize("seed", range(8))
 def test_bursts_of_a_busy_machine_never_fail(seed: int) -> None:
-    found = by_all(launches(9, base=1 / 300, head=1 / 300, burst=12, seed=seed))
-    assert found.decision != "fail"
+    assert by_all(launches(9, base=1 / 300, head=1 / 300, burst=12, seed=seed)).decision != "fail"
 
 
 def test_a_head_within_a_wide_margin_may_meet_more_stalls_of_the_machine() -> None:
@@ -197,8 +196,7 @@ def test_no_stall_in_4500_inferences_excludes_one_in_1500() -> None:
 def test_a_launch_of_an_older_measurement_leaves_the_counts_unknown() -> None:
     assert stalls.total_stalls(make_launches([0.0, 0.0])) == ()
     known = launches(2, 0.0, 0.0)
-    older = msgspec.structs.replace(known[0], stalls=())
-    assert stalls.total_stalls([older, known[1]]) == ()
+    assert stalls.total_stalls([msgspec.structs.replace(known[0], stalls=()), known[1]]) == ()
     assert [each.times for each in stalls.total_stalls(known)] == [5.0, 15.0, 50.0]
 
 
@@ -286,8 +284,7 @@ def test_a_percentile_that_no_inference_of_a_launch_lies_beyond_is_not_told() ->
 
 
 def test_where_the_base_scatters_too_much_a_tail_is_not_resolvable_and_holds_nothing_up() -> None:
-    scattered = inside_launch_launches(1.2, 0.001, own_tail=0.4)
-    last = judged(scattered)[-1]
+    last = judged(inside_launch_launches(1.2, 0.001, own_tail=0.4))[-1]
     assert (last.is_resolved, last.decision) == (False, "pass")
     assert all(each.is_resolved for each in judged(inside_launch_launches(1.0, 0.001)))
 

@@ -112,8 +112,7 @@ def test_a_ceiling_of_a_narrow_interval_hides_no_second_slowdown_of_its_size(cen
 
 @pytest.mark.parametrize("source", ["base", "head"])
 def test_it_says_whose_file_counts(source: str) -> None:
-    offer = present(offered(compared(), source=source))
-    assert offer.counts_from == source
+    assert present(offered(compared(), source=source)).counts_from == source
 
 
 def with_waivers(policies: Policies) -> WaiverOffer | None:
@@ -146,8 +145,7 @@ def test_an_entry_of_the_whole_model_is_named_beside_the_offer_for_a_profile() -
 
 def test_an_offer_beside_a_file_with_a_mistake_says_to_mend_that_entry() -> None:
     """Its entries count for nothing, so nobody knows whether one is of this model."""
-    offer = present(with_waivers(Policies(today=TODAY, has_unread_waivers=True)))
-    text = waiver_text(offer)
+    text = waiver_text(present(with_waivers(Policies(today=TODAY, has_unread_waivers=True))))
     assert "`tunegate-waivers.yaml` has a mistake, so none of its entries counts" in text
     assert "an entry, change it to this one, otherwise add this to" in text
 
@@ -157,8 +155,7 @@ def test_a_waiver_that_only_has_to_be_merged_is_not_offered_again() -> None:
     pending = make_waiver(model=parts.MODEL, ceiling_percent=20.0, expires=later)
     assert with_waivers(Policies(pending_waivers=(pending,), today=TODAY)) is None
     signed = Policies(pending_waivers=(pending,), signed_waivers=(pending,), today=TODAY)
-    offer = present(with_waivers(signed))
-    assert offer.filed == ()
+    assert present(with_waivers(signed)).filed == ()
 
 
 def test_what_no_waiver_cures_gets_no_offer() -> None:
@@ -176,8 +173,7 @@ def test_one_failure_beyond_latency_spoils_the_offer() -> None:
 
 
 def test_two_files_have_no_place_for_a_waiver() -> None:
-    found = parts.finding("fail", "", change_percent=SLOW)
-    verdict = parts.verdict("fail", 1, found)
+    verdict = parts.verdict("fail", 1, parts.finding("fail", "", change_percent=SLOW))
     files = msgspec.structs.replace(verdict, revisions=Revisions(base="base", head="head"))
     rules = GateRules(gate=GateConfig(), policies=Policies(today=TODAY))
     assert waiver_offer(verdict, [compared()], rules) is not None

@@ -79,5 +79,4 @@ def key_by(python: str) -> str:
         "from tunegate_environment.kept import key_of, Path; "
         f"print(key_of(Path({str(ROOT)!r}, 'requirements', 'run.lock')))"
     )
-    done = run_program([python, "-c", script], cwd=ROOT / "action", check=True)
-    return done.stdout.strip()
+    return run_program([python, "-c", script], cwd=ROOT / "action", check=True).stdout.strip()

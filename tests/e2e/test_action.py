@@ -74,8 +74,7 @@ def test_a_new_model_goes_through_every_stage_and_comes_out_in_outputs_and_summa
 ) -> None:
     before = runner.head()
     save(conv_model(), runner.workspace / "models" / "a b é.onnx")
-    after = runner.commit({}, "Add a model")
-    result = runner.run(push(before, after))
+    result = runner.run(push(before, runner.commit({}, "Add a model")))
     assert result["exitCode"] == 0, result["log"]
     outputs = result["outputs"]
     assert outputs["verdict"] == "new"
@@ -103,8 +102,7 @@ def test_a_containers_checkout_in_a_folder_is_read_whoever_it_belongs_to(runner:
 def test_the_plan_stage_gives_a_matrix_for_the_tuning_jobs(runner: Runner) -> None:
     before = runner.commit({"tunegate.yaml": COMPILED}, "Compile")
     save(conv_model(), runner.workspace / "models" / "m.onnx")
-    after = runner.commit({}, "Add a model")
-    result = runner.run(push(before, after), stage="plan")
+    result = runner.run(push(before, runner.commit({}, "Add a model")), stage="plan")
     assert result["exitCode"] == 0, result["log"]
     matrix = json.loads(result["outputs"]["matrix"])
     assert result["outputs"]["any"] == "true"

@@ -31,8 +31,7 @@ def refusal(repository: Workspace, *arguments: str) -> str:
 
 def unusable(repository: Workspace) -> str:
     """The reason of the one finding of a run, whose model cannot be used."""
-    done = repository.tunegate("run", code=2)
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in repository.tunegate("run", code=2).stderr
     verdict = json.loads((repository.root / ".tunegate" / "verdict.json").read_bytes())
     (finding,) = verdict["findings"]
     assert (verdict["exit_code"], finding["status"]) == (2, "error")
@@ -49,8 +48,7 @@ def test_an_operator_nobody_knows_is_named_with_its_node(repository: Workspace) 
     body = one_node_model("Frobnicate").SerializeToString()
     (repository.root / "models" / "m.onnx").write_bytes(body)
     repository.commit()
-    reason = unusable(repository)
-    assert reason.startswith('operator Frobnicate (node "odd") is not supported')
+    assert unusable(repository).startswith('operator Frobnicate (node "odd") is not supported')
 
 
 def test_one_unusable_model_is_one_finding_and_the_others_are_gated(repository: Workspace) -> None:
@@ -159,8 +157,7 @@ def test_transferred_schedules_without_a_budget_are_said_to_be_unverified(tmp_pa
     workspace.begin_with(conv_model(channels=16, out=3, size=28))
     for stage in ("plan", "tune"):
         workspace.tunegate(stage, code=0)
-    wider = conv_model(channels=16, out=3, size=30)
-    save(wider, workspace.root / "models" / "wider.onnx")
+    save(conv_model(channels=16, out=3, size=30), workspace.root / "models" / "wider.onnx")
     workspace.commit()
     done = workspace.tunegate("run", "--base", "HEAD~1", "--minutes", "0", "--json")
     verdict = json.loads(done.stdout)

@@ -130,8 +130,7 @@ def test_an_interrupt_that_a_library_drops_cancels_the_check_all_the_same(
     place: str, tmp_path: Path, server: GitHubServer
 ) -> None:
     line = (sys.executable, "-P", "-c", DROPS, place)
-    is_measured = place.startswith("measure/")
-    started = Started(tmp_path, server, changes_model=is_measured, line=line)
+    started = Started(tmp_path, server, changes_model=place.startswith("measure/"), line=line)
     assert "dropped" in started.ended()
 
 

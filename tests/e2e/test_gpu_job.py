@@ -387,8 +387,7 @@ def test_a_run_as_init_configures_it_a_comparison_and_the_history_of_both(
     """New weights of a table of a dynamic length pass, and a comparison with less work does."""
     runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
     tokens = kinds_of_models().tokens
-    began = runner.configure_by_init({"m": tokens})
-    assert "tuned and gated on NVIDIA stand-in" in began
+    assert "tuned and gated on NVIDIA stand-in" in runner.configure_by_init({"m": tokens})
     runner.commit(new_weights(tokens))
     passed = runner.tunegate("run", "--base", "HEAD~1", "--trials", "0")
     assert passed.returncode == 0, passed.stderr
@@ -426,8 +425,7 @@ def test_kinds_of_models_on_a_part_of_a_device_as_init_configures_it(
         tmp_path / "w", cuda_stand_in(devices=("GPU-one",), parts=("MIG-one",), **SMALL)
     )
     root, models = runner.workspace.root, kinds_of_models()
-    began = runner.configure_by_init(models._asdict())
-    assert "tuned and gated on NVIDIA stand-in MIG 1g" in began
+    assert "tuned and gated on NVIDIA stand-in MIG 1g" in runner.configure_by_init(models._asdict())
     warmed = runner.tunegate("warm", "--trials", "1")
     assert warmed.returncode == 2, warmed.stderr  # one of them ships with nothing
     for name in ("tokens", "masks"):

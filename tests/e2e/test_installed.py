@@ -199,8 +199,7 @@ def test_its_metadata_is_whole_and_its_page_has_no_broken_link(wheel: Path) -> N
     assert all(url.startswith(urls["Source"]) for url in urls.values())
     minimum = metadata["Requires-Python"].removeprefix(">=")
     assert f"Programming Language :: Python :: {minimum}" in metadata.get_all("Classifier", [])
-    page = str(metadata.get_payload())
-    links = re.findall(r"\]\(([^)]+)\)", page)
+    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
     assert [link for link in links if not re.match(r"https://|#", link)] == []
     assert f"{urls['Source']}/blob/v{metadata['Version']}/docs/commands.md" in links
 

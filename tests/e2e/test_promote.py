@@ -57,8 +57,7 @@ def test_what_is_promoted_was_measured_here_and_lies_are_called_so(tmp_path: Pat
     assert all(r.source.ref == f"promoted from {PULL}" for r in ours)
     assert all(r.median_ms > 0.0002 for r in ours), ours
     assert not any(r.decisions == bomb.decisions for r in ours)
-    planned = workspace.tunegate("plan", "--json", code=0)
-    shards = json.loads(planned.stdout)["shards"]
+    shards = json.loads(workspace.tunegate("plan", "--json", code=0).stdout)["shards"]
     known = {record.key.workload for record in ours}
     trials = [
         task["trials"]
@@ -78,6 +77,5 @@ def test_a_zone_to_itself_and_a_zone_that_is_none_are_usage_errors(tmp_path: Pat
 
 
 def test_a_zone_without_records_promotes_nothing(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "w")
-    done = workspace.tunegate("cache", "promote", "--from-zone", PULL, code=0)
+    done = Workspace(tmp_path / "w").tunegate("cache", "promote", "--from-zone", PULL, code=0)
     assert "0 of 0 tasks" in done.stdout

@@ -112,10 +112,8 @@ def test_a_base_that_cannot_be_compiled_is_replaced_by_the_version_before(tmp_pa
 def test_a_lost_shard_costs_its_own_tasks_only(tmp_path: Path) -> None:
     """One of two runners comes back: a clone of the repository, the plan and the cache is all it
     had. Its outcome comes twice, as artifacts of CI may."""
-    config = CONFIG.format(url=tmp_path / "shared", trials=4)
-    workspace = Workspace(tmp_path / "w", config)
-    product = matmul_model(rows=32, inner=64, columns=64)
-    save(product, workspace.root / "models" / "n.onnx")
+    workspace = Workspace(tmp_path / "w", CONFIG.format(url=tmp_path / "shared", trials=4))
+    save(matmul_model(rows=32, inner=64, columns=64), workspace.root / "models" / "n.onnx")
     workspace.git("add", "--all")
     workspace.git("commit", "-q", "--amend", "--no-edit")  # one commit: both models are new
     for stage in (["detect"], ["plan", "--shards", "2"]):
@@ -159,8 +157,7 @@ def test_a_cap_in_dollars_ends_the_tuning_in_time(tmp_path: Path) -> None:
     config = CONFIG.format(url="cache", trials=100_000)
     workspace = Workspace(tmp_path / "w", config.replace("minutes: 5", "minutes: 5\n  usd: 0.005"))
     assert workspace.tunegate("plan").returncode == 0
-    done = workspace.tunegate("tune", "--json")
-    outcome = json.loads(done.stdout)
+    outcome = json.loads(workspace.tunegate("tune", "--json").stdout)
     assert outcome["stopped"] in {"usd", "converged", "finished"}
     assert outcome["spent"]["seconds"] < 200
 
@@ -314,8 +311,7 @@ def test_what_warm_elects_a_change_of_weights_builds_alone(tmp_path: Path) -> No
     for side in ("base", "head"):
         assert built[side]["choice"]["is_remembered"]
         assert len(built[side]["choice"]["times"]) > 1
-    report = (workspace.root / ".tunegate" / "report.md").read_text()
-    assert "remembered from 20" in report
+    assert "remembered from 20" in (workspace.root / ".tunegate" / "report.md").read_text()
 
 
 # Values of inputs, from the graph or from a file, in the real command.
@@ -332,8 +328,7 @@ def repository(tmp_path: Path) -> Workspace:
     found = Workspace(tmp_path / "repository", NOT_COMPILED)
     nodes = [node("Gather", "words ids", "y"), node("Gather", "places edges", "z")]
     weights = {"words": np.ones((30, 4), np.float32), "places": np.ones((7, 2), np.float32)}
-    model = graph_of(nodes, INPUTS, "y z", weights)
-    onnx.save(model, found.root / "models" / "m.onnx")
+    onnx.save(graph_of(nodes, INPUTS, "y z", weights), found.root / "models" / "m.onnx")
     return found
 
 
@@ -409,8 +404,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
     assert "waived up to" in " ".join(done.stderr.split())
     workspace.write("tunegate-waivers.yaml", WAIVER.format(expires=today.replace(year=2199)))
     workspace.commit()
-    refused = workspace.tunegate("run", "--base", "HEAD~3", code=2)
-    assert "over 90 days ahead" in refused.stderr
+    assert "over 90 days ahead" in workspace.tunegate("run", "--base", "HEAD~3", code=2).stderr
 
 
 @pytest.mark.e2e

@@ -124,8 +124,7 @@ def test_one_persistent_kernel_computes_what_it_should(tmp_path: Path, batch: in
     with closing(workshop.compiler):
         whole = workshop.build((), "whole", whole=True)
         plain = workshop.build((), "default")
-    launch = FreshProcesses(tmp_path / "bench", 1, TARGET).pair(plain, whole).launch(8)
-    assert launch.head_ms > 0
+    assert FreshProcesses(tmp_path / "bench", 1, TARGET).pair(plain, whole).launch(8).head_ms > 0
 
 
 def test_a_build_against_itself_shows_no_change_and_how_the_clock_was(product: Workshop) -> None:
@@ -219,8 +218,7 @@ def test_float32_is_float32_whole_on_the_device_with_graphs(tmp_path: Path, name
     assert build.check.passed
     assert build.notes == ()
     bench = FreshProcesses(tmp_path / "bench", 1, TARGET)
-    launch = bench.pair(directory, directory).launch(8)
-    assert abs(launch.effect) < 0.1
+    assert abs(bench.pair(directory, directory).launch(8).effect) < 0.1
     layers = bench.operators_ms(directory)
     assert sum(layers.values()) > 0
     assert any("MatMul" in each or "Gemm" in each for each in layers)

@@ -17,8 +17,7 @@ from tunegate.known_extras import GROUPS, KNOWN_EXTRAS
 def test_no_page_or_program_names_the_machine_it_was_written_on() -> None:
     project = re.compile(r"/(work|root|home/[a-z]+)/")
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    naming = [name_of(path) for path in OURS + pages if project.search(path.read_text())]
-    assert not naming
+    assert not [name_of(path) for path in OURS + pages if project.search(path.read_text())]
 
 
 def test_the_version_is_said_once_and_the_same_everywhere() -> None:
@@ -54,8 +53,7 @@ def test_whatever_names_the_action_pins_it_and_means_our_repository() -> None:
 def test_nothing_installs_the_project_by_a_name_without_a_version() -> None:
     """Anybody could register it before the first release."""
     installs = re.compile(r"pip install[^\n]*\btunegate(?:\[\w+\])?(?![\w\[/.=-]| @|==)")
-    naming = [name_of(path) for path in texts() if installs.search(path.read_text())]
-    assert not naming
+    assert not [name_of(path) for path in texts() if installs.search(path.read_text())]
 
 
 def texts() -> list[Path]:
@@ -105,8 +103,7 @@ class TestExtra:
         }
         registered = project_of(extra).get("entry-points", {})
         groups = registered.keys() & set(GROUPS.values())
-        ours = {group: set(registered[group]) for group in groups}
-        assert told == ours
+        assert told == {group: set(registered[group]) for group in groups}
 
     def test_it_has_a_page_a_lock_and_types(self, extra: Path) -> None:
         assert (extra / "README.md").read_text().startswith("# ")

@@ -82,8 +82,7 @@ def test_zizmor_finds_nothing_where_it_asks_for_most() -> None:
 @pytest.mark.pipelines
 def test_actionlint_finds_nothing() -> None:
     """It checks expressions, needs and outputs, and has shellcheck look at each script."""
-    examples = sorted((ROOT / "examples").rglob("*.yml"))
-    files = map(str, [*WORKFLOWS, *examples, STARTER])
+    files = map(str, [*WORKFLOWS, *sorted((ROOT / "examples").rglob("*.yml")), STARTER])
     command = [str(PROGRAMS / "actionlint"), "-no-color", "-ignore", "label .+ is unknown", *files]
     run_program(command, code=0)
 
@@ -122,8 +121,7 @@ def stages() -> dict[str, Stage]:
 
 
 def test_the_one_base_from_elsewhere_is_pinned_by_digest() -> None:
-    elsewhere = [stage.base for stage in stages().values() if stage.base not in stages()]
-    (base,) = elsewhere
+    (base,) = [stage.base for stage in stages().values() if stage.base not in stages()]
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", base)
 
 

@@ -86,8 +86,7 @@ WANTED = 1000
 def graphs() -> dict[str, Graph]:
     found = {}
     for name, make in workloads().items():
-        module = canonical_workload(primitive(make)).module
-        found[name] = json.loads(tvm.ir.save_json(module))
+        found[name] = json.loads(tvm.ir.save_json(canonical_workload(primitive(make)).module))
     return found
 
 
@@ -185,8 +184,7 @@ def test_names_and_where_code_stood_do_not_count(graphs: dict[str, Graph]) -> No
 def test_printing_and_parsing_keeps_the_workload() -> None:
     for name in ("matmul_float32", "softmax_float16", "conv2d_3x3_float32", "matmul_int8"):
         function = primitive(workloads()[name])
-        module = tvm.IRModule({"main": function})
-        parsed = tvm.script.from_source(module.script())
+        parsed = tvm.script.from_source(tvm.IRModule({"main": function}).script())
         assert canonical_workload(parsed["main"]).digest == canonical_workload(function).digest
 
 

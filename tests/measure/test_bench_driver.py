@@ -39,16 +39,14 @@ def test_the_operators_of_an_artifact_are_timed_by_the_names_of_its_layers(tmp_p
 
 
 def test_a_layer_that_differs_is_timed_on_both_sides_in_one_process(tmp_path: Path) -> None:
-    before = seeded_light("squeezenet", seed=1)
-    base = artifact(tmp_path / "base", before, IMAGE, "data_0")
+    base = artifact(tmp_path / "base", seeded_light("squeezenet", seed=1), IMAGE, "data_0")
     after = seeded_light("squeezenet", seed=2)  # other weights make no other layer
     (changed,) = (node for node in after.graph.node if node.name == "fire5/expand3x3")
     changed.attribute.append(onnx.helper.make_attribute("auto_pad", "NOTSET"))
     for number, node in enumerate(after.graph.node):
         node.name = f"{number}_{node.name}"
     head = artifact(tmp_path / "head", after, IMAGE, "data_0")
-    bench = FreshProcesses(tmp_path, 1)
-    found = bench.profiled_both(base, head, number=0, turns=Turns(2, 1))
+    found = FreshProcesses(tmp_path, 1).profiled_both(base, head, number=0, turns=Turns(2, 1))
     assert found.differing[0] == {"fire5/expand3x3"}
     assert {name.split("_", 1)[1] for name in found.differing[1]} == found.differing[0]
     launch = layers_launch(found, started=0.0)
@@ -80,8 +78,7 @@ def test_the_reference_is_measured_from_the_onnx_file(
     """The process that measures works in another directory than this one."""
     monkeypatch.chdir(tmp_path)
     bench = FreshProcesses(Path("scratch"), 1, reference=reference_builder)
-    milliseconds = bench.reference_ms(ShapedModel(small / "model.onnx", {}), threads=1)
-    assert 0 < milliseconds < 1000
+    assert 0 < bench.reference_ms(ShapedModel(small / "model.onnx", {}), threads=1) < 1000
 
 
 def test_an_artifact_runs_with_the_packages_of_its_environment_and_our_own_code(

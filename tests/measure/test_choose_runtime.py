@@ -165,8 +165,7 @@ def test_of_three_the_fastest_ships_and_all_are_told(tmp_path: Path) -> None:
 
 def test_a_third_candidate_displaces_nothing_within_the_noise(tmp_path: Path) -> None:
     without, _, _ = chosen(tmp_path, [-0.4], head=both("head"))
-    effects = [-0.4, -0.39, 0.01, 0.0, 0.015]
-    cell, _, _ = chosen(tmp_path, effects, head=three("head"))
+    cell, _, _ = chosen(tmp_path, [-0.4, -0.39, 0.01, 0.0, 0.015], head=three("head"))
     assert cell.head.runtime == without.head.runtime == "onnxruntime"
 
 

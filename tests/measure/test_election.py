@@ -66,8 +66,7 @@ def test_every_runtime_is_launched_before_any_has_a_second_turn(runtimes: list[s
     of = {f"{runtime}{at}": runtime for at, runtime in enumerate(runtimes)}
     order = in_turn(of)
     assert sorted(order) == sorted(of)
-    first = len({*runtimes})
-    assert {of[name] for name in order[:first]} == {*runtimes}
+    assert {of[name] for name in order[: len({*runtimes})]} == {*runtimes}
     for runtime in runtimes:
         mine = [name for name in of if of[name] == runtime]
         assert [name for name in order if of[name] == runtime] == mine
@@ -99,8 +98,7 @@ def test_other_numbers_are_no_price_for_a_gain_within_the_noise() -> None:
     logs = {"tvm": 0.0, "bf16": -0.7, "f16": -0.695, "float32": -0.69}
     assert elected(logs, "tvm", inexact=("bf16", "f16"))[0].winner == "float32"
     assert elected(logs, "bf16", inexact=("bf16", "f16"))[0].winner == "bf16"
-    faster = {**logs, "bf16": -0.75}
-    assert elected(faster, "tvm", inexact=("bf16", "f16"))[0].winner == "bf16"
+    assert elected({**logs, "bf16": -0.75}, "tvm", inexact=("bf16", "f16"))[0].winner == "bf16"
 
 
 @given(LOGS, st.integers(1, 11))
@@ -142,8 +140,7 @@ REFUSED = msgspec.structs.replace(make_build("tvm"), error="no operator Odd", di
 
 
 def launching(at: Path, alone_ms: float | None) -> Launching:
-    pairs = ScriptedPairs([], alone_ms)
-    return Launching(benchmarker=pairs, clock=time, out=at, seconds=1.0)
+    return Launching(benchmarker=ScriptedPairs([], alone_ms), clock=time, out=at, seconds=1.0)
 
 
 def test_what_runs_alone_has_its_time_and_can_be_remembered(tmp_path: Path) -> None:
@@ -280,8 +277,7 @@ def test_nothing_tells_the_errors_of_remembered_candidates_in_other_numbers() ->
     candidates = {CELL.target: (CANDIDATES[CELL.target][0], narrow)}
     cell = CellCandidates(cell=CELL, base=(BUILD,), head=(BUILD,))
     (found,) = as_remembered([cell], [ELECTION], candidates)
-    choice = present(found.head[0].choice)
-    assert [time.has_unknown_error for time in choice.times] == [False, True]
+    assert [time.has_unknown_error for time in present(found.head[0].choice).times] == [False, True]
 
 
 # An election that the time of an earlier run has cut short, and that goes on in this one.
@@ -309,8 +305,7 @@ def head_of(found: CellBuilds) -> Build:
 
 def test_the_leader_is_displaced_by_nothing_but_a_clear_gain(tmp_path: Path) -> None:
     cell = CellCandidates(cell=CELL, base=(), head=three("head"), first="other", earlier=EARLIER)
-    found = head_of(continued(tmp_path, [-0.3, -0.3], cell))
-    assert found.runtime == "other"
+    assert head_of(continued(tmp_path, [-0.3, -0.3], cell)).runtime == "other"
 
 
 def test_whoever_lost_earlier_is_told_and_kept_beside_the_new_times(tmp_path: Path) -> None:

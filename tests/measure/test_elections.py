@@ -170,8 +170,7 @@ def test_a_change_of_the_graph_is_elected_anew_also_where_both_sides_are_known(
 ) -> None:
     """A forged record of each side could name a runtime in which a slower head does not show."""
     index = Shelf()
-    tools = tools_with(index, tmp_path)
-    publish_elections(tools, plan_of(head="other"), (), [built()])
+    publish_elections(tools_with(index, tmp_path), plan_of(head="other"), (), [built()])
     both = {**known.known, index.records[0].key: ExactHit(tuple(index.records))}
     assert len(both) == 2
     assert KnownElections(tools_with(Shelf(both), tmp_path))(plan_of(head="other")) == ()

@@ -78,11 +78,9 @@ def test_all_together_are_compared_as_one_run_is() -> None:
     whole = run_of("a.onnx", "b.onnx", "c.onnx", "d.onnx")
     assert compare(found.run, GateConfig()) == compare(whole, GateConfig())
     key = WorkloadKey("w", "t")
-    asked = merged(handed(replace(measured(0), unasked=(key,))), *ALL[1:])
-    assert asked.unasked == {(key, "cpu")}
+    assert merged(handed(replace(measured(0), unasked=(key,))), *ALL[1:]).unasked == {(key, "cpu")}
     alone = compare(measured(0).run, GateConfig())[0].change_percent
-    together = present(compare(found.run, GateConfig())[0].change_percent)
-    assert together.low < present(alone).low
+    assert present(compare(found.run, GateConfig())[0].change_percent).low < present(alone).low
 
 
 Spoiling = Callable[[ShardMeasurements], ShardMeasurements]
@@ -124,8 +122,7 @@ def test_what_is_lost_costs_its_own_models_and_no_others(lost: set[int], random:
     found = merged(*left)
     assert {each.shard for each in found.unmeasured} == lost
     assert {each.status for each in found.unmeasured} <= {"invalid-env"}
-    counted = {*models_of(found), *(m for each in found.unmeasured for m in each.models)}
-    assert counted == {*EFFECTS}
+    assert {*models_of(found), *(m for each in found.unmeasured for m in each.models)} == {*EFFECTS}
     assert (found.run is None) == (lost == {0, 1, 2})
 
 

@@ -202,16 +202,13 @@ def test_a_slow_start_is_measured_on_and_clean_launches_after_it_pass() -> None:
     found, _ = measured(ScriptedBench(SAME, probes=[0.0] * 5 + [0.3]))
     assert (found.stopped, len(found.probes)) == ("decided", 12)
     assert len(found.launches) + 12 == found.starts[1]
-    assessed = present(found.assess(GateConfig()))
-    assert assessed.decision == "pass"
+    assert present(found.assess(GateConfig())).decision == "pass"
 
 
 def test_a_mode_of_the_head_is_no_pass() -> None:
     often = [0.0, 0.001, -0.001, 0.0005, *[0.0, 0.0, 0.001, -0.001, 0.2] * 12]
-    bench = ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2])
-    found, _ = measured(bench)
-    assessed = present(found.assess(GateConfig()))
-    assert assessed.decision == "undecided"
+    found, _ = measured(ScriptedBench(often, probes=[0.0, 0.0, 0.2, 0.0, 0.2, 0.0, 0.0, 0.2]))
+    assert present(found.assess(GateConfig())).decision == "undecided"
     without = present(
         measured(ScriptedBench(often), rare=0.0)[0].assess(GateConfig(rare_launches=0.0))
     )
@@ -229,8 +226,7 @@ def test_after_a_fail_the_starts_go_on_that_a_waiver_needs_for_a_pass_at_its_cei
     beyond, _ = measured(ScriptedBench([0.2, 0.201] * 9), waived=CEILING)
     assert (beyond.stopped, len(beyond.launches), beyond.probes) == ("decided", 4, ())
     often = ScriptedBench([*SLOWER[:4], *[0.077, 0.77] * 20], probes=[0.077, 0.077, 0.77])
-    assessed = present(measured(often, waived=CEILING)[0].assess(CEILING))
-    assert assessed.decision != "pass"
+    assert present(measured(often, waived=CEILING)[0].assess(CEILING)).decision != "pass"
 
 
 def test_after_a_fail_a_waiver_asks_for_stalls_too() -> None:
@@ -309,8 +305,7 @@ class StallingBench(ScriptedBench):
 
     def measured_by(self, seconds: float = 240.0) -> str:
         found, _ = measured(self, seconds=seconds)
-        assessed = present(found.assess(GateConfig()))
-        return assessed.decision
+        return present(found.assess(GateConfig())).decision
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -404,8 +399,7 @@ def test_pairs_whose_clock_moved_do_not_count() -> None:
         found.add("head", [float(number)], GpuState(sm_mhz=mhz))
     assert found.pairs == 8
     assert found.times("head") == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    clocks = present(found.clocks())
-    assert clocks.dropped == 1
+    assert present(found.clocks()).dropped == 1
 
 
 def test_where_no_pair_counts_all_are_told() -> None:

@@ -42,8 +42,7 @@ def test_models_that_differ_in_their_data_files_alone_are_two_versions(tmp_path:
     assert base.content_digest == head.content_digest
     assert base.external != head.external
     assert not pair.are_same()
-    exported = pair.export_model(head, tmp_path / "work")
-    assert (exported.parent / "w.bin").read_text() == "new"
+    assert (pair.export_model(head, tmp_path / "work").parent / "w.bin").read_text() == "new"
 
 
 @pytest.mark.parametrize("linked", ["w/w.bin", "w"])
@@ -79,8 +78,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def exported(workspace: Workspace, into: Path, *words: str) -> set[str]:
-    repository = GitRepository(workspace.root)
-    export_named_files(repository, "HEAD", words, into)
+    export_named_files(GitRepository(workspace.root), "HEAD", words, into)
     return {str(each.relative_to(into)) for each in into.rglob("*") if each.is_file()}
 
 

@@ -79,8 +79,7 @@ def test_a_file_that_cannot_be_looked_into_is_listed_with_a_note(
 
 
 def test_a_readable_file_that_is_refused_says_why(workspace: Workspace) -> None:
-    content = model_with_data("../outside.bin")
-    (workspace.root / "models" / "odd.onnx").write_bytes(content)
+    (workspace.root / "models" / "odd.onnx").write_bytes(model_with_data("../outside.bin"))
     (_, odd) = find_models(workspace.root)
     why = "its external data file '../outside.bin' lies outside the model's directory"
     assert odd.note == f"{why}: export it again"

@@ -253,8 +253,7 @@ def branching_model(op_type: str, weight: float) -> onnx.ModelProto:
     node = helper.make_node(op_type, ["x", "w"], ["b"])
     output = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
     branch = helper.make_graph([node], "branch", [], [output], [floats([weight], "w")])
-    condition = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
-    return model_of([condition])
+    return model_of([helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)])
 
 
 def function_model(weight: float) -> onnx.ModelProto:
@@ -356,8 +355,7 @@ def test_data_of_a_branch_are_taken_in(tmp_path: Path) -> None:
 
 def test_a_model_without_data_files_stays_as_it_is(tmp_path: Path) -> None:
     model = branch_with(numpy_helper.from_array(NUMBERS, "w"))
-    proto = with_data(model, tmp_path)
-    assert proto == onnx.ModelProto.FromString(model)
+    assert with_data(model, tmp_path) == onnx.ModelProto.FromString(model)
 
 
 def test_a_file_that_ends_too_soon_is_an_error(tmp_path: Path) -> None:

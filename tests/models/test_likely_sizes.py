@@ -46,8 +46,7 @@ def test_without_a_name_the_place_says_it(
 
 
 def test_a_letter_behind_a_batch_is_any_number() -> None:
-    of_lines = ModelInput("features", (1, None, 16), ("", "N", ""))
-    assert likely_size(of_lines, 1).sizes[0] == 128
+    assert likely_size(ModelInput("features", (1, None, 16), ("", "N", "")), 1).sizes[0] == 128
     of_batches = ModelInput("x", (None, None, 16), ("B", "N", ""))
     assert [likely_size(of_batches, axis).sizes[0] for axis in (0, 1)] == [1, 128]
 

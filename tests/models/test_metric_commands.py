@@ -52,8 +52,7 @@ def scores(
 
 
 def test_the_base_s_program_scores_each_case(workspace: Workspace, tmp_path: Path) -> None:
-    found = scores(workspace, tmp_path, f"{sys.executable} measure.py")
-    assert found == (0.0, 0.25, 0.5)
+    assert scores(workspace, tmp_path, f"{sys.executable} measure.py") == (0.0, 0.25, 0.5)
     assert not (tmp_path / "cases").exists()
 
 

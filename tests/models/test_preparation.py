@@ -254,8 +254,7 @@ def test_an_output_has_its_own_type_and_its_own_numbers(name: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_an_input_reaches_the_model_as_it_is(name: str) -> None:
     session = session_of(cast_model(TYPES[name], TensorProto.FLOAT))
-    tensor = ArtifactTensor("x", (3, 5), name)
-    feed = seeded_inputs([tensor], 3)
+    feed = seeded_inputs([ArtifactTensor("x", (3, 5), name)], 3)
     (found,) = narrow_types.run(session, feed)
     assert len(np.unique(found)) > 1
     np.testing.assert_array_equal(found, feed["x"].astype(np.float32))

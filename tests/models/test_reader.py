@@ -112,8 +112,7 @@ def test_a_model_whose_blob_is_out_of_reach_is_listed_and_says_why(
 ) -> None:
     before = project.commit({"m.onnx": CONV})
     head = project.commit({"m.onnx": SMALL})
-    here = actions_checkout(project, tmp_path / "job", head)
-    repository = GitRepository(here.path)
+    repository = GitRepository(actions_checkout(project, tmp_path / "job", head).path)
     repository.range_revisions(before, head)
     project.path.rename(tmp_path / "moved")
     reader = GitModelReader(repository)

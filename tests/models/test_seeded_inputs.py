@@ -96,8 +96,7 @@ def test_all_inputs_take_the_same_case(tmp_path: Path) -> None:
 
 
 def test_an_input_may_have_no_rank_or_be_no_tensor() -> None:
-    free = helper.make_tensor_value_info("x", TensorProto.FLOAT, None)
-    assert not model_input(free).is_ranked
+    assert not model_input(helper.make_tensor_value_info("x", TensorProto.FLOAT, None)).is_ranked
     tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
     several = onnx.ValueInfoProto(name="s", type=helper.make_sequence_type_proto(tensor))
     assert model_input(several) == ModelInput("s", (1,), is_several=True)

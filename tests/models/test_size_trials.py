@@ -297,8 +297,7 @@ def test_a_model_that_asks_for_all_memory_is_refused_and_the_next_is_tried(tmp_p
 
 def test_models_whose_turn_comes_too_late_keep_what_is_likely(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w")
-    models = find_models(workspace.root, with_guesses=True)
-    (found,) = try_models(workspace.root, models, 0.0)
+    (found,) = try_models(workspace.root, find_models(workspace.root, with_guesses=True), 0.0)
     assert found.trial.note == "its sizes were not tried: there was no time left"
 
 

@@ -70,8 +70,7 @@ def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
     }
     config = Config(models=(ModelConfig(path="**"),), dims={"seq": 64, "batch": 1})
     found = read_by(lambda f: inputs[f.read_text()], config, tmp_path)
-    shapes = [model.shapes for model in found.files.values()]
-    assert shapes == [{"x": (64, 8)}, {"x": (64, 8)}]
+    assert [model.shapes for model in found.files.values()] == [{"x": (64, 8)}, {"x": (64, 8)}]
     assert found.resized == {(CHANGE.path, "head"): {"x": (64, 8)}}
 
 
@@ -203,8 +202,7 @@ def test_what_weights_demand_holds_wherever_the_symbol_stands() -> None:
 
 
 def test_dimensions_that_are_named_by_a_question_mark_are_not_the_same() -> None:
-    made = model([("Relu", ["x"], "y")], {"x": ["?", 3, "?", "?"]}, {})
-    assert sizes(made) == [1, 224, 224]
+    assert sizes(model([("Relu", ["x"], "y")], {"x": ["?", 3, "?", "?"]}, {})) == [1, 224, 224]
 
 
 def test_a_dimension_that_is_a_sum_of_others_follows_from_them() -> None:
@@ -218,8 +216,7 @@ def test_a_protein_has_the_atoms_of_its_residues() -> None:
         "x": ["num_atoms", 3],
         "r": ["num_residues"],
     }
-    made = model([("Relu", ["x"], "a"), ("Relu", ["r"], "y")], shapes, {})
-    assert sizes(made) == [512, 64]
+    assert sizes(model([("Relu", ["x"], "a"), ("Relu", ["r"], "y")], shapes, {})) == [512, 64]
     assert sizes(model([("Relu", ["x"], "y")], {"x": ["num_atoms", 3]}, {})) == [16]
 
 

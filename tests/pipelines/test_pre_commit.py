@@ -50,8 +50,7 @@ def pushing(tmp_path: Path, hooks: Checkout) -> Checkout:
     """A clone with the hook, and a second model on a branch of two commits."""
     origin = Checkout(Workspace(tmp_path / "origin", NOT_COMPILED).root)
     origin.git("config", "receive.denyCurrentBranch", "ignore")
-    commit = hooks.git("rev-parse", "HEAD")
-    config = CONFIG.format(hooks=hooks.path, commit=commit)
+    config = CONFIG.format(hooks=hooks.path, commit=hooks.git("rev-parse", "HEAD"))
     origin.commit({".pre-commit-config.yaml": config.encode()})
     here = clone(origin, tmp_path / "here")
     here.git("checkout", "-q", "-b", "topic")

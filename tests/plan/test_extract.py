@@ -65,8 +65,7 @@ def merged(*answers: Sequence[TuningTask] | ModelError) -> Sequence[TuningTask]:
 
 
 def test_a_task_that_only_the_base_has_is_kept() -> None:
-    found = merged([task("new")], [task("old")])
-    assert [t.uses[0].side for t in found] == ["head", "base"]
+    assert [t.uses[0].side for t in merged([task("new")], [task("old")])] == ["head", "base"]
 
 
 def test_a_side_that_is_no_model_is_said_to_be_an_error_at_once_and_not_to_be_untuned() -> None:

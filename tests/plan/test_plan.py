@@ -296,8 +296,7 @@ def test_every_target_has_runners_of_its_own() -> None:
 
 
 def test_what_is_not_built_is_not_measured() -> None:
-    gone = parts.change("gone.onnx", kind="deleted", head=None)
-    assert planned(gone, shards=3) == ()
+    assert planned(parts.change("gone.onnx", kind="deleted", head=None), shards=3) == ()
     assert planned(parts.change("m.onnx", targets=()), shards=3) == ()
 
 

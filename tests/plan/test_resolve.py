@@ -361,8 +361,7 @@ def test_what_was_tuned_and_stays_slow_is_said_with_its_times() -> None:
 
 def test_nothing_is_said_of_what_may_catch_up_is_finished_or_was_not_tuned() -> None:
     assert found(2.1, DONE, BEGUN) == ()
-    finished = msgspec.structs.replace(BEGUN, records=(make_record("begun"),))
-    assert found(10.0, DONE, finished) == ()
+    assert found(10.0, DONE, msgspec.structs.replace(BEGUN, records=(make_record("begun"),))) == ()
     assert found(10.0) == ()
 
 
@@ -373,8 +372,7 @@ def share(*outcomes: TaskOutcome, known: tuple[str, ...] = ()) -> float:
 
 
 def test_a_long_search_keeps_what_more_of_it_would_not_save() -> None:
-    long = make_outcome("long", trials=10 * far_behind.MIN_TRIALS, best_ms=1.0)
-    assert 0.2 < share(long) < 1.0
+    assert 0.2 < share(make_outcome("long", trials=10 * far_behind.MIN_TRIALS, best_ms=1.0)) < 1.0
     assert share(make_outcome("short", trials=far_behind.MIN_TRIALS - 1, best_ms=1.0)) == 0.0
 
 

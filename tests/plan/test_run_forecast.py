@@ -88,8 +88,7 @@ def test_other_numbers_take_a_part_of_the_time_where_float32_is_built_first() ->
     config = config_of(None, CPU)
     budget = AccuracyConfig(max_error=1.0)
     config = msgspec.structs.replace(config, models=(ModelConfig(path="*.onnx", accuracy=budget),))
-    plan = planned(parts.change(MODEL))
-    steps = run_forecast(plan, config, {"cpu": (TVM, bf16)}, ORIGIN)
+    steps = run_forecast(planned(parts.change(MODEL)), config, {"cpu": (TVM, bf16)}, ORIGIN)
     first, later = next(step for step in steps if step.kind == "build").parts
     assert later < first / 2
 

@@ -68,8 +68,7 @@ def test_a_comment_never_exceeds_its_limit(kind: str, limit: int) -> None:
 
 def test_hostile_names_add_no_element_to_the_page() -> None:
     page = MarkdownIt("commonmark").enable("table").render(render(make_report("hostile")))
-    tags = set(re.findall(r"</?([a-zA-Z][\w-]*)", page))
-    assert tags <= OURS
+    assert set(re.findall(r"</?([a-zA-Z][\w-]*)", page)) <= OURS
 
 
 def test_every_row_of_every_table_has_as_many_cells_as_its_head() -> None:
@@ -129,8 +128,7 @@ def test_one_latency_is_told_with_one_number() -> None:
 
 
 def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
-    text = render(make_report("slowed"))
-    block = text.split("```yaml\n")[1].split("```")[0]
+    block = render(make_report("slowed")).split("```yaml\n")[1].split("```")[0]
     today = datetime.date(2026, 11, 25)
     with pytest.raises(ConfigError, match="issue and reason still have the offer's placeholder"):
         parse_waivers(block, "tunegate-waivers.yaml", today)
@@ -141,8 +139,7 @@ def test_the_waiver_to_paste_is_one_that_counts_once_it_is_filled_in() -> None:
 
 
 def test_a_hostile_name_stays_inside_the_block_to_paste() -> None:
-    text = render(make_report("hostile"))
-    block = text.split("```yaml\n")[1].split("\n```")[0]
+    block = render(make_report("hostile")).split("```yaml\n")[1].split("\n```")[0]
     (waiver,) = yaml.safe_load(block)["waivers"]
     assert waiver["model"] == make_report("hostile").verdict.findings[0].model
 

@@ -109,5 +109,4 @@ def test_the_filter_saves_what_rejected_ones_would_have_needed_for_as_much() -> 
     assert found.by == "filter"
     assert found.cost.seconds == pytest.approx(80 * 0.3)
     assert found.cost.joules == pytest.approx(1000.0 * 24 / 15.3)
-    few = with_costs(*kept, *rejected[1:])
-    assert savings(None, [few]) == ()
+    assert savings(None, [with_costs(*kept, *rejected[1:])]) == ()

@@ -17,8 +17,7 @@ TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])
 def test_a_text_keeps_to_its_limit_and_says_what_it_leaves_out(
     texts: list[str], limit: int
 ) -> None:
-    sections = [Section(rank, text) for rank, text in enumerate(texts)]
-    text = fit_sections(sections, limit)
+    text = fit_sections([Section(rank, text) for rank, text in enumerate(texts)], limit)
     assert len(text) <= limit
     whole = "\n\n".join(texts) + "\n"
     assert text == whole or "Left out here" in text or text.endswith("…\n")

@@ -49,8 +49,7 @@ def test_the_versions_are_those_of_the_machine_that_measured() -> None:
 
 def test_what_cost_nothing_and_was_not_measured_leaves_nothing() -> None:
     assert lines_of(reports.nothing_changed()) == ()
-    report = reports.slowed()
-    bare = msgspec.structs.replace(report, run=None, plan=None)
+    bare = msgspec.structs.replace(reports.slowed(), run=None, plan=None)
     finding = msgspec.structs.replace(bare.verdict.findings[0], head_ms=None)
     verdict = msgspec.structs.replace(bare.verdict, findings=(finding,))
     assert lines_of(msgspec.structs.replace(bare, verdict=verdict)) == ()
@@ -64,8 +63,7 @@ def test_every_line_that_is_written_is_read_again(kind: str) -> None:
 
 def test_warming_leaves_its_price_and_no_latency() -> None:
     report = reports.slowed()
-    environment = {"apache-tvm version": "0.25.0"}
-    machine = history.TuningMachine(DEVICE, environment)
+    machine = history.TuningMachine(DEVICE, {"apache-tvm version": "0.25.0"})
     (line,) = history.warmed_entries(
         present(report.plan),
         report.outcomes,

@@ -107,8 +107,7 @@ def test_every_finding_is_shown_or_counted(statuses: list[Status]) -> None:
 def test_of_many_that_passed_those_that_moved_are_shown() -> None:
     still = [finding(number) for number in range(9)]
     faster = finding(9, low=-9.0)
-    shown = comment.shown_findings(parts.verdict("pass", 0, *still, faster))
-    assert shown.rows == (faster,)
+    assert comment.shown_findings(parts.verdict("pass", 0, *still, faster)).rows == (faster,)
 
 
 @pytest.mark.parametrize(

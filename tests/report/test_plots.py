@@ -47,8 +47,7 @@ def test_a_candidate_whose_error_is_unknown_has_no_point() -> None:
 
 
 def test_where_all_compute_the_same_numbers_nothing_is_drawn() -> None:
-    exact = [msgspec.structs.replace(each, error=None) for each in BUDGETED]
-    assert latency_by_error(exact) == ""
+    assert latency_by_error([msgspec.structs.replace(each, error=None) for each in BUDGETED]) == ""
     assert latency_by_error(()) == ""
 
 
@@ -117,5 +116,4 @@ def test_a_text_that_would_leave_the_drawing_stands_before_its_point() -> None:
     plot = Plot((2, 1), UNIT, UNIT)
     for at in (0.1, 1.0):
         plot.text((at, 0.5), "margin 100%", anchor="start", shift=(4, 0))
-    anchors = re.findall(r'text-anchor="(\w+)"[^>]*>margin', plot.svg(""))
-    assert anchors == ["start", "end"]
+    assert re.findall(r'text-anchor="(\w+)"[^>]*>margin', plot.svg("")) == ["start", "end"]

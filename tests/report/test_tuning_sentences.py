@@ -155,8 +155,7 @@ def report(runtime: str, choice: RuntimeChoice | None, base: str) -> Report:
             present(built.head), runtime=runtime, title=TITLES[runtime], choice=choice
         ),
     )
-    run = msgspec.structs.replace(made.run, builds=(replaced,))
-    return msgspec.structs.replace(made, run=run)
+    return msgspec.structs.replace(made, run=msgspec.structs.replace(made.run, builds=(replaced,)))
 
 
 ODD = RefusedCandidate(candidate="tvm", title="TVM", reason="operator Odd is not supported.")

@@ -51,8 +51,7 @@ def test_shapes_that_fit_no_more_are_the_head_s_and_that_is_told() -> None:
 
 
 def test_without_an_entry_of_the_head_everything_is_the_base_s() -> None:
-    old = entry(inputs=WIDE, targets=("gpu",))
-    found = asked(old, None)
+    found = asked(entry(inputs=WIDE, targets=("gpu",)), None)
     assert (found.entry.inputs, found.entry.targets) == (WIDE, ("gpu",))
     assert [told.key for told in found.changes] == ["models[].path"]
 
@@ -117,8 +116,7 @@ def called(name: str, value: ModelInput, dtype: str | None = None) -> ModelInput
 def test_an_input_is_the_same_by_its_name_or_else_by_what_it_takes(
     head: tuple[ModelInput, ...], renamed: dict[str, str], lost: set[str], new: set[str]
 ) -> None:
-    found = names_in_head((X, MASK), head)
-    assert found == NamesInHead(renamed, frozenset(lost), frozenset(new))
+    assert names_in_head((X, MASK), head) == NamesInHead(renamed, frozenset(lost), frozenset(new))
 
 
 def test_of_several_that_are_renamed_those_of_one_type_come_first() -> None:

@@ -328,8 +328,7 @@ def numbered(tmp_path: Path) -> Checkout:
 
 
 def versions_after(numbered: Checkout, files: dict[str, bytes | None], path: str) -> ChangeSet:
-    base = numbered.git("rev-parse", "HEAD")
-    revisions = Revisions(base=base, head=numbered.commit(files))
+    revisions = Revisions(base=numbered.git("rev-parse", "HEAD"), head=numbered.commit(files))
     config = config_of(path)
     return detect(reader_of(numbered), revisions, config, config)
 
@@ -369,8 +368,7 @@ def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
     """The bytes of what is deleted do not make it a rename."""
     changes = versions_after(numbered, {**enc("11", 1), **enc("1", None)}, NUMBERED)
     by_path = {change.path: change for change in changes.models}
-    compared = present(by_path["models/enc/11/model.onnx"].base)
-    assert compared.path == "models/enc/10/model.onnx"
+    assert present(by_path["models/enc/11/model.onnx"].base).path == "models/enc/10/model.onnx"
     assert by_path["models/enc/1/model.onnx"].kind == "deleted"
 
 

@@ -205,8 +205,7 @@ def test_no_name_of_a_dimension_makes_a_head_smaller_than_its_base(
     renamed = (ModelInput("x", (None, None), symbols), PAIR[1])
     new = side({"batch": 8, "seq": 64, "tiny": 1})
     found = judging_shapes(side(WIDE), new, renamed, PAIR)
-    shapes = dict.fromkeys(("x", "mask"), (8, 128))
-    assert found.inputs == shapes
+    assert found.inputs == dict.fromkeys(("x", "mask"), (8, 128))
 
 
 @pytest.mark.parametrize(
@@ -318,8 +317,7 @@ def test_a_model_without_a_profile_is_judged_beside_its_profiles(*, is_first: bo
 
 
 def test_without_an_entry_of_the_head_everything_is_the_bases() -> None:
-    found = judged(side(WIDE, dims={"seq": 4}), None, None)
-    assert found.dims == {"batch": 8, "seq": 4}
+    assert judged(side(WIDE, dims={"seq": 4}), None, None).dims == {"batch": 8, "seq": 4}
 
 
 SIZES = {"past": 16, "seq": 8}

@@ -324,8 +324,7 @@ def test_nothing_is_told_of_files_that_stay(
 
 
 def test_a_new_file_changes_nothing(checkout: Checkout) -> None:
-    given = ValuesConfig(cases=("new.npy", 7))
-    assert _told(checkout, {"new.npy": b"new"}, values=given) == []
+    assert _told(checkout, {"new.npy": b"new"}, values=ValuesConfig(cases=("new.npy", 7))) == []
 
 
 def test_without_a_base_there_is_nothing_to_replace(checkout: Checkout) -> None:

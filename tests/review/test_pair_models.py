@@ -200,8 +200,7 @@ def hidden(kernel: int, place: str) -> Facts:
     if place == "loop":
         model.graph.node.append(helper.make_node("Loop", ["n"], ["y"], "steps", body=body))
     elif place == "twin":
-        other = helper.make_node("Conv", ["x", "v"], ["d"], "mix")
-        model.graph.node.extend([inner, other])
+        model.graph.node.extend([inner, helper.make_node("Conv", ["x", "v"], ["d"], "mix")])
     elif place == "constant":
         made = helper.make_node("Constant", [], ["w"], value=weights)
         model.graph.node.extend([made, inner])

@@ -100,8 +100,7 @@ def test_whatever_onnx_runtime_runs_is_built(
     shapes: Shapes,
     outputs: list[tuple[tuple[int, ...], str]],
 ) -> None:
-    build = built(tmp_path, save(proto, tmp_path / "m.onnx"), shapes)
-    assert build.error is None
+    assert built(tmp_path, save(proto, tmp_path / "m.onnx"), shapes).error is None
     found = ArtifactFile.read(tmp_path / "b").outputs
     assert [(tensor.shape, tensor.dtype) for tensor in found] == outputs
 
@@ -144,8 +143,7 @@ def test_external_data_comes_into_the_one_file(tmp_path: Path) -> None:
     file = tmp_path / "big" / "m.onnx"
     file.parent.mkdir()
     onnx.save(conv_model(), file, save_as_external_data=True, location="m.data", size_threshold=0)
-    build = built(tmp_path, file)
-    assert build.error is None
+    assert built(tmp_path, file).error is None
     assert sorted(p.name for p in (tmp_path / "b").iterdir()) == ["artifact.json", "model.onnx"]
     bound_inference(tmp_path / "b", seed=1)()
 
@@ -159,8 +157,7 @@ def test_what_cannot_be_run_is_an_error_and_leaves_no_artifact(
     file = tmp_path / "m.onnx"
     if content is not None:
         file.write_bytes(content)
-    build = built(tmp_path, file)
-    assert said in (build.error or "")
+    assert said in (built(tmp_path, file).error or "")
     assert not (tmp_path / "b").exists()
 
 
@@ -195,8 +192,7 @@ def test_a_build_is_for_the_device_of_its_target(
 
 def test_given_values_reach_what_calibrates(tmp_path: Path) -> None:
     known = KnownInputs(given={"x": InputRule(Uniform(0.0, 1.0))})
-    file = save(matmul_model(), tmp_path / "m.onnx")
-    which = make_model(file, target=TARGET, inputs=known)
+    which = make_model(save(matmul_model(), tmp_path / "m.onnx"), target=TARGET, inputs=known)
     job = make_job(which, tmp_path / "b", settings=STATIC, samples=3)
     (build,) = reference_builder(tmp_path / "scratch", 1).build([job])
     assert build.error is None

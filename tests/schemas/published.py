@@ -45,8 +45,7 @@ def config_schema() -> Node:
 
 def configuration_page() -> str:
     """Returns docs/configuration.md with the table of all keys as they are declared."""
-    page = CONFIGURATION.read_text()
-    before, _, rest = page.partition(TABLE_HEAD)
+    before, _, rest = CONFIGURATION.read_text().partition(TABLE_HEAD)
     after = rest[rest.index("\n\n") :]
     rows = (
         f"| `{each.place}` | {_default(each)} | {each.key.meaning} |" for each in all_keys(Config)

@@ -30,8 +30,7 @@ def test_the_table_of_the_documentation_is_what_is_declared(golden: Golden) -> N
 
 def test_an_editor_refuses_what_the_reader_refuses() -> None:
     validator = jsonschema.Draft202012Validator(SCHEMAS["tunegate.schema.json"])
-    good = yaml.safe_load("models: [{path: m.onnx}]\ngate: {margin-percent: 3}")
-    assert validator.is_valid(good)
+    assert validator.is_valid(yaml.safe_load("models: [{path: m.onnx}]\ngate: {margin-percent: 3}"))
     for bad in ("{}", "models: [{path: m.onnx}]\ngate: {margin: 3}", "models: [{pat: m.onnx}]"):
         assert not validator.is_valid(yaml.safe_load(bad))
 

@@ -53,8 +53,7 @@ def test_a_run_counts_what_is_malformed_and_uses_what_is_good(name: str, tmp_pat
     case = CORPUS[name]
     lines = case.line.split(b"\n") if case.reason == "not a record" else [case.line]
     cache = cache_with(squeezed(b"\n".join([*lines, GOOD])), tmp_path)
-    answer = cache.lookup([(make_key(), make_shape())])[make_key()]
-    assert answer == ExactHit((make_record(),))
+    assert cache.lookup([(make_key(), make_shape())])[make_key()] == ExactHit((make_record(),))
     assert set(cache.statistics.refused) == {case.reason}
 
 

@@ -71,5 +71,4 @@ def runs(model: onnx.ModelProto, inputs: Sequence[GraphInput], seed: int = 0) ->
     drawn = seeded_inputs([i._replace(rule=rules[i.name]) for i in inputs], seed)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    return bool(session.run(None, drawn))
+    return bool(onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, drawn))

@@ -21,8 +21,7 @@ def operator_model(
     """A model of the node whose outputs are declared with the shapes that they have for `feed`."""
     every = {**feed, **(constants or {})}
     open_outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
-    model = _model(node, feed, constants or {}, open_outputs, opset)
-    found = outputs_of(model, feed)
+    found = outputs_of(_model(node, feed, constants or {}, open_outputs, opset), feed)
     assert all(name in every for name in node.input if name)
     outputs = [
         _declared(output.name, value) for output, value in zip(open_outputs, found, strict=True)

@@ -36,8 +36,7 @@ def identical() -> Report:
 
 
 def measured() -> Report:
-    change = Interval(low=-1.2, center=0.3, high=1.1)
-    compared = parts.comparison(change, 4.812)
+    compared = parts.comparison(Interval(low=-1.2, center=0.3, high=1.1), 4.812)
     finding = _finding("pass", "within the margin of 3%", compared)
     return _measured(parts.verdict("pass", 0, finding), compared)
 

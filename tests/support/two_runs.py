@@ -91,8 +91,7 @@ class Place:
         waiting = self.waiting()
         stored = self.stored()  # last: what is delivered late leaves the disk after it is stored
         met = end()
-        next_run = self.cache(self.direct, PATIENT)
-        healed = next_run.lookup([*WANTED, (NEW.key, NEW.shape)])
+        healed = self.cache(self.direct, PATIENT).lookup([*WANTED, (NEW.key, NEW.shape)])
         return Outcome(
             budget=budget,
             answers=answers,

@@ -230,8 +230,7 @@ def test_more_of_the_same_gives_back_a_part_and_never_all(trials: int, now_ms: f
 
 
 def test_a_search_without_a_history_is_taken_at_its_trials() -> None:
-    bare = msgspec.structs.replace(tuned(8), costs=())
-    assert 0.1 < headroom.of_unfinished(1.0, bare) < 0.3
+    assert 0.1 < headroom.of_unfinished(1.0, msgspec.structs.replace(tuned(8), costs=())) < 0.3
 
 
 # A roofline drawn by the tasks of the run themselves.
@@ -296,8 +295,7 @@ def test_the_side_that_runs_a_layer_more_often_pays(base: int, head: int, paying
         TaskUse(model="m", side="base", weight=base, name="conv"),
         TaskUse(model="m", side="head", weight=head, name="conv"),
     ]
-    task = msgspec.structs.replace(make_task(), uses=tuple(uses))
-    assert paying_sides(task) == (("m", paying),)
+    assert paying_sides(msgspec.structs.replace(make_task(), uses=tuple(uses))) == (("m", paying),)
 
 
 def test_functions_of_one_side_that_are_the_same_task_are_counted_together() -> None:

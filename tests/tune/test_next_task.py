@@ -82,8 +82,7 @@ def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:
 
 
 def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:
-    plateaued = state(100, 90, 80, 80, 80, 80, weight=3)
-    assert index_of([plateaued, state(20, 19, 18)]) == 1
+    assert index_of([state(100, 90, 80, 80, 80, 80, weight=3), state(20, 19, 18)]) == 1
 
 
 def test_the_search_has_converged_when_no_batch_is_worth_its_seconds() -> None:

@@ -42,8 +42,7 @@ def test_the_parts_of_all_shards_are_the_target(
     parts = budgets.parts_of_target(tasks, target_ms)
     assert len(parts) == len(case)
     if any(case):
-        total = sum(part for shard in parts for part in shard.values())
-        assert total == pytest.approx(target_ms)
+        assert sum(part for shard in parts for part in shard.values()) == pytest.approx(target_ms)
     for mine, part in zip(tasks, parts, strict=True):
         assert set(part) == set(budgets.model_ms(mine))
 

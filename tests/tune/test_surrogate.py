@@ -48,8 +48,7 @@ def test_it_ranks_what_it_has_not_seen() -> None:
 
 
 def test_times_that_mean_nothing_are_no_evidence() -> None:
-    trusted = sum(fitted(48, "noise", seed).score() is not None for seed in range(20))
-    assert trusted <= 4
+    assert sum(fitted(48, "noise", seed).score() is not None for seed in range(20)) <= 4
 
 
 def test_where_candidates_fail_is_learned_too() -> None:
@@ -79,8 +78,7 @@ def row_of(decided: Decided) -> list[float]:
 
 
 def lead_of_wide(surrogate: Surrogate) -> float:
-    score = present(surrogate.score())
-    wide, narrow = score([row_of(decided(16)), row_of(decided(1))])
+    wide, narrow = present(surrogate.score())([row_of(decided(16)), row_of(decided(1))])
     return float(wide - narrow)
 
 
@@ -172,8 +170,7 @@ TILED = [
 
 
 def test_the_order_of_the_block_with_the_most_loops_counts() -> None:
-    smaller = ["Reorder", ["@9", "@5"], [], 0]
-    nest = present(nest_of(json.dumps([*TILED, smaller])))
+    nest = present(nest_of(json.dumps([*TILED, ["Reorder", ["@9", "@5"], [], 0]])))
     assert nest.order == ((0, 0), (1, 0), (0, 1), (1, 1))
 
 
@@ -201,8 +198,7 @@ SAMPLING = {
 
 def pools(kind: str = "llvm") -> SamplePools:
     features = SampleFeatures(SAMPLING, {TEMPLATE: SKETCH})
-    space = SampleSpace(SAMPLING, random.Random(1))
-    return SamplePools(space, features, kind)
+    return SamplePools(SampleSpace(SAMPLING, random.Random(1)), features, kind)
 
 
 def lanes(rows: Sequence[Sequence[float]]) -> np.ndarray:
@@ -235,8 +231,7 @@ def test_what_was_seen_is_not_bred_again() -> None:
     mine = pools()
     drawn, _ = mine.draw_pool((), ())
     bred = set(mine.breed(lanes, drawn[:8], (), ()))
-    again = set(pools().breed(lanes, drawn[:8], (), bred))
-    assert again & bred == set(drawn[:8])
+    assert set(pools().breed(lanes, drawn[:8], (), bred)) & bred == set(drawn[:8])
 
 
 # Samples are always legal, new, and come from what is good.

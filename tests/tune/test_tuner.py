@@ -284,8 +284,7 @@ def test_candidates_may_be_timed_beside_each_other(
         two_at_once = partial(Parallelism, first=2)
         monkeypatch.setattr("tunegate.tune.tuning_run.Parallelism", two_at_once)
         # A machine that others load is slow; only one that hangs is a failure here.
-        limit = "tunegate.tune.workers._CANDIDATE_LIMIT_SECONDS"
-        monkeypatch.setattr(limit, 120.0)
+        monkeypatch.setattr("tunegate.tune.workers._CANDIDATE_LIMIT_SECONDS", 120.0)
         budget = Budget(seconds=None, trials=6, min_gain_percent_per_minute=0.0)
         (*_, outcome) = workshop.tune(budget, trials=6)
     finally:

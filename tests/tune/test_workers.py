@@ -82,8 +82,7 @@ def test_a_worker_that_exits_says_its_code(pool: WorkerPool) -> None:
 
 
 def test_a_worker_that_ended_itself_for_lack_of_patience_was_too_late(pool: WorkerPool) -> None:
-    hasty = msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)
-    pool.add([hasty])
+    pool.add([msgspec.structs.replace(request(1, "exit"), patience_seconds=0.0)])
     measured = finish(pool)[1]
     assert (measured.status, measured.detail) == ("timeout", "no result in 0 s")
 

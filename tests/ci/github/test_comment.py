@@ -35,8 +35,7 @@ def publish(server: GitHubServer, name: str, text: str, *, updates_only: bool = 
     environment = {**server.variables, "TUNEGATE_GITHUB_TOKEN": "ghs_secret"}
     token = job_token(environment)
     api = opened_api(environment, token)
-    author = login_of(environment, token, api)
-    comments = Comments(api, "acme/models", 7, name, author)
+    comments = Comments(api, "acme/models", 7, name, login_of(environment, token, api))
     comments.publish(text, updates_only=updates_only)
 
 
@@ -147,8 +146,7 @@ def test_a_comment_that_was_not_written_is_written_after_another_look(
     server.first[f"POST {COMMENTS}"] = [(status, {}, {})]
     publish(server, "o", "report")
     assert len(server.comments) == 1
-    looks = server.made("GET").count(f"GET {COMMENTS}")
-    assert looks == 2
+    assert server.made("GET").count(f"GET {COMMENTS}") == 2
 
 
 def test_a_comment_stays_within_githubs_limit_and_cuts_no_table(server: GitHubServer) -> None:

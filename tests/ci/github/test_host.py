@@ -97,8 +97,7 @@ def test_an_annotation_is_one_line_whatever_is_in_it(text: str) -> None:
 @given(st.text())
 def test_an_output_ends_at_its_own_delimiter_only(value: str) -> None:
     lines = output("name", value).split("\n")
-    delimiter = lines[0].removeprefix("name<<")
-    assert lines[-2] == delimiter
+    assert lines[-2] == lines[0].removeprefix("name<<")
     assert "\n".join(lines[1:-2]) == value
 
 

@@ -58,8 +58,7 @@ class _Handler(QuietHandler):
         return urlsplit(self.path).path
 
     def _body(self) -> str:
-        length = int(self.headers["Content-Length"])
-        return str(json.loads(self.rfile.read(length))["body"])
+        return str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
 
     def _answer(self, status: int, content: object) -> None:
         asked = f"{self.command} {self._path}"

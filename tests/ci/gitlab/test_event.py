@@ -38,8 +38,7 @@ def request(**more: str) -> JobEvent:
 
 
 def of_branch(source: str, asked: AskedRevisions | None = None, **more: str) -> JobEvent:
-    environment = {**BRANCH, "CI_PIPELINE_SOURCE": source, **more}
-    return gitlab_event(environment, asked or AskedRevisions())
+    return gitlab_event({**BRANCH, "CI_PIPELINE_SOURCE": source, **more}, asked or AskedRevisions())
 
 
 def test_a_merge_request_is_compared_with_its_target_branch_of_today() -> None:
@@ -67,8 +66,7 @@ def test_a_pipeline_in_the_project_of_a_fork_does_not_ask_for_its_target_branch(
 
 
 def test_a_child_pipeline_is_about_what_its_parent_is_about() -> None:
-    child = request(CI_PIPELINE_SOURCE="parent_pipeline")
-    assert child == request()
+    assert request(CI_PIPELINE_SOURCE="parent_pipeline") == request()
     of_a_branch = of_branch("parent_pipeline")
     assert (of_a_branch.revisions, of_a_branch.zone) == (
         Usual(default_branch="trunk", is_on_it=True),

@@ -35,8 +35,7 @@ def test_outputs_are_a_dotenv_report_that_no_value_can_add_a_line_to(tmp_path: P
         "long": "y" * 5000,
     }
     GitLabHost({}).tell(JobReport(outputs=outputs, directory=tmp_path))
-    written = (tmp_path / "ci-outputs.env").read_text()
-    assert written == "TUNEGATE_VERDICT=pass\nTUNEGATE_ANY=true\n"
+    assert (tmp_path / "ci-outputs.env").read_text() == "TUNEGATE_VERDICT=pass\nTUNEGATE_ANY=true\n"
 
 
 def test_the_page_of_a_job_links_to_a_report_that_is_there(

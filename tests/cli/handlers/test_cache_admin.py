@@ -236,8 +236,7 @@ def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path:
     assert shell.cache("push", str(copy))["copied"]["records"] == 3
     assert shell.cache("stats")["contents"][0]["records"] == 3
     (tmp_path / "file").write_bytes(b"")
-    said = shell.shown("pull", str(tmp_path / "file"), code=4)
-    assert "the copy cannot be written" in said
+    assert "the copy cannot be written" in shell.shown("pull", str(tmp_path / "file"), code=4)
     assert "no such directory" in shell.shown("push", str(tmp_path / "none"), code=2)
 
 
@@ -248,8 +247,7 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     shell.cache("gc")
     assert shell.cache("fsck")["found"] == []
     store = FileStore(Path(shell.url))
-    index = next(name for name in store.names("") if "/idx/" in name)
-    store.delete(index)
+    store.delete(next(name for name in store.names("") if "/idx/" in name))
     shell.publish("c")
     segment = next(name for name in store.names("") if "/seg/" in name)
     (Path(shell.url) / segment).write_bytes(b"garbage")

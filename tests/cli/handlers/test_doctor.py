@@ -116,8 +116,7 @@ def test_each_dynamic_dimension_is_shown_with_what_says_its_size(
     for name in ("m", "n"):
         save(matmul_model(rows=name), workspace.root / "models" / f"{name}.onnx")
     workspace.write("tunegate.yaml", f"dims: {{m: 3}}\n{NOT_COMPILED}")
-    common = Common(repository=workspace.root, as_json=True)
-    assert doctor.run(DoctorOptions(common=common)) == 2
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, as_json=True))) == 2
     diagnosis = json.loads(capsys.readouterr().out)
     sizes = [(each["symbol"], each["size"], each["source"]) for each in diagnosis["sizes"]]
     assert sizes == [("m", 3, "dims"), ("n", None, "")]
@@ -139,8 +138,7 @@ def test_a_mistake_in_the_configuration_is_shown_beside_what_is_fine_and_exits_2
     shown = capsys.readouterr().out
     assert "compiler self-test" in shown
     assert "models" in shown
-    quiet = msgspec.structs.replace(common, quiet=True)
-    assert doctor.run(DoctorOptions(common=quiet)) == 2
+    assert doctor.run(DoctorOptions(common=msgspec.structs.replace(common, quiet=True))) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("configuration: ")
 
@@ -154,8 +152,7 @@ def test_what_a_run_would_refuse_is_named_at_once_and_exits_2(
     workspace.write("models/m.onnx", "nonsense")
     workspace.write("tunegate-waivers.yaml", "waivers: 3\n")
     assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, quiet=True))) == 2
-    lines = capsys.readouterr().out.splitlines()
-    starts = [line[:30] for line in lines]
+    starts = [line[:30] for line in capsys.readouterr().out.splitlines()]
     assert starts == [
         "models: path modles/*.onnx mat",
         "models: path b.onnx matches no",
@@ -186,13 +183,11 @@ def test_names_of_a_checkout_are_no_markup(
     workspace = Workspace(tmp_path / "w [" / "b]", NOT_COMPILED)
     (workspace.root / "models" / "m.onnx").rename(workspace.root / "models" / "[tvm].onnx")
     workspace.commit()
-    common = Common(repository=workspace.root)
-    assert doctor.run(DoctorOptions(common=common)) == 0
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root))) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert "w[/b]/tunegate.yaml" in shown
     assert "Alliswell." in shown or "Allworks;betterwithalookat:load" in shown
-    asked = Common(repository=workspace.root, verbose=True)
-    assert doctor.run(DoctorOptions(common=asked)) == 0
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, verbose=True))) == 0
     assert "models/[tvm].onnx" in "".join(capsys.readouterr().out.split())
 
 
@@ -200,8 +195,7 @@ def test_a_runtime_that_a_target_names_is_missed_and_no_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace(tmp_path / "w", NOT_COMPILED.replace("onnxruntime", "openvino"))
-    common = Common(repository=workspace.root, as_json=True)
-    assert doctor.run(DoctorOptions(common=common)) == 4
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, as_json=True))) == 4
     diagnosis = json.loads(capsys.readouterr().out)
     wrong = {each["name"]: each["detail"] for each in diagnosis["checks"] if not each["ok"]}
     assert [*wrong] == ["openvino"]
@@ -238,8 +232,7 @@ def test_values_that_are_missing_or_of_another_shape_are_not_well(
     if content is not None:
         np.save(workspace.root / "x.npy", content)
         workspace.commit()
-    common = Common(repository=workspace.root, quiet=True)
-    assert doctor.run(DoctorOptions(common=common)) == 2
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, quiet=True))) == 2
     said = "no such file" if content is None else "shape [1, 3, 14, 14] instead of [1, 16, 14, 14]"
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("files: ")
@@ -252,8 +245,7 @@ WAIVER = "{model: m.onnx, target: %s, ceiling-percent: 8, expires: 2026-07-20, i
 
 def checks(root: Path, body: bytes) -> list[tuple[bool, str]]:
     (root / "tunegate-waivers.yaml").write_bytes(body)
-    found = waivers_check(root, CONFIG, ["m.onnx"], TODAY)
-    return [(each.ok, each.detail) for each in found]
+    return [(each.ok, each.detail) for each in waivers_check(root, CONFIG, ["m.onnx"], TODAY)]
 
 
 @pytest.mark.parametrize(
@@ -297,8 +289,7 @@ def test_a_model_with_operators_of_a_library_is_told_and_the_others_are_fine(
     model.graph.node[0].op_type, model.graph.node[0].domain = "Inverse", "ai.onnx.contrib"
     save(model, workspace.root / "models" / "custom.onnx")
     workspace.commit()
-    common = Common(repository=workspace.root, as_json=True)
-    assert doctor.run(DoctorOptions(common=common)) == 0
+    assert doctor.run(DoctorOptions(common=Common(repository=workspace.root, as_json=True))) == 0
     checks = json.loads(capsys.readouterr().out)["checks"]
     (told,) = [check["detail"] for check in checks if check["name"] == "custom operators"]
     named = "models/custom.onnx uses ai.onnx.contrib:Inverse, of a library that nothing names"

@@ -58,8 +58,7 @@ def test_it_writes_a_configuration_that_loads_and_a_workflow(workspace: Workspac
 def test_json_is_all_that_goes_to_stdout_when_it_is_asked_for(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    common = Common(repository=workspace.root, as_json=True)
-    assert init.run(InitOptions(common=common)) == 0
+    assert init.run(InitOptions(common=Common(repository=workspace.root, as_json=True))) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["files"] == ["tunegate.yaml", ".github/workflows/tunegate.yml"]
     assert [each["path"] for each in found["models"]] == ["models/dynamic é.onnx", "models/m.onnx"]

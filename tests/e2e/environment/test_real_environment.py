@@ -124,8 +124,7 @@ def test_every_distribution_of_a_lock_is_pinned_and_hashed(lock: Path) -> None:
 
 def test_no_version_of_python_is_left_out_by_a_marker() -> None:
     """A package that some Pythons get in another version is there for each of them."""
-    text = (LOCKS / "run.lock").read_text()
-    found = re.findall(BOUND, text, re.MULTILINE)
+    found = re.findall(BOUND, (LOCKS / "run.lock").read_text(), re.MULTILINE)
     bounds: dict[str, set[tuple[str, str]]] = {}
     for name, sign, minor in found:
         bounds.setdefault(name, set()).add((sign, minor))

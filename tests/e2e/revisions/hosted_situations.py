@@ -83,8 +83,7 @@ def github_base(world: World) -> Found:
     tip, head = world.at("main"), world.at("topic")
     job = world.shallow(world.merged_result())
     request = pull_request(tip, head)
-    found = world.github(job, "pull_request", request, asked=AskedRevisions(base="main"))
-    return Found(found, tip)
+    return Found(world.github(job, "pull_request", request, asked=AskedRevisions(base="main")), tip)
 
 
 # GitLab ------------------------------------------------------------------------------
@@ -93,8 +92,7 @@ def github_base(world: World) -> Found:
 @situation(GITLAB, "a merge request", "where it left its target branch")
 def gitlab_request(world: World) -> Found:
     job = world.shallow(world.at("topic"))
-    found = world.gitlab(job, "merge_request_event", **world.request())
-    return Found(found, world.at("at/left"))
+    return Found(world.gitlab(job, "merge_request_event", **world.request()), world.at("at/left"))
 
 
 @situation(GITLAB, "a merged result", "the target branch as it was merged onto")

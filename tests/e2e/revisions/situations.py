@@ -68,14 +68,12 @@ def branch(world: World) -> Found:
 
 @situation(SHELL, "the same with `--base origin/main`", "the same")
 def base_is_a_branch(world: World) -> Found:
-    job = world.cloned("--branch=topic")
-    return Found(shell(job, "origin/main"), world.at("at/left"))
+    return Found(shell(world.cloned("--branch=topic"), "origin/main"), world.at("at/left"))
 
 
 @situation(SHELL, "the same with `--base main`, which the clone has too", "the same")
 def base_is_a_branch_of_both(world: World) -> Found:
-    job = world.cloned("--branch=topic")
-    return Found(shell(job, "main"), world.at("at/left"))
+    return Found(shell(world.cloned("--branch=topic"), "main"), world.at("at/left"))
 
 
 @situation(
@@ -136,8 +134,7 @@ def named_and_missing(world: World) -> Found:
 def partial(world: World) -> Found:
     other = World(world.server.path, world.directory / "again")
     treeless = other.cloned("--filter=tree:0", "--branch=topic")
-    repository = GitRepository(treeless.path)
-    assert len(repository.files(shell(treeless).base or "")) == 2
+    assert len(GitRepository(treeless.path).files(shell(treeless).base or "")) == 2
     return Found(shell(world.cloned("--filter=blob:none", "--branch=topic")), world.at("at/left"))
 
 
@@ -170,8 +167,7 @@ def renamed_since(world: World) -> Found:
 
 @situation(SHELL, "a worktree", "where its branch left main")
 def worktree(world: World) -> Found:
-    job = world.cloned()
-    job.git("worktree", "add", "-q", "../beside", "topic")
+    world.cloned().git("worktree", "add", "-q", "../beside", "topic")
     return Found(shell(Checkout(world.directory / "beside")), world.at("at/left"))
 
 

@@ -120,8 +120,7 @@ def branch_called_head(world: World) -> tuple[Checkout, str]:
 
 def no_fetch_rules(world: World) -> tuple[Checkout, str]:
     """A remote that is configured to fetch the topic alone."""
-    job = world.cloned("--single-branch", "--branch=topic", "--depth=1")
-    return job, world.at("at/left")
+    return world.cloned("--single-branch", "--branch=topic", "--depth=1"), world.at("at/left")
 
 
 def moved_git_dir(world: World) -> tuple[Checkout, str]:

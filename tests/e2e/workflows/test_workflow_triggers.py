@@ -79,8 +79,7 @@ def test_only_a_pull_request_cancels_its_run_before(path: Path, node_modules: Pa
     texts = [concurrency["group"], str(concurrency["cancel-in-progress"])]
 
     def of(event: str, ref: str, run: str) -> list[str]:
-        github = {"event_name": event, "ref": ref, "run_id": run}
-        return expanded(texts, github, node_modules)
+        return expanded(texts, {"event_name": event, "ref": ref, "run_id": run}, node_modules)
 
     pulls = [of("pull_request", "refs/pull/1/merge", run) for run in ("8", "9")]
     assert pulls[0] == pulls[1]
@@ -108,8 +107,7 @@ def test_a_push_is_gated_after_it_has_taken_over_what_its_pull_request_tuned(
             str(event in {"push", "schedule"}).lower(),
             str(event != "schedule").lower(),
         ]
-    with_role = yaml.safe_load((ROOT / "examples" / "oidc.yml").read_text())
-    assert "push" not in with_role[True]
+    assert "push" not in yaml.safe_load((ROOT / "examples" / "oidc.yml").read_text())[True]
 
 
 # The examples for an Enterprise server.

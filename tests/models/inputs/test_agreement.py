@@ -57,8 +57,7 @@ def test_floats_are_those_of_the_base_where_the_head_would_draw_others() -> None
 
 
 def test_values_that_the_user_gave_stay_those_of_each_side() -> None:
-    given = InputRule(Files(("x.npy",)))
-    base = ArtifactTensor("x", (2,), "int64", given)
+    base = ArtifactTensor("x", (2,), "int64", InputRule(Files(("x.npy",))))
     for other in (InputRule(Integers(0, 3)), InputRule(Files(("y.npy",)))):
         head = ArtifactTensor("x", (2,), "int64", other)
         assert agree_on_inputs([base], [head]) == ((base,), (head,))

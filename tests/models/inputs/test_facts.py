@@ -82,8 +82,7 @@ def test_a_long_range_is_not_made() -> None:
 
 
 def test_a_large_tensor_and_one_outside_of_the_file_are_unknown() -> None:
-    tensor = onnx.numpy_helper.from_array(np.arange(200), "t")
-    assert tensor_values(tensor, 100) is None
+    assert tensor_values(onnx.numpy_helper.from_array(np.arange(200), "t"), 100) is None
     outside = onnx.TensorProto(dims=[2], data_type=7, data_location=onnx.TensorProto.EXTERNAL)
     assert tensor_values(outside, 100) is None
 
@@ -149,8 +148,7 @@ def test_after_a_reshape_no_columns_are_told_apart() -> None:
 
 def test_a_part_of_a_concatenation_has_its_place() -> None:
     weights = {"first": np.zeros((4, 2), np.int64)}
-    trace = _last([node("Concat", "first x", "end", axis=-1)], weights)
-    assert trace.component == 2
+    assert _last([node("Concat", "first x", "end", axis=-1)], weights).component == 2
 
 
 def test_a_part_of_a_long_concatenation_begins_where_the_parts_before_it_end() -> None:

@@ -74,8 +74,7 @@ def test_a_range_is_of_the_type_of_its_input(repository: Given) -> None:
 def test_the_file_of_the_first_revision_counts(repository: Given) -> None:
     base = repository.checkout.commit({"in/ids.npy": npy_of(np.array([1, 2]))})
     head = repository.checkout.commit({"in/ids.npy": npy_of(np.array([3, 4]))})
-    given = ValuesConfig(file="in/ids.npy")
-    (rule,) = repository.rules(base, head, ids=given).rules.values()
+    (rule,) = repository.rules(base, head, ids=ValuesConfig(file="in/ids.npy")).rules.values()
     assert arrays_of(rule) == [[1, 2]]
     assert rule.why == "given: in/ids.npy"
 

@@ -180,8 +180,7 @@ def test_integer_keys_of_a_label_encoder_are_drawn() -> None:
         keys_int64s=[5, 900, 17],
         values_floats=[0.5, 1.5, 2.5],
     )
-    model = graph_of([encoder], [keys])
-    assert values_of_inputs(model, [keys]) == {"keys": OneOf((5, 900, 17))}
+    assert values_of_inputs(graph_of([encoder], [keys]), [keys]) == {"keys": OneOf((5, 900, 17))}
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,9 @@ def test_a_size_gives_the_shape_that_the_model_declares(
     weights: Mapping[str, Any],
     expected: list[float],
 ) -> None:
-    sizes = GraphInput("size", (count,) if count else (), "int64")
-    inputs = [X, sizes]
+    inputs = [X, GraphInput("size", (count,) if count else (), "int64")]
     arrays = {key: np.asarray(value) for key, value in weights.items()}
-    model = _model(made, inputs, declared, arrays)
-    assert _drawn(model, inputs, "size") == expected
+    assert _drawn(_model(made, inputs, declared, arrays), inputs, "size") == expected
 
 
 @pytest.mark.parametrize(
@@ -133,16 +131,14 @@ def test_each_part_of_a_joined_shape_is_its_own_input() -> None:
     model = _model(node("Reshape", "x shape", "y"), [X, rows, columns], [9, 16])
     model.graph.node.insert(0, node("Concat", "rows columns", "shape", axis=0))
     inputs = [X, rows, columns]
-    drawn = [_drawn(model, inputs, name) for name in ("rows", "columns")]
-    assert drawn == [[9], [16]]
+    assert [_drawn(model, inputs, name) for name in ("rows", "columns")] == [[9], [16]]
 
 
 def test_the_classes_fit_a_depth_that_the_output_declares() -> None:
     inputs = [GraphInput("i", (2,), "int64"), _sizes(1)]
     weights = {"v": np.array([0.0, 1.0])}
     model = _model(node("OneHot", "i size v", "y"), inputs, [2, 11], weights)
-    rule = present(inferred_rules(model, inputs)["i"])
-    assert rule.values == Integers(0, 10)
+    assert present(inferred_rules(model, inputs)["i"]).values == Integers(0, 10)
 
 
 def test_thresholds_of_a_suppression_are_those_of_detectors() -> None:

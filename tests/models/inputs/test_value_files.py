@@ -59,8 +59,7 @@ def test_texts_are_read_and_kept_without_pickles(tmp_path: Any) -> None:
     tensor = onnx.numpy_helper.from_array(np.array(["a", "bc"], dtype=object), "t")
     found = read_array(tensor.SerializeToString(), "t.pb", "t")
     assert found.tolist() == ["a", "bc"]
-    kept = save_value(found, tmp_path / "t")
-    assert np.load(kept, allow_pickle=False).tolist() == ["a", "bc"]
+    assert np.load(save_value(found, tmp_path / "t"), allow_pickle=False).tolist() == ["a", "bc"]
 
 
 class Evil:
@@ -348,8 +347,7 @@ def test_a_file_that_is_not_committed_is_refused_where_only_the_configuration_ch
 
 
 def test_files_that_are_there_and_words_that_are_none_are_taken(checkout: Checkout) -> None:
-    command = "python wer.py --like team/model --lib=lib"
-    config = METRIC.replace("LINE", command)
+    config = METRIC.replace("LINE", "python wer.py --like team/model --lib=lib")
     checkout.commit({NAME: config.encode()})
     assert _told(checkout)
 
@@ -378,8 +376,7 @@ def test_a_file_that_the_base_has_got_since_is_there_once_it_is_merged(checkout:
 
 
 def test_what_a_metric_reads_is_a_change_of_policy(checkout: Checkout) -> None:
-    config = METRIC.replace("LINE", "python wer.py --lib=lib")
-    checkout.commit({NAME: config.encode()})
+    checkout.commit({NAME: METRIC.replace("LINE", "python wer.py --lib=lib").encode()})
     checkout.git("branch", "-f", "main")
     checkout.commit({"lib/a.py": b"2", "note.txt": b"more"})
     told = _told(checkout)

@@ -377,8 +377,7 @@ def test_inputs_on_which_an_output_is_at_its_bounds_count_for_nothing(tmp_path: 
     """One element of thirty-six is where the operator is not flat."""
     model = one_operator(tmp_path, "HardSigmoid")
     wide = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-90.0, 90.0)))
-    session = ReferenceSession(model)
-    found = sampled_errors(session.run, model, [wide], ["y"], range(40))
+    found = sampled_errors(ReferenceSession(model).run, model, [wide], ["y"], range(40))
     assert isinstance(found, SampledErrors)
     assert found.inputs == 40
     assert len(found.telling) == len(found.relative) < 40
@@ -389,8 +388,7 @@ def test_inputs_on_which_an_output_is_at_its_bounds_count_for_nothing(tmp_path: 
 def test_an_output_that_is_nan_on_both_sides_tells_no_error(tmp_path: Path) -> None:
     model = one_operator(tmp_path, "Log")
     below_0 = ArtifactTensor("x", (1, 4), "float32", InputRule(Uniform(-2.0, -1.0)))
-    session = ReferenceSession(model)
-    found = sampled_errors(session.run, model, [below_0], ["y"], range(5))
+    found = sampled_errors(ReferenceSession(model).run, model, [below_0], ["y"], range(5))
     assert found == SampledErrors(saturated=("y",), inputs=5)
 
 

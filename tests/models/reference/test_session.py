@@ -36,8 +36,7 @@ FEED = {"x": np.array([1.0, 2.0, 3.0], "float32")}
 
 
 def test_constants_are_folded_and_the_numbers_stay(tmp_path: Path) -> None:
-    model = save(two_outputs(), tmp_path / "m.onnx")
-    write_optimized(model, tmp_path / "optimized.onnx")
+    write_optimized(save(two_outputs(), tmp_path / "m.onnx"), tmp_path / "optimized.onnx")
     kinds = [node.op_type for node in onnx.load(tmp_path / "optimized.onnx").graph.node]
     assert sorted(kinds) == ["Add", "Mul"]
     optimized = ReferenceSession(tmp_path / "optimized.onnx").run(FEED)
@@ -263,8 +262,7 @@ def test_the_noise_of_the_reference_is_bounded(tmp_path: Path) -> None:
 
 
 def prepared(model: onnx.ModelProto, root: Path) -> PreparedModel:
-    file = save(model, root / "m.onnx")
-    return prepare(file, shapes={}, into=root / "into", path="m.onnx")
+    return prepare(save(model, root / "m.onnx"), shapes={}, into=root / "into", path="m.onnx")
 
 
 def test_weights_are_halves_and_what_goes_in_and_out_is_as_before(tmp_path: Path) -> None:
@@ -275,8 +273,7 @@ def test_weights_are_halves_and_what_goes_in_and_out_is_as_before(tmp_path: Path
     (wanted,) = ReferenceSession(model.original).run(feed)
     (found,) = ReferenceSession(tmp_path / "half.onnx").run(feed)
     assert found.dtype == np.float32
-    error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
-    assert 0 < error < 0.01
+    assert 0 < float(np.abs(found - wanted).max() / np.abs(wanted).max()) < 0.01
 
 
 def test_a_model_without_weights_is_not_offered(tmp_path: Path) -> None:

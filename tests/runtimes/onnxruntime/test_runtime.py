@@ -107,8 +107,7 @@ def nodes(*more: NodeProto) -> operator_profile.InsertedNodes:
 
 
 def test_a_circle_ends() -> None:
-    loop = helper.make_node("Cast", ["a"], ["a"], name="loop")
-    assert nodes(loop).layer_of("loop") == ""
+    assert nodes(helper.make_node("Cast", ["a"], ["a"], name="loop")).layer_of("loop") == ""
 
 
 def event(name: str, ts: int, dur: int, tid: int = 1) -> operator_profile._Event:

@@ -32,8 +32,7 @@ def test_shapes_are_fixed_in_what_it_saves(tmp_path: Path) -> None:
         shape = saved.graph.input[0].type.tensor_type.shape
         assert [each.dim_value for each in shape.dim] == [4, 16]
         types = {each.data_type for each in saved.graph.initializer}
-        half = onnx.TensorProto.FLOAT16
-        assert (half in types) == (name == "f16")
+        assert (onnx.TensorProto.FLOAT16 in types) == (name == "f16")
 
 
 # What ONNX Runtime's CUDA provider is told, and what is said where there is none.

@@ -65,8 +65,7 @@ def test_its_maker_is_not_told_that_it_is_used() -> None:
         "print(sys.modules['openvino_telemetry'],"
         " [name for name in sys.modules if name.startswith('openvino_telemetry.')])"
     )
-    done = run_program([sys.executable, "-c", program], check=True)
-    assert done.stdout == "None []\n"
+    assert run_program([sys.executable, "-c", program], check=True).stdout == "None []\n"
 
 
 def test_changes_of_layout_have_the_names_of_the_models_layers(tmp_path: Path) -> None:
@@ -142,8 +141,7 @@ def test_a_convolution_is_quantized_with_its_error_told_and_its_name_kept(tmp_pa
     assert all(0 < each < 0.05 for each in written.sampled.relative)
     artifact = ArtifactFile.read(tmp_path / "artifact")
     feed = {"x": np.ones((1, 8, 64, 64), "float32")}
-    found = median_times(RUNTIME.load(tmp_path / "artifact", artifact), feed, 3)
-    assert "stem" in found
+    assert "stem" in median_times(RUNTIME.load(tmp_path / "artifact", artifact), feed, 3)
 
 
 @needs_nncf

@@ -43,8 +43,7 @@ def test_a_build_has_the_settings_of_its_candidate(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
     job = make_job(make_model(tmp_path / "m.onnx"), tmp_path, settings=settings)
-    requests = compile_requests.CompileRequests(tmp_path, seed=1)
-    assert requests.build(job).settings == settings
+    assert compile_requests.CompileRequests(tmp_path, seed=1).build(job).settings == settings
 
 
 def test_a_model_is_open_for_one_target_and_one_set_of_shapes(tmp_path: Path) -> None:

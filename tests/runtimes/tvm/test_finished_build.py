@@ -144,8 +144,7 @@ def test_only_what_was_not_built_or_computes_other_numbers_is_a_refusal() -> Non
 def test_what_died_when_it_was_tried_is_no_refusal_of_the_model() -> None:
     """A base that lost a build so is no baseline for a head that has it."""
     tried = {"died": unbuilt("killed", crashed=True), "refused": unbuilt("no operator")}
-    found = refused_builds({**tried, "fine": finish_build(JOB, REPLY, [Checked(RIGHT)])})
-    assert found == tried
+    assert refused_builds({**tried, "fine": finish_build(JOB, REPLY, [Checked(RIGHT)])}) == tried
 
 
 # A build that would end as another one did is not made.
@@ -272,8 +271,7 @@ def test_a_build_with_other_kernels_than_its_list_has_is_none(tmp_path: Path) ->
     assert lists.require_same_tasks(built, found) is found
     lists.add(built.model, [make_tuning_task("conv")], "the other side")
     lists.add(built.model, [make_tuning_task("other")], "the other side")
-    whole = msgspec.structs.replace(found, how=HowBuilt())
-    lost = lists.require_same_tasks(built, whole)
+    lost = lists.require_same_tasks(built, msgspec.structs.replace(found, how=HowBuilt()))
     assert lost.crashed
     assert "its kernels are not those of the other side" in (lost.error or "")
 

@@ -48,8 +48,7 @@ def after(
     base_config: Config = CONFIG,
 ) -> tuple[ChangeSet, list[str]]:
     """Commits these files, and returns the changes and the models that were opened to find them."""
-    base = project.git("rev-parse", "HEAD")
-    revisions = Revisions(base=base, head=project.commit(files))
+    revisions = Revisions(base=project.git("rev-parse", "HEAD"), head=project.commit(files))
     reader = reader_of(project)
     changes = detect(reader, revisions, config, base_config)
     assert msgspec.json.decode(msgspec.json.encode(changes), type=ChangeSet) == changes

@@ -33,8 +33,7 @@ def cancelling_model(offset: float) -> onnx.ModelProto:
 
 def quantized_model() -> onnx.ModelProto:
     """Two layers, static int8: the steps of its output are 2% of the largest one."""
-    random = np.random.default_rng(0)
-    weight = random.integers(-127, 128, (_WIDTH, _WIDTH)).astype("int8")
+    weight = np.random.default_rng(0).integers(-127, 128, (_WIDTH, _WIDTH)).astype("int8")
     constants = {
         "w8": weight,
         "ws": np.array(0.01, "float32"),

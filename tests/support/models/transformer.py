@@ -28,8 +28,7 @@ class _Graph:
         return name
 
     def linear(self, x: str, width: int, out: int) -> str:
-        product = self.op("MatMul", x, self.weight(width, out))
-        return self.op("Add", product, self.weight(out))
+        return self.op("Add", self.op("MatMul", x, self.weight(width, out)), self.weight(out))
 
     def shaped(self, x: str, *shape: int) -> str:
         return self.op("Reshape", x, self.constant(np.array(shape, dtype=np.int64)))

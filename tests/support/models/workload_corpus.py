@@ -175,7 +175,6 @@ def _integer() -> dict[str, Make]:
 
     def requantized() -> _Tensors:
         x = te.placeholder((1, 64, 28, 28), dtype="int32", name="X")
-        scaled = topi.cast(topi.divide(topi.cast(x, "float32"), 127.0), "int8")
-        return [x, scaled]
+        return [x, topi.cast(topi.divide(topi.cast(x, "float32"), 127.0), "int8")]
 
     return {"conv2d_int8": conv, "matmul_int8": matmul, "requantize_int8": requantized}

@@ -109,8 +109,7 @@ class FastBench(SimulatedBench):
         self._blocks = noise.times_ms.swapaxes(1, 2).reshape(len(noise.times_ms), 2, -1)
 
     def launch(self, pairs: int) -> Launch:
-        size = self._blocks.shape[2]
-        most = math.ceil(self._block * pairs / size)
+        most = math.ceil(self._block * pairs / self._blocks.shape[2])
         at = (int(self._rng.integers(len(self._blocks))) + np.arange(most)) % len(self._blocks)
         sides = self._blocks[at].swapaxes(0, 1).reshape(2, -1)[:, : self._block * pairs]
         times = sides.reshape(2, pairs, self._block).swapaxes(0, 1).copy()

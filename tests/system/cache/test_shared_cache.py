@@ -28,8 +28,7 @@ def answer(cache: SharedCache) -> Lookup:
 
 @pytest.mark.parametrize("url", ["cache", "./cache", "memory:"])
 def test_a_relative_directory_lies_under_the_repository(tmp_path: Path, url: str) -> None:
-    cache = cache_of(CacheConfig(url=url), tmp_path)
-    assert cache.publish([make_record()])
+    assert cache_of(CacheConfig(url=url), tmp_path).publish([make_record()])
     assert (tmp_path / "cache" / "ms1").is_dir() == (url != "memory:")
 
 

@@ -71,8 +71,7 @@ def test_a_path_as_the_name_of_an_entry_is_refused(checkout: Checkout, is_first:
 @pytest.mark.parametrize("name", [b".", b"..", b".git", b".GIT"])
 def test_a_name_that_no_file_has_is_refused(checkout: Checkout, name: bytes) -> None:
     fast, _, _ = ids(checkout)
-    tree = tree_of(checkout, [(FILE, name, fast)])
-    assert "which is none" in problem(checkout, tree)
+    assert "which is none" in problem(checkout, tree_of(checkout, [(FILE, name, fast)]))
 
 
 def test_a_tree_out_of_order_is_refused(checkout: Checkout) -> None:
@@ -90,8 +89,7 @@ def test_what_git_writes_is_sound(checkout: Checkout) -> None:
     checkout.git("update-index", "--add", "--cacheinfo", f"160000,{commit},a.sub")
     checkout.git("commit", "-q", "-m", "a submodule")
     repository = GitRepository(checkout.path)
-    head = checkout.git("rev-parse", "HEAD")
-    assert len(repository.files(head)) == len(names) + 4
+    assert len(repository.files(checkout.git("rev-parse", "HEAD"))) == len(names) + 4
     assert len(repository.files(commit)) == len(names) + 3
 
 

@@ -112,8 +112,7 @@ def test_a_head_that_does_not_exist_names_its_option(origin: Checkout) -> None:
 
 def test_an_older_commit_of_the_default_branch_has_its_parent_too(origin: Checkout) -> None:
     origin.commit({"readme": b"third"})
-    found = GitHistory(origin.path).revisions(None, "main~1")
-    assert found.base == commit_of(origin, "main~2")
+    assert GitHistory(origin.path).revisions(None, "main~1").base == commit_of(origin, "main~2")
 
 
 def test_a_shallow_clone_that_cannot_walk_to_the_merge_base_deepens(origin: Checkout) -> None:
@@ -145,8 +144,7 @@ def test_a_release_is_the_latest_tag_of_a_commit(origin: Checkout) -> None:
 
 def test_the_change_before_the_last_one_is_counted_along_first_parents(origin: Checkout) -> None:
     history = GitHistory(origin.path)
-    main = commit_of(origin, "main")
-    assert history.before_last_change(main, "a.onnx") is None
+    assert history.before_last_change(commit_of(origin, "main"), "a.onnx") is None
     origin.commit({"a.onnx": b"2" * 2000}, "again")
     origin.commit({"readme": b"third"}, "third")
     found = history.before_last_change(commit_of(origin, "main"), "a.onnx", "a.onnx.dvc")
@@ -174,8 +172,7 @@ def test_the_commits_between_two_are_those_along_first_parents(tmp_path: Path, d
     second = origin.commit({"a": b"2"})
     origin.git("merge", "-q", "--no-edit", "side")
     merge = commit_of(origin, "HEAD")
-    here = origin.clone(*filter(None, [depth]))
-    history = GitHistory(here.path)
+    history = GitHistory(origin.clone(*filter(None, [depth])).path)
     assert history.resolve_commit(good, "GOOD") == good
     assert history.commits_between(good, merge) == (second, merge)
     assert history.subject(merge).startswith("Merge")
@@ -346,8 +343,7 @@ def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
     origin.git("tag", "topic", "main~1")
     job = origin.job("main")
     if name.startswith("refs/"):
-        found = named_commit(GitProcess(job.path), name, "--base")
-        assert found == commit_of(origin, "main~1")
+        assert named_commit(GitProcess(job.path), name, "--base") == commit_of(origin, "main~1")
         return
     with pytest.raises(RevisionError, match='"topic" is a branch and a tag, of different commits'):
         named_commit(GitProcess(job.path), name, "--base")
@@ -380,8 +376,7 @@ def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
 
 @pytest.mark.parametrize("way", ["~1", "^", "^1"])
 def test_the_history_that_a_way_to_a_commit_needs_is_fetched(origin: Checkout, way: str) -> None:
-    job = origin.job("main")
-    found = named_commit(GitProcess(job.path), f"HEAD{way}", "--base")
+    found = named_commit(GitProcess(origin.job("main").path), f"HEAD{way}", "--base")
     assert found == commit_of(origin, "main~1")
 
 
@@ -473,8 +468,7 @@ def test_a_wrong_clock_hides_no_release_and_revives_no_trailer(tmp_path: Path) -
     origin.commit({"b": b"1"}, f"new\n\n{KEY}: new", at=4_000_000_001)
     origin.git("checkout", "-q", "main")
     head = origin.merge("topic")
-    found = GitRepository(origin.path).trailers(base, head, KEY)
-    assert [each.value for each in found] == ["new"]
+    assert [each.value for each in GitRepository(origin.path).trailers(base, head, KEY)] == ["new"]
     assert GitHistory(origin.path).since_release(base, "v*").release == "v1.0"
 
 

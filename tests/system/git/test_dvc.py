@@ -53,8 +53,7 @@ def after(project: Checkout, *commits: Mapping[str, bytes | None]) -> ChangeSet:
     *before, last = commits
     for each in before:
         project.commit(each)
-    base = project.git("rev-parse", "HEAD")
-    revisions = Revisions(base=base, head=project.commit(last))
+    revisions = Revisions(base=project.git("rev-parse", "HEAD"), head=project.commit(last))
     return detect(GitModelReader(GitRepository(project.path)), revisions, CONFIG, CONFIG)
 
 
@@ -380,8 +379,7 @@ def test_a_directory_that_is_the_output_of_a_stage_is_read(project: Checkout) ->
 
 def test_data_beside_a_model_that_dvc_keeps_are_part_of_it(project: Checkout) -> None:
     """Git's directory stays as it is: `models.dvc` lies above it."""
-    proto = model_with_data("enc.onnx.data")
-    files = {"enc.onnx": proto, "enc.onnx.data": b"\0" * 64}
+    files = {"enc.onnx": model_with_data("enc.onnx.data"), "enc.onnx.data": b"\0" * 64}
     before = {"models.dvc": keep_directory(project, files), "models/README": b"x"}
     files["enc.onnx.data"] = b"\1" * 64
     (change,) = after(project, before, {"models.dvc": keep_directory(project, files)}).models
@@ -395,8 +393,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
     before = {"models.dvc": keep_directory(project, FILES), "models/other.onnx": None}
     files = {**FILES, "enc.onnx": NEW}
     after_ = {"models.dvc": keep_directory(project, files)}
-    lost = listing_of(FILES if missing == "base" else files)
-    keep_listing(project, lost).unlink()
+    keep_listing(project, listing_of(FILES if missing == "base" else files)).unlink()
     changes = after(project, before, after_)
     assert {each.path: each.kind for each in changes.models} == {
         "models/enc.onnx": "modified",

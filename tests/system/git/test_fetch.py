@@ -34,8 +34,7 @@ def origin(tmp_path: Path) -> Checkout:
 @pytest.fixture
 def shallow(tagged: Checkout) -> GitProcess:
     """A clone of the last commit of `main` alone."""
-    made = tagged.clone("--depth=1", "--no-tags", "--single-branch")
-    return GitProcess(made.path)
+    return GitProcess(tagged.clone("--depth=1", "--no-tags", "--single-branch").path)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +254,7 @@ def test_a_checkout_of_something_else_is_not_the_pull_request(origin: Checkout) 
 @pytest.mark.parametrize("zeros", ["0" * 40, "0" * 64])
 def test_a_new_branch_is_compared_with_its_merge_base(origin: Checkout, zeros: str) -> None:
     after = commit_of(origin, "topic")
-    here = origin.job(after)
-    found = GitEvents(here.path).push_revisions(zeros, after)
+    found = GitEvents(origin.job(after).path).push_revisions(zeros, after)
     assert found.base == commit_of(origin, "main~1")
     assert found.reason == "new branch: merge base with origin/main"
 

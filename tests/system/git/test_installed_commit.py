@@ -117,8 +117,7 @@ def test_a_checkout_of_ci_has_neither_tags_nor_history_and_gets_them(
 ) -> None:
     shallow = clone(origin, tmp_path / "clone", "--depth=1", "--no-tags")
     assert shallow.git("tag") == ""
-    found = GitHistory(shallow.path).since_release(None, "v*")
-    assert found.release == "v2"
+    assert GitHistory(shallow.path).since_release(None, "v*").release == "v2"
     assert "nightly" not in shallow.git("tag")
 
 

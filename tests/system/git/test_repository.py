@@ -172,8 +172,7 @@ def test_no_child_process_is_left(origin: Checkout) -> None:
         repository.revisions(None, None)
         repository.files("HEAD")
         repository.read("HEAD", "a.onnx")
-    names = [child.name() for child in psutil.Process().children(recursive=True)]
-    assert "git" not in names
+    assert "git" not in [child.name() for child in psutil.Process().children(recursive=True)]
 
 
 def test_an_exported_model_lies_beside_its_data(origin: Checkout, tmp_path: Path) -> None:

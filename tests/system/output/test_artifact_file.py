@@ -61,8 +61,7 @@ def test_arrays_that_the_user_gave_go_with_the_artifact(build: Path, tmp_path: P
     np.save(given, np.arange(8.0))
     rule = InputRule(Files((str(given),), ("inputs/x.npy",)), "given")
     tensor = ArtifactTensor("x", (8,), "float32", rule)
-    artifact = msgspec.structs.replace(ARTIFACT, inputs=(tensor,))
-    artifact.write(build)
+    msgspec.structs.replace(ARTIFACT, inputs=(tensor,)).write(build)
     given.unlink()
     assert str(tmp_path) not in (build / "artifact.json").read_text()
     (found,) = ArtifactFile.read(build).inputs
@@ -147,8 +146,7 @@ def test_an_edited_description_is_no_artifact(tmp_path: Path) -> None:
 def directory(at: Path, library: str) -> Path:
     at.mkdir(parents=True)
     (at / "model.so").write_text(library)
-    file = ArtifactFile(runtime="tvm", file="model.so", inputs=(), outputs=(), threads=1)
-    file.write(at)
+    ArtifactFile(runtime="tvm", file="model.so", inputs=(), outputs=(), threads=1).write(at)
     return at
 
 
