@@ -112,9 +112,7 @@ def test_an_environment_in_a_checkout_is_an_environment(checkout: Path) -> None:
 @pytest.mark.parametrize(
     "said", [["{root}"], ["--repository={root}"], ["-x", "{root}/src/deep/m.onnx"]]
 )
-def test_what_the_command_is_asked_about_is_kept_out(
-    checkout: Path, tmp_path: Path, said: list[str]
-) -> None:
+def test_the_commands_subject_is_kept_out(checkout: Path, tmp_path: Path, said: list[str]) -> None:
     (checkout / "src" / "deep" / "m.onnx").touch()
     words = [word.format(root=checkout) for word in said]
     program = f"import sys\nsys.argv[1:] = {words!r}\n{SHOW}"

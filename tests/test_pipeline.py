@@ -32,7 +32,7 @@ sys.exit(code)
 """
 
 
-def test_a_change_that_touches_no_model_passes_and_leaves_the_files_of_a_run(
+def test_a_change_of_no_model_passes_and_leaves_the_files_of_a_run(
     tmp_path: Path,
 ) -> None:
     config = Config(models=(ModelConfig(path="**/*.onnx"),))

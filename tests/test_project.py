@@ -114,7 +114,7 @@ def test_a_configuration_outside_of_the_checkout_judges_both(
     assert (review.config.gate.margin_percent, keys(review)) == (60, [])
 
 
-def test_without_a_configuration_of_the_base_the_head_s_judges_and_that_is_told(
+def test_without_the_bases_configuration_the_heads_judges_as_told(
     checkout: Checkout,
 ) -> None:
     checkout.git("mv", NAME, "other.yaml")
@@ -192,9 +192,7 @@ def test_rules_that_do_not_fit_together_are_an_error(checkout: Checkout) -> None
         reviewed(checkout, base=base)
 
 
-def test_a_later_job_fetches_the_base_that_its_checkout_lacks(
-    checkout: Checkout, tmp_path: Path
-) -> None:
+def test_a_later_job_fetches_a_base_that_it_lacks(checkout: Checkout, tmp_path: Path) -> None:
     review = reviewed(checkout)
     shallow = actions_checkout(checkout, tmp_path / "job", review.changes.revisions.head)
     again = open_project(Settings(repository=shallow.path)).review_of(review.changes)

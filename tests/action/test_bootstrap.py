@@ -121,9 +121,7 @@ def test_whatever_breaks_it_is_one_line_and_never_a_regression(
     assert len([x for x in done.stdout.splitlines() if x.startswith("::error")]) == 1
 
 
-def test_where_nothing_can_be_said_the_exit_code_still_tells(
-    tmp_path: Path, wheelhouse: Path
-) -> None:
+def test_where_nothing_can_be_said_the_exit_code_tells(tmp_path: Path, wheelhouse: Path) -> None:
     closed = "import io, sys; sys.stdout = io.StringIO(); sys.stdout.close()"
     patch = f"{closed}; import platform; platform.system = lambda: 'Darwin'"
     assert bootstrap(tmp_path, wheelhouse, patch=patch).returncode in {4, 70}
@@ -148,9 +146,7 @@ def test_a_machine_that_can_run_passes_the_check(tmp_path: Path, wheelhouse: Pat
 @pytest.mark.parametrize(
     "body", ["echo SyntaxError: match >&2; exit 1", "exit 2", "kill -9 $$", "exec /nowhere/python"]
 )
-def test_a_python_that_cannot_read_the_bootstrap_is_an_unfit_machine(
-    tmp_path: Path, body: str
-) -> None:
+def test_a_python_too_old_for_the_bootstrap_is_unfit(tmp_path: Path, body: str) -> None:
     """The test runs it as the shell of the action does: an old interpreter ends with 1."""
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{body}\n")

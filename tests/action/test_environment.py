@@ -262,9 +262,7 @@ def test_pip_installs_where_uv_cannot_be_had(runner: Runner) -> None:
         pytest.param(cut_off_the_seal, marks=SLOW),
     ],
 )
-def test_what_was_damaged_is_seen_and_made_again(
-    runner: Runner, damage: Callable[[Runner], None]
-) -> None:
+def test_what_is_damaged_is_made_again(runner: Runner, damage: Callable[[Runner], None]) -> None:
     runner.run()
     damage(runner)
     assert " again: " in runner.run()
@@ -294,9 +292,7 @@ def test_an_environment_that_was_restored_is_checked_by_its_content(runner: Runn
         pytest.param(signal.SIGTERM, "uv", marks=SLOW),
     ],
 )
-def test_a_cancelled_installation_leaves_nothing(
-    runner: Runner, number: signal.Signals, slow: str
-) -> None:
+def test_a_cancelled_one_leaves_nothing(runner: Runner, number: signal.Signals, slow: str) -> None:
     runner.index.slow = {slow: 280.0}
     job = runner.start()
     wait_until(lambda: bool(runner.index.clients_of(slow)))

@@ -95,9 +95,7 @@ def test_revisions_are_what_the_job_asks_for() -> None:
 
 
 @pytest.mark.parametrize("when", ["always", "on-change", "on-alert", "never"])
-def test_a_comment_is_asked_for_by_when_it_is_written(
-    when: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_comments_are_asked_for_by_time(when: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert read_request({"TUNEGATE_COMMENT": when}).comment == when
     assert not capsys.readouterr().out
 

@@ -22,18 +22,14 @@ def sealed(tmp_path: Path) -> Path:
     return directory
 
 
-def test_nothing_is_wrong_with_what_was_just_sealed_used_and_moved(
-    sealed: Path, tmp_path: Path
-) -> None:
+def test_what_was_just_sealed_used_and_moved_is_right(sealed: Path, tmp_path: Path) -> None:
     (sealed / "lib" / "__pycache__").mkdir()
     (sealed / "lib" / "__pycache__" / "a.pyc").touch()
     assert not damage(sealed)
     assert not damage(sealed.rename(tmp_path / "elsewhere"))
 
 
-def test_a_copy_with_other_times_is_told_by_its_content_and_then_known(
-    sealed: Path, tmp_path: Path
-) -> None:
+def test_a_copy_with_other_times_is_known_by_its_content(sealed: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(sealed, copy, symlinks=True)
     for path in copy.rglob("*.py"):

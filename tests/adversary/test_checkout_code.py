@@ -77,9 +77,7 @@ def test_the_command_imports_nothing_of_the_checkout_under_any_name(tmp_path: Pa
 
 
 @pytest.mark.parametrize("entries", [".", ":", "{root}", "{root}/models"])
-def test_a_path_of_modules_that_names_the_checkout_is_not_followed(
-    tmp_path: Path, entries: str
-) -> None:
+def test_a_module_path_into_the_checkout_is_not_followed(tmp_path: Path, entries: str) -> None:
     planted = Planted(tmp_path)
     planted.modules(*IMPORTED)
     for name in IMPORTED:
@@ -144,9 +142,7 @@ def test_records_that_a_pull_request_commits_are_no_cache(pull_request: PullRequ
     assert "cache.url: cache: git tracks files in it" in pull_request.judge(code=2).err
 
 
-def test_a_link_in_the_place_of_the_cache_is_not_followed(
-    pull_request: PullRequest, tmp_path: Path
-) -> None:
+def test_a_link_in_place_of_the_cache_is_unused(pull_request: PullRequest, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (pull_request.root / "cache").symlink_to(precious)
@@ -219,9 +215,7 @@ class Attack:
 
 
 @pytest.mark.parametrize("command", ["doctor", "detect"])
-def test_a_directory_with_the_shape_of_a_repository_runs_nothing(
-    tmp_path: Path, command: str
-) -> None:
+def test_a_directory_shaped_like_a_repository_runs_nothing(tmp_path: Path, command: str) -> None:
     """Named with --repository, as a matrix of packages does it: it is
     a directory of the checkout."""
     attack = Attack(tmp_path)

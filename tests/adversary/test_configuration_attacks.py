@@ -151,7 +151,7 @@ LOOSENED = """\
 
 
 @pytest.mark.e2e
-def test_loosened_rules_and_an_own_waiver_do_not_make_a_slow_model_green(
+def test_loosened_rules_and_an_own_waiver_pass_no_slow_model(
     pull_request: PullRequest,
 ) -> None:
     pull_request.make_twice_as_slow()
@@ -243,7 +243,7 @@ def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(pull_request: Pul
 
 
 @pytest.mark.e2e
-def test_a_deleted_model_is_told_and_fails_where_the_base_wants_that(
+def test_a_deleted_model_is_told_and_fails_if_the_base_says(
     pull_request: PullRequest,
 ) -> None:
     pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")

@@ -26,9 +26,7 @@ pytestmark = pytest.mark.e2e
 @pytest.mark.parametrize(
     "event", ["pull_request_target", "workflow_run", "issue_comment", "invented"]
 )
-def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
-    tmp_path: Path, event: str
-) -> None:
+def test_an_event_not_of_a_pull_requests_code_is_refused(tmp_path: Path, event: str) -> None:
     job = Job(tmp_path)
     job.checkout(job.base)
     with github_server() as server:
@@ -41,7 +39,7 @@ def test_an_event_that_is_not_of_a_pull_requests_own_code_is_refused(
     assert not (tmp_path / "workspace" / ".tunegate").exists()
 
 
-def test_each_job_of_a_pull_request_keeps_its_own_comment_which_names_the_target(
+def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(
     tmp_path: Path,
 ) -> None:
     """Also where the server tells no token whose it is, as Gitea. Then the pull request gets
@@ -76,7 +74,7 @@ def test_each_job_of_a_pull_request_keeps_its_own_comment_which_names_the_target
     ]
 
 
-def test_a_pull_request_without_a_model_gets_no_comment_and_an_earlier_one_says_so(
+def test_without_a_model_there_is_no_comment_and_an_earlier_one_says_so(
     tmp_path: Path,
 ) -> None:
     job = Job(tmp_path)
@@ -92,9 +90,7 @@ def test_a_pull_request_without_a_model_gets_no_comment_and_an_earlier_one_says_
 
 
 @pytest.mark.parametrize("what", ["base", "merge of another base", "the tip's parent"])
-def test_a_checkout_that_is_not_of_the_pull_request_is_not_judged(
-    tmp_path: Path, what: str
-) -> None:
+def test_a_checkout_not_of_the_pull_request_is_not_judged(tmp_path: Path, what: str) -> None:
     job = Job(tmp_path)
     payload = job.pull_request()
     checked_out = job.base if what == "base" else job.merge
@@ -152,7 +148,7 @@ def test_a_base_that_cannot_be_fetched_makes_no_model_new(tmp_path: Path) -> Non
     assert not ended.is_green
 
 
-def test_what_is_judged_of_another_commit_is_not_written_on_the_pull_request(
+def test_a_verdict_of_another_commit_is_not_written_on_the_pull_request(
     tmp_path: Path,
 ) -> None:
     job = Job(tmp_path)
@@ -182,7 +178,7 @@ def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
     assert [each["conclusion"] for each in server.checks] == ["failure"]
 
 
-def test_an_error_of_the_configuration_stands_at_its_line_and_shows_no_secret(
+def test_an_error_of_the_configuration_has_its_line_and_shows_no_secret(
     tmp_path: Path,
 ) -> None:
     job = Job(tmp_path)

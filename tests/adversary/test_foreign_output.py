@@ -60,9 +60,7 @@ def test_a_committed_link_leads_nowhere(
 
 
 @pytest.mark.parametrize("name", ["work", "report.md"])
-def test_a_committed_link_inside_leads_nowhere(
-    name: str, pull_request: PullRequest, precious: Path
-) -> None:
+def test_a_link_inside_leads_nowhere(name: str, pull_request: PullRequest, precious: Path) -> None:
     pull_request.write(".gitignore", "cache/\n")
     (pull_request.root / ".tunegate").mkdir()
     (pull_request.root / ".tunegate" / name).symlink_to(precious / name)

@@ -118,17 +118,13 @@ def test_a_link_in_place_of_a_directory_leads_nowhere(given: Given) -> None:
     assert "no such file in this revision" in fault(given, "inputs/ids.npy")
 
 
-def test_a_pipe_in_place_of_a_file_of_the_runner_is_not_waited_for(
-    given: Given, tmp_path: Path
-) -> None:
+def test_a_pipe_for_a_file_of_the_runner_is_not_waited_for(given: Given, tmp_path: Path) -> None:
     given.checkout.commit({"a": b""})
     os.mkfifo(tmp_path / "ids.npy")
     assert fault(given, f"{tmp_path}/ids.npy") == f"{tmp_path}/ids.npy: no such file."
 
 
-def test_a_large_file_takes_no_memory_although_it_has_no_blocks(
-    given: Given, tmp_path: Path
-) -> None:
+def test_a_large_file_without_blocks_takes_no_memory(given: Given, tmp_path: Path) -> None:
     given.checkout.commit({"zeros.npy": bytes(MOST_BYTES + 1)})
     with (tmp_path / "sparse.npy").open("wb") as file:
         file.truncate(5 * 2**30)
@@ -136,9 +132,7 @@ def test_a_large_file_takes_no_memory_although_it_has_no_blocks(
     assert "it has over" in fault(given, f"{tmp_path}/sparse.npy")
 
 
-def test_a_pointer_takes_no_more_memory_than_a_file(
-    given: Given, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pointer_takes_memory_like_a_file(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git has its few bytes, and Git LFS what it stands for."""
     content = npy(np.zeros(MOST_BYTES))
     oid = hashlib.sha256(content).hexdigest()

@@ -56,9 +56,7 @@ def test_without_a_change_it_passes_and_costs_a_dozen_probes(noise: Noise) -> No
 
 
 @pytest.mark.parametrize(("share", "slow"), [(0.2, 1.25), (0.2, 1.3), (0.3, 1.2), (0.5, 1.1)])
-def test_a_mode_that_is_promised_hardly_ever_passes(
-    noise: Noise, share: float, slow: float
-) -> None:
+def test_a_promised_mode_hardly_ever_passes(noise: Noise, share: float, slow: float) -> None:
     assert shares(noise, mixture(share, slow))["pass"] <= 0.05
 
 

@@ -39,9 +39,7 @@ def test_rules_since_the_base_are_the_heads_own_only_where_the_base_judges() -> 
 @pytest.mark.parametrize(
     ("effect", "weakens"), [("tightened", False), ("loosened", True), ("changed", True)]
 )
-def test_all_that_is_not_stricter_than_before_weakens(
-    effect: changes.Effect, weakens: bool
-) -> None:
+def test_all_not_stricter_than_before_weakens(effect: changes.Effect, weakens: bool) -> None:
     change = changes.PolicyChange(key="gate.seconds", old="1", new="2", effect=effect, counts="now")
     assert change.weakens == weakens
 

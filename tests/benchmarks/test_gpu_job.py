@@ -207,9 +207,7 @@ def test_a_lease_cut_short_in_any_step_leaves_what_came_before(tmp_path: Path) -
                 assert {*packed.getnames()} == {".", *(f"./{each}.log" for each in names[:number])}
 
 
-def test_a_lent_machine_has_what_the_steps_import(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lent_machines_have_the_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no pytest, no hypothesis and none of the extras, unless the parts bring them."""
     make_python(tmp_path / "python", (*HAS, *BRINGS))
     places = (ROOT / place for place in ("", "plugin", "cache", "action"))

@@ -109,9 +109,7 @@ def test_a_token_goes_to_no_other_address(server: Server, status: int) -> None:
     assert server.asked == [f"/a?b=c {TOKEN}"]
 
 
-def test_an_answer_that_never_ends_is_given_up(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_answer_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(to: Handler) -> None:
         to.send_response(200)
         to.end_headers()
@@ -129,9 +127,7 @@ def test_an_answer_that_never_ends_is_given_up(
         ask(server)
 
 
-def test_the_time_is_that_of_all_answers_together(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_answers_share_one_time(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     is_over = threading.Event()
 
     def stalled(_: Handler) -> None:
@@ -238,9 +234,7 @@ def test_a_wait_beyond_the_time_that_is_left_is_not_begun(server: Server) -> Non
 
 
 @pytest.mark.parametrize("answer", [answering(500, b""), answering(200, b"<html>"), GONE])
-def test_a_request_that_may_have_been_done_is_not_made_again(
-    server: Server, answer: Answer
-) -> None:
+def test_a_request_perhaps_done_is_not_repeated(server: Server, answer: Answer) -> None:
     server.answer = answer
     with pytest.raises(http.RestRefusedError) as caught:
         http.RestApi("Acme", server.url, {}).ask("POST", "/a")
@@ -271,9 +265,7 @@ NOW = 1_800_000_000.0
         (200, {}, False),
     ],
 )
-def test_a_limit_is_told_from_a_refusal(
-    status: int, headers: dict[str, str], limited: bool
-) -> None:
+def test_a_limit_is_no_refusal(status: int, headers: dict[str, str], limited: bool) -> None:
     assert http.is_limited(status, headers) is limited
 
 

@@ -67,9 +67,7 @@ def test_a_file_that_is_written_again_in_the_same_instant_is_another_one(tmp_pat
 
 
 @pytest.mark.parametrize("exit_code", [1, 2, 4, 70, 130])
-def test_a_verdict_with_another_exit_code_did_not_end_the_run(
-    tmp_path: Path, exit_code: int
-) -> None:
+def test_a_verdict_of_another_exit_code_ended_no_run(tmp_path: Path, exit_code: int) -> None:
     before = job_results.stamps(tmp_path)
     written(tmp_path, "pass", 0)
     found = job_results.read_results(tmp_path, before, exit_code)

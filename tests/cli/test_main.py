@@ -224,7 +224,7 @@ def unsayable(_: str) -> None:
     raise BrokenPipeError
 
 
-def test_where_nothing_can_be_said_the_exit_code_still_tells() -> None:
+def test_where_nothing_can_be_said_the_exit_code_tells() -> None:
     assert entry.run_guarded(raising(MemoryError()), unsayable) == 4
 
 

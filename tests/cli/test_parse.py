@@ -102,9 +102,7 @@ def test_what_cannot_be_understood_is_a_usage_error(line: list[str]) -> None:
         (["run", "--heads=HEAD"], "Did you mean --head?"),
     ],
 )
-def test_a_word_that_does_not_exist_is_answered_with_the_nearest(
-    line: list[str], meant: str
-) -> None:
+def test_an_unknown_word_is_answered_with_the_nearest(line: list[str], meant: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(line)
     assert meant in str(caught.value)
@@ -137,9 +135,7 @@ def test_a_number_is_read_as_it_is_written(number: float) -> None:
         (option.shape, "=1", "not INPUT=1,3,224,224"),
     ],
 )
-def test_what_is_no_value_is_quoted_and_said(
-    read: Callable[[str], object], text: str, said: str
-) -> None:
+def test_what_is_no_value_is_quoted(read: Callable[[str], object], text: str, said: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError) as caught:
         read(text)
     assert str(caught.value).startswith(f'"{text}" is ')

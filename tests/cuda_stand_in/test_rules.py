@@ -107,7 +107,7 @@ def seen_by(variables: Mapping[str, str], program: str) -> Any:
     return programs.seen_by(variables, KERNELS, program)
 
 
-def test_kernels_run_in_their_order_and_threads_wait_for_each_other(
+def test_kernels_run_in_order_and_threads_wait_for_each_other(
     cuda_stand_in: WhatCuda,
 ) -> None:
     program = """
@@ -171,7 +171,7 @@ def test_a_stream_that_did_not_wait_reads_what_was_there_before(cuda_stand_in: W
     assert seen_by(cuda_stand_in(), program) == [1, 2]
 
 
-def test_the_legacy_stream_waits_for_blocking_streams_and_they_for_it(
+def test_the_legacy_and_blocking_streams_wait_for_each_other(
     cuda_stand_in: WhatCuda,
 ) -> None:
     program = """

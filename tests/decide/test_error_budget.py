@@ -127,9 +127,7 @@ def drawn(seed: int, factor: float) -> SideError:
 
 
 @given(OFF, OFF)
-def test_at_most_one_of_two_is_larger_and_none_where_they_touch(
-    one: OffPercent, other: OffPercent
-) -> None:
+def test_one_of_two_is_larger_or_none_where_they_touch(one: OffPercent, other: OffPercent) -> None:
     assert not (is_larger(one, other) and is_larger(other, one))
     assert not is_larger(one, one)
     touch = other.low <= (one.high or 0) and one.low <= (other.high or 0)
@@ -137,9 +135,7 @@ def test_at_most_one_of_two_is_larger_and_none_where_they_touch(
 
 
 @given(OFF, OFF, BOUND)
-def test_what_is_larger_stays_so_when_it_grows(
-    before: OffPercent, after: OffPercent, more: float
-) -> None:
+def test_a_larger_one_stays_larger(before: OffPercent, after: OffPercent, more: float) -> None:
     grown = OffPercent(after.low + more, (after.high or 0) + more)
     assert is_larger(before, grown) or not is_larger(before, after)
 

@@ -60,9 +60,7 @@ def test_launches_decide(effects: tuple[float, ...], status: str, exit_code: int
 
 
 @pytest.mark.parametrize(("effects", "remarked"), [(SAME, True), (SLOWER, False)])
-def test_other_outputs_are_told_and_judge_nothing(
-    effects: tuple[float, ...], *, remarked: bool
-) -> None:
+def test_other_outputs_are_only_told(effects: tuple[float, ...], *, remarked: bool) -> None:
     measured = make_measurement(effects)
     first, *others = measured.launches
     differing = "outputs differ on equal inputs, which is not judged: y by up to 80% of …"
@@ -287,9 +285,7 @@ def with_times(effects: tuple[float, ...], head_ms: list[float]) -> CellMeasurem
         ([5.0] * 4, "inconclusive", "is not resolvable here: 0 of 16 inferences"),
     ],
 )
-def test_an_objective_is_judged_beside_the_change(
-    head_ms: list[float], status: str, said: str
-) -> None:
+def test_objectives_are_judged_beside_changes(head_ms: list[float], status: str, said: str) -> None:
     finding = found(
         with_times(SAME, head_ms), Policies(objectives={measured_cells.MODEL: OBJECTIVE})
     )

@@ -107,7 +107,5 @@ def test_most_launches_say_whether_the_clock_came_with_the_side() -> None:
         ({}, ""),
     ],
 )
-def test_a_load_that_disturbs_is_told_with_the_cores_that_it_was_on(
-    facts: dict[str, str], said: str
-) -> None:
+def test_a_disturbing_load_is_told_with_its_cores(facts: dict[str, str], said: str) -> None:
     assert busy_words(facts) == f"a quieter runner{said}"

@@ -42,9 +42,7 @@ def test_the_order_of_launches_does_not_matter(
 @pytest.mark.parametrize(
     ("kept", "lost", "too_many"), [(4, 1, False), (2, 3, False), (4, 2, False), (5, 4, True)]
 )
-def test_more_than_a_third_is_too_many_once_there_are_some(
-    kept: int, lost: int, too_many: bool
-) -> None:
+def test_over_a_third_is_too_many_once_there_are_some(kept: int, lost: int, too_many: bool) -> None:
     assert guards.is_too_disturbed([True] * kept + [False] * lost) is too_many
 
 

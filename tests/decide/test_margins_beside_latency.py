@@ -292,9 +292,7 @@ def test_times_inside_the_model_decide_what_holds_a_difference() -> None:
         (0, "", "ONNX Runtime"),
     ],
 )
-def test_a_layer_without_a_schedule_is_run_by_its_own_runtime(
-    tasks: int, title: str, library: str
-) -> None:
+def test_a_layer_without_schedule_runs_in_its_runtime(tasks: int, title: str, library: str) -> None:
     compiled = [make_task("matmul", 1.0)] * tasks
     head = msgspec.structs.replace(make_build("b", tasks=compiled), title=title)
     measured = make_measurement((0.1,) * 4, task_ms={"base": {}, "head": {"conv": 3.0}})

@@ -53,7 +53,7 @@ def shares(recording: str, change_percent: float) -> dict[CellDecision, float]:
 
 
 @pytest.mark.parametrize("recording", ["aa_cnn", "aa_cnn_noisy"])
-def test_no_change_passes_five_percent_fail_and_the_margin_itself_stays_open(
+def test_no_change_passes_five_percent_fail_and_the_margin_stays_open(
     recording: str,
 ) -> None:
     none, margin = shares(recording, 0.0), shares(recording, 3.0)
@@ -173,9 +173,7 @@ REPLAYED_GATES_QUIET = [0.001] * (3 * PLANNED[-1])
 @pytest.mark.parametrize(
     ("slowdown", "outcome"), [(0.0, "pass"), (0.03, "inconclusive"), (0.06, "fail")]
 )
-def test_a_steady_machine_decides_at_once_but_for_the_margin_itself(
-    slowdown: float, outcome: str
-) -> None:
+def test_a_steady_machine_decides_all_but_the_margin_at_once(slowdown: float, outcome: str) -> None:
     effects = [effect + math.log1p(slowdown) for effect in STEADY]
     found = present(replay(effects, REPLAYED_GATES_QUIET[:60], 3.0))
     assert found.outcome == outcome

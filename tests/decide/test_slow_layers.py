@@ -122,9 +122,7 @@ CHANGE = Interval(low=25.4, center=29.5, high=31.7)
 
 
 @pytest.mark.parametrize(("head_ms", "is_told"), [(2.59, False), (2.65, False), (3.37, True)])
-def test_medians_that_lie_apart_by_another_share_are_explained(
-    head_ms: float, is_told: bool
-) -> None:
+def test_medians_apart_by_another_share_are_explained(head_ms: float, is_told: bool) -> None:
     found = parts.comparison(CHANGE, 2.0, decision="fail")
     found = msgspec.structs.replace(found, base_ms=2.0, head_ms=head_ms)
     notes = list(unlike_medians([found]))

@@ -142,9 +142,7 @@ def test_what_is_open_says_nothing_of_its_waiver() -> None:
         ),
     ],
 )
-def test_what_is_waived_says_where_its_waiver_is(
-    policies: Policies, source: str, said: str
-) -> None:
+def test_what_is_waived_names_its_waivers_place(policies: Policies, source: str, said: str) -> None:
     gate = msgspec.structs.replace(GateConfig(), waivers_from=source)
     (finding,) = verdict(make_measurement(A_BIT_SLOWER), policies, gate).findings
     assert finding.remarks.endswith(f"the waiver is {said}")

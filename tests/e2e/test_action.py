@@ -69,7 +69,7 @@ def push(before: str, after: str) -> dict[str, Any]:
     }
 
 
-def test_a_new_model_goes_through_every_stage_and_comes_out_in_outputs_and_summary(
+def test_a_new_model_goes_through_every_stage_into_outputs_and_summary(
     runner: Runner,
 ) -> None:
     before = runner.head()

@@ -102,7 +102,7 @@ def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
     assert before == after
 
 
-def test_a_verdict_of_an_earlier_run_does_not_outlive_one_that_was_asked_for(
+def test_an_earlier_runs_verdict_does_not_outlive_a_later_run(
     repository: Workspace,
 ) -> None:
     results = repository.root / ".tunegate"
@@ -134,9 +134,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("free_bytes", [0, 8 * 1024, 24 * 1024])
-def test_a_run_without_room_blames_the_disk(
-    tmp_path: Path, small_disk: Path, free_bytes: int
-) -> None:
+def test_a_run_out_of_room_says_so(tmp_path: Path, small_disk: Path, free_bytes: int) -> None:
     repository = Workspace(tmp_path / "repository")
     usage = os.statvfs(small_disk)
     (small_disk / "other").write_bytes(bytes(usage.f_bavail * usage.f_frsize - free_bytes))

@@ -21,7 +21,7 @@ def gate(workspace: Workspace) -> tuple[int, dict[str, object], list[str]]:
     return done.returncode, finding, later
 
 
-def test_a_library_counts_once_merged_and_a_slower_model_fails_by_its_layers(
+def test_a_library_counts_once_merged_and_slower_layers_fail_a_model(
     tmp_path: Path,
 ) -> None:
     library = named_library()

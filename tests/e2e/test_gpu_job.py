@@ -196,9 +196,7 @@ class GpuRunner:
         return json.loads((self.workspace.root / ".tunegate" / "verdict.json").read_text())
 
 
-def test_a_job_that_is_cancelled_ends_soon_and_says_so(
-    tmp_path: Path, cuda_stand_in: WhatCuda
-) -> None:
+def test_a_cancelled_job_ends_soon_and_says_so(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
     runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
     code, _ = runner.ended_by(interrupt, "tune: shard 0", "warm", "-v")
     assert code == 130
@@ -299,9 +297,7 @@ def test_two_cards_tune(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
     assert second > 0
 
 
-def test_an_idle_runner_measures_what_a_search_begins_with(
-    tmp_path: Path, cuda_stand_in: WhatCuda
-) -> None:
+def test_idle_runners_measure_what_a_search_needs(tmp_path: Path, cuda_stand_in: WhatCuda) -> None:
     runner = GpuRunner(tmp_path / "w", cuda_stand_in(**SMALL))
     root, packed = runner.workspace.root, tmp_path / "cuda.jsonl.zst"
     runner.commit(chain_model(layers=1, width=96))

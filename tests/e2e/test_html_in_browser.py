@@ -97,9 +97,7 @@ def test_nothing_reaches_over_the_edge(
 
 
 @pytest.mark.parametrize("width", [375, 1440])
-def test_no_table_has_to_be_scrolled(
-    chrome: webdriver.Chrome, pages: dict[str, Path], width: int
-) -> None:
+def test_no_table_scrolls(chrome: webdriver.Chrome, pages: dict[str, Path], width: int) -> None:
     show(chrome, pages["slowed"], width=width)
     script = (
         "return [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
@@ -153,9 +151,7 @@ def test_keyboards_and_screen_readers_can_use_the_report(
     assert violations(chrome, axe) == []
 
 
-def test_a_page_that_they_cannot_use_is_found(
-    chrome: webdriver.Chrome, tmp_path: Path, axe: str
-) -> None:
+def test_an_unusable_page_is_found(chrome: webdriver.Chrome, tmp_path: Path, axe: str) -> None:
     page = tmp_path / "page.html"
     page.write_text("<!doctype html><html lang=en><title>x</title><main><h1>x</h1><img src=x>")
     show(chrome, page, width=400)

@@ -67,7 +67,7 @@ def segments(workspace: Workspace) -> list[Path]:
 
 
 @pytest.mark.e2e
-def test_new_weights_need_no_trial_and_a_comment_in_the_configuration_needs_nothing(
+def test_new_weights_need_no_trial_and_a_configurations_comment_nothing(
     tmp_path: Path,
 ) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
@@ -408,7 +408,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
 
 
 @pytest.mark.e2e
-def test_a_slower_version_fails_beside_the_one_before_it_and_that_may_go_later(
+def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(
     tmp_path: Path,
 ) -> None:
     """As servers of models keep them: with `{version}` a new directory has a base."""

@@ -226,9 +226,7 @@ def test_float32_is_float32_whole_on_the_device_with_graphs(tmp_path: Path, name
 
 @pytest.mark.parametrize("variant", LOWER)
 @pytest.mark.parametrize("name", NAMES)
-def test_lower_precisions_are_off_by_what_they_should(
-    tmp_path: Path, name: str, variant: str
-) -> None:
+def test_lower_precisions_err_as_they_should(tmp_path: Path, name: str, variant: str) -> None:
     if variant not in runtime_named(name).variants(TARGET):
         pytest.skip(f"{name} has no {variant}")
     build, _ = built(tmp_path, name, variant, samples=8)

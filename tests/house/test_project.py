@@ -77,9 +77,7 @@ def test_there_is_an_extra() -> None:
 
 @pytest.mark.parametrize("extra", EXTRAS, ids=lambda path: path.name)
 class TestExtra:
-    def test_it_is_named_after_its_folder_and_takes_this_version_of_the_core(
-        self, extra: Path
-    ) -> None:
+    def test_it_has_its_folders_name_and_takes_this_version_of_the_core(self, extra: Path) -> None:
         project, name = project_of(extra), extra.name.replace("_", "-")
         assert project["name"] == f"tunegate-{name}"
         assert any(
@@ -113,9 +111,7 @@ class TestExtra:
         for needed in project_of(extra)["dependencies"]:
             assert needed.startswith("tunegate") or needed.split(">")[0].lower() in lock
 
-    def test_an_import_contract_keeps_it_from_the_core_and_from_the_others(
-        self, extra: Path
-    ) -> None:
+    def test_an_import_contract_keeps_it_from_core_and_others(self, extra: Path) -> None:
         settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
         first = next(c for c in settings["contracts"] if c["layers"][-1] == "tunegate_cache")
         package = f"tunegate_{extra.name}"

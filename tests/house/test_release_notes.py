@@ -59,9 +59,7 @@ def test_a_heading_may_have_brackets() -> None:
         ),
     ],
 )
-def test_a_tag_that_does_not_fit_is_no_release(
-    tag: str, version: str, changelog: str, why: str
-) -> None:
+def test_an_unfit_tag_is_no_release(tag: str, version: str, changelog: str, why: str) -> None:
     with pytest.raises(NotReleasableError, match=why):
         release_notes(changelog, tag, version, PAGE)
 

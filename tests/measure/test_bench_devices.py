@@ -41,9 +41,7 @@ def test_a_build_for_the_cpu_needs_no_gpu(tmp_path: Path) -> None:
         assert device.look() is None
 
 
-def test_a_build_for_a_gpu_sees_one_device_which_is_held(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_a_build_for_a_gpu_sees_one_held_device(simulate: Simulate, tmp_path: Path) -> None:
     simulate(gpu("GPU-a"), gpu("GPU-b"))
     base, head = artifact(tmp_path / "a", "cuda"), artifact(tmp_path / "b", "cuda")
     with Devices(TARGET).of(base, head) as device:
@@ -83,9 +81,7 @@ def test_a_device_that_will_not_do_breaks_the_measurement(
         pass
 
 
-def test_a_device_that_another_run_has_breaks_the_measurement(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_a_device_of_another_run_breaks_the_measurement(simulate: Simulate, tmp_path: Path) -> None:
     simulate(gpu("GPU-a"))
     with (
         held_device(claim_on("GPU-a", wait_seconds=0)),
@@ -95,9 +91,7 @@ def test_a_device_that_another_run_has_breaks_the_measurement(
         pass
 
 
-def test_a_device_that_is_lost_is_named_and_not_asked_again(
-    simulate: Simulate, tmp_path: Path
-) -> None:
+def test_a_lost_device_is_named_and_not_asked_again(simulate: Simulate, tmp_path: Path) -> None:
     machine = simulate(gpu("GPU-a"))
     devices, build = Devices(TARGET), artifact(tmp_path / "a", "cuda")
 

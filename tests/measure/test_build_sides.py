@@ -96,7 +96,7 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     assert builder.given == batches
 
 
-def test_candidates_of_a_runtime_that_compiles_nothing_are_built_beside_each_other(
+def test_candidates_that_nothing_compiles_are_built_beside_each_other(
     tmp_path: Path,
 ) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
@@ -125,9 +125,7 @@ ELECTION = RememberedElection(
         ("bh", f"h is not a valid ONNX model; and {MODEL}: b is not a valid ONNX model"),
     ],
 )
-def test_a_head_that_cannot_be_read_tells_of_its_base_too(
-    broken: str, said: str, tmp_path: Path
-) -> None:
+def test_an_unreadable_head_tells_of_its_base_too(broken: str, said: str, tmp_path: Path) -> None:
     source = source_for(tmp_path, (CandidateBuild(runtime="any", title="Any"),))
     (cell,) = cells_built(
         plan_with(Miss("absent")),
@@ -287,7 +285,7 @@ def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
 
 
 @pytest.mark.parametrize("source", ["transfer", "claimed", "prior", "exact", "search"])
-def test_the_base_decides_about_every_schedule_that_both_sides_may_have(
+def test_the_base_decides_about_schedules_that_both_may_have(
     source: ScheduleSource,
 ) -> None:
     decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source}, [CPU])
@@ -317,9 +315,7 @@ def test_sides_of_one_graph_and_the_same_tasks_are_built_alike(
 
 
 @pytest.mark.parametrize(("source", "is_decided"), [("exact", False), ("transfer", True)])
-def test_on_a_gpu_nothing_waits_for_what_was_measured(
-    source: ScheduleSource, is_decided: bool
-) -> None:
+def test_on_a_gpu_nothing_waits_for_times(source: ScheduleSource, is_decided: bool) -> None:
     gpu = TargetConfig(name="cpu", kind="cuda", arch="sm_80")
     assert bool(decided_by_base(plan_of(a=BOTH), {A: source}, [gpu])["m.onnx"].keys) == is_decided
 

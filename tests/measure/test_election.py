@@ -81,9 +81,7 @@ def test_nothing_is_faster_than_the_winner_by_more_than_the_noise(logs: list[flo
 
 
 @given(st.integers(2, 12), st.integers(0, 11), st.floats(0, RUNTIME_NOISE * 0.99))
-def test_equal_candidates_never_displace_the_incumbent(
-    count: int, place: int, noise: float
-) -> None:
+def test_equals_never_displace_the_incumbent(count: int, place: int, noise: float) -> None:
     incumbent = f"c{place % count}"
     assert elected(logs_of([0.0] * count), incumbent, noise)[0].winner == incumbent
 
@@ -114,9 +112,7 @@ def test_the_winner_in_other_numbers_is_faster_than_all_in_float32(
 
 
 @given(LOGS.filter(lambda logs: len(logs) > 1), st.data())
-def test_without_a_challenger_the_best_of_the_rest_wins(
-    logs: list[float], data: st.DataObject
-) -> None:
+def test_without_challenger_the_best_other_wins(logs: list[float], data: st.DataObject) -> None:
     candidates = logs_of(logs)
     broken = data.draw(st.sampled_from(sorted(candidates.keys() - {"c0"})))
     found = election(tuple(candidates), "c0")

@@ -223,7 +223,5 @@ def test_what_tuning_left_as_it_was_is_not_elected_again(tmp_path: Path, known: 
     "cell",
     [built(None), built(error="no"), built(msgspec.structs.replace(CHOICE, is_complete=False))],
 )
-def test_what_failed_or_is_incomplete_is_not_remembered(
-    tmp_path: Path, cell: builds.CellBuilds
-) -> None:
+def test_failed_and_incomplete_ones_are_forgotten(tmp_path: Path, cell: builds.CellBuilds) -> None:
     assert new_elections(tools_with(Shelf(), tmp_path), plan_of(), (), [cell]) == ()

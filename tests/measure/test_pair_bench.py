@@ -149,9 +149,7 @@ def test_a_short_look_costs_less_than_a_launch_and_sees_a_slow_head(
     assert min(probe.seconds for probe in probes) < launch.seconds
 
 
-def test_a_start_that_seems_slow_is_looked_at_for_longer(
-    tmp_path: Path, small: Path, large: Path
-) -> None:
+def test_a_seemingly_slow_start_is_watched_longer(tmp_path: Path, small: Path, large: Path) -> None:
     bench = FreshProcesses(tmp_path, 1).pair(small, large)
     bench.launch(4)
     (by_median,) = bench.probes(1, ProbeThresholds(by_median=0.1, by_mean=9.0))

@@ -309,7 +309,7 @@ class StallingBench(ScriptedBench):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fast_model_whose_stalls_may_come_with_the_head_runs_on_until_they_fail(
+def test_a_fast_model_whose_stalls_may_be_the_heads_runs_on_until_they_fail(
     seed: int,
 ) -> None:
     bench = StallingBench(0.0, 1 / 600, seed=seed)
@@ -439,7 +439,5 @@ def test_half_of_the_blocks_or_a_counter_that_stands_still_are_no_measurement() 
 @pytest.mark.parametrize(
     ("inference_ms", "turns"), [(0.01, (100, 6)), (6.0, (5, 6)), (500.0, (2, 2)), (5000.0, (2, 1))]
 )
-def test_a_slow_model_has_fewer_rounds_of_turns(
-    inference_ms: float, turns: tuple[int, int]
-) -> None:
+def test_a_slow_model_has_fewer_turns(inference_ms: float, turns: tuple[int, int]) -> None:
     assert turns_of(inference_ms) == turns

@@ -110,7 +110,7 @@ def exported(
     return export_models(changes, replace(source, read_values=(values or NoValues()).rules))
 
 
-def test_a_job_for_the_compiler_has_the_shapes_that_the_configuration_asks_for(
+def test_a_job_for_the_compiler_has_the_shapes_of_the_configuration(
     tmp_path: Path,
 ) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
@@ -187,7 +187,7 @@ def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) ->
     assert values.wanted == [wanted, wanted]
 
 
-def test_values_that_do_not_fit_a_head_are_its_problem_and_a_base_is_run_without(
+def test_unfit_values_are_a_heads_problem_and_a_base_runs_without(
     tmp_path: Path,
 ) -> None:
     found = exported(make_changes(), Versions(), tmp_path, values=NoValues("odd"))

@@ -82,9 +82,7 @@ def test_a_line_that_is_none_is_said(workspace: Workspace, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("before", ["", "--with="])
-def test_a_path_into_the_checkout_is_refused(
-    workspace: Workspace, tmp_path: Path, before: str
-) -> None:
+def test_paths_into_the_checkout_fail(workspace: Workspace, tmp_path: Path, before: str) -> None:
     with pytest.raises(MeasurementError, match=r"measure\.py lies in the checkout"):
         scores(workspace, tmp_path, f"{sys.executable} {before}{workspace.root}/measure.py")
 

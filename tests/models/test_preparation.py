@@ -86,7 +86,7 @@ def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path)
     assert onnx.load(prepared.fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value == 5
 
 
-def test_a_model_that_static_shapes_break_has_its_inputs_and_nothing_for_compilers(
+def test_a_model_broken_by_static_shapes_has_inputs_and_no_compilers_file(
     tmp_path: Path,
 ) -> None:
     file = save(model(BRANCHES), tmp_path / "m.onnx")

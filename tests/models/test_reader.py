@@ -97,9 +97,7 @@ def test_a_graph_is_the_same_wherever_it_is_stored(project: Checkout, storage: s
         (model_with_data("../w"), "its external data file '../w' lies outside"),
     ],
 )
-def test_a_model_that_cannot_be_opened_says_why(
-    project: Checkout, content: bytes, problem: str
-) -> None:
+def test_an_unreadable_model_says_why(project: Checkout, content: bytes, problem: str) -> None:
     project.commit({"m.onnx": content})
     version, said = reader_of(project).with_digest(only_model(project))
     graph = "" if content == b"junk" else None

@@ -61,7 +61,7 @@ def read_by(
     return export_models(make_changes(), source)
 
 
-def test_a_symbol_that_takes_the_name_of_a_smaller_one_makes_no_head_smaller(
+def test_a_symbol_with_the_name_of_a_smaller_one_makes_no_head_smaller(
     tmp_path: Path,
 ) -> None:
     inputs = {
@@ -89,7 +89,7 @@ def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(tmp_
     assert shapes == [{"x": (4, 8)}, {"x": (4, 8), "y": (4,)}]
 
 
-def test_an_input_that_is_gone_with_its_line_has_the_size_that_the_base_gave_it(
+def test_an_input_without_its_line_has_the_size_that_the_base_gave_it(
     tmp_path: Path,
 ) -> None:
     before, after = (

@@ -44,9 +44,7 @@ def text_of(value: object) -> str:
 
 @pytest.mark.parametrize("inconclusive", ["warn", "fail"])
 @pytest.mark.parametrize("oidc", [True, False])
-def test_the_component_is_valid_for_gitlabs_schema(
-    tmp_path: Path, inconclusive: str, oidc: bool
-) -> None:
+def test_the_component_fits_gitlabs_schema(tmp_path: Path, inconclusive: str, oidc: bool) -> None:
     given = {"tags": ["gpu"], "inconclusive": inconclusive, "oidc": oidc}
     files = [tmp_path / "header.yml", tmp_path / "body.yml"]
     for file, text in zip(files, (header_and_body()[0], interpolated(given)), strict=True):

@@ -90,9 +90,7 @@ def test_a_push_says_which_models_it_brings_and_leaves_nothing(
     assert here.git("status", "--porcelain") == ""
 
 
-def test_a_configuration_that_is_wrong_stops_the_push(
-    tmp_path: Path, hooks: Checkout, cache: Path
-) -> None:
+def test_a_wrong_configuration_stops_the_push(tmp_path: Path, hooks: Checkout, cache: Path) -> None:
     here = pushing(tmp_path, hooks)
     here.commit({"tunegate.yaml": b"models: 7\n"})
     run(here, cache, PRE_COMMIT, "install", "--hook-type", "pre-push")

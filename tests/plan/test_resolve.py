@@ -266,9 +266,7 @@ def tasks_of(*names: str, sides: tuple[Side, ...] = ("head",)) -> list[TuningTas
 
 
 @pytest.mark.parametrize(("compiled", "is_behind"), [(9_000, True), (1_900, False)])
-def test_a_model_is_far_behind_where_a_trusted_zone_has_the_times(
-    compiled: int, is_behind: bool
-) -> None:
+def test_a_model_is_far_behind_by_trusted_times(compiled: int, is_behind: bool) -> None:
     tasks = tasks_of("conv")
     index = shelf_with(model_keys(tasks, __version__)[M]["head"], compiled, 1_000)
     assert far_behind.KnownStandings(index, ORIGIN, CANDIDATES)(tasks) == (

@@ -58,9 +58,7 @@ def run(
     )
 
 
-def test_every_rule_for_hosts_holds_for_the_example(
-    environment: PluginEnvironment, tmp_path: Path
-) -> None:
+def test_the_example_keeps_every_rule(environment: PluginEnvironment, tmp_path: Path) -> None:
     passed = re.search(r"(\d+) passed", environment.run_tests_of(EXAMPLE, tmp_path))
     assert passed
     assert int(passed[1]) >= 8

@@ -14,9 +14,7 @@ TABLE = "\n".join(["| a |", "| --- |", *(f"| {n:03} |" for n in range(100))])
 
 
 @given(st.lists(LINES, min_size=1, max_size=8), st.integers(min_value=400, max_value=2000))
-def test_a_text_keeps_to_its_limit_and_says_what_it_leaves_out(
-    texts: list[str], limit: int
-) -> None:
+def test_a_text_keeps_its_limit_and_says_what_it_leaves_out(texts: list[str], limit: int) -> None:
     text = fit_sections([Section(rank, text) for rank, text in enumerate(texts)], limit)
     assert len(text) <= limit
     whole = "\n\n".join(texts) + "\n"

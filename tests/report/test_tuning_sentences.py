@@ -75,9 +75,7 @@ from tunegate.report.waiver_text import waiver_text
         ({"tasks": 0, "exact": 0}, "nothing here is compiled"),
     ],
 )
-def test_what_tuning_did_is_one_sentence_and_the_rest_another(
-    fields: dict[str, float], said: str
-) -> None:
+def test_tuning_is_one_sentence_and_the_rest_another(fields: dict[str, float], said: str) -> None:
     assert sentences.tuning_words(parts.summary(**fields)) == said
 
 

@@ -159,9 +159,7 @@ watches = st.builds(WatchConfig, files=globs, indexes=indexes)
 
 
 @given(watches, watches)
-def test_the_head_only_adds_files_and_no_place_of_packages(
-    base: WatchConfig, head: WatchConfig
-) -> None:
+def test_the_head_adds_files_and_no_place_of_packages(base: WatchConfig, head: WatchConfig) -> None:
     judging = merged_watch(base, head)
     assert set(judging.files) == {*base.files, *head.files}
     assert judging.indexes == base.indexes

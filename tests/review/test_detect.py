@@ -362,7 +362,7 @@ def test_no_number_makes_a_version_of_a_model_that_there_is_a_new_model(
     assert present(change.base).path == f"models/enc/{before}/model.onnx"
 
 
-def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
+def test_a_version_in_place_of_an_old_one_is_compared_with_the_latest(
     numbered: Checkout,
 ) -> None:
     """The bytes of what is deleted do not make it a rename."""
@@ -372,7 +372,7 @@ def test_a_version_that_replaces_an_older_one_is_still_compared_with_the_latest(
     assert by_path["models/enc/1/model.onnx"].kind == "deleted"
 
 
-def test_the_newest_version_is_compared_with_the_newest_whatever_its_number(
+def test_the_newest_versions_are_compared_whatever_their_numbers(
     numbered: Checkout,
 ) -> None:
     """With 10 deleted a server goes from 10 to 9.5, and 9 may be as slow as that."""

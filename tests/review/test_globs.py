@@ -348,9 +348,7 @@ def test_a_shape_of_an_input_is_a_need() -> None:
     st.lists(st.sampled_from(["a.onnx", "./a.onnx", "b.onnx", "*.onnx", "b*", "[ab].onnx", "**"])),
     st.sampled_from(["a.onnx", "b.onnx", "c.onnx", "d/a.onnx"]),
 )
-def test_the_first_entry_that_matches_counts_however_it_is_found(
-    globs: list[str], path: str
-) -> None:
+def test_the_first_matching_entry_counts_however_it_is_found(globs: list[str], path: str) -> None:
     entries = tuple(ModelConfig(path=glob) for glob in globs)
     config = Config(models=entries)
     expected = next((entry for entry in entries if matches(entry.path, path)), None)

@@ -44,9 +44,7 @@ def judged(base: Config, head: Config) -> Effective:
 
 
 @given(configs("base", "both"), configs("head", "both"))
-def test_only_the_base_s_command_runs_and_only_where_it_runs_now(
-    base: Config, head: Config
-) -> None:
+def test_only_the_bases_command_runs_where_it_runs_now(base: Config, head: Config) -> None:
     found = judged(base, head).config
     for path in PATHS:
         entry, old = entry_for(found, path), entry_for(base, path)

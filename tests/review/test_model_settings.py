@@ -182,7 +182,7 @@ SECRETS = TargetConfig(name="new", runner=("self-hosted", "signing"))
 
 
 @pytest.mark.parametrize("labels", [("signing",), ("self-hosted", "signing"), ("SELF-HOSTED",), ()])
-def test_a_new_target_on_runners_that_no_target_has_counts_once_it_is_merged(
+def test_a_new_target_on_runners_of_no_target_counts_once_merged(
     labels: tuple[str, ...],
 ) -> None:
     base, head = config(CPU), config(CPU, TargetConfig(name="new", runner=labels))
@@ -317,9 +317,7 @@ def test_a_file_that_is_deleted_is_told(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize("head", [{"in/x.npy": b"old"}, {"other.npy": b"new"}])
-def test_nothing_is_told_of_files_that_stay(
-    checkout: Checkout, head: dict[str, bytes | None]
-) -> None:
+def test_files_that_stay_are_not_told(checkout: Checkout, head: dict[str, bytes | None]) -> None:
     assert _told(checkout, head) == []
 
 

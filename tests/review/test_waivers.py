@@ -90,9 +90,7 @@ def of_some_cells() -> st.SearchStrategy[list[Waiver]]:
 
 
 @given(of_some_cells(), of_some_cells())
-def test_nothing_counts_that_either_side_does_not_allow(
-    base: list[Waiver], head: list[Waiver]
-) -> None:
+def test_nothing_counts_that_one_side_forbids(base: list[Waiver], head: list[Waiver]) -> None:
     counting = merged_waivers(base, head, "w.yaml").counting
     for name in ("models/m.onnx", LONG, "models/m.onnx@short", "models/m.onnx@other"):
         both = [ceiling(base, name), ceiling(head, name)]
@@ -185,7 +183,7 @@ VALUES = st.none() | st.integers() | st.text(max_size=3) | st.floats() | st.list
 
 
 @given(st.dictionaries(st.sampled_from([*VALID, "ceiling", "zzz"]), VALUES))
-def test_what_has_no_problem_is_a_waiver_and_what_has_one_is_none(
+def test_what_has_no_problem_is_a_waiver_and_nothing_else(
     changes: dict[str, object],
 ) -> None:
     entry = VALID | changes
@@ -318,7 +316,7 @@ def test_a_commit_of_the_change_goes_before_the_file(checkout: Checkout) -> None
     assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 9), ("b.onnx", 4)]
 
 
-def test_commits_waive_where_the_policy_says_so_whatever_counts_of_the_file(
+def test_commits_waive_by_the_policy_whatever_counts_of_the_file(
     checkout: Checkout,
 ) -> None:
     found = waivers(checkout, "HEAD~1", GateConfig(waiver_trailers=True))

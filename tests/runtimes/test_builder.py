@@ -387,7 +387,7 @@ def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:
     assert not (first == other).all()
 
 
-def test_an_artifact_gives_what_its_model_gives_and_the_times_of_its_operators(
+def test_an_artifact_gives_its_models_outputs_and_times_of_operators(
     tmp_path: Path,
 ) -> None:
     artifact = identity(tmp_path)

@@ -39,9 +39,7 @@ def test_each_runtime_has_a_line_with_its_versions(packages: RuntimePackages) ->
     assert (checks["fast"].ok, checks["fast"].detail) == (True, "a 1, b 2")
 
 
-def test_no_kernel_disturbs_a_run_that_has_the_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_kernel_disturbs_a_gpu_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUNEGATE_LOCK_DIR", str(tmp_path))
     monkeypatch.setattr(health, "compiler_failure", lambda: "")
     monkeypatch.setattr(health, "cuda_variables", lambda: {"CUDA_HOME": "/"})

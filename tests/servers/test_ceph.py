@@ -37,9 +37,7 @@ def test_a_missing_bucket_is_unavailable_on_ceph_too(ceph_url: str, credentials:
         store.names("a/")
 
 
-def test_what_is_published_to_ceph_is_found_there(
-    ceph_url: str, credentials: None, tmp_path: Path
-) -> None:
+def test_ceph_returns_what_it_is_given(ceph_url: str, credentials: None, tmp_path: Path) -> None:
     store = over(ceph_url)
     place = Place(store, "main", tmp_path)
     place.fill()

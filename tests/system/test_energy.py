@@ -9,9 +9,7 @@ from tunegate.system.energy import Rapl, counted_gpus, energy_for, opened_energy
 
 
 @pytest.mark.parametrize("uuids", [["GPU-a", "GPU-old"], ["GPU-gone"], []])
-def test_one_device_that_does_not_count_makes_the_sum_unknown(
-    simulate: Simulate, uuids: list[str]
-) -> None:
+def test_one_silent_device_makes_the_sum_unknown(simulate: Simulate, uuids: list[str]) -> None:
     simulate(gpu("GPU-a", energy=1_500), gpu("GPU-old"))
     with counted_gpus(uuids) as joules:
         assert joules() is None

@@ -67,9 +67,7 @@ def test_four_times_the_gain_is_twice_the_share() -> None:
 
 @given(st.lists(st.floats(0, 1e6), max_size=30), st.integers(0, 10**6))
 @example([5e-324, 5e-324], 5)
-def test_dividing_gives_each_the_floor_of_its_quota_at_least(
-    pulls: list[float], total: int
-) -> None:
+def test_each_part_is_the_floor_of_its_quota_at_least(pulls: list[float], total: int) -> None:
     parts = divide(pulls, total)
     if any(pulls):
         assert sum(parts) == total

@@ -63,9 +63,7 @@ def test_a_task_whose_candidates_all_fail_promises_less_and_less() -> None:
 @given(
     st.lists(st.floats(0.001, 1e4), min_size=0, max_size=20), st.integers(1, 64), st.floats(0.01, 1)
 )
-def test_a_gain_is_a_share_of_the_room(
-    times: list[float], candidates: int, headroom: float
-) -> None:
+def test_a_gain_is_a_share_of_room(times: list[float], candidates: int, headroom: float) -> None:
     falling = sorted(times, reverse=True)
     assert 0 <= gain(history(*falling), candidates, headroom) <= headroom
 
@@ -184,9 +182,7 @@ trials = st.integers(0, 5000)
 
 
 @given(times, trials)
-def test_it_is_two_at_least_and_eight_at_most_where_there_are_so_many(
-    found: list[float], count: int
-) -> None:
+def test_there_are_two_at_least_and_eight_at_most(found: list[float], count: int) -> None:
     number = task_history.finalist_count(found, count)
     assert (
         min(task_history.MIN_FINALISTS, len(found))

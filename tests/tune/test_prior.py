@@ -339,9 +339,7 @@ def of_another_device(record: TuningRecord) -> TuningRecord:
     return msgspec.structs.replace(record, device=msgspec.structs.replace(DEVICE, name="another"))
 
 
-def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast_it_claims_to_be() -> (
-    None
-):
+def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast() -> None:
     before = priors(ExactHit((OLDER, other(9))), None)
     assert before.is_outdated
     assert not before.is_served

@@ -31,9 +31,7 @@ TARGET = TargetConfig(name="cpu", threads=1, layout="nchw")
     ("workers", "cores", "children"),
     [(1, 2, 1), (2, 2, 1), (24, 16, 1), (25, 16, 2), (64, 16, 3), (64, 2, 2), (64, 1, 1)],
 )
-def test_one_child_begins_to_search_for_two_dozen_workers(
-    workers: int, cores: int, children: int
-) -> None:
+def test_one_child_searches_for_two_dozen_workers(workers: int, cores: int, children: int) -> None:
     assert searchers_for(workers, cores, "llvm", 99) == children
 
 
@@ -190,9 +188,7 @@ def test_what_never_starts_is_not_started_again(tmp_path: Path) -> None:
         search_child_received(child, lambda: False)
 
 
-def test_opening_may_take_longer_than_an_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_may_outlast_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tunegate.tune.searchers._LIMIT_SECONDS", 0.1)
     models, _ = two_models(tmp_path)
     request = OpenModels(models=models, target=TARGET, directory=str(tmp_path), seed=1)

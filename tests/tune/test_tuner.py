@@ -194,9 +194,7 @@ def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_coun
 
 
 @pytest.mark.proof
-def test_a_transferred_schedule_is_measured_before_the_search(
-    workshop: Workshop, tuned: TaskOutcome
-) -> None:
+def test_a_transfer_is_measured_before_the_search(workshop: Workshop, tuned: TaskOutcome) -> None:
     sources = TransferHit((tuned.key,), 0.0, tuned.records)
     outcomes = workshop.tune(Budget(seconds=None, trials=2), sources)
     assert outcomes[-1].source in {"transfer", "search"}

@@ -61,7 +61,7 @@ def finish(pool: WorkerPool) -> dict[int, Measured]:
     return results
 
 
-def test_a_crash_and_a_hang_cost_one_candidate_each_and_the_rest_is_measured(
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_no_other(
     pool: WorkerPool,
 ) -> None:
     pool.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
@@ -127,9 +127,7 @@ def test_a_pool_of_one_each_keeps_the_idle_worker_of_a_device(pool: WorkerPool) 
     assert finish(pool)[3].status == "ok"
 
 
-def test_a_worker_that_has_grown_is_replaced(
-    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_grown_worker_is_replaced(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(pids_of(pool))
     pool.add([request(n, "") for n in range(16)])
     finish(pool)
@@ -171,9 +169,7 @@ class OnLostMachine:
 
 
 @pytest.mark.parametrize(("losses", "status"), [(2, "ok"), (3, "runtime")])
-def test_what_was_on_a_lost_machine_is_tried_elsewhere(
-    tmp_path: Path, losses: int, status: str
-) -> None:
+def test_a_lost_machines_work_is_tried_elsewhere(tmp_path: Path, losses: int, status: str) -> None:
     OnLostMachine.losses = losses
     pool = WorkerPool(on_cpu(1, tmp_path, 3.0), lambda _: OnLostMachine())
     pool.add([request(1, "")])
@@ -318,9 +314,7 @@ def test_two_may_time_at_once_each_on_its_core(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at_once", "alone"), [(2, True), (1, False)])
-def test_who_is_alone_waits_until_everybody_is_gone(
-    tmp_path: Path, at_once: int, alone: bool
-) -> None:
+def test_who_is_alone_waits_until_all_are_gone(tmp_path: Path, at_once: int, alone: bool) -> None:
     with in_slot(asked(tmp_path, at_once=2)):
         other = subprocess.Popen(
             [sys.executable, "-c", ALONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE

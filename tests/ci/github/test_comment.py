@@ -113,9 +113,7 @@ def test_nothing_is_written_where_only_an_earlier_comment_is_updated(server: Git
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_comment_that_is_deleted_meanwhile_is_written_anew(
-    server: GitHubServer, status: int
-) -> None:
+def test_a_comment_deleted_meanwhile_is_written_anew(server: GitHubServer, status: int) -> None:
     server.planted(f"{FIRST}\nold")
     server.always["PATCH /repos/acme/models/issues/comments/100"] = (status, {})
     publish(server, "o", "new")
@@ -123,9 +121,7 @@ def test_a_comment_that_is_deleted_meanwhile_is_written_anew(
 
 
 @pytest.mark.parametrize("status", [429, 403])
-def test_a_limit_is_waited_for_as_long_as_the_answer_says(
-    server: GitHubServer, status: int
-) -> None:
+def test_a_limit_is_waited_for_as_the_answer_says(server: GitHubServer, status: int) -> None:
     server.first[f"POST {COMMENTS}"] = [(status, {"Retry-After": "0"}, {})] * 2
     publish(server, "o", "report")
     assert len(server.comments) == 1
@@ -170,7 +166,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitHubServer, status: i
 
 
 @pytest.mark.parametrize("answer", [None, 7, "x", {}, {"message": "x"}, [None], [[]], *ODD_IDS])
-def test_an_answer_of_another_shape_is_a_refusal(server: GitHubServer, answer: object) -> None:
+def test_an_answer_of_another_shape_fails(server: GitHubServer, answer: object) -> None:
     server.always[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match=r"no list of comments|without an id"):
         publish(server, "o", "report")
@@ -205,9 +201,7 @@ def ended(outcome: Outcome, **more: object) -> JobReport:
         ("cancelled", "cancelled"),
     ],
 )
-def test_a_check_begins_and_is_concluded(
-    server: GitHubServer, outcome: Outcome, conclusion: str
-) -> None:
+def test_a_check_begins_and_ends(server: GitHubServer, outcome: Outcome, conclusion: str) -> None:
     host = host_of(server)
     host.tell(JobReport(progress=BEGUN))
     (check,) = server.checks

@@ -87,7 +87,7 @@ def test_a_closed_pull_request_is_refused(payload: dict[str, Any]) -> None:
         {**pull_request(), "repository": {"full_name": "acme/others"}},
     ],
 )
-def test_a_payload_that_lacks_something_or_contradicts_the_job_is_refused(
+def test_a_payload_that_lacks_or_contradicts_the_job_is_refused(
     payload: dict[str, Any],
 ) -> None:
     with pytest.raises(ConfigError, match="the event cannot be used"):
@@ -119,7 +119,7 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
 
 
 @pytest.mark.parametrize("ref", ["refs/notes/commits", "refs/pull/7/head", "trunk", ""])
-def test_a_push_of_neither_branch_nor_tag_is_refused_also_where_somebody_names_a_base(
+def test_a_push_of_neither_branch_nor_tag_is_refused_even_with_a_named_base(
     ref: str,
 ) -> None:
     with pytest.raises(ConfigError, match="names no branch and no tag"):
@@ -170,7 +170,7 @@ def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_whoever_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
+def test_who_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
     name: str,
 ) -> None:
     found = event(name, pull_request(), asked=protocol.AskedRevisions(base=BASE, head=HEAD))
@@ -248,7 +248,7 @@ def test_the_pull_request_is_that_of_the_head_commit(server: GitHubServer) -> No
     assert server.requests == ["GET /repos/acme/models/pulls"]
 
 
-def test_a_branch_that_has_another_name_now_is_found_by_the_forks_commit(
+def test_a_branch_of_another_name_is_found_by_the_forks_commit(
     server: GitHubServer,
 ) -> None:
     server.always["GET /repos/acme/models/pulls"] = (200, [])
@@ -329,9 +329,7 @@ def test_another_event_is_refused(server: GitHubServer) -> None:
 
 
 @pytest.mark.parametrize("answer", [(403, {}), (200, {"message": "x"}), (200, None)])
-def test_an_api_that_does_not_say_is_a_refusal(
-    server: GitHubServer, answer: tuple[int, object]
-) -> None:
+def test_an_api_that_is_silent_refuses(server: GitHubServer, answer: tuple[int, object]) -> None:
     server.always["GET /repos/acme/models/pulls"] = answer
     with pytest.raises(protocol.HostRefusedError, match="GitHub answered"):
         run_of(server, payload())

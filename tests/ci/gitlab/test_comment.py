@@ -103,9 +103,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: GitLabServer, status: i
         (f"GET {NOTES}", [{"id": "../1", "author": ME, "body": report_marker("o")}]),
     ],
 )
-def test_an_answer_of_another_shape_is_a_refusal(
-    server: GitLabServer, asked: str, answer: object
-) -> None:
+def test_an_answer_of_another_shape_fails(server: GitLabServer, asked: str, answer: object) -> None:
     server.answers[asked] = (200, answer)
     with pytest.raises(HostRefusedError, match="GitLab answered with"):
         publish(server, "report")

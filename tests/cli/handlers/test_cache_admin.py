@@ -156,9 +156,7 @@ class Overtaking(MemoryStore):
 
 @pytest.mark.usefixtures("unsigned")
 @pytest.mark.parametrize(("times", "problem"), [(3, ""), (99, "main: nothing was revoked")])
-def test_a_revocation_counts_or_says_that_it_does_not(
-    tmp_path: Path, times: int, problem: str
-) -> None:
+def test_a_revocation_counts_or_says_why_not(tmp_path: Path, times: int, problem: str) -> None:
     store = Overtaking()
     admin = msgspec.structs.replace(open_cache_admin(settings(tmp_path)), store=store)
     cache_over(store, tmp_path).publish([make_record()])
@@ -281,7 +279,7 @@ def test_a_repair_deletes_nothing_that_only_a_gateway_damages(tmp_path: Path) ->
     assert store.names("") == before
 
 
-def test_what_a_compaction_holds_is_deleted_once_and_a_dry_run_deletes_nothing(
+def test_what_a_compaction_holds_is_deleted_once_and_by_no_dry_run(
     shell: Shell,
 ) -> None:
     shell.publish("a", "b", "c")
@@ -451,9 +449,7 @@ ROW = GroupSummary(
 )
 
 
-def test_the_hit_rate_and_what_was_saved_are_those_of_the_latest_runs(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_hit_rate_and_savings_are_those_of_the_latest_runs(shell: Shell, tmp_path: Path) -> None:
     assert "no run that wrote to zone main has looked anything up yet" in shell.shown("stats")
     lines = [entry(at, target_key=KEY) for at in range(3)]
     store, kept = FileStore(Path(shell.url)), FileStore(tmp_path)

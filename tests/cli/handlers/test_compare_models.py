@@ -202,9 +202,7 @@ def test_what_a_full_one_knows_is_a_question_for_the_doctor(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("runtime", "fills"), [("auto", True), ("onnxruntime", False)])
-def test_only_what_is_compiled_fills_an_empty_one(
-    runtime: str, fills: bool, tmp_path: Path
-) -> None:
+def test_compiled_builds_alone_fill_an_empty_one(runtime: str, fills: bool, tmp_path: Path) -> None:
     targets = (TargetConfig(name="cpu", runtime=runtime),)
     config = Config(models=(), cache=CacheConfig(url="cache"), targets=targets)
     said = "the cache has nothing yet: tunegate warm tunes what the 2 models here need"

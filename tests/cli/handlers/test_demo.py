@@ -52,9 +52,7 @@ def test_a_machine_that_is_too_noisy_is_no_bug(judge: type, status: Status, code
 @pytest.mark.parametrize(
     ("slower", "code"), [((), 4), (("another", demo.SLOWED_LAYER), 4), (("another",), 70)]
 )
-def test_a_slow_layer_that_is_not_named_first_was_disturbed(
-    slower: tuple[str, ...], code: int
-) -> None:
+def test_a_slow_layer_not_named_first_was_disturbed(slower: tuple[str, ...], code: int) -> None:
     problem = demo.third_problem(ended("fail", *slower))
     assert problem is not None
     assert problem.exit_code == code

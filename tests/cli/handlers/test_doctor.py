@@ -177,9 +177,7 @@ def test_a_typo_in_a_glob_gets_the_nearest_model_and_no_word_on_its_waiver(
     assert not [line for line in wrong if line.startswith("waivers")]
 
 
-def test_names_of_a_checkout_are_no_markup(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_in_a_checkout_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     workspace = Workspace(tmp_path / "w [" / "b]", NOT_COMPILED)
     (workspace.root / "models" / "m.onnx").rename(workspace.root / "models" / "[tvm].onnx")
     workspace.commit()

@@ -117,7 +117,7 @@ DIAGNOSIS = Diagnosis(
 )
 
 
-def test_what_is_wrong_is_said_last_and_nothing_is_markup(
+def test_what_is_wrong_comes_last_and_nothing_is_markup(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     show_diagnosis(DIAGNOSIS, is_whole=False)
@@ -309,7 +309,7 @@ def test_a_run_that_ends_before_its_plan_leaves_a_line_if_it_took_time(
     assert all(line.cost is not None and line.cost.gate_seconds > 0 for line in found)
 
 
-def test_what_opening_and_planning_took_is_counted_where_a_run_ends_after_its_plan(
+def test_opening_and_planning_count_where_a_run_ends_after_its_plan(
     tmp_path: Path,
 ) -> None:
     report = reports.slowed()
@@ -479,7 +479,7 @@ def test_a_run_without_a_base_says_why_first(models: int, counted: str) -> None:
     assert told.getvalue().endswith(f"no base: this is the first commit, so {counted}\n")
 
 
-def test_a_cache_that_refuses_to_be_read_is_a_line_of_the_plan(
+def test_an_unreadable_cache_is_a_line_of_the_plan(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     planned = plan_of([make_task("a")])

@@ -76,9 +76,7 @@ def test_what_each_model_ships_with_is_a_line_with_its_error() -> None:
     ("reason", "is_published", "code"),
     [("", True, 0), ("", False, 4), ("no LSTM.", True, 2), ("no LSTM.", False, 2)],
 )
-def test_a_model_that_ships_with_nothing_is_an_error(
-    reason: str, is_published: bool, code: int
-) -> None:
+def test_a_model_shipped_with_nothing_fails(reason: str, is_published: bool, code: int) -> None:
     ships = (WarmedShipping(model="m", target="cpu", reason=reason),)
     found = msgspec.structs.replace(warmed("finished", 0), ships=ships, is_published=is_published)
     assert exit_code(found) == code

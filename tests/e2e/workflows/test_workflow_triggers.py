@@ -89,7 +89,7 @@ def test_only_a_pull_request_cancels_its_run_before(path: Path, node_modules: Pa
     assert first[1] == second[1] == "false"
 
 
-def test_a_push_is_gated_after_it_has_taken_over_what_its_pull_request_tuned(
+def test_a_push_is_gated_with_what_its_pull_request_tuned(
     node_modules: Path,
 ) -> None:
     """Otherwise the push of a merge pays for the same trials again."""
@@ -201,9 +201,7 @@ def server() -> Iterator[_Server]:
         yield made
 
 
-def test_the_verdict_of_a_forks_run_is_fetched_and_nothing_else(
-    server: _Server, tmp_path: Path
-) -> None:
+def test_only_the_verdict_of_a_forks_run_is_fetched(server: _Server, tmp_path: Path) -> None:
     (job,) = parsed(FOLDER / "forks-comment.yml")["jobs"].values()
     script = job["steps"][0]["run"]
     environment = {

@@ -113,9 +113,7 @@ def test_another_type_makes_no_numbers_of_the_base_easier(repository: Given) -> 
 
 
 @pytest.mark.parametrize("was", [np.array([1.5, 2]), np.array([1, 2, 3])])
-def test_numbers_of_the_base_that_are_none_of_this_input_give_way(
-    repository: Given, was: Any
-) -> None:
+def test_numbers_of_the_base_not_of_this_input_give_way(repository: Given, was: Any) -> None:
     assert _both(repository, npy_of(was), npy_of(np.array([3, 4])), "ids.npy") == [[3, 4]]
 
 
@@ -178,9 +176,7 @@ def test_a_file_that_is_not_there_is_told(repository: Given, file: str, said: st
         (ValuesConfig(low=0, high=2**70), "does not fit int64"),
     ],
 )
-def test_a_range_that_does_not_fit_is_told(
-    repository: Given, values: ValuesConfig, said: str
-) -> None:
+def test_a_range_that_cannot_be_is_told(repository: Given, values: ValuesConfig, said: str) -> None:
     repository.checkout.commit({"a": b""})
     (problem,) = repository.rules(ids=values).problems
     assert said in problem

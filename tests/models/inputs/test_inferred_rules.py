@@ -344,9 +344,7 @@ def cases(folder: Path, number: int) -> ArtifactTensor:
 
 
 @pytest.mark.parametrize(("number", "used"), [(2, 1), (10, 2), (200, MAX_CALIBRATION_INPUTS)])
-def test_no_case_both_calibrates_and_tells_the_error(
-    tmp_path: Path, number: int, used: int
-) -> None:
+def test_no_case_calibrates_and_tells_the_error(tmp_path: Path, number: int, used: int) -> None:
     found, left = calibration([cases(tmp_path, number)], {"x"}, SEEDS, "m.onnx")
     learned = {f"{feed['x'][0]:.0f}.npy" for feed in found}
     assert len(learned) == used

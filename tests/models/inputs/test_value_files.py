@@ -166,9 +166,7 @@ def _lists(value: Any) -> Any:
         ("a.npz", _sequence_files_npz(ONE), "optional sequence", [[1, 2]]),
     ],
 )
-def test_values_are_read_in_their_order(
-    name: str, content: bytes, form: InputForm, value: Any
-) -> None:
+def test_values_are_read_in_order(name: str, content: bytes, form: InputForm, value: Any) -> None:
     assert _lists(read_value(content, name, "x", form)) == value
 
 

@@ -144,9 +144,7 @@ def test_a_build_may_be_off_as_far_as_the_reference_is_from_itself(tmp_path: Pat
 
 
 @pytest.mark.parametrize("offset", [0.0, 1500.0, 1e6])
-def test_a_reference_full_of_noise_is_no_door_for_any_numbers(
-    tmp_path: Path, offset: float
-) -> None:
+def test_a_reference_full_of_noise_admits_no_wrong_numbers(tmp_path: Path, offset: float) -> None:
     check = beside(inexact.cancelling_model(offset), 1.05, tmp_path)
     assert not check.passed
     assert check.tolerance <= 0.01
@@ -211,9 +209,7 @@ def beside(
 
 
 @pytest.mark.parametrize("name", ["BFLOAT16", "FLOAT8E4M3FN", "INT4"])
-def test_outputs_of_types_that_numpy_lacks_are_compared_as_what_they_are(
-    name: str, tmp_path: Path
-) -> None:
+def test_outputs_of_types_that_numpy_lacks_are_compared_right(name: str, tmp_path: Path) -> None:
     number = onnx.TensorProto.DataType.Value(name)
     cast = onnx.helper.make_node("Cast", ["x"], ["y"], to=number)
     made = {"y": typed(number, [4, 4])}
@@ -294,9 +290,7 @@ def floats(*numbers: float) -> Any:
         (floats(), False),
     ],
 )
-def test_elements_at_0_or_1_and_those_that_are_no_number_tell_nothing(
-    reference: Any, tells: bool
-) -> None:
+def test_elements_at_0_or_1_and_no_numbers_tell_nothing(reference: Any, tells: bool) -> None:
     assert TellingElements().tell(reference, reference) is tells
 
 

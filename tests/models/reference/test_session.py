@@ -45,9 +45,7 @@ def test_constants_are_folded_and_the_numbers_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["layer", "rms"])
 @pytest.mark.parametrize("keepdims", [0, 1])
-def test_a_layer_norm_is_optimized_only_where_it_is_one(
-    kind: str, keepdims: int, tmp_path: Path
-) -> None:
+def test_only_a_true_layer_norm_is_optimized(kind: str, keepdims: int, tmp_path: Path) -> None:
     values = np.random.default_rng(0).standard_normal((16, 16)).astype("float32")
     found, expected = optimized_and_written(row_norm(kind, keepdims), values, tmp_path)
     np.testing.assert_allclose(found, expected, atol=1e-5)
@@ -222,7 +220,7 @@ def test_a_model_whose_fusions_fail_runs_without_them_and_says_so(tmp_path: Path
         session.run({"x": x[0]})
 
 
-def test_what_does_not_load_without_optimizations_either_is_the_models_own_fault(
+def test_what_does_not_load_unoptimized_either_is_the_models_own_fault(
     tmp_path: Path,
 ) -> None:
     model = unfusable_model()
@@ -231,7 +229,7 @@ def test_what_does_not_load_without_optimizations_either_is_the_models_own_fault
         onnx_runtime.FallingBack(save(model, tmp_path / "m.onnx"), onnx_runtime.exact_options)
 
 
-def test_a_model_whose_basic_fusions_fail_reaches_the_compiler_as_it_is_written(
+def test_a_model_whose_basic_fusions_fail_is_compiled_as_it_is_written(
     tmp_path: Path,
 ) -> None:
     file = save(unfusable_model(), tmp_path / "m.onnx")

@@ -78,9 +78,7 @@ def test_a_quantized_model_that_is_asked_for_its_check_does_not_pass(tmp_path: P
 
 
 @pytest.mark.parametrize("samples", [(), (1, 2)])
-def test_a_model_without_matrix_products_is_refused(
-    tmp_path: Path, samples: tuple[int, ...]
-) -> None:
+def test_a_model_without_products_is_refused(tmp_path: Path, samples: tuple[int, ...]) -> None:
     refused = reply(tmp_path, conv_model(), samples)
     assert isinstance(refused, Refused)
     assert refused.reason == (
@@ -147,9 +145,7 @@ def test_the_parts_of_an_inference_add_up_to_no_more_than_the_whole(tmp_path: Pa
 
 
 @pytest.mark.parametrize("proto", [conv_model(), transformer(sequence=8, width=32, layers=1)])
-def test_every_time_stands_under_a_name_of_the_model(
-    proto: onnx.ModelProto, tmp_path: Path
-) -> None:
+def test_every_time_is_under_a_name_of_the_model(proto: onnx.ModelProto, tmp_path: Path) -> None:
     """ONNX Runtime inserts nodes that no exporter wrote where layouts are blocked, and names those
     that it fuses as it likes."""
     for number, node in enumerate(proto.graph.node):

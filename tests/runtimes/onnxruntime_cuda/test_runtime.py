@@ -63,9 +63,7 @@ def test_nothing_that_decides_numbers_or_times_is_left_to_defaults() -> None:
         ({"onnxruntime", "onnxruntime-gpu"}, "finds onnxruntime-gpu overwritten by onnxruntime: "),
     ],
 )
-def test_a_wheel_without_the_provider_is_named_with_what_mends_it(
-    wheels: set[str], said: str
-) -> None:
+def test_a_wheel_without_the_provider_is_named_with_a_mend(wheels: set[str], said: str) -> None:
     assert runtime.lacking_wheel(PROVIDER_CPU, wheels) == said + MENDED
 
 

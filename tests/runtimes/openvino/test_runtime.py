@@ -15,7 +15,7 @@ from tunegate.runtimes.openvino.runtime import RUNTIME, lacking, variants
 CPU = TargetConfig(name="cpu")
 
 
-def test_where_it_is_not_installed_it_says_what_installs_it(
+def test_not_installed_it_says_what_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: None)
@@ -53,7 +53,7 @@ class OwnFile:
         return self
 
 
-def test_the_names_of_an_onnx_file_are_those_of_its_nodes_and_what_they_give(
+def test_the_names_of_an_onnx_file_are_those_of_nodes_and_what_they_give(
     tmp_path: Path,
 ) -> None:
     file = save(conv_model(name="stem"), tmp_path / "m.onnx")

@@ -26,7 +26,7 @@ def test_requests_share_no_directory(tmp_path: Path) -> None:
     assert requests.tasks(model).scratch != requests.build(job).scratch
 
 
-def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
+def test_a_build_in_other_numbers_draws_error_samples_alike_in_each_run(
     tmp_path: Path,
 ) -> None:
     numbers = {"variant": "bf16", "settings": {"precision": "bfloat16"}, "samples": 3}
@@ -39,9 +39,7 @@ def test_a_build_in_other_numbers_draws_what_tells_its_error_alike_in_each_run(
 
 
 @pytest.mark.parametrize("settings", [{}, {"launch": "whole"}, {"precision": "int8"}])
-def test_a_build_has_the_settings_of_its_candidate(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+def test_a_build_has_its_candidates_settings(tmp_path: Path, settings: dict[str, str]) -> None:
     job = make_job(make_model(tmp_path / "m.onnx"), tmp_path, settings=settings)
     assert compile_requests.CompileRequests(tmp_path, seed=1).build(job).settings == settings
 

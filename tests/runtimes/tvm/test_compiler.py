@@ -162,9 +162,7 @@ def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("most", [0, 1])
-def test_a_child_stays_with_its_model_where_there_is_memory_for_one(
-    tmp_path: Path, most: int
-) -> None:
+def test_a_child_keeps_its_model_with_memory_for_one(tmp_path: Path, most: int) -> None:
     job = ModelJob(file=save(conv_model(), tmp_path / "m.onnx"), path="m", shapes={}, target=CPU)
     compiler = MetaScheduleCompiler(tmp_path / "compiler", seed=1)
     question = ListTasks(

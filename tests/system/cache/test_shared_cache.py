@@ -97,9 +97,7 @@ def test_a_cache_that_may_not_be_written_is_not(tmp_path: Path, mode: str) -> No
         (CacheConfig(read_zones=("a b",)), r'^cache\.read-zones: zone "a b" must be words'),
     ],
 )
-def test_a_wrong_setting_says_what_to_write(
-    tmp_path: Path, config: CacheConfig, message: str
-) -> None:
+def test_wrong_settings_say_what_to_do(tmp_path: Path, config: CacheConfig, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         cache_of(config, tmp_path)
 
@@ -109,7 +107,7 @@ def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
     assert cache_of(CacheConfig(url="cache"), tmp_path).use().usd is None
 
 
-def test_the_zone_that_a_run_writes_is_believed_only_where_it_is_one_to_be_read(
+def test_the_zone_that_a_run_writes_is_believed_where_it_may_be_read(
     tmp_path: Path,
 ) -> None:
     wanted, hit = [(make_key(), make_shape())], ExactHit((make_record(),))

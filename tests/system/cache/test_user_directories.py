@@ -19,9 +19,7 @@ def test_the_variables_name_the_directories_of_a_new_user(tmp_path: Path) -> Non
     assert shared_cache.state_home(variables) == tmp_path / "s" / "tunegate"
 
 
-def test_with_the_variables_no_home_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_stand_for_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "~")
     assert shared_cache.cache_home({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "tunegate"
     with pytest.raises(ConfigError, match="Set HOME"):

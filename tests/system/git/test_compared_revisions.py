@@ -184,7 +184,7 @@ def name_of(checkout: Checkout) -> str:
     return default_branch(GitProcess(checkout.path))
 
 
-def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
+def test_an_old_clone_believes_no_branch_that_the_remote_lacks(
     origin: Checkout,
 ) -> None:
     origin.git("branch", "-m", "main", "master")
@@ -196,7 +196,7 @@ def test_an_old_clone_does_not_believe_a_branch_that_the_remote_no_longer_has(
     assert name_of(here) == "refs/remotes/origin/main"
 
 
-def test_a_remote_that_chose_another_default_branch_is_believed_whatever_it_keeps(
+def test_a_remote_with_another_default_branch_is_believed_on_it(
     origin: Checkout,
 ) -> None:
     here = origin.clone()
@@ -247,7 +247,7 @@ def test_a_remote_that_says_none_has_one_by_its_usual_name(origin: Checkout, nam
     assert name_of(here) == f"refs/remotes/origin/{name}"
 
 
-def test_without_a_remote_the_name_is_a_usual_one_or_that_of_new_repositories(
+def test_without_a_remote_the_name_is_a_usual_one_or_of_new_repositories(
     origin: Checkout,
 ) -> None:
     assert name_of(origin) == "refs/heads/main"
@@ -328,18 +328,14 @@ def here(origin: Checkout) -> Checkout:
         ("", ()),
     ],
 )
-def test_a_branch_is_told_from_a_commit(
-    here: Checkout, name: str, branches: tuple[str, ...]
-) -> None:
+def test_a_branch_is_no_commit(here: Checkout, name: str, branches: tuple[str, ...]) -> None:
     here.git("tag", "v1", "HEAD~1")
     assert named_branches(GitProcess(here.path), name) == branches
     assert named_branches(GitProcess(here.path), commit_of(here, "HEAD")) == ()
 
 
 @pytest.mark.parametrize("name", ["refs/tags/topic", "topic"])
-def test_a_tag_that_the_remote_has_as_well_is_told_from_the_branch(
-    origin: Checkout, name: str
-) -> None:
+def test_a_tag_that_the_remote_has_too_is_not_its_branch(origin: Checkout, name: str) -> None:
     origin.git("tag", "topic", "main~1")
     job = origin.job("main")
     if name.startswith("refs/"):
@@ -363,9 +359,7 @@ def test_a_local_branch_called_like_one_of_the_remote_does_not_choose_the_base(
         assert named_commit(GitProcess(job.path), name, "--base") == commit_of(origin, "main")
 
 
-def test_a_branch_that_a_used_checkout_has_is_made_that_of_today(
-    origin: Checkout, here: Checkout
-) -> None:
+def test_a_branch_of_a_used_checkout_is_made_todays(origin: Checkout, here: Checkout) -> None:
     later = origin.commit({"readme": b"later"})
     for name in ("v1", later, "--all"):
         fetch_if_branch(GitProcess(here.path), name)
@@ -441,7 +435,7 @@ def test_a_year_is_a_name_and_a_short_id_without_a_reference_is_a_commit(here: C
 KEY = "Tunegate-Waiver"
 
 
-def test_trailers_of_a_branch_are_read_newest_first_and_those_of_the_base_are_not(
+def test_a_branchs_trailers_are_read_newest_first_without_the_bases(
     tmp_path: Path,
 ) -> None:
     checkout = new_repository(tmp_path / "r")

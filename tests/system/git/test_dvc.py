@@ -78,7 +78,7 @@ def test_the_directory_of_a_stage_and_that_of_its_lock_file_count(project: Check
     assert change.path == "models/enc.onnx"
 
 
-def test_an_output_that_git_has_too_is_one_model_where_its_bytes_are_equal(
+def test_an_output_that_git_has_too_is_one_model_if_its_bytes_are_equal(
     project: Checkout,
 ) -> None:
     """`cache: false`. With other bytes, a pull by DVC would ship what nobody has measured."""
@@ -277,9 +277,7 @@ def test_every_output_of_a_dvc_file_is_a_model_where_a_pull_puts_it(
 
 
 @pytest.mark.parametrize("own", ["models/enc.onnx.dvc", "models/enc.onnx"])
-def test_a_model_that_two_files_keep_with_other_bytes_is_refused(
-    project: Checkout, own: str
-) -> None:
+def test_a_model_that_two_files_keep_differently_is_refused(project: Checkout, own: str) -> None:
     for body in (OLD, NEW):
         keep_in_dvc(project, body)
     mine = OLD if own.endswith(".onnx") else dvc_file_of("enc.onnx", OLD)
@@ -405,7 +403,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
         GitRepository(project.path).content(side)
 
 
-def test_a_directory_may_be_listed_in_its_dvc_file_as_remotes_with_versions_do(
+def test_a_directory_may_be_listed_in_its_dvc_file_as_for_versions(
     project: Checkout,
 ) -> None:
     def listed(body: bytes) -> dict[str, bytes | None]:
@@ -446,9 +444,7 @@ def test_what_the_base_lacks_is_not_told_as_another_file_of_the_head(project: Ch
         json.dumps([{"md5": digit * 32, "relpath": "x.onnx"} for digit in "12"]).encode(),
     ],
 )
-def test_a_listing_that_dvc_would_not_write_lists_nothing(
-    project: Checkout, listing: bytes
-) -> None:
+def test_a_listing_unlike_dvcs_own_lists_nothing(project: Checkout, listing: bytes) -> None:
     keep_listing(project, listing)
     changes = after(project, {"models.dvc": directory_file(listing)})
     assert [note.partition(" (")[0] for note in changes.notes] == ["models"]

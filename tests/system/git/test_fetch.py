@@ -76,9 +76,7 @@ def test_history_is_deepened_also_for_a_commit_that_was_never_pushed(
     assert shallow.text("rev-list", "--count", "HEAD") == "3"
 
 
-def test_tags_come_with_the_history_that_leads_to_them(
-    tagged: Checkout, shallow: GitProcess
-) -> None:
+def test_tags_come_with_the_history_to_them(tagged: Checkout, shallow: GitProcess) -> None:
     fetch.fetch_tags(shallow, "v*")
     assert shallow.text("rev-parse", "v1") == commit_of(tagged, "v1")
     assert not fetch.is_shallow(shallow)
@@ -184,7 +182,7 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(origin: Checkout) 
 # pull requests -------------------------------------------------------------------
 
 
-def test_a_merge_commit_of_depth_one_fetches_its_first_parent_without_blobs(
+def test_a_merge_of_depth_one_fetches_its_first_parent_without_blobs(
     origin: Checkout,
 ) -> None:
     tip, head = commit_of(origin, "main"), commit_of(origin, "topic")
@@ -259,7 +257,7 @@ def test_a_new_branch_is_compared_with_its_merge_base(origin: Checkout, zeros: s
     assert found.reason == "new branch: merge base with origin/main"
 
 
-def test_a_forced_push_that_lost_its_commit_is_compared_with_the_merge_base(
+def test_a_forced_push_without_its_commit_is_compared_with_the_merge_base(
     origin: Checkout,
 ) -> None:
     found = GitEvents(origin.path).push_revisions("f" * 40, commit_of(origin, "topic"))
@@ -285,7 +283,7 @@ def test_fetching_into_a_full_clone_does_not_make_it_shallow(origin: Checkout) -
     assert here.git("rev-parse", "--is-shallow-repository") == "false"
 
 
-def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_no_longer_has(
+def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_lacks(
     origin: Checkout,
 ) -> None:
     job = origin.clone()

@@ -140,9 +140,7 @@ def test_a_hotfix_that_was_merged_back_is_older_than_the_release_after_it(tmp_pa
     ("pattern", "release"),
     [("v*", "v1.0"), ("v*-rc*", "v1.1.0-rc.10"), ("v*a*", "v1.1a3"), ("v*b*", "v1.1b2")],
 )
-def test_a_candidate_counts_only_where_it_is_named(
-    tmp_path: Path, pattern: str, release: str
-) -> None:
+def test_a_candidate_counts_where_it_is_named(tmp_path: Path, pattern: str, release: str) -> None:
     project = new_repository(tmp_path / "project")
     project.commit({"file": b"1"})
     project.git("tag", "v1.0")

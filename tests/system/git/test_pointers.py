@@ -59,7 +59,7 @@ def test_a_pointer_has_no_lines_of_another_kind(line: bytes) -> None:
         ),
     ],
 )
-def test_what_git_lfs_takes_for_a_pointer_and_we_do_not_is_odd(
+def test_a_pointer_to_git_lfs_and_not_to_us_is_odd(
     written: Callable[[bytes], bytes],
 ) -> None:
     pointer = lfs_pointer_to(b"model")
@@ -158,9 +158,7 @@ def downloaded(project: Checkout) -> bytes:
 
 
 @pytest.mark.parametrize("place", ["working tree", "index", "head"])
-def test_a_server_that_the_checkout_names_is_not_asked(
-    project: Checkout, asked: Path, place: str
-) -> None:
+def test_a_server_of_the_checkout_is_not_asked(project: Checkout, asked: Path, place: str) -> None:
     if place == "working tree":
         (project.path / ".lfsconfig").write_bytes(THEIRS)
     elif place == "index":
@@ -246,9 +244,7 @@ def test_what_a_checkout_was_spared_is_fetched_for_base_and_head(
     assert (had(job, "HEAD"), had(job, "HEAD~1")) == (HEAD, BASE)
 
 
-def test_the_command_of_the_message_fetches_what_the_base_lacks(
-    of_lfs: Checkout, tmp_path: Path
-) -> None:
+def test_the_messages_command_fetches_what_the_base_lacks(of_lfs: Checkout, tmp_path: Path) -> None:
     job = clone(of_lfs, tmp_path / "job")
     job.git("lfs", "install", "--local")
     job.git("lfs", "pull")

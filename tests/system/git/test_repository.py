@@ -46,9 +46,7 @@ def version(revision: str, path: str) -> ModelVersion:
     )
 
 
-def test_a_data_file_may_be_named_twice_and_is_not_the_model(
-    origin: Checkout, tmp_path: Path
-) -> None:
+def test_a_data_file_may_be_named_twice_and_is_no_model(origin: Checkout, tmp_path: Path) -> None:
     """Both ended the run of all models, as files that exist."""
     twice = onnx.load_from_string(model_with_data("w"))
     lay_out(twice.graph.initializer.add(name="v"), "./w")
@@ -415,9 +413,7 @@ def test_other_bytes_from_git_lfs_are_an_error(
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
-def test_an_old_dvc_file_may_have_the_md5_of_unix_line_ends(
-    project: Checkout, line_end: bytes
-) -> None:
+def test_an_old_dvc_file_may_hash_unix_line_ends(project: Checkout, line_end: bytes) -> None:
     body = line_end.join([b"words"] * 9)
     md5 = pointer_files.md5_of(body.replace(b"\r\n", b"\n"))
     name = Path(PATH).name

@@ -37,7 +37,7 @@ def test_a_cache_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     assert "gopher://b/p" in found.detail
 
 
-def test_every_run_needs_a_python_and_onnx_and_sees_the_devices(
+def test_every_run_needs_python_and_onnx_and_sees_devices(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -68,7 +68,7 @@ def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run
 
 
 @pytest.mark.parametrize("old", [(2, 30, 2), (2, 31), (), (1, 9)])
-def test_a_git_that_cannot_be_told_which_checkouts_are_safe_is_a_warning(
+def test_a_git_that_cannot_learn_which_checkouts_are_safe_warns(
     old: tuple[int, ...],
 ) -> None:
     assert git_check(old).warns
@@ -89,7 +89,7 @@ def test_an_empty_cache_is_filled_by_nobody_where_nothing_is_compiled(tmp_path: 
     assert found.detail.endswith("nothing in zone main yet; no target compiles anything")
 
 
-def test_a_directory_that_no_run_could_write_is_a_problem_unless_it_is_only_read(
+def test_a_directory_that_no_run_could_write_is_bad_unless_only_read(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_bytes(b"")

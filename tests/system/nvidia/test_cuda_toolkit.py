@@ -47,9 +47,7 @@ def test_the_toolkit_that_the_machine_names_comes_first(tmp_path: Path) -> None:
     assert find(tmp_path)["CUDA_PATH"] == str(tmp_path / "usual")
 
 
-def test_a_toolkit_in_the_checkout_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkouts_toolkit_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolkit(tmp_path / "cuda", 13010)
     monkeypatch.chdir(tmp_path)
     assert find(tmp_path, CUDA_HOME="cuda", CUDA_PATH="./cuda") == {}
@@ -61,7 +59,7 @@ def test_a_compiler_on_the_path_shows_where_its_toolkit_is(tmp_path: Path) -> No
     assert find(tmp_path, PATH=str(root / "bin"))["CUDA_PATH"] == str(root)
 
 
-def test_a_toolkit_of_another_major_version_than_the_bindings_compiles_with_nvcc(
+def test_a_toolkit_of_a_major_version_unlike_the_bindings_uses_nvcc(
     tmp_path: Path,
 ) -> None:
     old = toolkit(tmp_path / "old", 12040)

@@ -216,9 +216,7 @@ def test_what_a_crash_of_the_machine_left_locked_the_next_run_frees(
     assert notes(tmp_path) == []
 
 
-def test_clocks_that_another_run_holds_are_left_alone(
-    machine: SimulatedGpus, tmp_path: Path
-) -> None:
+def test_clocks_of_another_run_are_left_alone(machine: SimulatedGpus, tmp_path: Path) -> None:
     with locked_clocks(visible_gpus()[0], 1410, tmp_path):
         assert repair_clocks(tmp_path) == ()
         assert machine[0]["locked"] == [1410, 1410]

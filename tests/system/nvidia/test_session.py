@@ -126,7 +126,7 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
         pass
 
 
-def test_a_device_that_the_driver_no_longer_knows_is_named_with_its_error(
+def test_a_device_that_the_driver_forgot_is_named_with_its_error(
     simulate: Simulate,
 ) -> None:
     machine = simulate(gpu("GPU-one"), gpu("GPU-two"))

@@ -74,7 +74,7 @@ def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path)
     assert not raised.value.by_signal
 
 
-def test_a_child_that_aborts_of_an_error_of_its_libraries_has_that_as_its_reason(
+def test_a_child_aborted_by_its_libraries_has_their_error_as_reason(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "log").write_text("  what():  of an earlier child\n")
@@ -132,7 +132,7 @@ def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: P
         assert time.monotonic() - started < 60  # the child never reads
 
 
-def test_what_a_child_imports_is_taken_from_the_collector_and_what_it_makes_is_not(
+def test_what_a_child_imports_is_not_collected_and_what_it_makes_is(
     tmp_path: Path,
 ) -> None:
     with begin(tmp_path) as child:
@@ -171,16 +171,12 @@ def test_the_thread_that_waited_longest_counts(tmp_path: Path) -> None:
     ("elapsed", "waited", "is_up"),
     [(299, 0, False), (300, 0, True), (310, 250, False), (560, 250, True), (1200, 5000, True)],
 )
-def test_waiting_for_a_core_is_no_time_of_the_work(
-    elapsed: float, waited: float, *, is_up: bool
-) -> None:
+def test_waiting_for_a_core_is_no_work(elapsed: float, waited: float, *, is_up: bool) -> None:
     assert is_time_up(elapsed, 300, waited) == is_up
 
 
 @given(SECONDS, st.floats(0.1, 1e4), SECONDS)
-def test_every_limit_has_an_end_and_none_comes_sooner(
-    elapsed: float, limit: float, waited: float
-) -> None:
+def test_every_limit_has_an_end_and_not_sooner(elapsed: float, limit: float, waited: float) -> None:
     is_up = is_time_up(elapsed, limit, waited)
     assert not is_up or elapsed >= limit
     assert is_up or elapsed < (1 + MOST_WAITED) * limit * (1 + 1e-9)

@@ -107,9 +107,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: AzureServer, status: in
         ),
     ],
 )
-def test_an_answer_of_another_shape_is_a_refusal(
-    server: AzureServer, asked: str, answer: object
-) -> None:
+def test_an_answer_of_another_shape_fails(server: AzureServer, asked: str, answer: object) -> None:
     server.answers[asked] = (200, answer)
     with pytest.raises(HostRefusedError, match="Azure DevOps answered with"):
         publish(server, "report")

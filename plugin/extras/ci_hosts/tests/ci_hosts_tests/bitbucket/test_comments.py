@@ -91,7 +91,7 @@ def test_a_refusal_says_the_status_and_no_secret(server: BitbucketServer, status
 
 
 @pytest.mark.parametrize("answer", [[], None, {"values": None}])
-def test_an_answer_of_another_shape_is_a_refusal(server: BitbucketServer, answer: object) -> None:
+def test_an_answer_of_another_shape_fails(server: BitbucketServer, answer: object) -> None:
     server.answers[f"GET {COMMENTS}"] = (200, answer)
     with pytest.raises(HostRefusedError, match="Bitbucket answered with"):
         publish("report")
