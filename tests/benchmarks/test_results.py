@@ -125,8 +125,7 @@ def test_every_benchmark_that_a_result_or_a_page_or_another_names_exists() -> No
     files = [ROOT / "README.md", *(path for each in folders for path in (ROOT / each).rglob("*.*"))]
     texts = [path.read_text() for path in files if path.suffix in {".md", ".json", ".py", ".sh"}]
     named = {name for text in texts for name in _NAMED.findall(text)}
-    gone = [n for n in named if not (ROOT / n.replace(".", "/")).with_suffix(".py").is_file()]
-    assert not gone
+    assert not [n for n in named if not (ROOT / n.replace(".", "/")).with_suffix(".py").is_file()]
     assert len(named) > 30
 
 

@@ -75,8 +75,7 @@ def test_an_extra_whose_sources_are_on_the_path_is_found_without_being_installed
     group = "tunegate.ci"
     assert "jenkins" not in find_plugins(group)
     monkeypatch.syspath_prepend(str(EXTRAS / "ci_hosts"))
-    found = find_plugins(group)["jenkins"]
-    assert found.offered_by[0].startswith("tunegate-ci-hosts ")
+    assert find_plugins(group)["jenkins"].offered_by[0].startswith("tunegate-ci-hosts ")
 
 
 def test_sources_elsewhere_are_no_extra_of_ours(
@@ -120,9 +119,7 @@ raise Odd
 """
 
 
-def test_whatever_a_plugin_raises_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_plugin_raises_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "unspeakable_plugin.py").write_text(_UNSPEAKABLE)
     monkeypatch.syspath_prepend(str(tmp_path))
     plugin = Plugin(name="odd", value="unspeakable_plugin:KIND", offered_by=("odd 1",))

@@ -82,8 +82,7 @@ print(len(parsed), intrin is not None)
 
 
 def loaded(folder: Path) -> str:
-    done = run_program([sys.executable, "-c", PROGRAM, str(folder)], check=True)
-    return done.stdout.strip()
+    return run_program([sys.executable, "-c", PROGRAM, str(folder)], check=True).stdout.strip()
 
 
 def files(folder: Path) -> list[Path]:

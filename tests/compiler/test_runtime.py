@@ -98,8 +98,7 @@ print(json.dumps({
 
 
 def test_types_of_the_compiler_are_not_asked_for_and_all_else_is_as_ever() -> None:
-    done = run_program([sys.executable, "-c", IMPORTED], check=True)
-    found = json.loads(done.stdout)
+    found = json.loads(run_program([sys.executable, "-c", IMPORTED], check=True).stdout)
     assert found.pop("asked") > 0
     assert found == {
         "has_compiler": False,

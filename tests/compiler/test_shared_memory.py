@@ -92,11 +92,10 @@ def said_by(program: str, variables: dict[str, str]) -> Any:
 def test_a_block_may_use_what_a_kernel_has_used_on_the_card(
     cuda_stand_in: WhatCuda, card: dict[str, object], found: dict[str, str]
 ) -> None:
-    variables = cuda_stand_in(multiprocessors=1, memory_mb=64, **card)
-    assert said_by(VARIABLES, variables) == found
+    assert said_by(VARIABLES, cuda_stand_in(multiprocessors=1, memory_mb=64, **card)) == found
 
 
-def test_a_kernel_that_does_not_run_there_gives_the_error_of_the_device(
+def test_a_kernel_that_does_not_run_gives_the_devices_error(
     cuda_stand_in: WhatCuda,
 ) -> None:
     variables = cuda_stand_in(multiprocessors=1, memory_mb=64, lost_after=10**9)

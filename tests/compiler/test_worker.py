@@ -59,13 +59,10 @@ def test_candidates_are_compared_on_inputs_of_the_runs_seed(request_of_default: 
     assert worker.handle_request(request_of_default).status == "ok"
     again = msgspec.structs.replace(request_of_default, writes_reference=False)
     assert worker.handle_request(again).status == "ok"
-    other = msgspec.structs.replace(again, seed=2)
-    assert worker.handle_request(other).status == "wrong"
+    assert worker.handle_request(msgspec.structs.replace(again, seed=2)).status == "wrong"
 
 
-def test_a_candidate_is_timed_while_its_device_is_held(
-    request_of_default: Measure, tmp_path: Path
-) -> None:
+def test_a_candidate_is_timed_on_a_held_device(request_of_default: Measure, tmp_path: Path) -> None:
     claim = Claim(uuid="timing", directory=str(tmp_path), wait_seconds=5)
     measured = worker.handle_request(_at(request_of_default, claim))
     assert (measured.status, measured.unfit) == ("ok", "")
@@ -134,7 +131,7 @@ def test_what_is_built_on_one_machine_is_measured_on_another(request_of_default:
     assert measured.nanoseconds
 
 
-def test_what_does_not_compile_says_so_where_it_would_be_measured(
+def test_what_does_not_compile_says_so_to_be_measured(
     request_of_default: Measure,
 ) -> None:
     candidate = msgspec.structs.replace(request_of_default.candidate, module="{")
@@ -168,7 +165,7 @@ def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) 
 
 
 @pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
-def test_a_clock_of_kernels_that_is_gone_is_no_fault_of_the_candidate(
+def test_a_lost_clock_of_kernels_is_no_fault_of_a_candidate(
     request_of_default: Measure,
 ) -> None:
     place = Placement(slots=(), limit_seconds=60, has_kernel_clock=True)

@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tunegate.artifacts.verdicts import EXIT_CODES, SEVERITY, Status, worst_status
+from tunegate.decide import distributions
 from tunegate.decide.decision import FAIL_ERROR, Bounds, bounds, p_value, percent_interval, shares
-from tunegate.decide.distributions import (
-    decide_objective,
-    inferences_needed,
-    lower_share,
-    upper_share,
-)
 
 STATUSES = get_args(Status)
 
@@ -58,7 +53,7 @@ COUNTS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.
 @given(COUNTS)
 def test_the_bounds_are_the_exact_ones_of_the_binomial(counts: tuple[int, int]) -> None:
     over, total = counts
-    low, high = lower_share(over, total), upper_share(over, total)
+    low, high = distributions.lower_share(over, total), distributions.upper_share(over, total)
     assert low <= over / total <= high
     if over < total:
         assert stats.binom.cdf(over, total, high) == pytest.approx(0.05, abs=1e-6)
@@ -71,16 +66,16 @@ def test_the_bounds_are_the_exact_ones_of_the_binomial(counts: tuple[int, int]) 
     [(0, 299, "pass"), (0, 298, "undecided"), (2, 100, "undecided"), (20, 300, "fail")],
 )
 def test_ninety_nine_percent(over: int, total: int, decision: str) -> None:
-    assert decide_objective(over, total, 99.0) == decision
+    assert distributions.decide_objective(over, total, 99.0) == decision
 
 
 @pytest.mark.parametrize(
     ("percentile", "needed"), [(50.0, 5), (90.0, 29), (99.0, 299), (99.9, 2995)]
 )
 def test_the_fewest_inferences_that_can_pass(percentile: float, needed: int) -> None:
-    assert inferences_needed(percentile) == needed
-    assert decide_objective(0, needed, percentile) == "pass"
-    assert decide_objective(0, needed - 1, percentile) == "undecided"
+    assert distributions.inferences_needed(percentile) == needed
+    assert distributions.decide_objective(0, needed, percentile) == "pass"
+    assert distributions.decide_objective(0, needed - 1, percentile) == "undecided"
 
 
 # Cells that share the error of a fail.

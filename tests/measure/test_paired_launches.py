@@ -12,14 +12,9 @@ from tunegate.artifacts.measurements import Clocks, GpuState, Launch, Stalls
 from tunegate.config import GateConfig
 from tunegate.decide.guards import undisturbed_launches
 from tunegate.errors import MeasurementError
+from tunegate.measure import paired_launches
 from tunegate.measure.bench_messages import other_side
 from tunegate.measure.pair_bench import BlockEnergy, Blocks, block_energy, launch_order, side_energy
-from tunegate.measure.paired_launches import (
-    LaunchProgress,
-    PairedLaunches,
-    launch_until_decided,
-    turns_of,
-)
 from tunegate.ports import EnergyReading, ProbeThresholds
 from tunegate.review.gate_rules import gate_at
 
@@ -54,11 +49,13 @@ def measured(
     extend: bool = True,
     rare: float = 0.2,
     waived: GateConfig | None = None,
-) -> tuple[PairedLaunches, list[LaunchProgress]]:
-    said: list[LaunchProgress] = []
+) -> tuple[paired_launches.PairedLaunches, list[paired_launches.LaunchProgress]]:
+    said: list[paired_launches.LaunchProgress] = []
     quiet = control or ScriptedBench([0.0] * 20)
     gate = GateConfig(seconds=seconds, extend=extend, rare_launches=rare)
-    return launch_until_decided(bench, quiet, gate, 1, said.append, waived=waived), said
+    return paired_launches.launch_until_decided(
+        bench, quiet, gate, 1, said.append, waived=waived
+    ), said
 
 
 def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
@@ -440,4 +437,4 @@ def test_half_of_the_blocks_or_a_counter_that_stands_still_are_no_measurement() 
     ("inference_ms", "turns"), [(0.01, (100, 6)), (6.0, (5, 6)), (500.0, (2, 2)), (5000.0, (2, 1))]
 )
 def test_a_slow_model_has_fewer_turns(inference_ms: float, turns: tuple[int, int]) -> None:
-    assert turns_of(inference_ms) == turns
+    assert paired_launches.turns_of(inference_ms) == turns

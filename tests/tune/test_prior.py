@@ -35,15 +35,8 @@ from tunegate.tune.prior import (
 )
 from tunegate.tune.prior_results import PriorResults, schedule_of
 from tunegate.tune.samples import SampleFeatures, ScheduleSample
+from tunegate_cache.format import records
 from tunegate_cache.format.decisions import SamplingInstruction
-from tunegate_cache.format.records import (
-    DeviceFingerprint,
-    ExactHit,
-    Lookup,
-    Miss,
-    Toolchain,
-    TuningRecord,
-)
 
 # What decisions make of a loop nest, in words that are the same for every task.
 
@@ -253,14 +246,14 @@ CLAIMS = Claims((CLAIM,), is_searched=True)
 
 
 def priors(
-    lookup: Lookup,
+    lookup: records.Lookup,
     claims: Claims | None = CLAIMS,
     sides: Sequence[Side] = ("head",),
     *,
     skipped: Skipped = "",
     trials: int = 0,
-    device: DeviceFingerprint = DEVICE,
-    toolchain: Toolchain = TRUSTED.toolchain,
+    device: records.DeviceFingerprint = DEVICE,
+    toolchain: records.Toolchain = TRUSTED.toolchain,
 ) -> PriorResults:
     resolved = ResolvedTask(make_task(sides=sides), lookup, claims, skipped)
     planned = PlannedTask(resolved=resolved, trials=trials, gain_ms=0.0)
@@ -271,19 +264,19 @@ def test_a_trusted_answer_is_served_unless_there_is_a_claim_to_measure() -> None
     assert priors(exact(), None).is_served
     assert not priors(exact()).is_served
     assert priors(exact()).is_measured_only
-    assert not priors(Miss("absent"), None).is_measured_only
+    assert not priors(records.Miss("absent"), None).is_measured_only
 
 
 def test_a_claim_is_measured_beside_the_best_that_is_trusted() -> None:
     second = msgspec.structs.replace(TRUSTED, decisions=((3, (9,)),))
-    before = priors(ExactHit((TRUSTED, second)))
+    before = priors(records.ExactHit((TRUSTED, second)))
     assert before.seeds() == (("exact", schedule_of(TRUSTED)), ("own-zone", schedule_of(CLAIM)))
     assert before.incumbent == schedule_of(TRUSTED)
 
 
 def test_without_a_claim_there_is_nothing_to_beat() -> None:
     assert priors(exact(), None).incumbent is None
-    assert priors(Miss("absent")).incumbent is None
+    assert priors(records.Miss("absent")).incumbent is None
 
 
 def test_what_an_earlier_push_searched_to_its_end_needs_no_neighbours() -> None:
@@ -299,7 +292,7 @@ def test_where_a_search_goes_on_neighbours_are_tried_as_well() -> None:
 
 def test_neighbours_of_the_own_zone_are_transferred_from() -> None:
     near = transfer()
-    assert priors(Miss("absent"), Claims(near.records, is_searched=False)).seeds() == (
+    assert priors(records.Miss("absent"), Claims(near.records, is_searched=False)).seeds() == (
         ("transfer", schedule_of(near.records[0])),
     )
 
@@ -307,11 +300,11 @@ def test_neighbours_of_the_own_zone_are_transferred_from() -> None:
 def test_what_is_not_run_is_what_trusted_zones_answer() -> None:
     assert priors(exact()).outcome().records == (TRUSTED,)
     assert priors(exact()).outcome().source == "exact"
-    assert priors(Miss("absent")).outcome().records == ()
+    assert priors(records.Miss("absent")).outcome().records == ()
 
 
-@pytest.mark.parametrize("lookup", [exact(), transfer(), Miss("absent")])
-def test_nothing_is_run_for_what_both_sides_have(lookup: Lookup) -> None:
+@pytest.mark.parametrize("lookup", [exact(), transfer(), records.Miss("absent")])
+def test_nothing_is_run_for_what_both_sides_have(lookup: records.Lookup) -> None:
     elsewhere = msgspec.structs.replace(DEVICE, name="another")
     for device in (DEVICE, elsewhere):
         before = priors(lookup, None, ("base", "head"), skipped="shared", device=device)
@@ -331,20 +324,20 @@ DEFAULT_NOW = msgspec.structs.replace(TRUSTED, template="", decisions=())
 LOST_NOW = msgspec.structs.replace(TRUSTED, run_nanoseconds=(9_000_000,) * 5)
 
 
-def other(number: int, record: TuningRecord = OLDER) -> TuningRecord:
+def other(number: int, record: records.TuningRecord = OLDER) -> records.TuningRecord:
     return msgspec.structs.replace(record, decisions=((3, (number,)),))
 
 
-def of_another_device(record: TuningRecord) -> TuningRecord:
+def of_another_device(record: records.TuningRecord) -> records.TuningRecord:
     return msgspec.structs.replace(record, device=msgspec.structs.replace(DEVICE, name="another"))
 
 
 def test_a_record_of_an_older_toolchain_is_asked_and_no_answer_however_fast() -> None:
-    before = priors(ExactHit((OLDER, other(9))), None)
+    before = priors(records.ExactHit((OLDER, other(9))), None)
     assert before.is_outdated
     assert not before.is_served
     assert before.seeds() == (("exact", schedule_of(OLDER)),)
-    beside = priors(ExactHit((other(9, of_another_device(TRUSTED)), OLDER)), None)
+    beside = priors(records.ExactHit((other(9, of_another_device(TRUSTED)), OLDER)), None)
     assert beside.is_outdated
     assert beside.seeds() == before.seeds()
     found = before.outcome()
@@ -359,11 +352,11 @@ def test_each_part_of_a_toolchain_counts(part: str) -> None:
     else:
         toolchain = msgspec.structs.replace(TRUSTED.toolchain, **{part: "another"})
         record = msgspec.structs.replace(TRUSTED, toolchain=toolchain)
-    assert priors(ExactHit((record,)), None).is_outdated
+    assert priors(records.ExactHit((record,)), None).is_outdated
 
 
 def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> None:
-    before = priors(ExactHit((OLDER,)), None, ("base", "head"), skipped="shared")
+    before = priors(records.ExactHit((OLDER,)), None, ("base", "head"), skipped="shared")
     assert before.is_served
     assert not before.is_outdated
     found = before.outcome()
@@ -374,47 +367,49 @@ def test_an_older_record_of_a_shared_task_waits_for_warm_as_a_candidate() -> Non
     ("record", "is_known"), [(OLDER, False), (TRUSTED, True), (of_another_device(OLDER), True)]
 )
 def test_doctor_knows_what_this_toolchain_has_tuned_on_this_device(
-    record: TuningRecord, is_known: bool
+    record: records.TuningRecord, is_known: bool
 ) -> None:
-    resolved = ResolvedTask(make_task(), ExactHit((record,)))
+    resolved = ResolvedTask(make_task(), records.ExactHit((record,)))
     origin = RecordOrigin(device=DEVICE, toolchain=TRUSTED.toolchain, source=TRUSTED.source)
     (found,) = warmed_models([reopen_older(resolved, origin)], ())
     assert (found.tasks, found.known) == (1, int(is_known))
 
 
 def test_what_won_is_the_answer_of_this_toolchain_and_older_ones_rank_behind_it() -> None:
-    before = priors(ExactHit((other(9), TRUSTED)), None)
+    before = priors(records.ExactHit((other(9), TRUSTED)), None)
     assert before.is_served
     assert before.outcome().records[0] == TRUSTED
 
 
 def test_what_lost_is_not_asked_again_and_the_older_toolchain_still_has_it() -> None:
-    lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9)))
+    lookup = records.ExactHit((DEFAULT_NOW, LOST_NOW, other(9)))
     assert not ResolvedTask(make_task(), lookup).is_settled  # a search is due
     seeds = priors(lookup, None, trials=8).seeds()
     assert [schedule for _, schedule in seeds] == [schedule_of(other(9))]
     left = priors(lookup, None)
     assert left.is_served
     assert left.outcome().records[0] == DEFAULT_NOW
-    assert priors(ExactHit((OLDER,)), None).is_outdated
-    assert priors(ExactHit((OLDER,)), None, toolchain=OLDER.toolchain).is_served
+    assert priors(records.ExactHit((OLDER,)), None).is_outdated
+    assert priors(records.ExactHit((OLDER,)), None, toolchain=OLDER.toolchain).is_served
 
 
 def test_one_that_was_measured_and_not_confirmed_is_asked_again() -> None:
     quick = msgspec.structs.replace(TRUSTED, run_nanoseconds=(1_000_000,) * 3)
-    before = priors(ExactHit((quick, other(9))), None)
+    before = priors(records.ExactHit((quick, other(9))), None)
     assert before.is_outdated
     assert before.seeds() == (("exact", schedule_of(quick)),)
 
 
 def test_a_task_that_only_has_its_default_schedule_is_asked_nothing() -> None:
     default = msgspec.structs.replace(OLDER, template="", decisions=())
-    assert priors(ExactHit((default,)), None).is_served
+    assert priors(records.ExactHit((default,)), None).is_served
 
 
 def test_a_search_is_over_where_more_than_one_schedule_was_tried() -> None:
-    lookup = ExactHit((DEFAULT_NOW, LOST_NOW, other(9, LOST_NOW)))
+    lookup = records.ExactHit((DEFAULT_NOW, LOST_NOW, other(9, LOST_NOW)))
     assert ResolvedTask(make_task(), lookup).is_settled
-    assert ResolvedTask(make_task(), ExactHit((DEFAULT_NOW,))).is_settled
+    assert ResolvedTask(make_task(), records.ExactHit((DEFAULT_NOW,))).is_settled
     failed = msgspec.structs.replace(LOST_NOW, status="compile", run_nanoseconds=())
-    assert not ResolvedTask(make_task(), ExactHit((DEFAULT_NOW, other(9)), (failed,))).is_settled
+    assert not ResolvedTask(
+        make_task(), records.ExactHit((DEFAULT_NOW, other(9)), (failed,))
+    ).is_settled

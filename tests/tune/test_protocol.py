@@ -11,16 +11,9 @@ from tests.tune.test_batches import candidate, history
 from tests.tune.test_prior import SKETCH
 from tunegate.artifacts.candidates import FLOAT32
 from tunegate.system.machine.device_lock import Claim
-from tunegate.tune import compiler_protocol, protocol
+from tunegate.tune import compiler_protocol, parallel_measurement, protocol
 from tunegate.tune.batches import OpenBatches
 from tunegate.tune.candidate_requests import CandidateMeasurements, ResultEffect
-from tunegate.tune.parallel_measurement import (
-    Parallelism,
-    correction,
-    error,
-    outliers,
-    pick_results_to_check,
-)
 from tunegate.tune.task_history import TaskHistory
 from tunegate_cache.format.records import CONFIRMED_REPEATS
 
@@ -79,39 +72,43 @@ shares = st.lists(st.floats(0.001, 1), max_size=64)
 
 
 def test_a_value_far_from_the_others_is_an_outlier() -> None:
-    assert outliers([1.0, 1.1, 0.9, 1.05, 0.95, 9.0]) == (5,)
+    assert parallel_measurement.outliers([1.0, 1.1, 0.9, 1.05, 0.95, 9.0]) == (5,)
 
 
 def test_each_side_of_the_median_has_its_own_spread() -> None:
     """Far above is usual here, and the same distance below is not."""
-    assert outliers([10.0, 10.1, 9.9, 10.0, 14.0, 13.0, 15.0, 12.0, 9.8, 5.0]) == (9,)
+    assert parallel_measurement.outliers(
+        [10.0, 10.1, 9.9, 10.0, 14.0, 13.0, 15.0, 12.0, 9.8, 5.0]
+    ) == (9,)
 
 
 def test_a_fifth_is_checked_rounded_up() -> None:
-    assert len(pick_results_to_check([1.0] * 16, random.Random(1))) == 4
+    assert len(parallel_measurement.pick_results_to_check([1.0] * 16, random.Random(1))) == 4
 
 
 def test_outliers_are_checked_even_where_they_are_more_than_a_fifth() -> None:
     odd = [1.0, 1.01, 0.99, 1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 9.0, 9.5, 8.0]
-    assert set(outliers(odd)) <= set(pick_results_to_check(odd, random.Random(1)))
+    assert set(parallel_measurement.outliers(odd)) <= set(
+        parallel_measurement.pick_results_to_check(odd, random.Random(1))
+    )
 
 
 @given(shares, st.integers())
 def test_what_is_checked_is_a_part_of_the_batch(values: list[float], seed: int) -> None:
-    found = pick_results_to_check(values, random.Random(seed))
+    found = parallel_measurement.pick_results_to_check(values, random.Random(seed))
     assert len(set(found)) == len(found)
     assert all(0 <= place < len(values) for place in found)
     assert len(found) >= len(values) / 5 or len(values) < 3
 
 
 def test_the_error_is_the_mean_of_the_relative_differences() -> None:
-    assert error({0: 10.0, 3: 20.0}, {0: 9.0, 3: 22.0}) == pytest.approx(0.1)
+    assert parallel_measurement.error({0: 10.0, 3: 20.0}, {0: 9.0, 3: 22.0}) == pytest.approx(0.1)
 
 
 def test_a_small_error_corrects_the_others_and_a_large_one_does_not() -> None:
-    assert correction(0.1) == pytest.approx(0.9)
-    assert correction(0.25) == 1.0
-    assert correction(None) == 1.0
+    assert parallel_measurement.correction(0.1) == pytest.approx(0.9)
+    assert parallel_measurement.correction(0.25) == 1.0
+    assert parallel_measurement.correction(None) == 1.0
 
 
 def test_the_kernel_that_a_child_died_of_is_found_in_its_directory(tmp_path: Path) -> None:
@@ -133,7 +130,7 @@ class Run:
 
     def __init__(self, directory: Path, first: int) -> None:
         self.task: TaskHistory = history()
-        self.parallelism = Parallelism(4, first)
+        self.parallelism = parallel_measurement.Parallelism(4, first)
         self.batches = OpenBatches([self.task.workload])
         self.measuring = CandidateMeasurements(self.batches, directory, self.parallelism, 1)
 

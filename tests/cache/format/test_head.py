@@ -181,8 +181,7 @@ def test_what_is_revoked_is_served_no_more_and_the_next_best_is(
 
 
 def test_a_revoked_key_takes_all_that_it_signed_with_it(tmp_path: Path) -> None:
-    keys = TrustedKeys({"main": (OURS.public, THEIRS.public)})
-    place = Place(tmp_path, keys, OURS)
+    place = Place(tmp_path, TrustedKeys({"main": (OURS.public, THEIRS.public)}), OURS)
     place.publish(tuning_records_make_record("ours"))
     place.publish(tuning_records_make_record("theirs"), signer=THEIRS)
     place.compact()

@@ -61,16 +61,14 @@ def test_an_election_that_was_cut_short_comes_back_as_one() -> None:
 
 
 def test_one_that_goes_on_knows_who_cannot_ship_and_a_whole_one_need_not() -> None:
-    refused = frozenset({"narrow"})
-    cut = msgspec.structs.replace(ELECTION, is_cut_short=True, refused=refused)
+    cut = msgspec.structs.replace(ELECTION, is_cut_short=True, refused=frozenset({"narrow"}))
     records = records_of(cut)
     names = (*NAMES, "narrow")
     at = {"device": DEVICE, "toolchain": TVM, "now": NOW}
     assert model_election.election_of(KEY, records, names, **at) == cut  # type: ignore[arg-type]  # of one call
     assert model_election.election_of(KEY, records[::2], names, **at) is not None  # type: ignore[arg-type]
     assert max(records, key=lambda each: each.median_ms) is records[-1]
-    whole = msgspec.structs.replace(cut, is_cut_short=False)
-    assert len(records_of(whole)) == len(NAMES)
+    assert len(records_of(msgspec.structs.replace(cut, is_cut_short=False))) == len(NAMES)
 
 
 def test_the_winners_record_alone_says_how_it_was_built() -> None:
@@ -115,8 +113,7 @@ def test_two_winners_at_once_none_and_a_stranger_are_no_election() -> None:
 
 def test_a_failure_in_place_of_the_winner_is_no_election() -> None:
     winner, other = records_of()
-    failed = msgspec.structs.replace(winner, run_nanoseconds=(), status="wrong")
-    assert read(failed, other) is None
+    assert read(msgspec.structs.replace(winner, run_nanoseconds=(), status="wrong"), other) is None
 
 
 def test_a_slow_winner_among_many_survives_a_compaction(tmp_path: Path) -> None:
@@ -264,9 +261,7 @@ def task_list_read(
 
 
 @given(st.lists(_TASKS, max_size=5, unique_by=lambda each: each.workload), _DIGESTS)
-def test_a_list_comes_back_from_its_records_as_bytes(
-    tasks: list[task_list.ListedTask], target: str
-) -> None:
+def test_a_list_is_read_from_its_records(tasks: list[task_list.ListedTask], target: str) -> None:
     whole = task_list.TaskList(key=TASK_LIST_KEY, target=target, tasks=tuple(tasks), listed_at=NOW)
     decoded = [decode_records(encode_record(record)) for record in task_list_records_of(whole)]
     assert task_list_read(*(each for each in decoded if isinstance(each, TuningRecord))) == whole

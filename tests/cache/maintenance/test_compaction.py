@@ -84,14 +84,13 @@ def test_a_look_up_of_one_task_reads_few_objects(place: Place) -> None:
     assert cache.statistics.requests == {"list": 1, "get": 3}  # HEAD, the index, one block
 
 
-def test_only_the_best_few_and_the_latest_failures_are_hot_and_all_stay_archived(
+def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(
     place: Place,
 ) -> None:
     tried = [
         make_record(run_nanoseconds=(1000 + n,), decisions=((3, (n + 1, 1)),)) for n in range(50)
     ]
-    default = make_record(template="", decisions=(), run_nanoseconds=(10**9,))
-    place.publish(*tried, default)
+    place.publish(*tried, make_record(template="", decisions=(), run_nanoseconds=(10**9,)))
     place.compact()
     place.collect()
     key = make_key()
@@ -128,9 +127,7 @@ def test_an_archive_whose_head_was_overwritten_is_recovered(place: Place) -> Non
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
 
 
-def test_archives_of_its_own_are_not_recovered(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_own_archives_are_not_recovered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the four segments is over the limit of an archive."""
     monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1)
     for number in range(4):
@@ -321,9 +318,7 @@ def test_a_pulled_group_answers_as_its_source_does(source: Place, destination: P
         assert destination.best(name) == make_record(name)
 
 
-def test_pulling_again_brings_what_is_new_and_moves_the_head(
-    source: Place, destination: Place
-) -> None:
+def test_pulling_again_brings_news_and_moves_the_head(source: Place, destination: Place) -> None:
     pull(source.store, destination.store, MAIN, NOBODY)
     source.publish(make_record("newest"))
     source.compact()
@@ -334,9 +329,7 @@ def test_pulling_again_brings_what_is_new_and_moves_the_head(
     )
 
 
-def test_a_group_that_was_never_compacted_has_no_head_to_bring(
-    tmp_path: Path, destination: Place
-) -> None:
+def test_a_group_never_compacted_has_no_head_to_bring(tmp_path: Path, destination: Place) -> None:
     young = Place(tmp_path / "young")
     young.publish(make_record())
     assert pull(young.store, destination.store, MAIN, NOBODY).objects == 1
@@ -405,16 +398,13 @@ def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destinati
     assert copied.objects == 3
 
 
-def test_pushed_segments_are_signed_for_the_zone_that_they_go_to(
-    source: Place, destination: Place
-) -> None:
+def test_pushed_segments_are_signed_for_their_new_zone(source: Place, destination: Place) -> None:
     copied = push(source.store, destination.store, from_zone="main", zone="team", signer=OURS)
     assert (copied.objects, copied.records, copied.problems) == (3, 3, ())
     segments = listing(destination.store, TEAM).segments
     assert len(segments) == 3
     for name in segments:
-        signature = signature_of(destination.store.read(name.name))
-        assert signature == OURS.sign(name.name, name.digest)
+        assert signature_of(destination.store.read(name.name)) == OURS.sign(name.name, name.digest)
     unsigned = Place(Path("/nowhere")).store
     push(destination.store, unsigned, from_zone="team", zone="main", signer=None)
     assert {signature_of(unsigned.read(name)) for name in unsigned.names("")} == {None}

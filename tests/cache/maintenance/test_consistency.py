@@ -57,9 +57,7 @@ def test_a_sound_cache_has_no_flaw(place: Place) -> None:
 
 @pytest.mark.parametrize("body", [b"garbage", None])
 @pytest.mark.parametrize("kind", ["pack", "idx"])
-def test_a_snapshot_that_cannot_be_read_is_told(
-    place: Place, kind: str, body: bytes | None
-) -> None:
+def test_an_unreadable_snapshot_is_told(place: Place, kind: str, body: bytes | None) -> None:
     spoil(place, kind, body)
     assert kinds(place) == ["snapshot"]
 
@@ -88,8 +86,7 @@ def test_a_segment_that_nobody_trusted_has_signed_is_not_broken(place: Place) ->
 def test_an_archive_that_no_head_refers_to_is_told(place: Place) -> None:
     before = place.store.read_pointer(MAIN.head)
     place.compact()
-    pointer = place.store.read_pointer(MAIN.head)
-    place.store.move_pointer(MAIN.head, before.body, pointer.tag)
+    place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     assert kinds(place) == ["orphan"]
 
 

@@ -236,8 +236,7 @@ def trouble() -> ReadTrouble:
 def test_what_cannot_be_had_costs_only_itself(
     trouble: ReadTrouble, request_of: Callable[[], bytes]
 ) -> None:
-    answers = requests(trouble).answers({"a": request_of, "b": lambda: b"x"})
-    assert list(answers) == [("b", b"x")]
+    assert list(requests(trouble).answers({"a": request_of, "b": lambda: b"x"})) == [("b", b"x")]
     assert trouble.miss_reason("w", TARGET) == "store-unavailable"
 
 
@@ -329,8 +328,7 @@ def segment_records_place(tmp_path: Path) -> Place:
 
 
 def snapshot_of(segment_records_place: Place) -> Snapshot:
-    head = present(current_head(segment_records_place.store, MAIN, NOBODY).head)
-    return head.snapshot
+    return present(current_head(segment_records_place.store, MAIN, NOBODY).head).snapshot
 
 
 def test_a_pack_that_is_missing_or_damaged_is_a_corrupt_block(segment_records_place: Place) -> None:

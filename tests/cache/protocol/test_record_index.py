@@ -81,15 +81,13 @@ def test_a_confirmed_one_stays_among_the_eight_behind_any_number_of_brief_looks(
     brief = [candidate(tile, 100 + tile) for tile in range(20)]
     slow = candidate(30, 0, run_nanoseconds=(9000,) * CONFIRMED_REPEATS)
     slower = candidate(31, 0, run_nanoseconds=(9900,) * CONFIRMED_REPEATS)
-    found = present(exact(*brief, slower, slow))
-    assert found.records == (*brief[:7], slow)
+    assert present(exact(*brief, slower, slow)).records == (*brief[:7], slow)
 
 
 def test_a_confirmed_one_of_another_device_takes_no_place() -> None:
     brief = [candidate(tile, 100 + tile, device=OURS) for tile in range(20)]
     theirs = candidate(30, 0, run_nanoseconds=(50,) * CONFIRMED_REPEATS, device=THEIRS)
-    found = present(exact(*brief, theirs))
-    assert found.records == tuple(brief[:8])
+    assert present(exact(*brief, theirs)).records == tuple(brief[:8])
 
 
 def test_of_two_measurements_of_one_second_the_one_that_confirms_counts() -> None:
@@ -106,8 +104,7 @@ def test_results_of_our_own_device_come_before_faster_ones_of_others() -> None:
 def test_of_two_measurements_of_a_candidate_the_later_counts_if_possible_on_our_device() -> None:
     ours = candidate(1, 900, device=OURS, measured_at=1)
     older = candidate(1, 800, device=OURS, measured_at=0)
-    theirs = candidate(1, 100, device=THEIRS, measured_at=2)
-    assert exact(theirs, older, ours) == ExactHit((ours,))
+    assert exact(candidate(1, 100, device=THEIRS, measured_at=2), older, ours) == ExactHit((ours,))
 
 
 def test_what_failed_last_is_kept_apart() -> None:
@@ -129,8 +126,7 @@ def test_the_default_schedule_is_an_answer_but_teaches_nothing() -> None:
 def test_a_source_whose_candidates_all_failed_takes_no_place() -> None:
     failed = make_record("near", status="wrong", run_nanoseconds=())
     good = make_record("far", shape=make_shape(extents=(64, 4096)))
-    found = present(transfer(failed, good))
-    assert found.source_workloads == (good.key,)
+    assert present(transfer(failed, good)).source_workloads == (good.key,)
 
 
 def test_eight_neighbours_give_four_records_each_nearest_first() -> None:
@@ -255,8 +251,7 @@ def test_of_one_candidate_the_latest_measurement_counts() -> None:
 def test_the_order_in_which_records_come_does_not_matter(rng: random.Random) -> None:
     records = [hot_records_candidate(n, 1.0 + n % 7) for n in range(30)]
     records += [hot_records_candidate(100 + n, measured_at=n) for n in range(40)]
-    shuffled = rng.sample(records, len(records))
-    assert best(shuffled) == best(records)
+    assert best(rng.sample(records, len(records))) == best(records)
 
 
 def test_what_is_cut_on_the_way_is_what_would_be_cut_in_the_end() -> None:
@@ -313,8 +308,7 @@ def test_each_toolchain_is_served_its_own_measurement_of_a_candidate_first() -> 
 
 def test_what_another_toolchain_measured_ranks_behind_however_fast_it_claims_to_be() -> None:
     old, new = timed(1, 0.000001, OLD), timed(2, 9.0, NEW)
-    found = index_of(NEW, old, new).exact(make_key())
-    assert found == ExactHit((new, old))
+    assert index_of(NEW, old, new).exact(make_key()) == ExactHit((new, old))
 
 
 def test_a_failure_with_one_toolchain_hides_nothing_from_another() -> None:

@@ -124,8 +124,7 @@ def test_a_broken_store_is_a_miss_and_one_line_and_the_records_wait(tmp_path: Pa
     assert answer(cache) == Miss("store-unavailable")
     assert not cache.publish([make_record()])
     assert "cache: s3://b: AccessDenied" in cache.statistics.notes
-    later = MemoryStore()
-    assert isinstance(answer(cache_over(later, tmp_path)), ExactHit)
+    assert isinstance(answer(cache_over(MemoryStore(), tmp_path)), ExactHit)
     assert list(WriteAhead(tmp_path / "wal").pending("main")) == []
 
 
@@ -168,12 +167,11 @@ def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> Non
     assert cache.statistics.refused == {"impossible time": 1}
 
 
-def test_records_that_could_not_be_delivered_are_found_again_on_this_machine(
+def test_records_not_delivered_are_found_again_on_this_machine(
     tmp_path: Path,
 ) -> None:
     cache_over(BROKEN, tmp_path).publish([make_record()])
-    again = cache_over(BROKEN, tmp_path)
-    assert answer(again) == ExactHit((make_record(),))
+    assert answer(cache_over(BROKEN, tmp_path)) == ExactHit((make_record(),))
 
 
 def test_a_run_that_may_not_write_still_finds_what_it_learned(tmp_path: Path) -> None:
@@ -198,8 +196,7 @@ def test_the_words_of_a_miss_tell_what_stood_in_the_way(tmp_path: Path) -> None:
 
 def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: Path) -> None:
     store = MemoryStore()
-    stray = make_record(key=make_key(target="f" * 64))
-    body = pack_segment([stray])
+    body = pack_segment([make_record(key=make_key(target="f" * 64))])
     name = names.segment_name(
         "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment_digest(body)
     )
@@ -219,9 +216,7 @@ def test_one_look_up_lists_each_zone_once_and_reads_each_segment_once(tmp_path: 
     assert cache.statistics.requests == {"list": 2, "get": 3}  # three segments, no HEAD yet
 
 
-def test_a_server_that_never_answers_costs_the_budget_and_no_more(
-    tmp_path: Path, credentials: None
-) -> None:
+def test_a_silent_server_costs_the_budget_and_no_more(tmp_path: Path, credentials: None) -> None:
     with black_hole() as url:
         store = S3Store(BUCKET, "", endpoint_url=url, region="us-east-1")
         budget = tuning_cache.Seconds(lookup=0.6, publish=0.6)

@@ -62,15 +62,12 @@ def test_an_answer_between_timeouts_starts_their_count_again() -> None:
 
 
 def test_seven_errors_are_too_few_to_judge_and_eight_are_enough() -> None:
-    circuit = Circuit()
-    assert circuit.meet(*times(20, "failed")) == 8
+    assert Circuit().meet(*times(20, "failed")) == 8
 
 
 def test_half_of_the_calls_failing_opens_it_and_less_does_not() -> None:
-    below = Circuit()
-    assert below.meet(*times(20, "answered", "answered", "failed")) == 60
-    half = Circuit()
-    assert half.meet(*times(20, "answered", "failed")) == 8
+    assert Circuit().meet(*times(20, "answered", "answered", "failed")) == 60
+    assert Circuit().meet(*times(20, "answered", "failed")) == 8
 
 
 def test_only_the_last_sixteen_calls_count() -> None:
@@ -81,8 +78,7 @@ def test_only_the_last_sixteen_calls_count() -> None:
 
 def test_a_busy_server_counts_half_an_error() -> None:
     assert Circuit().meet(*times(20, "busy")) == 8
-    some = Circuit()
-    assert some.meet(*times(10, "busy", "busy", "busy", "answered")) == 40
+    assert Circuit().meet(*times(10, "busy", "busy", "busy", "answered")) == 40
 
 
 def test_it_stays_open_for_a_minute_and_then_lets_one_trial_through() -> None:

@@ -342,9 +342,7 @@ SWAPS = "compares before it swaps (If-Match)"
         (Lingering(), "deletes", "a deleted object is still there"),
     ],
 )
-def test_a_store_that_breaks_a_rule_is_found_out(
-    store: MaintainedStore, rule: str, said: str
-) -> None:
+def test_a_store_that_breaks_a_rule_is_found(store: MaintainedStore, rule: str, said: str) -> None:
     """No liar ends the check: `tunegate cache probe` is what one runs because of it."""
     assert said in broken(store)[rule]
 

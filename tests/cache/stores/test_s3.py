@@ -82,9 +82,7 @@ def test_trouble_is_told_by_its_code_or_status(
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_a_server_that_sends_elsewhere_is_asked_once(
-    endpoint: str, credentials: None, status: int
-) -> None:
+def test_a_redirecting_server_is_asked_once(endpoint: str, credentials: None, status: int) -> None:
     """A login page before the bucket answers so, to every request."""
     with fault_proxy(endpoint) as (url, proxy):
         elsewhere = Answer(status, {"location": f"{url}/login"}, b"")
@@ -349,8 +347,7 @@ def test_the_users_own_checksums_win_and_other_addresses_get_none(
     with fault_proxy(endpoint) as (url, proxy):
         proxy.spoil("put", "", other_s3.no_checksums)
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
-        by_variable = S3Store(BUCKET, "sums", endpoint_url=None, region="us-east-1")
-        by_variable.write("a/1", b"x")
+        S3Store(BUCKET, "sums", endpoint_url=None, region="us-east-1").write("a/1", b"x")
         assert proxy.met[""] == 1
         monkeypatch.setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported")
         with pytest.raises(UnsupportedRequestError) as caught:

@@ -93,9 +93,7 @@ def test_no_expression_of_a_chain_grows_past_its_bound(
 
 
 @pytest.mark.parametrize("operators", FUNCTIONS, ids=lambda names: names[0])
-def test_one_function_is_one_kernel_with_the_product_before_it(
-    operators: list[str], tmp_path: Path
-) -> None:
+def test_one_function_is_one_kernel_with_its_product(operators: list[str], tmp_path: Path) -> None:
     assert len(kernels(fused_module(chain(operators, 1), tmp_path, TARGET))) == 1
 
 

@@ -190,8 +190,7 @@ def wrong_of_nothing(directory: str, target: TargetConfig) -> list[bool]:
     )
     feed = {"x": np.linspace(-3, 3, 16, dtype=np.float32).reshape(2, 8)}
     ours, theirs = compiled(model, Path(directory), target).run(feed), outputs_of(model, feed)
-    pairs = zip(ours, theirs, strict=True)
-    return [True for got, wanted in pairs if not np.allclose(got, wanted)]
+    return [True for got, wanted in zip(ours, theirs, strict=True) if not np.allclose(got, wanted)]
 
 
 def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:

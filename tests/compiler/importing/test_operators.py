@@ -30,8 +30,7 @@ def written(**options: Any) -> list[Any] | None:
 
 
 def test_the_default_is_that_of_the_operator() -> None:
-    nodes = present(written())
-    assert [node.op_type for node in nodes] == ["Tanh"]
+    assert [node.op_type for node in present(written())] == ["Tanh"]
 
 
 def test_arguments_are_taken_from_the_node_and_the_rest_has_defaults() -> None:
@@ -41,8 +40,7 @@ def test_arguments_are_taken_from_the_node_and_the_rest_has_defaults() -> None:
 
 
 def test_a_clip_comes_first() -> None:
-    nodes = present(written(clip=2.0))
-    assert [node.op_type for node in nodes] == ["Clip", "Tanh"]
+    assert [node.op_type for node in present(written(clip=2.0))] == ["Clip", "Tanh"]
 
 
 # Operators on single numbers.
@@ -280,8 +278,7 @@ def test_what_a_rule_writes_is_folded_and_looked_at_again() -> None:
 
 def test_inputs_and_outputs_keep_their_names_and_order() -> None:
     feed = {"x": np.ones((2, 3), np.float32), "s": np.array([3, 2], np.int64)}
-    model = operator_model(helper.make_node("Reshape", ["x", "s"], ["y"]), feed)
-    after = importable(model)
+    after = importable(operator_model(helper.make_node("Reshape", ["x", "s"], ["y"]), feed))
     assert [value.name for value in after.graph.input] == ["x", "s"]
     assert [value.name for value in after.graph.output] == ["y"]
     onnx.checker.check_model(after)
@@ -309,16 +306,13 @@ def test_a_matrix_product_is_scaled_and_rounded(columns: tuple[int, ...], dtype:
     feed = {"x": whole(2, 3, 4), "w": whole(4, 5, dtype=dtype)}
     scale = RANDOM.uniform(0.01, 0.02, columns).astype(np.float32)
     constants = {**SCALARS, "ws": scale, "wz": np.full(columns, 3, dtype)}
-    node = helper.make_node("QLinearMatMul", NAMES, ["y"])
-    model = operator_model(node, feed, constants)
+    model = operator_model(helper.make_node("QLinearMatMul", NAMES, ["y"]), feed, constants)
     assert "QLinearMatMul" not in rewritten(model, feed)
 
 
 @pytest.mark.parametrize("options", [{}, {"pads": [1, 1, 1, 1], "strides": [2, 2]}, {"group": 2}])
 @pytest.mark.parametrize("channels", [(), (4,)])
-def test_a_convolution_is_scaled_and_rounded(
-    options: dict[str, Any], channels: tuple[int, ...]
-) -> None:
+def test_it_is_scaled_and_rounded(options: dict[str, Any], channels: tuple[int, ...]) -> None:
     feed = {"x": whole(1, 2, 5, 5)}
     scale = RANDOM.uniform(0.01, 0.02, channels).astype(np.float32)
     weights = whole(4, 2 // options.get("group", 1), 3, 3, dtype="int8")

@@ -225,8 +225,7 @@ def quantized_product(draw: Draw) -> Case:
         "ys": np.float32(0.5),
         "yz": np.array(draw(st.integers(0, 100)), kinds[0]),
     }
-    node = helper.make_node("QLinearMatMul", ["x", *constants], ["y"])
-    return Case(node, {"x": x}, constants)
+    return Case(helper.make_node("QLinearMatMul", ["x", *constants], ["y"]), {"x": x}, constants)
 
 
 def quantized_convolution(draw: Draw) -> Case:

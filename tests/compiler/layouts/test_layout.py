@@ -336,8 +336,7 @@ def a_text_s_convolutions() -> onnx.ModelProto:
 def test_convolutions_compute_what_they_did() -> None:
     module = import_model(a_text_s_convolutions())
     turned = with_turned_convolutions(module)
-    text = str(turned)
-    assert text.count('data_layout="NHWC"') == 2
+    assert str(turned).count('data_layout="NHWC"') == 2
     assert with_turned_convolutions(turned)["main"].script() == turned["main"].script()
     np.testing.assert_allclose(turned_output(turned), turned_output(module), rtol=1e-5)
 

@@ -173,9 +173,7 @@ def test_packing_apart_a_split_kernel_computes_the_same(module: Any) -> None:
     np.testing.assert_allclose(given[-1].numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_packing_that_is_not_understood_is_compiled(
-    module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_packing_is_compiled(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     function = convolution(module)
     schedule = packed_schedule(function)
     understood = packing.split_kernel(schedule.mod)
@@ -225,8 +223,7 @@ def test_a_kernel_of_one_block_packs_nothing(tmp_path: Path) -> None:
     """A scatter into a constant: the compiler's split fails on it."""
     model = save(scatter_model(), tmp_path / "m.onnx")
     prepared = prepare(model, shapes={}, into=tmp_path / "p", path="m.onnx")
-    imported = import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",))
-    built = packing.fold_packing(imported)
+    built = packing.fold_packing(import_in_layout(prepared, TARGET, "m.onnx", ("nhwc",)))
     assert not any("prepack" in variable.name_hint for variable in built.functions)
 
 

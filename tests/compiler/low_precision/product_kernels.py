@@ -41,8 +41,7 @@ class Fused(NamedTuple):
 
     def computed(self, *given: np.ndarray) -> np.ndarray:
         """Returns the compiler's own result of it, in float32."""
-        built = relax.build(self.module, target=TARGET)
-        machine = relax.VirtualMachine(built, tvm.cpu())
+        machine = relax.VirtualMachine(relax.build(self.module, target=TARGET), tvm.cpu())
         found: np.ndarray = machine["main"](*map(tvm.runtime.tensor, given)).numpy()
         return found
 

@@ -133,7 +133,7 @@ def test_a_target_without_tiles_is_built_by_vectors(
     assert_near_float32(asked, most)
 
 
-def test_a_target_whose_processor_is_known_to_lack_the_instruction_is_refused(
+def test_a_target_whose_processor_lacks_the_instruction_is_refused(
     tmp_path: Path,
 ) -> None:
     info = tmp_path / "cpuinfo"

@@ -103,8 +103,7 @@ def test_another_kernel_is_none(made: Any) -> None:
 def test_a_function_without_blocks_is_none() -> None:
     a = te.placeholder((4,), name="a")
     function = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1.0)])
-    lowered = function.with_body(tvm.tirx.Evaluate(tvm.tirx.const(0)))
-    assert product_of(lowered) is None
+    assert product_of(function.with_body(tvm.tirx.Evaluate(tvm.tirx.const(0)))) is None
 
 
 # The places of operands, tried with NumPy: what tiles would read is multiplied one row after the
@@ -371,8 +370,7 @@ def test_a_buffer_that_is_used_by_address_alone_keeps_its_size() -> None:
         buffer = whole_buffer(999, "float32")
         T.buffer_store(buffer, tvm.tirx.const(1.0, "float32"), [0])
         T.buffer_store(result, buffer[0], [0])
-    found = tvm.s_tir.transform.CompactBufferAllocation()(_lowered(builder.get()))
-    assert "999" in found.script()
+    assert "999" in tvm.s_tir.transform.CompactBufferAllocation()(_lowered(builder.get())).script()
 
 
 def _lowered(function: Any) -> Any:

@@ -107,8 +107,7 @@ def assert_near(kernel: Fused, image: np.ndarray, **how: Any) -> None:
     """Both factors of each product are off by half a step at most, and sums are exact enough."""
     product = present(product_of(kernel.function))
     weights = kernel.arguments[product.weights].value.numpy()
-    depth = math.prod(weights.shape[:-1])
-    largest = depth * np.abs(image).max() * np.abs(weights).max()
+    largest = math.prod(weights.shape[:-1]) * np.abs(image).max() * np.abs(weights).max()
     expected = kernel.computed(image)
     np.testing.assert_allclose(
         computed(kernel, image, **how), expected, rtol=0, atol=2.1 * HALF_A_STEP * largest

@@ -363,8 +363,7 @@ def test_the_rule_weighs_products_against_weights_and_copies(registers: VectorRe
 
 
 def test_few_outputs_of_many_channels_take_the_smaller_transform() -> None:
-    found = present(best_tiling(Layer(1, 14, 14, 256, 256), AVX2, 1))
-    assert found.transform is TWO
+    assert present(best_tiling(Layer(1, 14, 14, 256, 256), AVX2, 1)).transform is TWO
 
 
 @pytest.mark.parametrize("transform", [TWO, FOUR])

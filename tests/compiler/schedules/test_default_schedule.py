@@ -154,8 +154,7 @@ def picked(
 ) -> Schedule | None:
     """The pick of a space that is made anew, as another process would make it."""
     space = DesignSpace(workload, CPU)
-    prior = prior_of("llvm")
-    found = prior_pick(workload, CPU, space, prior, failed=failed, offered=offered)
+    found = prior_pick(workload, CPU, space, prior_of("llvm"), failed=failed, offered=offered)
     return None if found is None else found.schedule
 
 
@@ -208,15 +207,13 @@ def test_the_prior_abstains_far_from_all_that_was_measured() -> None:
 
 
 def test_without_a_prior_nothing_is_picked() -> None:
-    space = DesignSpace(OF_PRODUCT, CPU)
-    assert prior_pick(OF_PRODUCT, CPU, space, prior_of("cuda")) is None
+    assert prior_pick(OF_PRODUCT, CPU, DesignSpace(OF_PRODUCT, CPU), prior_of("cuda")) is None
 
 
 def test_grouped_convolutions_are_left_to_their_default_schedule() -> None:
     grouped = grouped_convolutions.workload(grouped_convolutions.Shape())
     assert picked(grouped) is None
-    direct = with_algorithm(grouped.module, "direct")["main"]
-    assert picked(canonical_workload(direct)) is None
+    assert picked(canonical_workload(with_algorithm(grouped.module, "direct")["main"])) is None
 
 
 ONE, TWO, MANY = (tvm.target.Target({"kind": "llvm", "num-cores": n}) for n in (1, 2, 16))

@@ -99,8 +99,7 @@ def test_half_precision_is_rounded_once(name: str, *, in_vectors: bool) -> None:
 def test_small_results_keep_their_digits(name: str) -> None:
     x = spread("float32")
     wanted = FUNCTIONS[name][1](x.astype("float64"))
-    error = np.abs(computed(name, x, in_vectors=True) - wanted)
-    assert (error <= 4e-7 * np.abs(wanted)).all()
+    assert (np.abs(computed(name, x, in_vectors=True) - wanted) <= 4e-7 * np.abs(wanted)).all()
 
 
 @pytest.mark.parametrize("in_vectors", [False, True])
@@ -202,9 +201,7 @@ def test_channels_that_fill_no_register_have_no_tile() -> None:
 
 
 @given(st.lists(st.integers(1, 200), min_size=2, max_size=4), st.sampled_from([AVX512, AVX2, NEON]))
-def test_it_divides_what_it_tiles_and_its_sums_fit(
-    extents: list[int], has: VectorRegisters
-) -> None:
+def test_it_divides_what_it_tiles_and_sums_fit(extents: list[int], has: VectorRegisters) -> None:
     axes = list(range(len(extents) - 1))
     tile = register_tile(extents, axes, has)
     assert (tile is None) == (extents[-1] % has.lanes != 0)

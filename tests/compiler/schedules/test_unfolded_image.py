@@ -97,8 +97,7 @@ def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> Non
     for schedule in space.sample(12, random.Random(5)):
         found = present(space.describe(schedule.trace))
         seen.add(names[found.template])
-        again = present(space.replay(found))
-        assert np.array_equal(computed(again.mod), expected)
+        assert np.array_equal(computed(present(space.replay(found)).mod), expected)
     assert seen == {DIRECT, IM2COL}
 
 

@@ -76,10 +76,8 @@ def width(candidate: Candidate) -> int:
 def test_what_is_known_decides_what_comes_next() -> None:
     mine = search()
     for _ in range(6):
-        proposed = mine.propose(8, ()).candidates
-        mine.learn(results(proposed))
-    last = mine.propose(8, ()).candidates
-    predicted = [c for c in last if c.reason == "predicted"]
+        mine.learn(results(mine.propose(8, ()).candidates))
+    predicted = [c for c in mine.propose(8, ()).candidates if c.reason == "predicted"]
     assert len(predicted) >= 4
     assert all(time_of(c) <= 10**6 // 16 for c in predicted)
 
@@ -191,8 +189,7 @@ def test_what_is_transferred_and_what_is_expected_share_a_batch() -> None:
     first = informed.propose(3, [("transfer", schedule) for schedule in offered]).candidates
     assert [c.origin for c in first] == ["default", "transfer", "transfer", "search"]
     assert first[-1].reason == "predicted"
-    alone = informed.propose(1, ()).candidates
-    assert [c.origin for c in alone] == ["transfer"]
+    assert [c.origin for c in informed.propose(1, ()).candidates] == ["transfer"]
     uninformed = search().propose(3, [("transfer", schedule) for schedule in offered]).candidates
     assert [c.origin for c in uninformed] == ["default", *["transfer"] * 3]
 
@@ -214,8 +211,7 @@ def test_without_a_search_all_seeds_are_taken() -> None:
 
 def test_a_search_goes_on_from_what_an_earlier_one_has_found() -> None:
     """Its child was killed: nothing is measured twice, and no number is used twice."""
-    first = search()
-    measured = first.propose(8, ()).candidates
+    measured = search().propose(8, ()).candidates
     known = [(c.schedule, time_of(c) / 1e6) for c in measured]
     second = TaskSearch(
         canonical_workload(product(128, 128, 128)), CPU, seed=1, first_number=1_000_001
@@ -277,8 +273,7 @@ def test_a_scalar_weight_folded_into_the_code_does_not_make_another_workload() -
 
 def test_the_canonical_module_computes_the_same() -> None:
     workload: Workload = canonical_workload(product(32, 32, 32, name="Odd name"))
-    schedule = tvm.s_tir.Schedule(workload.module)
-    assert schedule.get_sblock("b1") is not None
+    assert tvm.s_tir.Schedule(workload.module).get_sblock("b1") is not None
 
 
 load_intrinsics("llvm")
@@ -306,8 +301,7 @@ def test_decisions_replay_to_the_very_same_module_in_another_space() -> None:
     mine = space_of(canonical_workload(product(64, 48, 80)))
     theirs = space_of(canonical_workload(product(64, 48, 80, name="renamed")), seed=7)
     for schedule, sampled in described(mine):
-        replayed = present(theirs.replay(schedule))
-        assert tvm_ffi.structural_equal(replayed.mod, sampled.mod)
+        assert tvm_ffi.structural_equal(present(theirs.replay(schedule)).mod, sampled.mod)
 
 
 def test_a_source_of_another_shape_is_refitted_to_exact_divisors() -> None:

@@ -21,13 +21,8 @@ from tests.support.simulated.simulated_cupti.cupti import cupti
 from tests.support.simulated.simulated_gpus import CUPTI, L4, Simulate, SimulatedGpus, gpu
 from tunegate.artifacts.measurements import GpuState
 from tunegate.errors import EnvironmentUnfitError
+from tunegate.system.nvidia import gpus
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
-from tunegate.system.nvidia.gpus import (
-    fingerprint_of,
-    raise_lost_device,
-    visible_gpus,
-    why_a_library_wins,
-)
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
 from tunegate.system.nvidia.nvml import answer_or_none, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle
@@ -37,16 +32,16 @@ THREE = (gpu("GPU-aa1"), gpu("GPU-ab2", name="NVIDIA H100", capability=[9, 0]), 
 
 def uuids(visible: str | None) -> list[str]:
     variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    return [found.uuid for found in visible_gpus(variables)]
+    return [found.uuid for found in gpus.visible_gpus(variables)]
 
 
 def test_a_device_is_known_by_what_decides_its_speed(simulate: Simulate) -> None:
     simulate(*THREE)
-    found = visible_gpus({})[1]
+    found = gpus.visible_gpus({})[1]
     assert (found.name, found.uuid, found.compute_capability) == ("NVIDIA H100", "GPU-ab2", "9.0")
     assert (found.power_cap_watts, found.max_sm_mhz, found.driver) == (72.0, 2040, "570.1")
     assert (found.is_part, found.ecc) == (False, None)
-    assert fingerprint_of(found).units == 7424
+    assert gpus.fingerprint_of(found).units == 7424
 
 
 @pytest.mark.parametrize(
@@ -76,7 +71,7 @@ def test_of_a_divided_device_the_parts_are_devices(simulate: Simulate) -> None:
     assert uuids(None) == ["MIG-0", "MIG-1", "GPU-b"]
     assert uuids("MIG-1") == ["MIG-1"]
     assert uuids("0,1") == ["MIG-0", "GPU-b"]
-    assert visible_gpus({})[1].is_part
+    assert gpus.visible_gpus({})[1].is_part
 
 
 def test_a_lost_device_is_left_out(simulate: Simulate) -> None:
@@ -95,9 +90,9 @@ def test_where_tvm_does_not_use_the_instructions_of_tensor_cores_a_line_says_so(
     capability: str, precision: str, is_told: bool
 ) -> None:
     device = msgspec.structs.replace(L4, name="NVIDIA H200", compute_capability=capability)
-    line = why_a_library_wins(precision, [device])
+    line = gpus.why_a_library_wins(precision, [device])
     assert ("tensor cores of NVIDIA H200 (wgmma)" in line) is is_told
-    assert why_a_library_wins(precision, []) == ""
+    assert gpus.why_a_library_wins(precision, []) == ""
 
 
 # An error of a device that stays is told from one of a single call.
@@ -121,7 +116,7 @@ def test_where_tvm_does_not_use_the_instructions_of_tensor_cores_a_line_says_so(
 )
 def test_what_stays_goes_on(words: str) -> None:
     with pytest.raises(RuntimeError, match="CUDA"):
-        raise_lost_device(RuntimeError(words))
+        gpus.raise_lost_device(RuntimeError(words))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +131,7 @@ def test_what_stays_goes_on(words: str) -> None:
     ],
 )
 def test_another_error_is_for_who_caught_it(words: str) -> None:
-    raise_lost_device(RuntimeError(words))
+    gpus.raise_lost_device(RuntimeError(words))
 
 
 # Locked while it measures; free again, whatever ends the run.
@@ -169,7 +164,7 @@ def notes(directory: Path) -> list[Path]:
 
 
 def test_clocks_are_locked_inside_and_free_outside(machine: SimulatedGpus, tmp_path: Path) -> None:
-    with locked_clocks(visible_gpus()[0], 1410, tmp_path) as is_locked:
+    with locked_clocks(gpus.visible_gpus()[0], 1410, tmp_path) as is_locked:
         assert is_locked
         assert machine[0]["locked"] == [1410, 1410]
     assert "locked" not in machine[0]
@@ -179,7 +174,7 @@ def test_clocks_are_locked_inside_and_free_outside(machine: SimulatedGpus, tmp_p
 def test_an_error_inside_frees_them_too(machine: SimulatedGpus, tmp_path: Path) -> None:
     with (
         pytest.raises(RuntimeError, match="boom"),
-        locked_clocks(visible_gpus()[0], 1410, tmp_path),
+        locked_clocks(gpus.visible_gpus()[0], 1410, tmp_path),
     ):
         raise RuntimeError("boom")
     assert "locked" not in machine[0]
@@ -187,7 +182,7 @@ def test_an_error_inside_frees_them_too(machine: SimulatedGpus, tmp_path: Path) 
 
 def test_where_it_is_not_permitted_they_float(machine: SimulatedGpus, tmp_path: Path) -> None:
     machine.change(0, may_lock=False)
-    with locked_clocks(visible_gpus()[0], 1410, tmp_path) as is_locked:
+    with locked_clocks(gpus.visible_gpus()[0], 1410, tmp_path) as is_locked:
         assert not is_locked
     assert notes(tmp_path) == []
 
@@ -217,7 +212,7 @@ def test_what_a_crash_of_the_machine_left_locked_the_next_run_frees(
 
 
 def test_clocks_of_another_run_are_left_alone(machine: SimulatedGpus, tmp_path: Path) -> None:
-    with locked_clocks(visible_gpus()[0], 1410, tmp_path):
+    with locked_clocks(gpus.visible_gpus()[0], 1410, tmp_path):
         assert repair_clocks(tmp_path) == ()
         assert machine[0]["locked"] == [1410, 1410]
 
@@ -339,7 +334,7 @@ def test_a_kernel_that_is_missed_is_no_fast_one(clock: KernelClock) -> None:
         clock.repeat_ns(lambda: None, repeats=1, milliseconds=1)
 
 
-@pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
+@pytest.mark.skipif(bool(gpus.visible_gpus()), reason="there is a CUDA device")
 def test_a_machine_without_a_driver_has_no_library() -> None:
     """Asked of the real library."""
     assert kernel_clock() is None
