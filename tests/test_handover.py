@@ -161,9 +161,7 @@ def test_a_plan_has_one_digest_in_memory_and_in_its_file(out: Path) -> None:
     assert digest_of(artifact_io.read(out / "plan.json", TuningPlan)) == digest_of(PLAN)
 
 
-def test_cut_measurements_have_a_problem_and_the_finding_the_advice(
-    tmp_path: Path,
-) -> None:
+def test_cut_measurements_have_a_problem_and_the_finding_the_advice(tmp_path: Path) -> None:
     (tmp_path / "measurements-3.json").write_text('{"schema":')
     (shard,) = handover.read_measurements(tmp_path)
     assert (shard.shard, shard.content) == (3, None)

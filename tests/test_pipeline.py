@@ -32,9 +32,7 @@ sys.exit(code)
 """
 
 
-def test_a_change_of_no_model_passes_and_leaves_the_files_of_a_run(
-    tmp_path: Path,
-) -> None:
+def test_a_change_of_no_model_passes_and_leaves_the_files_of_a_run(tmp_path: Path) -> None:
     config = Config(models=(ModelConfig(path="**/*.onnx"),))
     report = pipeline.nothing_to_do(config, changes(), tmp_path)
     assert finish(report, Settings(out=tmp_path)) == 0

@@ -114,9 +114,7 @@ def test_a_configuration_outside_of_the_checkout_judges_both(
     assert (review.config.gate.margin_percent, keys(review)) == (60, [])
 
 
-def test_without_the_bases_configuration_the_heads_judges_as_told(
-    checkout: Checkout,
-) -> None:
+def test_without_the_bases_configuration_the_heads_judges_as_told(checkout: Checkout) -> None:
     checkout.git("mv", NAME, "other.yaml")
     checkout.commit({})
     review = reviewed(checkout, config=checkout.path / "other.yaml")

@@ -151,9 +151,7 @@ LOOSENED = """\
 
 
 @pytest.mark.e2e
-def test_loosened_rules_and_an_own_waiver_pass_no_slow_model(
-    pull_request: PullRequest,
-) -> None:
+def test_loosened_rules_and_an_own_waiver_pass_no_slow_model(pull_request: PullRequest) -> None:
     pull_request.make_twice_as_slow()
     pull_request.edit_config("gate:\n", f"gate:\n{LOOSENED}")
     expires = datetime.datetime.now(tz=datetime.UTC).date() + datetime.timedelta(days=30)
@@ -243,9 +241,7 @@ def test_a_model_that_is_a_submodule_or_a_link_now_is_an_error(pull_request: Pul
 
 
 @pytest.mark.e2e
-def test_a_deleted_model_is_told_and_fails_if_the_base_says(
-    pull_request: PullRequest,
-) -> None:
+def test_a_deleted_model_is_told_and_fails_if_the_base_says(pull_request: PullRequest) -> None:
     pull_request.edit_config("gate:\n", "gate:\n  policy-changes: fail\n")
     save(matmul_model(), pull_request.root / "models" / "stays.onnx")
     pull_request.commit_base()

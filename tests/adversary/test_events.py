@@ -39,9 +39,7 @@ def test_an_event_not_of_a_pull_requests_code_is_refused(tmp_path: Path, event: 
     assert not (tmp_path / "workspace" / ".tunegate").exists()
 
 
-def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(
-    tmp_path: Path,
-) -> None:
+def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(tmp_path: Path) -> None:
     """Also where the server tells no token whose it is, as Gitea. Then the pull request gets
     another target."""
     job = Job(tmp_path)
@@ -74,9 +72,7 @@ def test_each_job_of_a_pull_request_keeps_a_comment_that_names_its_target(
     ]
 
 
-def test_without_a_model_there_is_no_comment_and_an_earlier_one_says_so(
-    tmp_path: Path,
-) -> None:
+def test_without_a_model_there_is_no_comment_and_an_earlier_one_says_so(tmp_path: Path) -> None:
     job = Job(tmp_path)
     job.checkout(job.merge)
     with github_server() as server:
@@ -148,9 +144,7 @@ def test_a_base_that_cannot_be_fetched_makes_no_model_new(tmp_path: Path) -> Non
     assert not ended.is_green
 
 
-def test_a_verdict_of_another_commit_is_not_written_on_the_pull_request(
-    tmp_path: Path,
-) -> None:
+def test_a_verdict_of_another_commit_is_not_written_on_the_pull_request(tmp_path: Path) -> None:
     job = Job(tmp_path)
     job.checkout(job.base)
     given = {"TUNEGATE_BASE": job.start, "TUNEGATE_HEAD": job.base}
@@ -178,9 +172,7 @@ def test_a_report_of_an_earlier_run_is_not_this_runs(tmp_path: Path) -> None:
     assert [each["conclusion"] for each in server.checks] == ["failure"]
 
 
-def test_an_error_of_the_configuration_has_its_line_and_shows_no_secret(
-    tmp_path: Path,
-) -> None:
+def test_an_error_of_the_configuration_has_its_line_and_shows_no_secret(tmp_path: Path) -> None:
     job = Job(tmp_path)
     config = f"models:\n  - path: '*.onnx'\ncache:\n  url: https://x:{TOKEN}@host/{TOKEN}\n"
     job.origin.git("switch", "-q", "-c", "broken")

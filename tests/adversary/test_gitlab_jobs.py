@@ -114,9 +114,7 @@ def test_a_target_branch_that_cannot_be_fetched_makes_no_model_new(job: GitLabJo
     job.run(job.request(at.tip, CI_MERGE_REQUEST_TARGET_BRANCH_NAME="gone"), code=4)
 
 
-def test_a_verdict_of_another_commit_is_not_written_on_the_merge_request(
-    job: GitLabJob,
-) -> None:
+def test_a_verdict_of_another_commit_is_not_written_on_the_merge_request(job: GitLabJob) -> None:
     at = job.job
     at.checkout(at.base)
     with gitlab_server() as server:

@@ -246,9 +246,7 @@ def test_a_run_that_does_not_compile_needs_no_compiler(tmp_path: Path) -> None:
     Workspace(tmp_path / "w", NOT_COMPILED).tunegate("plan", PYTHONPATH=first, code=0)
 
 
-def test_a_compiler_that_dies_of_everything_is_the_machines_fault(
-    tmp_path: Path,
-) -> None:
+def test_a_compiler_that_dies_of_everything_is_the_machines_fault(tmp_path: Path) -> None:
     first = missing_compiler_beforehand(tmp_path, "tvm/__init__.py", "import os; os._exit(1)")
     done = Workspace(tmp_path / "w", AUTO).tunegate("plan", PYTHONPATH=first, code=4)
     assert "the compiler does not work on this machine" in done.stderr

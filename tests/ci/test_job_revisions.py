@@ -76,9 +76,7 @@ def test_on_the_default_branch_the_parent_is_the_base(origin: Checkout, here: Ch
     assert revisions.base == commit_of(origin, "main~1")
 
 
-def test_an_unreachable_default_branch_is_no_reason_to_take_another(
-    here: Checkout,
-) -> None:
+def test_an_unreachable_default_branch_is_no_reason_to_take_another(here: Checkout) -> None:
     with pytest.raises(EnvironmentUnfitError, match="the branch gone could not be fetched"):
         sides(here, protocol.Usual(default_branch="gone"))
 

@@ -95,9 +95,7 @@ def test_a_block_may_use_what_a_kernel_has_used_on_the_card(
     assert said_by(VARIABLES, cuda_stand_in(multiprocessors=1, memory_mb=64, **card)) == found
 
 
-def test_a_kernel_that_does_not_run_gives_the_devices_error(
-    cuda_stand_in: WhatCuda,
-) -> None:
+def test_a_kernel_that_does_not_run_gives_the_devices_error(cuda_stand_in: WhatCuda) -> None:
     variables = cuda_stand_in(multiprocessors=1, memory_mb=64, lost_after=10**9)
     assert said_by(TRIED, variables) == [226 * 1024, ""]
     lose_device(variables, ILLEGAL_ADDRESS)

@@ -131,9 +131,7 @@ def test_what_is_built_on_one_machine_is_measured_on_another(request_of_default:
     assert measured.nanoseconds
 
 
-def test_what_does_not_compile_says_so_to_be_measured(
-    request_of_default: Measure,
-) -> None:
+def test_what_does_not_compile_says_so_to_be_measured(request_of_default: Measure) -> None:
     candidate = msgspec.structs.replace(request_of_default.candidate, module="{")
     broken = msgspec.structs.replace(request_of_default, candidate=candidate)
     measured = worker.handle_with_library(worker.library_of(broken), broken)
@@ -165,9 +163,7 @@ def _at(request: Measure, claim: Claim, measuring_seconds: float | None = None) 
 
 
 @pytest.mark.skipif(bool(visible_gpus()), reason="there is a CUDA device")
-def test_a_lost_clock_of_kernels_is_no_fault_of_a_candidate(
-    request_of_default: Measure,
-) -> None:
+def test_a_lost_clock_of_kernels_is_no_fault_of_a_candidate(request_of_default: Measure) -> None:
     place = Placement(slots=(), limit_seconds=60, has_kernel_clock=True)
     measured = worker.handle_request(msgspec.structs.replace(request_of_default, place=place))
     assert "CUPTI was permitted when this run began" in measured.unfit

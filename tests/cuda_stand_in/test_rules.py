@@ -107,9 +107,7 @@ def seen_by(variables: Mapping[str, str], program: str) -> Any:
     return programs.seen_by(variables, KERNELS, program)
 
 
-def test_kernels_run_in_order_and_threads_wait_for_each_other(
-    cuda_stand_in: WhatCuda,
-) -> None:
+def test_kernels_run_in_order_and_threads_wait_for_each_other(cuda_stand_in: WhatCuda) -> None:
     program = """
     p = c.allocate(256)
     c.write(p, range(64))
@@ -171,9 +169,7 @@ def test_a_stream_that_did_not_wait_reads_what_was_there_before(cuda_stand_in: W
     assert seen_by(cuda_stand_in(), program) == [1, 2]
 
 
-def test_the_legacy_and_blocking_streams_wait_for_each_other(
-    cuda_stand_in: WhatCuda,
-) -> None:
+def test_the_legacy_and_blocking_streams_wait_for_each_other(cuda_stand_in: WhatCuda) -> None:
     program = """
     p, s = c.allocate(256), c.stream()
     c.write(p, [1] * 64)

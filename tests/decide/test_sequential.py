@@ -53,9 +53,7 @@ def shares(recording: str, change_percent: float) -> dict[CellDecision, float]:
 
 
 @pytest.mark.parametrize("recording", ["aa_cnn", "aa_cnn_noisy"])
-def test_no_change_passes_five_percent_fail_and_the_margin_stays_open(
-    recording: str,
-) -> None:
+def test_no_change_passes_five_percent_fail_and_the_margin_stays_open(recording: str) -> None:
     none, margin = shares(recording, 0.0), shares(recording, 3.0)
     assert none["fail"] <= 0.01
     assert none["undecided"] <= 0.02

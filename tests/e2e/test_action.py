@@ -69,9 +69,7 @@ def push(before: str, after: str) -> dict[str, Any]:
     }
 
 
-def test_a_new_model_goes_through_every_stage_into_outputs_and_summary(
-    runner: Runner,
-) -> None:
+def test_a_new_model_goes_through_every_stage_into_outputs_and_summary(runner: Runner) -> None:
     before = runner.head()
     save(conv_model(), runner.workspace / "models" / "a b é.onnx")
     result = runner.run(push(before, runner.commit({}, "Add a model")))

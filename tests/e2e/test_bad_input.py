@@ -102,9 +102,7 @@ def test_nothing_in_the_working_tree_changes(repository: Workspace) -> None:
     assert before == after
 
 
-def test_an_earlier_runs_verdict_does_not_outlive_a_later_run(
-    repository: Workspace,
-) -> None:
+def test_an_earlier_runs_verdict_does_not_outlive_a_later_run(repository: Workspace) -> None:
     results = repository.root / ".tunegate"
     for second in ("models/none.onnx", "models/other.onnx"):
         assert repository.tunegate("compare", "--commands", "echo 1", "echo 1").returncode == 0

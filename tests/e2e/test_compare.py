@@ -42,9 +42,7 @@ def test_no_repository_is_needed(workspace: Workspace, tmp_path: Path) -> None:
     assert workspace.tunegate(*line).returncode == 0
 
 
-def test_what_earlier_runs_built_is_compared_and_not_built_again(
-    workspace: Workspace,
-) -> None:
+def test_what_earlier_runs_built_is_compared_and_not_built_again(workspace: Workspace) -> None:
     """Two artifacts, and what production runs as the base of a new model with much more work: by
     two gates at once, which share the cores."""
     assert workspace.tunegate("run").returncode == 0

@@ -21,9 +21,7 @@ def gate(workspace: Workspace) -> tuple[int, dict[str, object], list[str]]:
     return done.returncode, finding, later
 
 
-def test_a_library_counts_once_merged_and_slower_layers_fail_a_model(
-    tmp_path: Path,
-) -> None:
+def test_a_library_counts_once_merged_and_slower_layers_fail_a_model(tmp_path: Path) -> None:
     library = named_library()
     workspace = Workspace(tmp_path / "w", NOT_COMPILED + FIRST_ANALYSIS)
     model = workspace.root / "models" / "m.onnx"

@@ -67,9 +67,7 @@ def segments(workspace: Workspace) -> list[Path]:
 
 
 @pytest.mark.e2e
-def test_new_weights_need_no_trial_and_a_configurations_comment_nothing(
-    tmp_path: Path,
-) -> None:
+def test_new_weights_need_no_trial_and_a_configurations_comment_nothing(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w", CONFIG.format(url="cache", trials=2))
     workspace.tunegate("run", code=0)
     assert verdict(workspace)["status"] == "new"
@@ -408,9 +406,7 @@ def test_a_slowdown_with_a_waiver_passes_and_a_bad_waiver_stops_the_run(tmp_path
 
 
 @pytest.mark.e2e
-def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(
-    tmp_path: Path,
-) -> None:
+def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(tmp_path: Path) -> None:
     """As servers of models keep them: with `{version}` a new directory has a base."""
     numbered = NOT_COMPILED.replace("models/*.onnx", "models/*/{version}/model.onnx")
     workspace = Workspace(tmp_path / "w", numbered + FIRST_ANALYSIS)

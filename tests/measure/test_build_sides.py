@@ -96,9 +96,7 @@ def test_a_head_waits_for_its_base_where_schedules_count(
     assert builder.given == batches
 
 
-def test_candidates_that_nothing_compiles_are_built_beside_each_other(
-    tmp_path: Path,
-) -> None:
+def test_candidates_that_nothing_compiles_are_built_beside_each_other(tmp_path: Path) -> None:
     candidates = tuple(CandidateBuild(runtime="any", title=each, variant=each) for each in "ab")
     builder, log = Batches(), io.StringIO()
     (cell,) = cells_built(plan_with(Miss("absent")), source_for(tmp_path, candidates), builder, log)
@@ -285,9 +283,7 @@ def plan_of(**tasks: Sequence[Side]) -> TuningPlan:
 
 
 @pytest.mark.parametrize("source", ["transfer", "claimed", "prior", "exact", "search"])
-def test_the_base_decides_about_schedules_that_both_may_have(
-    source: ScheduleSource,
-) -> None:
+def test_the_base_decides_about_schedules_that_both_may_have(source: ScheduleSource) -> None:
     decided = decided_by_base(plan_of(a=BOTH, b=BOTH), {A: source}, [CPU])
     assert decided == {"m.onnx": DecidedByBase(frozenset({A}))}
 

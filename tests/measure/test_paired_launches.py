@@ -306,9 +306,7 @@ class StallingBench(ScriptedBench):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fast_model_whose_stalls_may_be_the_heads_runs_on_until_they_fail(
-    seed: int,
-) -> None:
+def test_a_fast_model_whose_stalls_may_be_the_heads_runs_on_until_they_fail(seed: int) -> None:
     bench = StallingBench(0.0, 1 / 600, seed=seed)
     assert bench.measured_by() == "fail"
     assert max(bench.pairs) > 40

@@ -110,9 +110,7 @@ def exported(
     return export_models(changes, replace(source, read_values=(values or NoValues()).rules))
 
 
-def test_a_job_for_the_compiler_has_the_shapes_of_the_configuration(
-    tmp_path: Path,
-) -> None:
+def test_a_job_for_the_compiler_has_the_shapes_of_the_configuration(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path)
     job = found.job(CHANGE.path, "head", CONFIG.targets[0])
     assert job.file.read_text() == "h"
@@ -187,9 +185,7 @@ def test_files_of_values_are_those_of_the_base_where_they_fit(tmp_path: Path) ->
     assert values.wanted == [wanted, wanted]
 
 
-def test_unfit_values_are_a_heads_problem_and_a_base_runs_without(
-    tmp_path: Path,
-) -> None:
+def test_unfit_values_are_a_heads_problem_and_a_base_runs_without(tmp_path: Path) -> None:
     found = exported(make_changes(), Versions(), tmp_path, values=NoValues("odd"))
     assert found.unreadable == {(CHANGE.path, "head"): f"{CHANGE.path}: odd"}
     assert [side for _, side in found.files] == ["base"]

@@ -86,9 +86,7 @@ def test_the_original_is_the_file_itself_whatever_compilers_need(tmp_path: Path)
     assert onnx.load(prepared.fixed).graph.input[0].type.tensor_type.shape.dim[0].dim_value == 5
 
 
-def test_a_model_broken_by_static_shapes_has_inputs_and_no_compilers_file(
-    tmp_path: Path,
-) -> None:
+def test_a_model_broken_by_static_shapes_has_inputs_and_no_compilers_file(tmp_path: Path) -> None:
     file = save(model(BRANCHES), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={"x": (1, 8)}, into=tmp_path / "p", path="m.onnx")
     assert [(t.name, t.shape, t.dtype) for t in prepared.inputs] == [

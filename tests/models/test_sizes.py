@@ -61,9 +61,7 @@ def read_by(
     return export_models(make_changes(), source)
 
 
-def test_a_symbol_with_the_name_of_a_smaller_one_makes_no_head_smaller(
-    tmp_path: Path,
-) -> None:
+def test_a_symbol_with_the_name_of_a_smaller_one_makes_no_head_smaller(tmp_path: Path) -> None:
     inputs = {
         side: (ModelInput("x", (None, 8), (name, "")),)
         for side, name in (("b", "seq"), ("h", "batch"))
@@ -89,9 +87,7 @@ def test_what_is_said_of_an_input_that_only_the_head_has_is_not_of_its_base(tmp_
     assert shapes == [{"x": (4, 8)}, {"x": (4, 8), "y": (4,)}]
 
 
-def test_an_input_without_its_line_has_the_size_that_the_base_gave_it(
-    tmp_path: Path,
-) -> None:
+def test_an_input_without_its_line_has_the_size_that_the_base_gave_it(tmp_path: Path) -> None:
     before, after = (
         Config(models=(ModelConfig(path="**", inputs=given),))
         for given in ({"x": (4, 8), "y": (4,)}, {"x": (4, 8)})

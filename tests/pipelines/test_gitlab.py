@@ -85,9 +85,7 @@ def test_a_first_pipeline_has_nothing_to_compare_with_and_passes(project: Projec
     assert "TUNEGATE_VERDICT=new\n" in (ran.out / "ci-outputs.env").read_text()
 
 
-def test_a_request_that_slows_a_model_fails_and_its_note_is_updated(
-    project: Project,
-) -> None:
+def test_a_request_that_slows_a_model_fails_and_its_note_is_updated(project: Project) -> None:
     project.origin.git("checkout", "-q", "-b", "topic")
     head = project.model(size=42)
     with gitlab_server() as server:
@@ -101,9 +99,7 @@ def test_a_request_that_slows_a_model_fails_and_its_note_is_updated(
     assert TOKEN not in first.log
 
 
-def test_a_request_on_a_long_branch_is_compared_with_where_it_left_main(
-    project: Project,
-) -> None:
+def test_a_request_on_a_long_branch_is_compared_with_where_it_left_main(project: Project) -> None:
     """The runner has 20 commits; the base is the 31st, and main has moved on since."""
     left = project.origin.git("rev-parse", "HEAD")
     project.origin.git("checkout", "-q", "-b", "topic")

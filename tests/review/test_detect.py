@@ -362,9 +362,7 @@ def test_no_number_makes_a_version_of_a_model_that_there_is_a_new_model(
     assert present(change.base).path == f"models/enc/{before}/model.onnx"
 
 
-def test_a_version_in_place_of_an_old_one_is_compared_with_the_latest(
-    numbered: Checkout,
-) -> None:
+def test_a_version_in_place_of_an_old_one_is_compared_with_the_latest(numbered: Checkout) -> None:
     """The bytes of what is deleted do not make it a rename."""
     changes = versions_after(numbered, {**enc("11", 1), **enc("1", None)}, NUMBERED)
     by_path = {change.path: change for change in changes.models}
@@ -372,9 +370,7 @@ def test_a_version_in_place_of_an_old_one_is_compared_with_the_latest(
     assert by_path["models/enc/1/model.onnx"].kind == "deleted"
 
 
-def test_the_newest_versions_are_compared_whatever_their_numbers(
-    numbered: Checkout,
-) -> None:
+def test_the_newest_versions_are_compared_whatever_their_numbers(numbered: Checkout) -> None:
     """With 10 deleted a server goes from 10 to 9.5, and 9 may be as slow as that."""
     files = {**enc("10", None), **enc("9.5", 3), **enc("0.5", 4)}
     changes = versions_after(numbered, files, NUMBERED)

@@ -316,9 +316,7 @@ def test_a_commit_of_the_change_goes_before_the_file(checkout: Checkout) -> None
     assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == [("a.onnx", 9), ("b.onnx", 4)]
 
 
-def test_commits_waive_by_the_policy_whatever_counts_of_the_file(
-    checkout: Checkout,
-) -> None:
+def test_commits_waive_by_the_policy_whatever_counts_of_the_file(checkout: Checkout) -> None:
     found = waivers(checkout, "HEAD~1", GateConfig(waiver_trailers=True))
     assert ceilings(found.counting) == [("a.onnx", 9)]
 

@@ -387,9 +387,7 @@ def test_the_seed_decides_the_inputs(tmp_path: Path) -> None:
     assert not (first == other).all()
 
 
-def test_an_artifact_gives_its_models_outputs_and_times_of_operators(
-    tmp_path: Path,
-) -> None:
+def test_an_artifact_gives_its_models_outputs_and_times_of_operators(tmp_path: Path) -> None:
     artifact = identity(tmp_path)
     feed = {"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}
     (output,) = load(str(artifact)).run(feed)

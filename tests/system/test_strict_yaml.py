@@ -91,9 +91,7 @@ def test_what_yaml_writes_is_read_back(content: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("repeated", ["[*{0}, *{0}, *{0}]", "{{<<: [*{0}, *{0}, *{0}]}}"])
-def test_aliases_of_billions_of_values_are_refused_before_they_are_made(
-    repeated: str,
-) -> None:
+def test_aliases_of_billions_of_values_are_refused_before_they_are_made(repeated: str) -> None:
     """Each line has three times the values of the one before."""
     lines = [
         "v0: &v0 {a: 1}",

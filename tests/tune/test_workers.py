@@ -61,9 +61,7 @@ def finish(pool: WorkerPool) -> dict[int, Measured]:
     return results
 
 
-def test_a_crash_and_a_hang_cost_one_candidate_each_and_no_other(
-    pool: WorkerPool,
-) -> None:
+def test_a_crash_and_a_hang_cost_one_candidate_each_and_no_other(pool: WorkerPool) -> None:
     pool.add([request(1, "crash"), request(2, "hang"), *(request(n, "") for n in range(3, 9))])
     results = finish(pool)
     assert results[1].status == "runtime"

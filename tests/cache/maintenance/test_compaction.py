@@ -84,9 +84,7 @@ def test_a_look_up_of_one_task_reads_few_objects(place: Place) -> None:
     assert cache.statistics.requests == {"list": 1, "get": 3}  # HEAD, the index, one block
 
 
-def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(
-    place: Place,
-) -> None:
+def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(place: Place) -> None:
     tried = [
         make_record(run_nanoseconds=(1000 + n,), decisions=((3, (n + 1, 1)),)) for n in range(50)
     ]

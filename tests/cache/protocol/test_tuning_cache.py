@@ -167,9 +167,7 @@ def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> Non
     assert cache.statistics.refused == {"impossible time": 1}
 
 
-def test_records_not_delivered_are_found_again_on_this_machine(
-    tmp_path: Path,
-) -> None:
+def test_records_not_delivered_are_found_again_on_this_machine(tmp_path: Path) -> None:
     cache_over(BROKEN, tmp_path).publish([make_record()])
     assert answer(cache_over(BROKEN, tmp_path)) == ExactHit((make_record(),))
 

@@ -48,9 +48,7 @@ def test_starting_one_waits_for_nothing_and_settling_waits_for_all() -> None:
     assert {each.name.milliseconds for each in written} == set(range(30))
 
 
-def test_without_threads_everything_stays_where_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_threads_everything_stays_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """A container may allow a few processes only, and a thread is one."""
 
     def refuse(_: threading.Thread) -> None:
@@ -101,9 +99,7 @@ class SlowStore(MemoryStore):
         super().write(name, body)
 
 
-def test_what_is_enqueued_is_safe_and_stored_when_the_store_is_ready(
-    tmp_path: Path,
-) -> None:
+def test_what_is_enqueued_is_safe_and_stored_when_the_store_is_ready(tmp_path: Path) -> None:
     store = SlowStore()
     cache = cache_over(store, tmp_path)
     assert cache.enqueue([make_record()])

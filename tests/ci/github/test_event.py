@@ -119,9 +119,7 @@ def test_a_tag_is_compared_with_the_release_before_or_not_at_all(
 
 
 @pytest.mark.parametrize("ref", ["refs/notes/commits", "refs/pull/7/head", "trunk", ""])
-def test_a_push_of_neither_branch_nor_tag_is_refused_even_with_a_named_base(
-    ref: str,
-) -> None:
+def test_a_push_of_neither_branch_nor_tag_is_refused_even_with_a_named_base(ref: str) -> None:
     with pytest.raises(ConfigError, match="names no branch and no tag"):
         event("push", push(ref), asked=protocol.AskedRevisions(since_release=True))
 
@@ -170,9 +168,7 @@ def test_an_event_that_compares_nothing_is_refused_with_what_to_use_instead(name
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_who_gives_both_revisions_says_what_an_event_means_and_writes_nothing(
-    name: str,
-) -> None:
+def test_who_gives_both_revisions_says_what_an_event_means_and_writes_nothing(name: str) -> None:
     found = event(name, pull_request(), asked=protocol.AskedRevisions(base=BASE, head=HEAD))
     assert (found.zone, found.tip) == (None, HEAD)
     with pytest.raises(ConfigError):
@@ -248,9 +244,7 @@ def test_the_pull_request_is_that_of_the_head_commit(server: GitHubServer) -> No
     assert server.requests == ["GET /repos/acme/models/pulls"]
 
 
-def test_a_branch_of_another_name_is_found_by_the_forks_commit(
-    server: GitHubServer,
-) -> None:
+def test_a_branch_of_another_name_is_found_by_the_forks_commit(server: GitHubServer) -> None:
     server.always["GET /repos/acme/models/pulls"] = (200, [])
     assert run_of(server, payload()).pull_request == 7
     assert server.requests[-1] == f"GET /repos/{FORK}/commits/{TIP}/pulls"

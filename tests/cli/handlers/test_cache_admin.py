@@ -279,9 +279,7 @@ def test_a_repair_deletes_nothing_that_only_a_gateway_damages(tmp_path: Path) ->
     assert store.names("") == before
 
 
-def test_what_a_compaction_holds_is_deleted_once_and_by_no_dry_run(
-    shell: Shell,
-) -> None:
+def test_what_a_compaction_holds_is_deleted_once_and_by_no_dry_run(shell: Shell) -> None:
     shell.publish("a", "b", "c")
     assert shell.cache("gc")["groups"][0]["segments"] == 0
     shell.cache("compact")

@@ -309,9 +309,7 @@ def test_a_run_that_ends_before_its_plan_leaves_a_line_if_it_took_time(
     assert all(line.cost is not None and line.cost.gate_seconds > 0 for line in found)
 
 
-def test_opening_and_planning_count_where_a_run_ends_after_its_plan(
-    tmp_path: Path,
-) -> None:
+def test_opening_and_planning_count_where_a_run_ends_after_its_plan(tmp_path: Path) -> None:
     report = reports.slowed()
     context = make_context(tmp_path, PlainLog(io.StringIO()))
     repository = GitRepository(Workspace(tmp_path / "w").root)

@@ -150,9 +150,7 @@ def test_a_schedule_that_nobody_measured_and_is_faster_stays(
 
 
 @pytest.mark.usefixtures("_reopened", "naive")
-def test_the_likeliest_neighbour_is_built_with_and_not_the_nearest(
-    workshop: Workshop,
-) -> None:
+def test_the_likeliest_neighbour_is_built_with_and_not_the_nearest(workshop: Workshop) -> None:
     """A wide innermost loop over channels is what other operators were fastest with."""
     offered = sorted(workshop.records(12, workload="a neighbour's"), key=lanes)
     built = workshop.build("likeliest", *offered, source="transfer")
@@ -169,9 +167,7 @@ def lanes(record: TuningRecord) -> int:
 
 
 @pytest.mark.usefixtures("_reopened", "naive")
-def test_an_unmeasured_claim_is_not_verified_and_has_no_time(
-    workshop: Workshop,
-) -> None:
+def test_an_unmeasured_claim_is_not_verified_and_has_no_time(workshop: Workshop) -> None:
     sources: dict[ScheduleSource, bool] = {"claimed": False, "own-zone": True}
     for source, is_verified in sources.items():
         built = workshop.build(source, workshop.record(), source=source)
@@ -196,9 +192,7 @@ def test_a_schedule_that_is_slower_in_the_model_is_dropped_and_named(
 
 
 @pytest.mark.usefixtures("_reopened", "naive")
-def test_the_priors_picks_are_the_same_in_every_build_and_not_verified(
-    workshop: Workshop,
-) -> None:
+def test_the_priors_picks_are_the_same_in_every_build_and_not_verified(workshop: Workshop) -> None:
     one, other = (workshop.build(f"picked-{n}", source="prior") for n in (1, 2))
     (kernel,) = [f for f in one.functions if "conv" in f.function]
     assert (kernel.source, kernel.verified, kernel.ms) == ("prior", False, None)

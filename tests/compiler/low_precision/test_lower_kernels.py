@@ -133,9 +133,7 @@ def test_a_target_without_tiles_is_built_by_vectors(
     assert_near_float32(asked, most)
 
 
-def test_a_target_whose_processor_lacks_the_instruction_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_a_target_whose_processor_lacks_the_instruction_is_refused(tmp_path: Path) -> None:
     info = tmp_path / "cpuinfo"
     info.write_text(f"flags : {' '.join(BFLOAT16.flags)}\n")
 

@@ -98,9 +98,7 @@ def test_it_computes_what_numpy_does(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", OF_EACH_KIND)
-def test_each_kind_has_its_own_schedule_with_the_same_sums_to_the_last_bit(
-    shape: Shape,
-) -> None:
+def test_each_kind_has_its_own_schedule_with_the_same_sums_to_the_last_bit(shape: Shape) -> None:
     plain = workload(shape).module
     main = with_group_vectors(plain, TARGET)["main"]
     assert main.attrs[IS_SCHEDULED]

@@ -61,9 +61,7 @@ def verdict_of(job: Job) -> str:
     return str(job.legs[0].actions[0]["outputs"]["verdict"])
 
 
-def test_a_change_of_docs_has_an_empty_matrix_and_passes_without_tuning(
-    opened: Opened,
-) -> None:
+def test_a_change_of_docs_has_an_empty_matrix_and_passes_without_tuning(opened: Opened) -> None:
     jobs = opened(OF_DOCS).run("three-jobs.yml")
     expected = {"plan": "success", "tune": "skipped", "gate": "success", "required": "success"}
     assert results(jobs) == expected, jobs["gate"].log
@@ -101,9 +99,7 @@ def test_a_modified_model_is_planned_tuned_and_judged_in_fresh_checkouts(opened:
 
 
 @slow
-def test_a_private_repository_has_what_it_needs_in_its_checkout(
-    opened: Opened,
-) -> None:
+def test_a_private_repository_has_what_it_needs_in_its_checkout(opened: Opened) -> None:
     jobs = opened(FASTER, UNDECIDED).run("three-jobs.yml", is_private=True)
     assert verdict_of(jobs["gate"]) == "inconclusive", jobs["gate"].log
 

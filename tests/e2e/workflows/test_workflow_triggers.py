@@ -89,9 +89,7 @@ def test_only_a_pull_request_cancels_its_run_before(path: Path, node_modules: Pa
     assert first[1] == second[1] == "false"
 
 
-def test_a_push_is_gated_with_what_its_pull_request_tuned(
-    node_modules: Path,
-) -> None:
+def test_a_push_is_gated_with_what_its_pull_request_tuned(node_modules: Path) -> None:
     """Otherwise the push of a merge pays for the same trials again."""
     jobs = yaml.safe_load(STARTER.read_text())["jobs"]
     assert jobs["gate"]["needs"] == "warm"

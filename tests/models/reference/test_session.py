@@ -220,18 +220,14 @@ def test_a_model_whose_fusions_fail_runs_without_them_and_says_so(tmp_path: Path
         session.run({"x": x[0]})
 
 
-def test_what_does_not_load_unoptimized_either_is_the_models_own_fault(
-    tmp_path: Path,
-) -> None:
+def test_what_does_not_load_unoptimized_either_is_the_models_own_fault(tmp_path: Path) -> None:
     model = unfusable_model()
     model.graph.node[0].op_type = "Unknown"
     with pytest.raises(Exception, match="Unknown"):
         onnx_runtime.FallingBack(save(model, tmp_path / "m.onnx"), onnx_runtime.exact_options)
 
 
-def test_a_model_whose_basic_fusions_fail_is_compiled_as_it_is_written(
-    tmp_path: Path,
-) -> None:
+def test_a_model_whose_basic_fusions_fail_is_compiled_as_it_is_written(tmp_path: Path) -> None:
     file = save(unfusable_model(), tmp_path / "m.onnx")
     prepared = prepare(file, shapes={"x": (1, 3, 8, 8)}, into=tmp_path / "p", path="m.onnx")
     assert [node.op_type for node in onnx.load(prepared.optimized).graph.node] == ["Pad", "MaxPool"]

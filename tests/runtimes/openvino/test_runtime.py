@@ -15,9 +15,7 @@ from tunegate.runtimes.openvino.runtime import RUNTIME, lacking, variants
 CPU = TargetConfig(name="cpu")
 
 
-def test_not_installed_it_says_what_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_not_installed_it_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda name: None)
     assert RUNTIME.unsupported(CPU) == "needs openvino: pip install 'tunegate[openvino]'"
     assert dict(RUNTIME.versions()) == {}
@@ -53,9 +51,7 @@ class OwnFile:
         return self
 
 
-def test_the_names_of_an_onnx_file_are_those_of_nodes_and_what_they_give(
-    tmp_path: Path,
-) -> None:
+def test_the_names_of_an_onnx_file_are_those_of_nodes_and_what_they_give(tmp_path: Path) -> None:
     file = save(conv_model(name="stem"), tmp_path / "m.onnx")
     assert names_in(file, None) == {"stem", "c", "stem_relu", "y"}
 

@@ -26,9 +26,7 @@ def test_requests_share_no_directory(tmp_path: Path) -> None:
     assert requests.tasks(model).scratch != requests.build(job).scratch
 
 
-def test_a_build_in_other_numbers_draws_error_samples_alike_in_each_run(
-    tmp_path: Path,
-) -> None:
+def test_a_build_in_other_numbers_draws_error_samples_alike_in_each_run(tmp_path: Path) -> None:
     numbers = {"variant": "bf16", "settings": {"precision": "bfloat16"}, "samples": 3}
     job = make_job(make_model(tmp_path / "m.onnx"), tmp_path / "out", **numbers)
     requests = compile_requests.CompileRequests(tmp_path, seed=1)

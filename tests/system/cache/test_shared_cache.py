@@ -107,9 +107,7 @@ def test_requests_to_amazon_have_a_price(tmp_path: Path) -> None:
     assert cache_of(CacheConfig(url="cache"), tmp_path).use().usd is None
 
 
-def test_the_zone_that_a_run_writes_is_believed_where_it_may_be_read(
-    tmp_path: Path,
-) -> None:
+def test_the_zone_that_a_run_writes_is_believed_where_it_may_be_read(tmp_path: Path) -> None:
     wanted, hit = [(make_key(), make_shape())], ExactHit((make_record(),))
     for zone, read, is_believed in (
         ("main", ("main",), True),

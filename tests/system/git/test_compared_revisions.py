@@ -184,9 +184,7 @@ def name_of(checkout: Checkout) -> str:
     return default_branch(GitProcess(checkout.path))
 
 
-def test_an_old_clone_believes_no_branch_that_the_remote_lacks(
-    origin: Checkout,
-) -> None:
+def test_an_old_clone_believes_no_branch_that_the_remote_lacks(origin: Checkout) -> None:
     origin.git("branch", "-m", "main", "master")
     here = origin.clone()
     assert name_of(here) == "refs/remotes/origin/master"
@@ -196,9 +194,7 @@ def test_an_old_clone_believes_no_branch_that_the_remote_lacks(
     assert name_of(here) == "refs/remotes/origin/main"
 
 
-def test_a_remote_with_another_default_branch_is_believed_on_it(
-    origin: Checkout,
-) -> None:
+def test_a_remote_with_another_default_branch_is_believed_on_it(origin: Checkout) -> None:
     here = origin.clone()
     for name in ("trunk", "a\u00a0b", "a\u2028b"):
         origin.git("checkout", "-q", "-b", name)
@@ -247,9 +243,7 @@ def test_a_remote_that_says_none_has_one_by_its_usual_name(origin: Checkout, nam
     assert name_of(here) == f"refs/remotes/origin/{name}"
 
 
-def test_without_a_remote_the_name_is_a_usual_one_or_of_new_repositories(
-    origin: Checkout,
-) -> None:
+def test_without_a_remote_the_name_is_a_usual_one_or_of_new_repositories(origin: Checkout) -> None:
     assert name_of(origin) == "refs/heads/main"
     origin.git("branch", "-m", "main", "master")
     assert name_of(origin) == "refs/heads/master"
@@ -435,9 +429,7 @@ def test_a_year_is_a_name_and_a_short_id_without_a_reference_is_a_commit(here: C
 KEY = "Tunegate-Waiver"
 
 
-def test_a_branchs_trailers_are_read_newest_first_without_the_bases(
-    tmp_path: Path,
-) -> None:
+def test_a_branchs_trailers_are_read_newest_first_without_the_bases(tmp_path: Path) -> None:
     checkout = new_repository(tmp_path / "r")
     base = checkout.commit({"a": b"1"}, f"one\n\n{KEY}: {{of: main}}")
     first = checkout.commit(

@@ -78,9 +78,7 @@ def test_the_directory_of_a_stage_and_that_of_its_lock_file_count(project: Check
     assert change.path == "models/enc.onnx"
 
 
-def test_an_output_that_git_has_too_is_one_model_if_its_bytes_are_equal(
-    project: Checkout,
-) -> None:
+def test_an_output_that_git_has_too_is_one_model_if_its_bytes_are_equal(project: Checkout) -> None:
     """`cache: false`. With other bytes, a pull by DVC would ship what nobody has measured."""
     path = "models/enc.onnx"
     (change,) = after(project, {path: NEW, "dvc.lock": lock_of(path, NEW)}).models
@@ -403,9 +401,7 @@ def test_a_listing_that_one_side_lacks_makes_no_model_new_or_deleted(
         GitRepository(project.path).content(side)
 
 
-def test_a_directory_may_be_listed_in_its_dvc_file_as_for_versions(
-    project: Checkout,
-) -> None:
+def test_a_directory_may_be_listed_in_its_dvc_file_as_for_versions(project: Checkout) -> None:
     def listed(body: bytes) -> dict[str, bytes | None]:
         keep_in_dvc(project, body)
         files = [{"relpath": "sub/enc.onnx", "md5": md5_of(body), "cloud": {"s3": {"etag": "x"}}}]

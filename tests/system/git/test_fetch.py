@@ -182,9 +182,7 @@ def test_an_ancestor_is_looked_for_in_all_that_can_be_fetched(origin: Checkout) 
 # pull requests -------------------------------------------------------------------
 
 
-def test_a_merge_of_depth_one_fetches_its_first_parent_without_blobs(
-    origin: Checkout,
-) -> None:
+def test_a_merge_of_depth_one_fetches_its_first_parent_without_blobs(origin: Checkout) -> None:
     tip, head = commit_of(origin, "main"), commit_of(origin, "topic")
     merge = origin.merge("topic")
     here = origin.job(merge)
@@ -257,9 +255,7 @@ def test_a_new_branch_is_compared_with_its_merge_base(origin: Checkout, zeros: s
     assert found.reason == "new branch: merge base with origin/main"
 
 
-def test_a_forced_push_without_its_commit_is_compared_with_the_merge_base(
-    origin: Checkout,
-) -> None:
+def test_a_forced_push_without_its_commit_is_compared_with_the_merge_base(origin: Checkout) -> None:
     found = GitEvents(origin.path).push_revisions("f" * 40, commit_of(origin, "topic"))
     assert found.base == commit_of(origin, "main~1")
     assert found.reason == "ffffffffffff is gone (forced push): merge base with main"
@@ -283,9 +279,7 @@ def test_fetching_into_a_full_clone_does_not_make_it_shallow(origin: Checkout) -
     assert here.git("rev-parse", "--is-shallow-repository") == "false"
 
 
-def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_lacks(
-    origin: Checkout,
-) -> None:
+def test_a_job_in_a_kept_clone_takes_no_branch_that_the_remote_lacks(origin: Checkout) -> None:
     job = origin.clone()
     job.git("checkout", "-q", "--detach", "origin/topic")
     job.git("branch", "-q", "-D", "main")

@@ -37,9 +37,7 @@ def test_a_cache_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     assert "gopher://b/p" in found.detail
 
 
-def test_every_run_needs_python_and_onnx_and_sees_devices(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_run_needs_python_and_onnx_and_sees_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     checks = {each.name: each for each in machine_checks()}
     assert {"python", "onnx", "cores", "cuda devices"} <= set(checks)
@@ -89,9 +87,7 @@ def test_an_empty_cache_is_filled_by_nobody_where_nothing_is_compiled(tmp_path: 
     assert found.detail.endswith("nothing in zone main yet; no target compiles anything")
 
 
-def test_a_directory_that_no_run_could_write_is_bad_unless_only_read(
-    tmp_path: Path,
-) -> None:
+def test_a_directory_that_no_run_could_write_is_bad_unless_only_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     config = CacheConfig(url=str(tmp_path / "file/cache"))
     found = check_cache(config, root=tmp_path)

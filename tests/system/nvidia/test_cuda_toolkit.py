@@ -59,9 +59,7 @@ def test_a_compiler_on_the_path_shows_where_its_toolkit_is(tmp_path: Path) -> No
     assert find(tmp_path, PATH=str(root / "bin"))["CUDA_PATH"] == str(root)
 
 
-def test_a_toolkit_of_a_major_version_unlike_the_bindings_uses_nvcc(
-    tmp_path: Path,
-) -> None:
+def test_a_toolkit_of_a_major_version_unlike_the_bindings_uses_nvcc(tmp_path: Path) -> None:
     old = toolkit(tmp_path / "old", 12040)
     variables = find(tmp_path, CUDA_PATH=str(old), PATH="/bin")
     assert variables["TVM_CUDA_COMPILE_MODE"] == "nvcc"

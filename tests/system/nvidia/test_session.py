@@ -126,9 +126,7 @@ def test_a_device_whose_kernels_can_be_timed_is_kept_for_the_whole_run(
         pass
 
 
-def test_a_device_that_the_driver_forgot_is_named_with_its_error(
-    simulate: Simulate,
-) -> None:
+def test_a_device_that_the_driver_forgot_is_named_with_its_error(simulate: Simulate) -> None:
     machine = simulate(gpu("GPU-one"), gpu("GPU-two"))
     gpus = [each.gpu for each in session.gpus_of(target())]
     session.require_present(gpus, "while candidates ran", "a worker died")

@@ -74,9 +74,7 @@ def test_the_kernel_refuses_a_child_more_memory_than_it_may_take(tmp_path: Path)
     assert not raised.value.by_signal
 
 
-def test_a_child_aborted_by_its_libraries_has_their_error_as_reason(
-    tmp_path: Path,
-) -> None:
+def test_a_child_aborted_by_its_libraries_has_their_error_as_reason(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("  what():  of an earlier child\n")
     with begin(tmp_path) as child:
         child.send(question(1, "abort"))
@@ -132,9 +130,7 @@ def test_a_long_request_does_not_wait_for_a_child_that_does_not_read(tmp_path: P
         assert time.monotonic() - started < 60  # the child never reads
 
 
-def test_what_a_child_imports_is_not_collected_and_what_it_makes_is(
-    tmp_path: Path,
-) -> None:
+def test_what_a_child_imports_is_not_collected_and_what_it_makes_is(tmp_path: Path) -> None:
     with begin(tmp_path) as child:
         child.send(question(1, "collect"))
         assert answer_of(child).nanoseconds[0] > 10_000
