@@ -89,10 +89,7 @@ def test_a_command_that_ends_the_process_has_not_judged(
 
 @pytest.mark.parametrize("where", ["page", "_carry_out"])
 def test_an_interrupt_is_cancelled_and_names_no_folder_that_is_not_there(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    where: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt

@@ -344,11 +344,6 @@ def test_what_waits_for_the_default_branch_is_counted_and_no_warning() -> None:
     assert report.warnings == ("2 tasks have no trials planned",)
 
 
-def test_a_green_run_needs_no_advice() -> None:
-    changes = parts.changes(parts.change())
-    assert summarized(changes, parts.plan(changes, parts.cache())).next_steps == ()
-
-
 def test_a_report_survives_the_way_through_a_file(tmp_path: Path) -> None:
     changes = parts.changes(parts.change())
     report = summarized(changes, parts.plan(changes, parts.cache()))

@@ -97,9 +97,7 @@ def test_after_one_that_is_not_clear_nobody_fails_who_would_not_have() -> None:
 
 
 @given(CHANCES)
-def test_no_cell_shares_with_too_many_and_one_shares_with_all(
-    p_values: list[float],
-) -> None:
+def test_no_cell_shares_with_too_many_and_one_shares_with_all(p_values: list[float]) -> None:
     found = shares(p_values)
     assert max(found) == len(p_values)
     assert min(found) >= 1

@@ -116,7 +116,5 @@ def test_an_input_is_never_run_as_shell(runner: Runner) -> None:
 
 def test_the_action_is_valid_for_the_validator_of_the_marketplace(node_modules: Path) -> None:
     run_program(
-        ["node_modules/.bin/action-validator", str(ROOT / "action.yml")],
-        cwd=node_modules,
-        code=0,
+        ["node_modules/.bin/action-validator", str(ROOT / "action.yml")], cwd=node_modules, code=0
     )

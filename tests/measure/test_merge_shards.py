@@ -127,9 +127,7 @@ def test_what_is_lost_costs_its_own_models_and_no_others(lost: set[int], random:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([*SPOILINGS, ""])), max_size=6))
-def test_a_model_is_measured_if_its_shard_came_once_and_whole(
-    came: list[tuple[int, str]],
-) -> None:
+def test_a_model_is_measured_if_its_shard_came_once_and_whole(came: list[tuple[int, str]]) -> None:
     """Whatever comes: each model is either measured as it was, or unmeasured, never both."""
     files = []
     for place, (number, said) in enumerate(came):

@@ -349,9 +349,7 @@ def test_a_list_of_characters_in_the_file_makes_a_recognizer() -> None:
 
 
 @pytest.mark.parametrize("document", [{"maxlen": 64}, {"model_specs": {"max_len": 64}}])
-def test_a_configuration_of_any_form_limits_the_words(
-    document: dict[str, object],
-) -> None:
+def test_a_configuration_of_any_form_limits_the_words(document: dict[str, object]) -> None:
     assert beside("config.json", **document).max_length == 64
 
 

@@ -74,10 +74,7 @@ def test_a_side_that_is_no_model_is_said_to_be_an_error_at_once_and_not_to_be_un
     models = ExportedModels(config=EXTRACT_CONFIG, files={}, unreadable={(MODEL, "head"): why})
     assert [*extract.unusable_notes(models)] == [f"{MODEL} {told}"]
     both = msgspec.structs.replace(models, unreadable={(MODEL, "head"): why, (MODEL, "base"): why})
-    assert [*extract.unusable_notes(both)] == [
-        f"{MODEL} (head) {told}",
-        f"{MODEL} (base) {told}",
-    ]
+    assert [*extract.unusable_notes(both)] == [f"{MODEL} (head) {told}", f"{MODEL} (base) {told}"]
 
 
 def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
@@ -97,10 +94,7 @@ def test_both_sides_are_looked_at_also_where_only_weights_differ() -> None:
 def test_a_head_that_does_not_compile_is_a_note_and_the_others_go_on(
     kind: type[ModelError], candidates: Candidates, why: str
 ) -> None:
-    answers: list[Sequence[TuningTask] | ModelError] = [
-        kind(f"{MODEL}: {why}"),
-        [task("old")],
-    ]
+    answers: list[Sequence[TuningTask] | ModelError] = [kind(f"{MODEL}: {why}"), [task("old")]]
     result = merge_tasks(make_changes(), [HEAD, BASE], answers, candidates)
     assert [t.uses[0].side for t in result.tasks] == ["base"]
     is_run = kind is UnsupportedModelError and candidates is BOTH and why == "operator Odd"

@@ -198,9 +198,7 @@ PAIR = (*INPUTS, ModelInput("mask", (None, None), ("batch", "seq")))
 
 
 @pytest.mark.parametrize("symbols", [("batch - 7", "seq"), ("seq", "batch"), ("tiny", "seq")])
-def test_no_name_of_a_dimension_makes_a_head_smaller(
-    symbols: tuple[str, str],
-) -> None:
+def test_no_name_of_a_dimension_makes_a_head_smaller(symbols: tuple[str, str]) -> None:
     """A sum of other symbols, two that changed their places, and a new one with a size."""
     renamed = (ModelInput("x", (None, None), symbols), PAIR[1])
     new = side({"batch": 8, "seq": 64, "tiny": 1})

@@ -182,9 +182,7 @@ SECRETS = TargetConfig(name="new", runner=("self-hosted", "signing"))
 
 
 @pytest.mark.parametrize("labels", [("signing",), ("self-hosted", "signing"), ("SELF-HOSTED",), ()])
-def test_a_new_target_on_runners_of_no_target_counts_once_merged(
-    labels: tuple[str, ...],
-) -> None:
+def test_a_new_target_on_runners_of_no_target_counts_once_merged(labels: tuple[str, ...]) -> None:
     base, head = config(CPU), config(CPU, TargetConfig(name="new", runner=labels))
     assert on_known_runners(base, head).targets == (CPU,)
     (change,) = target_changes(base, head)

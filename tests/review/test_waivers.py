@@ -183,9 +183,7 @@ VALUES = st.none() | st.integers() | st.text(max_size=3) | st.floats() | st.list
 
 
 @given(st.dictionaries(st.sampled_from([*VALID, "ceiling", "zzz"]), VALUES))
-def test_what_has_no_problem_is_a_waiver_and_nothing_else(
-    changes: dict[str, object],
-) -> None:
+def test_what_has_no_problem_is_a_waiver_and_nothing_else(changes: dict[str, object]) -> None:
     entry = VALID | changes
     problems = waiver_problems(entry)
     assert all(each.endswith((".", "?")) for each in problems)

@@ -67,9 +67,7 @@ LOADERS = {
 }
 STARTING = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
 OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pexpect"}
-ALLOWED_ELSEWHERE = {
-    ("plugin/tunegate/system/processes/isolated_start.py", "runpy"),
-}
+ALLOWED_ELSEWHERE = {("plugin/tunegate/system/processes/isolated_start.py", "runpy")}
 Nodes = list[ast.Attribute | ast.Import | ast.ImportFrom]
 KINDS = (ast.Attribute, ast.Import, ast.ImportFrom)
 COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ")

@@ -45,10 +45,7 @@ def matmul_model(
     weight = np.random.default_rng(seed).standard_normal((inner, columns)).astype(np.float32)
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     return model_of(
-        [node],
-        inputs={"x": [rows, inner]},
-        outputs={"y": [rows, columns]},
-        weights={"w": weight},
+        [node], inputs={"x": [rows, inner]}, outputs={"y": [rows, columns]}, weights={"w": weight}
     )
 
 

@@ -153,9 +153,7 @@ def test_of_few_candidates_ranks_say_nothing() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 100)), min_size=4, max_size=20))
-def test_a_contradiction_is_borne_out_the_other_way_round(
-    pairs: list[tuple[float, float]],
-) -> None:
+def test_a_contradiction_is_borne_out_the_other_way_round(pairs: list[tuple[float, float]]) -> None:
     predictions = [task_history.Prediction(*pair) for pair in pairs]
     mirrored = [task_history.Prediction(-expected, ms) for expected, ms in predictions]
     assert not (task_history.disagrees(predictions) and task_history.disagrees(mirrored))

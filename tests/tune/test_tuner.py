@@ -29,7 +29,6 @@ from tunegate_cache.format.records import (
     Lookup,
     Miss,
     Provenance,
-    TransferHit,
     TuningRecord,
 )
 
@@ -191,14 +190,6 @@ def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_coun
     assert present(last.best_ms) > 1e-6
     (left,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
     assert (left.older, left.source, left.best_ms) == ("not-asked", "older", None)
-
-
-@pytest.mark.proof
-def test_a_transfer_is_measured_before_the_search(workshop: Workshop, tuned: TaskOutcome) -> None:
-    sources = TransferHit((tuned.key,), 0.0, tuned.records)
-    outcomes = workshop.tune(Budget(seconds=None, trials=2), sources)
-    assert outcomes[-1].source in {"transfer", "search"}
-    assert outcomes[-1].trials >= len(tuned.records)
 
 
 def test_what_failed_before_with_this_compiler_is_not_tried_again(

@@ -317,9 +317,7 @@ def test_a_place_whose_name_is_no_text_has_a_name_for_its_copies() -> None:
 
 
 @pytest.mark.parametrize("request_of", REQUESTS)
-def test_each_request_fails_with_a_reason(
-    request_of: Callable[[MaintainedStore], object],
-) -> None:
+def test_each_request_fails_with_a_reason(request_of: Callable[[MaintainedStore], object]) -> None:
     address = StoreAddress(url="x:y")
     kind = unusable_kind("the plugin is broken")
     assert kind.accepts(address)

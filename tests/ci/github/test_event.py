@@ -87,9 +87,7 @@ def test_a_closed_pull_request_is_refused(payload: dict[str, Any]) -> None:
         {**pull_request(), "repository": {"full_name": "acme/others"}},
     ],
 )
-def test_a_payload_that_lacks_or_contradicts_the_job_is_refused(
-    payload: dict[str, Any],
-) -> None:
+def test_a_payload_that_lacks_or_contradicts_the_job_is_refused(payload: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the event cannot be used"):
         event("pull_request", payload)
 

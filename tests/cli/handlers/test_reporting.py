@@ -117,9 +117,7 @@ DIAGNOSIS = Diagnosis(
 )
 
 
-def test_what_is_wrong_comes_last_and_nothing_is_markup(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_wrong_comes_last_and_nothing_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
     show_diagnosis(DIAGNOSIS, is_whole=False)
     shown = capsys.readouterr().out
     assert shown.index("all have a size") < shown.index("/tmp/[/b]: install tunegate[tvm]")
@@ -226,7 +224,7 @@ def remembered(place: Path, ending: BaseException | None) -> tuple[HistoryEntry,
     """The history after a run that has tuned, and ended so."""
     workspace = Workspace(place / "w")
     out = place / "out"
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     report = reports.slowed()
     planned = present(report.plan)
     tuned = [msgspec.structs.replace(each, plan=digest_of(planned)) for each in report.outcomes]
@@ -277,16 +275,8 @@ def test_a_run_that_ends_early_leaves_a_line_with_what_it_spent(
 def test_a_disk_that_lost_the_outcomes_does_not_hide_what_ended_the_run(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "outcome-9.json").write_text("{")
-    with (
-        pytest.raises(EnvironmentUnfitError, match="the GPU is lost"),
-        run_history.remembered_without_end(
-            reports.slowed().plan,  # type: ignore[arg-type]  # it has one
-            context=make_context(tmp_path / "out", PlainLog(io.StringIO())),
-            config=CONFIG,
-            repository=GitRepository(Workspace(tmp_path / "w").root),
-        ),
-    ):
-        raise EnvironmentUnfitError("the GPU is lost")
+    with pytest.raises(EnvironmentUnfitError, match="the GPU is lost"):
+        remembered(tmp_path, EnvironmentUnfitError("the GPU is lost"))
 
 
 @pytest.mark.parametrize(("least_seconds", "lines"), [(0.0, ["cancelled"]), (60.0, [])])
@@ -477,9 +467,7 @@ def test_a_run_without_a_base_says_why_first(models: int, counted: str) -> None:
     assert told.getvalue().endswith(f"no base: this is the first commit, so {counted}\n")
 
 
-def test_an_unreadable_cache_is_a_line_of_the_plan(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unreadable_cache_is_a_line_of_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     planned = plan_of([make_task("a")])
     refused = "cache: s3://b: AccessDenied; to list is not tried again in this run"
     use = msgspec.structs.replace(planned.resolution.cache, notes=(refused,))

@@ -10,12 +10,7 @@ import tvm
 from tvm import relax
 
 from tests.compiler.low_precision import product_kernels
-from tests.compiler.low_precision.tensor_core_kernels import (
-    Lowered,
-    compiled,
-    convolution,
-    lowered,
-)
+from tests.compiler.low_precision.tensor_core_kernels import Lowered, compiled, convolution, lowered
 from tests.cuda_stand_in.fixtures import WhatCuda
 from tests.cuda_stand_in.programs import given_by
 from tunegate.artifacts.candidates import FLOAT16, TFLOAT32

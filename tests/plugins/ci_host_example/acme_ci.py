@@ -60,12 +60,7 @@ class AcmeHost:
             write_host_json(report.directory, "acme.json", dict(report.outputs))
 
     def comment(
-        self,
-        event: protocol.JobEvent,
-        name: str,
-        markdown: str,
-        *,
-        updates_only: bool = False,
+        self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
     ) -> None:
         """Acme keeps one comment for each key."""
         token = self._value("ACME_TOKEN")

@@ -88,10 +88,7 @@ def test_a_cache_that_may_not_be_written_is_not(tmp_path: Path, mode: str) -> No
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            CacheConfig(url="ftp://x/y"),
-            r'^cache\.url: "ftp://x/y" is not a cache address: no ',
-        ),
+        (CacheConfig(url="ftp://x/y"), r'^cache\.url: "ftp://x/y" is not a cache address: no '),
         (CacheConfig(url="s3://"), r'^cache\.url: "s3://" is not a cache address'),
         (CacheConfig(zone="../main"), r'^cache\.zone: zone "\.\./main" must be words'),
         (CacheConfig(read_zones=("a b",)), r'^cache\.read-zones: zone "a b" must be words'),

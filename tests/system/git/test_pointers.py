@@ -59,9 +59,7 @@ def test_a_pointer_has_no_lines_of_another_kind(line: bytes) -> None:
         ),
     ],
 )
-def test_a_pointer_to_git_lfs_and_not_to_us_is_odd(
-    written: Callable[[bytes], bytes],
-) -> None:
+def test_a_pointer_to_git_lfs_and_not_to_us_is_odd(written: Callable[[bytes], bytes]) -> None:
     pointer = lfs_pointer_to(b"model")
     assert lfs_pointer(written(pointer)) is None
     assert is_odd_lfs_pointer(written(pointer))

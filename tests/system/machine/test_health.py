@@ -66,9 +66,7 @@ def test_a_load_that_leaves_a_target_too_few_cores_is_a_warning_and_stops_no_run
 
 
 @pytest.mark.parametrize("old", [(2, 30, 2), (2, 31), (), (1, 9)])
-def test_a_git_that_cannot_learn_which_checkouts_are_safe_warns(
-    old: tuple[int, ...],
-) -> None:
+def test_a_git_that_cannot_learn_which_checkouts_are_safe_warns(old: tuple[int, ...]) -> None:
     assert git_check(old).warns
     assert "2.32" in git_check(old).detail
     assert not git_check((2, 32)).warns

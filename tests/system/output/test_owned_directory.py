@@ -13,11 +13,7 @@ from tunegate.errors import UNFIT, OutputError, OutputInUseError
 from tunegate.system.output import owned_directory
 from tunegate.system.output.directory import opened_output
 
-SHARED_WITH_THE_ACTION = (
-    "errors.py",
-    "regular_files.py",
-    "system/output/owned_directory.py",
-)
+SHARED_WITH_THE_ACTION = ("errors.py", "regular_files.py", "system/output/owned_directory.py")
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 _MARK = "TUNEGATE_CHILD"
 _ROUNDS = 20
-"""How often what is left is looked for: it may start more meanwhile."""
+"""The most looks for what is left: it may start more meanwhile."""
 
 
 def mark() -> dict[str, str]:
