@@ -68,8 +68,8 @@ class _Evidence(msgspec.Struct, frozen=True, kw_only=True):
     change: ModelChange
     cell: Cell
     comparison: measurements.Comparison | None
-    measured: measurements.CellMeasurement | None
-    built: CellBuilds | None
+    measurement: measurements.CellMeasurement | None
+    builds: CellBuilds | None
     unmeasured: measurements.UnmeasuredShard | None
 
 
@@ -88,8 +88,8 @@ def _evidence(
                 change=change,
                 cell=cell,
                 comparison=compared.get(cell),
-                measured=measured.get(cell),
-                built=builds.get(cell),
+                measurement=measured.get(cell),
+                builds=builds.get(cell),
                 unmeasured=next((shard for shard in unmeasured if shard.has(cell)), None),
             )
 
@@ -127,7 +127,7 @@ def _differing(measured: measurements.CellMeasurement | None) -> list[str]:
 
 def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     gate = rules.gate
-    comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
+    comparison, measured, built = evidence.comparison, evidence.measurement, evidence.builds
     # The latency comes first: without a measurement the reason for that stands in its place. Only
     # it can be waived.
     if evidence.change.kind == "unreadable":
@@ -173,7 +173,7 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
 def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
     """Yields the results of the checks beside the latency."""
     gate, policies = rules.gate, rules.policies
-    comparison, measured, built = evidence.comparison, evidence.measured, evidence.built
+    comparison, measured, built = evidence.comparison, evidence.measurement, evidence.builds
     others = (
         checks.check_objective(measured, policies.objectives.get(evidence.cell.model)),
         checks.check_size(built, gate.size_margin_percent),
@@ -192,7 +192,7 @@ def _check_layers(evidence: _Evidence, rules: GateRules) -> checks.CheckResult |
     margin_percent = rules.gate.layers_margin_percent
     waived = waived_gate(rules, evidence.cell)
     ceiling_percent = waived.margin_percent if waived else None
-    return check_layers(evidence.comparison, evidence.measured, margin_percent, ceiling_percent)
+    return check_layers(evidence.comparison, evidence.measurement, margin_percent, ceiling_percent)
 
 
 # The result of each candidate of a cell, for its finding.

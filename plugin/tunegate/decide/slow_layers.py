@@ -48,7 +48,7 @@ class _Cause(msgspec.Struct, frozen=True, kw_only=True):
     """The cause of a slow layer. `worth` describes what more tuning saves, `saves_ms` is the time;
     both are empty if tuning does not help or its gain is unknown."""
 
-    said: str
+    text: str
     is_tunable: bool = False
     saves_ms: float | None = None
     worth: str = ""
@@ -109,7 +109,7 @@ def _group_by_text(layers: Sequence[SlowLayer]) -> Iterator[list[SlowLayer]]:
     alone."""
     groups: dict[object, list[SlowLayer]] = {}
     for layer in layers:
-        key = (layer.where, layer.cause.said, layer.skipped, layer.difference.base_ms is None)
+        key = (layer.where, layer.cause.text, layer.skipped, layer.difference.base_ms is None)
         groups.setdefault(id(layer) if layer.wants_budget else key, []).append(layer)
     yield from groups.values()
 
@@ -125,8 +125,8 @@ def _names(layers: Sequence[SlowLayer]) -> Iterator[str | Named]:
 def _why(layer: SlowLayer, action: str) -> str:
     cause = layer.cause
     if not cause.is_tunable:
-        return cause.said
-    return f"{cause.said}: {_OTHER_COMMANDS.get(layer.skipped, action)}{cause.worth}"
+        return cause.text
+    return f"{cause.text}: {_OTHER_COMMANDS.get(layer.skipped, action)}{cause.worth}"
 
 
 def _of_finding(
@@ -175,7 +175,7 @@ def _cause(
         case "transfer" | "claimed" | "older" | "prior":
             most_ms = headroom.of_transferred(now_ms)
             return _Cause(
-                said=f"runs a schedule {_UNMEASURED_ORIGINS[difference.source]}",
+                text=f"runs a schedule {_UNMEASURED_ORIGINS[difference.source]}",
                 is_tunable=True,
                 saves_ms=most_ms,
                 worth=f"; tuned itself it would save up to {milliseconds(most_ms, 3)}",
@@ -187,14 +187,14 @@ def _cause(
             )
         case "search":
             return _Cause(
-                said=f"was tuned to the end: more budget would not help{_itself_clause(difference)}"
+                text=f"was tuned to the end: more budget would not help{_itself_clause(difference)}"
             )
         case "library" | "tiles":
             is_library = difference.source == "library"
             runs = f"run by {difference.library}" if is_library else "in lower precision"
-            return _Cause(said=f"is {runs}: tuning would not help{_itself_clause(difference)}")
+            return _Cause(text=f"is {runs}: tuning would not help{_itself_clause(difference)}")
         case "default" | "exact" | "own-zone":
-            return _Cause(said=f"already runs the best schedule known{_itself_clause(difference)}")
+            return _Cause(text=f"already runs the best schedule known{_itself_clause(difference)}")
 
 
 def _is_answered(tuned: TaskOutcome) -> bool:
@@ -206,14 +206,14 @@ def _is_answered(tuned: TaskOutcome) -> bool:
 def _never_tuned_cause(now_ms: float, outcomes: Sequence[TuningOutcome]) -> _Cause:
     back_ms = headroom.of_untuned(now_ms, (t for outcome in outcomes for t in outcome.tasks))
     saves = f"; tuned like the others it would save {milliseconds(back_ms, 3)}" if back_ms else ""
-    return _Cause(said="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
+    return _Cause(text="was never tuned", is_tunable=True, saves_ms=back_ms or None, worth=saves)
 
 
 def _cut_short(now_ms: float, tuned: TaskOutcome, result: str) -> _Cause:
     back_ms = headroom.of_unfinished(now_ms, tuned)
     trials = "1 trial" if tuned.trials == 1 else f"{tuned.trials} trials"
     return _Cause(
-        said=f"had only {trials} when the budget ended{result}",
+        text=f"had only {trials} when the budget ended{result}",
         is_tunable=True,
         saves_ms=back_ms,
         worth=f"; as many again are expected to save {milliseconds(back_ms, 3)}",

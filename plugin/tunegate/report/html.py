@@ -43,7 +43,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
 
     finding: Finding
     comparison: Comparison | None
-    measured: CellMeasurement | None
+    measurement: CellMeasurement | None
     plots: tuple[Plot, ...]
     inside: ReportTable
     operators: ReportTable
@@ -147,7 +147,7 @@ def _check(report: Report, finding: Finding) -> CellSection:
     return CellSection(
         finding=finding,
         comparison=comparison,
-        measured=measured,
+        measurement=measured,
         plots=tuple(_plots(report, finding)),
         inside=report_tables.inside_table(comparison.inside if comparison else ()),
         operators=report_tables.operators_table(layers),

@@ -23,7 +23,7 @@ class DeployGateOptions(Options, frozen=True, kw_only=True):
     budget: BudgetOptions = BudgetOptions()
     margin: Margin = Margin()
     cache: CacheAddress = CacheAddress()
-    measured: MeasuringOptions = MeasuringOptions()
+    measuring: MeasuringOptions = MeasuringOptions()
     production: Annotated[
         str,
         Option(

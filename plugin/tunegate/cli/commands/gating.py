@@ -15,7 +15,7 @@ class RunOptions(shared_options.Options, frozen=True, kw_only=True):
     budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
     margin: shared_options.Margin = shared_options.Margin()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
-    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
+    measuring: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
     job: shared_options.CiJob = shared_options.CiJob()
 
 
@@ -116,7 +116,7 @@ class GateOptions(shared_options.Options, frozen=True, kw_only=True):
 
     revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     margin: shared_options.Margin = shared_options.Margin()
-    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
+    measuring: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
     job: shared_options.CiJob = shared_options.CiJob()
 
@@ -141,7 +141,7 @@ class MeasureOptions(shared_options.Options, frozen=True, kw_only=True):
 
     revisions: shared_options.PlannedRevisions = shared_options.PlannedRevisions()
     margin: shared_options.Margin = shared_options.Margin()
-    measured: shared_options.ShardMeasuringOptions = shared_options.ShardMeasuringOptions()
+    measuring: shared_options.ShardMeasuringOptions = shared_options.ShardMeasuringOptions()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
     job: shared_options.CiJob = shared_options.CiJob()
     shard: Annotated[int, Option("which measuring shard of plan.json", "N", whole_number)] = 0
@@ -227,7 +227,7 @@ class CompareOptions(shared_options.Options, frozen=True, kw_only=True):
     budget: shared_options.BudgetOptions = shared_options.BudgetOptions()
     margin: shared_options.Margin = shared_options.Margin()
     cache: shared_options.CacheAddress = shared_options.CacheAddress()
-    measured: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
+    measuring: shared_options.MeasuringOptions = shared_options.MeasuringOptions()
     base: Annotated[
         str,
         Argument(
