@@ -8,15 +8,23 @@ from contextlib import suppress
 from pathlib import Path
 
 import onnx
+import onnx.parser
 
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.graph import SHOWN_OPERATORS, STANDARD_DOMAINS, custom_operators
+from tunegate.models.graph import (
+    SHOWN_OPERATORS,
+    STANDARD_DOMAINS,
+    custom_operators,
+    operator_of,
+)
 from tunegate.models.prepared import NOT_LOADED, Compilable
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
 from tunegate.models.saved_model import save
+from tunegate.system.onnx_scan import nodes_of
 from tunegate.system.processes.memory_limit import memory_problem
 
+_FLOAT32 = onnx.TensorProto.FLOAT
 _ML = "ai.onnx.ml"
 _ML_OPERATORS = frozenset({"ArrayFeatureExtractor"})
 """The operators of that domain that compilers take."""
@@ -51,12 +59,52 @@ def compilable(
         into.mkdir(parents=True, exist_ok=True)
         if file is None:
             save(proto, fixed)
-        _write_optimized(fixed, optimized)
+        written = fixed
+        if _define_group_norms(proto):
+            written = into / "defined.onnx"
+            save(proto, written)
+        _write_optimized(written, optimized)
         _simplify(optimized, inputs=inputs)
     except Exception as error:
         # ONNX Runtime's exceptions have no common base class
         raise UnsupportedModelError(_refusal(proto, path, error, was_open=was_open)) from error
     return Compilable(fixed, optimized)
+
+
+_DEFINED, _PER_CHANNEL_OPSET = "tunegate.defined", 21
+_GROUP_NORM = """<domain: "{domain}", opset_import: ["" : {opset}]>
+GroupNormalization <num_groups, epsilon: float = 1e-5> (x, scale, bias) => (y) {{
+  first = Constant <value_ints = [0]> () one = Constant <value_ints = [1]> ()
+  rest = Constant <value_ints = [-1]> () column = Constant <value_ints = [-1, 1]> ()
+  number = Constant <value_int: int = @num_groups> () groups = Reshape (number, one)
+  grouped = Concat <axis = 0> (first, groups, rest)
+  ones = ConstantOfShape <value = float[1] {{1}}> (groups) zeros = ConstantOfShape (groups)
+  wide = Cast <to = 1> (x) rows = Reshape (wide, grouped)
+  even = InstanceNormalization <epsilon: float = @epsilon> (rows, ones, zeros)
+  narrow = CastLike (even, x) sizes = Shape (x) two = Shape <end = 2> (x)
+  by_channel = Concat <axis = 0> (two, rest) parts = Reshape (narrow, {parts})
+  scales = Reshape (scale, column) shifts = Reshape (bias, column)
+  scaled = Mul (parts, scales) shifted = Add (scaled, shifts) y = Reshape (shifted, sizes)
+}}"""
+"""The variance is a mean of squared distances. Before operator set 21 each group has a scale."""
+
+
+def _define_group_norms(proto: onnx.ModelProto) -> bool:
+    """Gives each GroupNormalization our definition, and returns whether there was one. ONNX Runtime
+    has no kernel for it, and puts ONNX's definition in its place: a difference of two means, which
+    cancels for values far from zero."""
+    versions = (each.version for each in proto.opset_import if each.domain in STANDARD_DOMAINS)
+    opset, is_changed = max(versions, default=0), False
+    for node in nodes_of(proto):
+        is_wide = any(each.name == "stash_type" and each.i != _FLOAT32 for each in node.attribute)
+        if operator_of(node) == "GroupNormalization" and not is_wide:
+            node.domain, is_changed = _DEFINED, True
+    if is_changed:
+        parts = "by_channel" if opset >= _PER_CHANNEL_OPSET else "grouped"
+        text = _GROUP_NORM.format(domain=_DEFINED, opset=opset, parts=parts)
+        proto.functions.append(onnx.parser.parse_function(text))
+        proto.opset_import.append(onnx.helper.make_opsetid(_DEFINED, 1))
+    return is_changed
 
 
 def _write_optimized(fixed: Path, optimized: Path) -> None:

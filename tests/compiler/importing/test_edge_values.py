@@ -37,6 +37,7 @@ WEIGHTS = np.arange(-18, 18, dtype=np.int8).reshape(3, 2, 2, 3)
 BITS = np.array([True, True, False])
 CUBE = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 PLACES = np.array([[[0, -1], [2, 1]], [[-1, 0], [1, -2]]])
+FAR = np.random.default_rng(0).standard_normal((2, 2, 2, 6, 5)).astype(np.float32) + 1000
 LOW, HIGH = np.array(2, np.float32), np.array(1, np.float32)
 
 
@@ -87,7 +88,19 @@ def of_windows() -> list[Node]:
     return products + [(name, [PHOTO], window | way) for name in names for way in ways]
 
 
-def model_of(nodes: list[Node]) -> tuple[onnx.ModelProto, dict[str, Any]]:
+def of_norms(opset: int) -> list[tuple[Node, tuple[int, ...]]]:
+    """Normalizations of numbers far from zero, with the axes of `FAR` in two groups."""
+    photo, one, zero = FAR.reshape(2, 4, 6, 5), np.ones(4, np.float32), np.zeros(4, np.float32)
+    numbers = [each[: 4 if opset >= 21 else 2] for each in (one, zero)]
+    return [
+        (("GroupNormalization", [photo, *numbers], {"num_groups": 2}), (2, 3, 4)),
+        (("InstanceNormalization", [photo, one, zero], {}), (3, 4)),
+        (("LayerNormalization", [photo, np.ones(5, np.float32)], {}), (4,)),
+        (("MeanVarianceNormalization", [photo], {}), (0, 3, 4)),
+    ]
+
+
+def model_of(nodes: list[Node], opset: int = 20) -> tuple[onnx.ModelProto, dict[str, Any]]:
     """One model of all the nodes, and its inputs; bounds and exponents are weights."""
     feed: dict[str, Any] = {}
     weights, made = [], []
@@ -103,7 +116,7 @@ def model_of(nodes: list[Node]) -> tuple[onnx.ModelProto, dict[str, Any]]:
     graph = helper.make_graph(
         made, "g", [declared(*each) for each in feed.items()], outputs, weights
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     shapes = [declared(f"y{at}", value) for at, value in enumerate(outputs_of(model, feed))]
     del graph.output[:]
     graph.output.extend(shapes)
@@ -195,6 +208,20 @@ def wrong_of_nothing(directory: str, target: TargetConfig) -> list[bool]:
 
 def test_what_is_compiled_gives_the_same_at_edges(tmp_path: Path) -> None:
     assert not wrong_at_edges(str(tmp_path), CPU)
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_a_normalization_of_numbers_far_from_zero_keeps_their_deviation(
+    opset: int, tmp_path: Path
+) -> None:
+    """ONNX Runtime's own GroupNormalization does not: it subtracts two means."""
+    norms = of_norms(opset)
+    model, feed = model_of([node for node, _ in norms], opset)
+    exact = FAR.astype(np.float64)
+    for (node, axes), got in zip(norms, compiled(model, tmp_path).run(feed), strict=True):
+        distance = exact - exact.mean(axes, keepdims=True)
+        wanted = distance / np.sqrt(exact.var(axes, keepdims=True) + 1e-5)
+        assert np.abs(got.reshape(wanted.shape) - wanted).max() < 2e-3, node[0]
 
 
 def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:

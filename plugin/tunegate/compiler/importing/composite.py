@@ -23,8 +23,6 @@ _COMPOSITE = frozenset(
     }
 )
 """Operators that TVM does not import, or confuses with another of the same name."""
-_BY_OUTPUTS = frozenset({"LayerNormalization"})
-"""Operators of which TVM has only the first output."""
 _DOMAIN = "defined"
 _MASK, _SCORES = 3, 3
 """The mask input of Attention, and its output of masked scores."""
@@ -32,13 +30,13 @@ _MASK, _SCORES = 3, 3
 
 def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Returns the model without composite operators, or None where it has none."""
-    if not any(_is_composite(node) for node in model.graph.node):
+    if not any(operator_of(node) in _COMPOSITE for node in model.graph.node):
         return None
     view, new_model = GraphView(model), onnx.ModelProto()
     new_model.CopyFrom(model)
     for number, node in enumerate(new_model.graph.node):
         with importing(node):
-            definition = _definition(node, view) if _is_composite(node) else None
+            definition = _definition(node, view) if operator_of(node) in _COMPOSITE else None
         if definition is not None:
             definition.name, definition.domain = f"{node.op_type}{number}", _DOMAIN
             new_model.functions.append(definition)
@@ -47,11 +45,6 @@ def with_definitions(model: onnx.ModelProto) -> onnx.ModelProto | None:
         return None
     new_model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
     return inliner.inline_local_functions(new_model)
-
-
-def _is_composite(node: onnx.NodeProto) -> bool:
-    name = operator_of(node)
-    return name in _COMPOSITE or (name in _BY_OUTPUTS and any(node.output[1:]))
 
 
 def _definition(node: onnx.NodeProto, view: GraphView) -> onnx.FunctionProto | None:
@@ -112,21 +105,26 @@ _AXES_ARE_INPUTS = 13
 _MEAN_AXES_ARE_INPUTS = 18
 _LEAST_DEVIATION = 1e-9
 """ONNX's own definition adds it, so that a constant input gives zero."""
+_EPSILON = 1e-5
 
 
 def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites LayerNormalization and RMSNormalization with one output over several axes as one
-    over rows. TVM does not support all axes at once, and computes other numbers where an image
-    among them changes layout."""
+    """Rewrites LayerNormalization and RMSNormalization over several axes as one over rows. TVM does
+    not support all axes at once, and computes other numbers where an image among them changes
+    layout. It has only the first output, and no float64."""
     types = [view.type_of(name) for name in node.input if name]
     data = types[0]
-    if data is None or data.rank <= 1 or None in types:
+    if data is None or not data.rank or None in types:
         return None
     axis = attribute(node, "axis", -1) % data.rank
+    if data.dtype == np.float64 or any(node.output[1:]):
+        return _in_simple_operators(node, view, data, axis)
+    if data.rank == 1:
+        return None
     size, rows = math.prod(data.shape[axis:]), math.prod(data.shape[:axis])
     if any(kind is not None and kind.shape != data.shape[axis:] for kind in types[1:]):
         return _with_whole_operands(node, data.shape[axis:])
-    if axis == data.rank - 1 or any(node.output[1:]):
+    if axis == data.rank - 1:
         return None
     new = Replacement(node)
     operands = [
@@ -147,6 +145,43 @@ def _with_whole_operands(node: onnx.NodeProto, shape: tuple[int, ...]) -> list[o
         if place and name:
             changed.input[place] = new.add("Expand", [name, new.constant(shape, np.int64)])
     return [*new.nodes, changed]
+
+
+def _in_simple_operators(
+    node: onnx.NodeProto, view: GraphView, data: TensorType, axis: int
+) -> list[onnx.NodeProto]:
+    """The norm with the variance as the mean of squared distances, float64 in itself. ONNX's own
+    definition subtracts two means, which cancel for values far from zero, in float32."""
+    new = Replacement(node)
+    kind = data.elements if data.dtype == np.float64 else onnx.TensorProto.FLOAT
+    distance, axes = new.cast(node.input[0], kind), range(axis, data.rank)
+    outputs = [*node.output, "", ""][:3]
+    if node.op_type == "LayerNormalization":
+        mean = _mean(new, view, distance, axes)
+        distance = new.add("Sub", [distance, mean])
+        _add_statistic(new, view, mean, outputs[1])
+    variance = _mean(new, view, new.add("Mul", [distance, distance]), axes)
+    least = new.cast(new.constant(attribute(node, "epsilon", _EPSILON), np.float32), kind)
+    deviation = new.add("Sqrt", [new.add("Add", [variance, least])])
+    _add_statistic(new, view, new.add("Reciprocal", [deviation]), outputs[2])
+    result = new.cast(new.add("Div", [distance, deviation]), data.elements)
+    for operator, operand in zip(("Mul", "Add"), filter(None, node.input[1:]), strict=False):
+        result = new.add(operator, [result, operand])
+    new.add("Identity", [result], to=outputs[0])
+    return new.nodes
+
+
+def _mean(new: Replacement, view: GraphView, value: str, axes: Sequence[int]) -> str:
+    if view.opset < _MEAN_AXES_ARE_INPUTS:
+        return new.add("ReduceMean", [value], axes=axes, keepdims=1)
+    return new.add("ReduceMean", [value, new.constant(axes, np.int64)], keepdims=1)
+
+
+def _add_statistic(new: Replacement, view: GraphView, value: str, output: str) -> None:
+    """Adds an output that has a number for each row, if anybody asks for it."""
+    if output:
+        kind = view.type_of(output)
+        new.cast(value, kind.elements if kind else onnx.TensorProto.FLOAT, to=output)
 
 
 def by_length(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
@@ -175,14 +210,8 @@ def by_distance(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] |
     if data is None:
         return None
     new, axes = Replacement(node), attribute(node, "axes", [0, 2, 3])
-
-    def mean(value: str) -> str:
-        if view.opset < _MEAN_AXES_ARE_INPUTS:
-            return new.add("ReduceMean", [value], axes=axes, keepdims=1)
-        return new.add("ReduceMean", [value, new.constant(axes, np.int64)], keepdims=1)
-
-    distance = new.add("Sub", [node.input[0], mean(node.input[0])])
-    deviation = new.add("Sqrt", [mean(new.add("Mul", [distance, distance]))])
+    distance = new.add("Sub", [node.input[0], _mean(new, view, node.input[0], axes)])
+    deviation = new.add("Sqrt", [_mean(new, view, new.add("Mul", [distance, distance]), axes)])
     divisor = new.add("Add", [deviation, new.constant(_LEAST_DEVIATION, data.dtype)])
     new.add("Div", [distance, divisor], to=node.output[0])
     return new.nodes

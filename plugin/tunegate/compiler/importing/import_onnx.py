@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import tvm
 import tvm_ffi
-from tvm import relax, topi
+from tvm import relax, te, tirx, topi
 from tvm.relax.frontend.onnx.onnx_frontend import (
     AveragePool,
     BatchNormalization,
@@ -314,9 +314,12 @@ def convert_cast(builder: Any, operands: Operands, attributes: Attributes) -> An
     for dtype in (before, after):
         if dtype.startswith(_FEW_BITS):
             raise UnsupportedModelError(f"it casts numbers of {dtype}")
-    if after != _BFLOAT16 or not before.startswith("float"):
+    if after != _BFLOAT16:
         return None
-    return builder.emit_te(topi.cast, operands[0], after, primfunc_attrs={PATTERN: OPAQUE})
+    x = operands[0]
+    if not before.startswith("float"):
+        x = builder.normalize(relax.op.astype(x, "float32"))
+    return builder.emit_te(topi.cast, x, after, primfunc_attrs={PATTERN: OPAQUE})
 
 
 def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -394,6 +397,40 @@ def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes)
     given_share = attributes.get("momentum", 0.9)
     changed = {**attributes, "momentum": 1 - given_share}
     return BatchNormalization.get_converter(_TRAINING_OPSET)(builder, operands, changed, [])
+
+
+def convert_instance_norm(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts InstanceNormalization of rows, as GroupNormalization becomes, into one kernel. In
+    TVM's operators, which can change the layout of an image, the numbers are written three
+    times."""
+    x = operands[0]
+    if len(x.ty.shape) != 3:  # noqa: PLR2004
+        return None
+    epsilon = float(attributes.get("epsilon", 1e-5))
+    return builder.emit_te(_norm_of_rows, *operands, epsilon, primfunc_name_hint="instance_norm")
+
+
+def _norm_of_rows(x: Any, scale: Any, shift: Any, epsilon: float) -> Any:
+    count, least = (tirx.const(number, x.dtype) for number in (int(x.shape[2]), epsilon))
+    k, again = (te.reduce_axis((0, x.shape[2]), name) for name in ("k", "again"))
+    rows = x.shape[:2]
+    total = te.compute(rows, lambda n, c: te.sum(x[n, c, k], k), name="total")
+    mean = te.compute(rows, lambda n, c: total[n, c] / count, name="mean")
+
+    def distance(n: Any, c: Any, at: Any) -> Any:
+        return x[n, c, at] - mean[n, c]
+
+    def square(n: Any, c: Any) -> Any:
+        return te.sum(distance(n, c, again) * distance(n, c, again), again)
+
+    def element(n: Any, c: Any, at: Any) -> Any:
+        return distance(n, c, at) * factor[n, c] + shift[c]
+
+    squares = te.compute(rows, square, name="squares")
+    factor = te.compute(
+        rows, lambda n, c: scale[c] * tirx.rsqrt(squares[n, c] / count + least), name="factor"
+    )
+    return te.compute(x.shape, element, name="norm")
 
 
 def above_threshold(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -483,6 +520,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Clip": convert_clip,
     **{each.__name__: pooling_converter(each) for each in (MaxPool, AveragePool, LpPool)},
     "BatchNormalization": convert_batch_norm,
+    "InstanceNormalization": convert_instance_norm,
     "Equal": equal_bits,
     "ThresholdedRelu": above_threshold,
     **dict.fromkeys(("Scatter", "ScatterElements"), convert_scatter),
