@@ -262,8 +262,12 @@ def test_a_glob_with_a_slip_is_told_with_the_glob_that_was_meant(glob: str, mean
 
 
 def test_where_there_is_no_model_that_is_said() -> None:
-    (line,) = unmatched_paths(Config(models=(ModelConfig(path="a/*.onnx"),)), [], "the revision")
+    """And of many entries only the first few are looked for by likeness, which is slow."""
+    config = Config(models=tuple(ModelConfig(path=f"{n}/*.onnx") for n in range(9)))
+    line, *_ = unmatched_paths(config, [], "the revision")
     assert "which has none at all. Correct the glob, or commit the model" in line
+    lines = unmatched_paths(config, ["m/net.onnx"], "it")
+    assert ["nearest" in line for line in lines] == [True] * 5 + [False] * 4
 
 
 # Globs and what the configuration asks of a model.

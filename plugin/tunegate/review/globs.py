@@ -269,28 +269,32 @@ def chosen_models(changes: ChangeSet, globs: Sequence[str]) -> ChangeSet:
 _LIKELY, _LIKELY_GLOB = 0.6, 0.75
 """Globs share stars and endings whatever they mean, so they need more likeness."""
 _SHOWN = 3
+_ADVISED, _MAX_LIKE_PATHS, _MAX_LIKE_CHARACTERS = 5, 500, 200
+"""Likeness is slow: it is looked for in the first entries without a model, paths and characters."""
 _COMMIT = "commit the model (also when it is stored by LFS or DVC)."
 
 
 def unmatched_paths(config: Config, paths: Sequence[ModelPath], place: str) -> Iterator[str]:
     """Yields a line for each entry of `models` that matches none of the paths. `place` describes
     the paths."""
-    config_paths = {entry.path for entry in config.models}
-    for entry in config.models:
-        if not any(matches(entry.path, path) for path in paths):
-            advice = _advice(entry.path, paths, config_paths)
-            yield f"path {entry.path} matches no ONNX file of {place}{advice}"
+    entries = dict.fromkeys(entry.path for entry in config.models)
+    unmatched = [entry for entry in entries if not any(matches(entry, path) for path in paths)]
+    some = list(dict.fromkeys(paths))[:_MAX_LIKE_PATHS]
+    free = {path for path in some if not any(matches(entry, path) for entry in entries)}
+    for number, glob in enumerate(unmatched):
+        advice = _advice(glob, some, free) if number < _ADVISED else "."
+        yield f"path {glob} matches no ONNX file of {place}{advice}"
 
 
-def _advice(glob: str, paths: Sequence[ModelPath], entries: Collection[str]) -> str:
+def _advice(glob: str, paths: Sequence[ModelPath], unclaimed: Collection[ModelPath]) -> str:
     """Returns the nearest models, the glob that was likely meant, and what else to do. Only models
-    that no other entry matches make a glob likely."""
+    that no other entry matches, the `unclaimed`, make a glob likely."""
     is_pattern = is_glob(glob)
     what = "glob" if is_pattern else "path"
     if not paths:
         return f", which has none at all. Correct the {what}, or {_COMMIT}"
-    near = sorted(dict.fromkeys(paths), key=lambda path: (-_likeness(glob, path), path))
-    free = [path for path in near if not any(matches(entry, path) for entry in entries)]
+    near = sorted(paths, key=lambda path: (-_likeness(glob, path), path))
+    free = [path for path in near if path in unclaimed]
     likely_path = near[0] if not is_pattern else _likely_glob(glob, free[0]) if free else ""
     nearest = f"; the nearest: {', '.join(near[:_SHOWN])}"
     if _likeness(glob, likely_path) < (_LIKELY_GLOB if is_pattern else _LIKELY):
@@ -313,7 +317,8 @@ def _below(*directories: str) -> Iterator[str]:
 
 
 def _likeness(first: str, other: str) -> float:
-    return SequenceMatcher(None, first, other).ratio()
+    begin = slice(_MAX_LIKE_CHARACTERS)
+    return SequenceMatcher(None, first[begin], other[begin]).ratio()
 
 
 # Models whose paths differ in a number, as model servers keep them: `models/enc/1/model.onnx` and
