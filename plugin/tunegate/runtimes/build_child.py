@@ -16,7 +16,12 @@ from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.candidates import FLOAT32, PRECISION
 from tunegate.errors import ModelError, NotOfferedError, TunegateError
 from tunegate.models.graph import SHOWN_OPERATORS
-from tunegate.models.inputs.drawn_inputs import Drawing, TooSlowError, draw_inputs
+from tunegate.models.inputs.drawn_inputs import (
+    Drawing,
+    TooSlowError,
+    base_runs,
+    draw_inputs,
+)
 from tunegate.models.operator_libraries import library_files
 from tunegate.models.preparation import prepare
 from tunegate.models.prepared import PreparedModel
@@ -198,6 +203,10 @@ def _does_not_run(
     problem = memory_problem(error)
     if problem:
         return f"{artifact.model}: {problem}."
+    base = request.inputs.base if request.is_reference else ""
+    change = base_runs(base, artifact.model, artifact.inputs, error_line(error))
+    if change:
+        return change
     invented = [each.name for each in artifact.inputs if "float" not in each.dtype]
     sizes = ", ".join(f"{name} {list(shape)}" for name, shape in request.shapes.items())
     if sizes and not invented:

@@ -191,6 +191,21 @@ def test_a_model_that_takes_nothing_invented_asks_for_values(tmp_path: Path) -> 
     assert "Fix the export" not in text
 
 
+def test_a_head_that_refuses_what_its_base_takes_is_told_as_a_change(tmp_path: Path) -> None:
+    """No values help: its Reshape asks for seven numbers."""
+    (base := tmp_path / "base").mkdir()
+    onnx.save(_lookup(30), base / "m.onnx")
+    known = KnownInputs(base=str(base / "m.onnx"))
+    nodes = [node("Gather", "table ids", "row"), node("Reshape", "row seven", "y")]
+    weights = {"table": np.ones((30, 4), np.float32), "seven": np.array([7])}
+    with pytest.raises(ModelError) as raised:
+        _rules(graph_of(nodes, [IDS], weights=weights), tmp_path, known)
+    text = str(raised.value)
+    assert "ONNX Runtime runs the base on these inputs, and not the head (" in text
+    assert "Reshape" in text
+    assert "The change to the model does that" in text
+
+
 def test_refused_values_of_the_user_are_told_with_the_reason(tmp_path: Path) -> None:
     np.save(tmp_path / "ids.npy", np.full((2, 5), 99))
     known = KnownInputs(given={"ids": InputRule(Files((str(tmp_path / "ids.npy"),)))})

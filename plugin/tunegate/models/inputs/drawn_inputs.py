@@ -112,10 +112,31 @@ def draw_inputs(
     careful = _careful_rules(trial, prepared.inputs, own, known_inputs.given, highest)
     if careful is None:
         opened = _open_sizes(model, prepared.inputs)
-        message = _refusal(path, tensors, known_inputs.given, outcome.problem, opened)
+        message = base_runs(known_inputs.base, path, tensors, outcome.problem)
+        message = message or _refusal(path, tensors, known_inputs.given, outcome.problem, opened)
         raise RefusedInputsError(message, outcome.problem)
     inputs = _add_rules(prepared.inputs, careful)
     return Drawing(inputs, runs.run(trial, inputs))
+
+
+def base_runs(base: str, path: str, tensors: tuple[ArtifactTensor, ...], problem: str) -> str:
+    """Returns the message where the base, a file or '', runs on inputs on which the head has the
+    `problem`; '' if it does not: then the values or the sizes are likely wrong."""
+    if not base:
+        return ""
+    try:
+        names = {value.name for value in graph_inputs(_load_graph(Path(base)).graph)}
+        if names != {tensor.name for tensor in tensors}:
+            return ""
+        if not Trial(Path(base)).run(tensors, BUILT_SECONDS).runs:
+            return ""
+    except Exception:  # noqa: BLE001 -- a base that cannot be loaded is reported where it is built
+        return ""
+    return (
+        f"{path}: ONNX Runtime runs the base on these inputs, and not the head ({problem}). The "
+        "change to the model does that. If it is meant, give values that the head takes under "
+        "inputs: in tunegate.yaml."
+    )
 
 
 class _Runs:
