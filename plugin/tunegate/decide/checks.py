@@ -12,7 +12,7 @@ from tunegate.artifacts.changes import ModelChange
 from tunegate.artifacts.histogram import merged_histogram
 from tunegate.artifacts.verdicts import Status
 from tunegate.config import GateConfig, ObjectiveConfig
-from tunegate.decide import distributions, stalls
+from tunegate.decide import distributions, slow_modes, stalls
 from tunegate.wording import milliseconds, plural
 
 
@@ -325,11 +325,14 @@ def reason_undecided(comparison: measurements.Comparison, gate: GateConfig) -> s
     excluded = comparison.excluded
     if excluded is None:
         return "slow launches were not looked for"
-    why = (
-        _slow_share_text(excluded)
-        if excluded.slow
-        else "the starts of this machine scatter too much"
-    )
+    share = excluded.asked_percent / 100
+    starts = slow_modes.starts_needed(share) if share else 0
+    if excluded.slow:
+        why = _slow_share_text(excluded)
+    elif excluded.starts < starts:
+        why = f"only {excluded.starts} of {starts} starts fit into the time"
+    else:
+        why = "the starts of this machine scatter too much"
     return (
         f"{why}: {excluded.asked_percent:g}% of launches or more may be slow, which makes the mean "
         f"over {excluded.mean_percent:+.0f}%"
