@@ -58,9 +58,10 @@ def measured(
     ), said
 
 
-def test_a_disturbed_launch_is_made_up_for_and_does_not_decide() -> None:
+@pytest.mark.parametrize("seconds", [100.0, 2.0])
+def test_a_disturbed_launch_is_made_up_for_and_does_not_decide(seconds: float) -> None:
     bench = ScriptedBench([0.1, 0.1, -0.9, 0.1, 0.101], [0.001, 0.001, 0.4, 0.001])
-    found, _ = measured(bench)
+    found, _ = measured(bench, seconds=seconds)
     assert (found.stopped, bench.done) == ("decided", 5)
 
 

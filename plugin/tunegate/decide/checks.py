@@ -269,7 +269,7 @@ def _by_clock(comparison: measurements.Comparison, margin_percent: float) -> str
 def _launches_to_decide(comparison: measurements.Comparison) -> str:
     if comparison.projected_launches is None:
         return "the change lies on the margin itself"
-    total = comparison.projected_launches
+    total = max(comparison.projected_launches, comparison.launches + 1)  # these did not
     return f"about {plural(total, 'launch', 'launches')} would decide, {comparison.launches} made"
 
 

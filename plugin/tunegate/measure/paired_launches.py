@@ -249,7 +249,7 @@ class _Series:
         """Returns whether no launch may begin: the launches took longer than planned, or the first
         analysis is far."""
         launches = len(self._launches)
-        if launches < sequential.PLANNED[0]:
+        if len(undisturbed_launches(self._launches, self._rule.margin)) < sequential.PLANNED[0]:
             first = math.inf if launches == 1 else _MIN_LAUNCHING_SECONDS
             most = max(first, _TIMES_THE_SECONDS * self._gate.seconds)
         else:
