@@ -27,7 +27,7 @@ from tunegate_cache.format.how_built import HowBuilt, mark_of
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, Provenance
 
 ABSENT = Miss("absent")
-NOW = 1_800_000_000
+NOW = 1_700_000_000
 TVM = CandidateBuild(runtime="tvm", title="TVM", is_tuned=True)
 ONNX = CandidateBuild(runtime="onnxruntime", title="ONNX Runtime")
 ORIGIN = RecordOrigin(

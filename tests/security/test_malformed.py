@@ -35,7 +35,7 @@ def cache_with(body: bytes, tmp_path: Path, digest: str = "") -> TuningCache:
     named = digest or segment.segment_digest(body)
     name = names.segment_name("main", TARGET, milliseconds=1, writer="0" * 8, digest=named)
     store.write(name.name, body)
-    return cache_over(store, tmp_path, mode="ro", milliseconds=lambda: 0)
+    return cache_over(store, tmp_path, mode="ro")
 
 
 @pytest.mark.parametrize("name", CORPUS)

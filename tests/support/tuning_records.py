@@ -34,7 +34,7 @@ def make_record(workload: str = "w", **changes: object) -> records.TuningRecord:
         status="ok",
         device=records.DeviceFingerprint(name="cpu", kind="cpu", units=2, memory_bytes=8),
         toolchain=records.Toolchain(tvm="0.27", ffi="0.1"),
-        measured_at=1_795_000_000,
+        measured_at=1_700_000_000,
     )
     return msgspec.structs.replace(record, **changes)
 

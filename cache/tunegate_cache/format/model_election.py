@@ -47,11 +47,7 @@ class ModelElection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def election_records(
-    election: ModelElection,
-    *,
-    device: DeviceFingerprint,
-    toolchain: Toolchain,
-    source: Provenance,
+    election: ModelElection, *, device: DeviceFingerprint, toolchain: Toolchain, source: Provenance
 ) -> tuple[TuningRecord, ...]:
     """Returns the records of the winner and the fastest others, and of those that an unfinished
     election need not build again."""

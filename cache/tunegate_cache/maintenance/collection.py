@@ -52,10 +52,7 @@ def collect(
         for name in (*(segment_name.name for segment_name in segments), *others):
             store.delete(name)
     return Collection(
-        group=group,
-        segments=len(segments),
-        others=len(others),
-        problems=tuple(problems_found),
+        group=group, segments=len(segments), others=len(others), problems=tuple(problems_found)
     )
 
 

@@ -16,13 +16,14 @@ from tunegate_cache.format import head as heads
 from tunegate_cache.format import pack, snapshot_index
 from tunegate_cache.format.head import Head, Unreferenced
 from tunegate_cache.format.names import Group, SegmentName, parse_content
-from tunegate_cache.format.revocation import Revocation
+from tunegate_cache.format.revocation import SKEW_SECONDS, Revocation
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import archive, group_state
 from tunegate_cache.protocol.group_state import CurrentHead, Listing
 from tunegate_cache.protocol.hot_records import HotRecords
 from tunegate_cache.protocol.segments import opened_segment, read_archive
 from tunegate_cache.protocol.snapshots import snapshot_records, write_content, write_snapshot
+from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
 _WINDOW = 64
@@ -99,6 +100,8 @@ class Compactor:
         is_usable = not rebuild and old is not None and revoked == old.revoked
         hot = self._records_so_far(work, revoked, is_snapshot_usable=is_usable)
         gathered = self._gather(work.fresh, hot)
+        if hot.misdated:
+            self._problems.append(MISDATED)
         if not (gathered.files or orphans or is_asked):
             return self._report("nothing new", version)
         return self._publish(work, hot, gathered)
@@ -124,12 +127,14 @@ class Compactor:
         rebuilt. A workload whose best records were revoked needs its next best, which only the
         archives have."""
         archives = state.old_head.archives if state.old_head is not None else ()
-        hot = HotRecords(revoked)
+        known = state.old_head.snapshot.at if state.old_head is not None else 0
+        latest = max(self._seconds(), known) + SKEW_SECONDS
+        hot = HotRecords(latest, revoked)
         if state.old_head is not None and is_snapshot_usable:
             if self._add_snapshot(hot, state.old_head):
                 archives = ()
             else:
-                hot = HotRecords(revoked)
+                hot = HotRecords(latest, revoked)
         for digest in (*archives, *state.orphans):
             self._add_archive(hot, digest)
         return hot
@@ -269,7 +274,9 @@ class Compactor:
         referenced, now = set(head.referenced_objects(self._group)), self._seconds()
         names = (*listing.packs, *listing.indexes, *listing.archives)
         return tuple(
-            Unreferenced(name, since.get(name, now)) for name in names if name not in referenced
+            Unreferenced(name, min(now, since.get(name, now)))
+            for name in names
+            if name not in referenced
         )
 
     def _report(

@@ -171,11 +171,7 @@ def _neighbour(
         return None
     _, far, workload, group, other = min(distances, key=lambda f: (f[0], f[1], f[2], f[3]))
     return Neighbour(
-        workload=workload,
-        zone=group.zone,
-        target=group.target,
-        extents=other.extents,
-        distance=far,
+        workload=workload, zone=group.zone, target=group.target, extents=other.extents, distance=far
     )
 
 

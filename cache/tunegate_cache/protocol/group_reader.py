@@ -112,7 +112,8 @@ class GroupReader:
         self, fresh: Sequence[SegmentName], heads: Mapping[Group, Head], requests: TargetRequests
     ) -> Iterator[tuple[str, TuningRecord]]:
         """Yields the segments' records, newest first, so that the time budget buys the best."""
-        newest = sorted(fresh, key=lambda name: -name.milliseconds)
+        latest = 1000 * requests.latest
+        newest = sorted(fresh, key=lambda n: (n.milliseconds > latest, -n.milliseconds))
         if len(newest) > _MAX_FRESH:
             requests.trouble.note_uncompacted(len(newest))
         reads = {name: partial(self._store.read, name.name) for name in newest[:_MAX_FRESH]}

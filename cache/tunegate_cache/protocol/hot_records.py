@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tunegate_cache.format.records import StoredRecord, Toolchain, TuningRecord, WorkloadShape
-from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.revocation import Revocation, counted
 
 BEST_OF_EACH_DEVICE = 8
 FAILURES = 32
@@ -25,17 +25,20 @@ class HotRecords:
     additions does not matter, unless a candidate's later measurement was cut already.
     """
 
-    def __init__(self, revoked: tuple[Revocation, ...] = ()) -> None:
-        """Starts empty; `revoked` records are never added."""
-        self.revoked = revoked
+    def __init__(self, latest: int, revoked: tuple[Revocation, ...] = ()) -> None:
+        """Starts empty; `revoked` records are never added, and dates after `latest` do not
+        count."""
+        self.latest, self.revoked = latest, revoked
         self._workloads: dict[str, dict[_Candidate, StoredRecord]] = {}
-        self.added = 0
+        self.added = self.misdated = 0
 
     def add(self, records: Iterable[StoredRecord]) -> None:
-        for stored in records:
-            if is_revoked(stored, self.revoked):
+        for read in records:
+            stored = counted(read, self.revoked, self.latest)
+            if stored is None:
                 continue
             self.added += 1
+            self.misdated += stored is not read
             by_candidate = self._workloads.setdefault(stored.record.key.workload, {})
             candidate = _candidate(stored.record)
             other = by_candidate.get(candidate)

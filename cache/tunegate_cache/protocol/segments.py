@@ -6,7 +6,7 @@ from tunegate_cache.format import names, segment
 from tunegate_cache.format.names import Group, SegmentName
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import StoredRecord, TuningRecord
-from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import SegmentContents
 from tunegate_cache.format.signing import TrustedKeys
 from tunegate_cache.protocol import archive
@@ -31,9 +31,9 @@ def usable_records(
         requests.trouble.note_unsigned(f"segment {name.name}")
         return
     for line in lines:
-        record = _accept(name, line, requests)
-        if record is not None and not is_revoked(record, revoked):
-            yield record.record
+        stored = _accept(name, line, requests)
+        if stored is not None:
+            yield from requests.counted(stored, revoked)
         if requests.is_over():
             requests.trouble.note_late()
             return

@@ -13,7 +13,7 @@ from tunegate_cache.format.head import Snapshot
 from tunegate_cache.format.names import ContentKind, Group
 from tunegate_cache.format.pack import PackBlock
 from tunegate_cache.format.records import StoredRecord, TuningRecord, WorkloadKey, WorkloadShape
-from tunegate_cache.format.revocation import Revocation, is_revoked
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.snapshot_index import IndexRow, SnapshotIndex
 from tunegate_cache.protocol.hot_records import HotRecords, shape_to_teach
 from tunegate_cache.protocol.target_requests import TargetRequests
@@ -91,9 +91,8 @@ def _records(
             requests.trouble.corrupt(f"a block of {span.name}", str(error))
             continue
         for stored in records:
-            is_of_target = stored.record.key.target == requests.target
-            if is_of_target and not is_revoked(stored, snapshot.revoked):
-                yield stored.record
+            if stored.record.key.target == requests.target:
+                yield from requests.counted(stored, snapshot.revoked)
 
 
 def _spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock]) -> list[_Span]:

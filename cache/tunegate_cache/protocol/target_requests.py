@@ -9,10 +9,12 @@ import msgspec
 
 from tunegate_cache.format.cache_statistics import CacheStatistics
 from tunegate_cache.format.record_codec import RefusedLine
-from tunegate_cache.format.records import MissReason
+from tunegate_cache.format.records import MissReason, StoredRecord, TuningRecord
+from tunegate_cache.format.revocation import Revocation, counted
 from tunegate_cache.stores.gather_with_deadline import gather_with_deadline
 from tunegate_cache.stores.store import ObjectNotFoundError
 
+MISDATED = "records dated after this machine's clock count as the oldest; check the clock"
 _Asked = TypeVar("_Asked")
 _T = TypeVar("_T")
 
@@ -23,12 +25,14 @@ class StaleListingError(Exception):
 
 class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
     """Notes failures as trouble of the target. A missing object is trouble, too, or if
-    `is_repeatable` a reason to list again."""
+    `is_repeatable` a reason to list again. Dates after `latest` (seconds since 1970) do not
+    count."""
 
     target: str
     deadline: float
     monotonic: Callable[[], float]
     trouble: TargetTrouble
+    latest: int
     is_repeatable: bool = False
 
     def answers(self, requests: Mapping[_Asked, Callable[[], _T]]) -> Iterator[tuple[_Asked, _T]]:
@@ -48,6 +52,16 @@ class TargetRequests(msgspec.Struct, frozen=True, kw_only=True):
                 yield name, answer
         if answered < len(requests):
             self.trouble.note_late()
+
+    def counted(
+        self, stored: StoredRecord, revoked: tuple[Revocation, ...]
+    ) -> Iterator[TuningRecord]:
+        """Yields the record as it counts, nothing if it is revoked."""
+        found = counted(stored, revoked, self.latest)
+        if found is not None:
+            if found is not stored:
+                self.trouble.note_misdated()
+            yield found.record
 
     def is_over(self) -> bool:
         return self.monotonic() > self.deadline
@@ -110,6 +124,9 @@ class TargetTrouble:
             f"cache: {segments} segments wait for a compaction, so the oldest are not read; "
             f"run tunegate cache compact"
         )
+
+    def note_misdated(self) -> None:
+        self._statistics.note(f"cache: {MISDATED}")
 
     def corrupt(self, name: str, why: str) -> None:
         self.is_corrupt = True

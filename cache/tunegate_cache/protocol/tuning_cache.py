@@ -251,7 +251,7 @@ class TuningCache:
         waiting: Sequence[Pending] = ()
         if zones is self._writable and zones.is_new_to(workloads):
             waiting = list(self._write_ahead.pending(self._zones.write))
-        zones.load(workloads, waiting, deadline)
+        zones.load(workloads, waiting, deadline, self._milliseconds() // 1000)
         if self._mode == "rw":
             self._deliver(waiting, deadline)
 

@@ -13,6 +13,7 @@ from tunegate_cache.format.records import (
     WorkloadKey,
     WorkloadShape,
 )
+from tunegate_cache.format.revocation import SKEW_SECONDS
 from tunegate_cache.protocol.group_reader import GroupReader
 from tunegate_cache.protocol.record_index import RecordIndex
 from tunegate_cache.protocol.segments import usable_records
@@ -51,14 +52,22 @@ class ZoneRecords:
         """Returns whether a target of these tasks has not been read yet."""
         return any(key.target not in self._snapshots for key, _ in workloads)
 
-    def load(self, workloads: _Wanted, waiting: Sequence[Pending], deadline: float) -> None:
+    def load(
+        self, workloads: _Wanted, waiting: Sequence[Pending], deadline: float, now: int
+    ) -> None:
         """Loads as much as time allows. `waiting` are these zones' segments that are still on this
-        machine."""
+        machine; `now` is in seconds since 1970."""
         by_target: dict[str, list[tuple[WorkloadKey, WorkloadShape]]] = defaultdict(list)
         for key, shape in workloads:
             by_target[key.target].append((key, shape))
         for target, keys in sorted(by_target.items()):
-            requests = self._requests(target, deadline)
+            requests = TargetRequests(
+                target=target,
+                deadline=deadline,
+                monotonic=self._monotonic,
+                trouble=self.trouble.of(target),
+                latest=now + SKEW_SECONDS,
+            )
             if target not in self._snapshots:
                 contents = self._groups.read(requests)
                 self._snapshots[target] = contents.snapshots
@@ -71,12 +80,6 @@ class ZoneRecords:
     def _add(self, records: Iterable[tuple[str, TuningRecord]]) -> None:
         for zone, record in records:
             self.index.add((record,), zone)
-
-    def _requests(self, target: str, deadline: float) -> TargetRequests:
-        trouble, monotonic = self.trouble.of(target), self._monotonic
-        return TargetRequests(
-            target=target, deadline=deadline, monotonic=monotonic, trouble=trouble
-        )
 
     def refuse_faster(self, fastest: Mapping[WorkloadKey, int]) -> None:
         """Drops the records that claim less time than these, in nanoseconds."""

@@ -25,10 +25,7 @@ NO_THREAD = "this machine lets no thread start (ulimit -u)"
 
 
 def gather_with_deadline(
-    requests: Mapping[_Name, Callable[[], _T]],
-    *,
-    deadline: float,
-    monotonic: Callable[[], float],
+    requests: Mapping[_Name, Callable[[], _T]], *, deadline: float, monotonic: Callable[[], float]
 ) -> Iterator[tuple[_Name, _T | Trouble]]:
     """Yields each answer as it comes, store trouble as a value. Requests unanswered at the deadline
     are abandoned: a hanging server delays nobody, not even the end of the process. When a server

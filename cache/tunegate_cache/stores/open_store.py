@@ -205,29 +205,10 @@ class UnusableStore:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    def read(self, name: str) -> bytes:
-        self._fail()
-
-    def write(self, name: str, body: bytes) -> None:
-        self._fail()
-
-    def names(self, prefix: str) -> Sequence[str]:
-        self._fail()
-
-    def read_part(self, name: str, start: int, size: int) -> bytes:
-        self._fail()
-
-    def read_pointer(self, name: str) -> Pointer:
-        self._fail()
-
-    def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
-        self._fail()
-
-    def delete(self, name: str) -> None:
-        self._fail()
-
-    def _fail(self) -> NoReturn:
+    def _fail(self, *_: object, **__: object) -> NoReturn:
         raise StoreUnavailableError(self._reason)
+
+    read = write = names = read_part = read_pointer = move_pointer = delete = _fail
 
 
 _unusable: type[MaintainedStore] = UnusableStore

@@ -35,11 +35,7 @@ _Client = Any
 """A boto3 client; the library ships no types."""
 
 _LIMITS = ClientLimits(
-    connect_seconds=1,
-    read_seconds=3,
-    attempts=3,
-    most_bytes=MAX_OBJECT_BYTES,
-    answer_seconds=30,
+    connect_seconds=1, read_seconds=3, attempts=3, most_bytes=MAX_OBJECT_BYTES, answer_seconds=30
 )
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _REQUEST_SECONDS = 45.0

@@ -176,10 +176,7 @@ class _BoundedSession:
         wants_stream, request.stream_output = request.stream_output, True
         answer = self._session.send(request)
         answer.raw = BoundedBody(
-            answer.raw,
-            most_bytes=self._most_bytes,
-            seconds=self._seconds,
-            monotonic=time.monotonic,
+            answer.raw, most_bytes=self._most_bytes, seconds=self._seconds, monotonic=time.monotonic
         )
         if not wants_stream or answer.status_code >= 300:  # noqa: PLR2004 - not a success
             try:

@@ -168,7 +168,7 @@ def test_what_is_revoked_is_served_no_more_and_the_next_best_is(
     bad = tuning_records_make_record(
         run_nanoseconds=(1000,),
         decisions=((3, (2, 32)),),
-        measured_at=1_796_000_000,
+        measured_at=1_790_000_000,
         source=Provenance(repository="evil/x", run="666"),
     )
     place.publish(good, bad)
@@ -184,8 +184,7 @@ def test_a_revoked_key_takes_all_that_it_signed_with_it(tmp_path: Path) -> None:
     place = Place(tmp_path, TrustedKeys({"main": (OURS.public, THEIRS.public)}), OURS)
     place.publish(tuning_records_make_record("ours"))
     place.publish(tuning_records_make_record("theirs"), signer=THEIRS)
-    place.compact()
-    place.collect()
+    place.archive()
     assert place.best("theirs") == tuning_records_make_record("theirs")
     place.compact([Revocation(key=THEIRS.key)])
     assert place.best("theirs") is None

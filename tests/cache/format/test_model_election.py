@@ -23,7 +23,7 @@ from tunegate_cache.format.records import (
 
 KEY = WorkloadKey("1" * 64, "2" * 64)
 TVM = Toolchain(tvm="0.27.0", ffi="0.1.14")
-NOW = 1_800_000_000
+NOW = 1_700_000_000
 ELECTION = model_election.ModelElection(
     key=KEY, winner="tvm", nanoseconds={"tvm": 900, "onnxruntime": 1_000}, measured_at=NOW
 )
@@ -124,9 +124,7 @@ def test_a_slow_winner_among_many_survives_a_compaction(tmp_path: Path) -> None:
     election = model_election.ModelElection(
         key=key, winner="c11", nanoseconds=times, measured_at=NOW
     )
-    place.publish(*records_of(election))
-    place.compact()
-    place.collect()
+    place.archive(*records_of(election))
     found = place.cache().standings([key])[key]
     assert isinstance(found, ExactHit)
     known = model_election.election_of(
@@ -197,9 +195,7 @@ def test_a_failure_in_their_place_is_none() -> None:
 def test_a_standing_survives_a_compaction_and_is_no_hit(tmp_path: Path) -> None:
     place = Place(tmp_path)
     standing = msgspec.structs.replace(STANDING, key=make_key("model"))
-    place.publish(*model_standing_records_of(standing))
-    place.compact()
-    place.collect()
+    place.archive(*model_standing_records_of(standing))
     cache = place.cache()
     found = cache.standings([standing.key])[standing.key]
     assert isinstance(found, ExactHit)
@@ -341,9 +337,7 @@ def test_all_pieces_of_a_list_survive_a_compaction(tmp_path: Path) -> None:
     place, whole = Place(tmp_path), listed(300, extents=40)
     records = task_list_records_of(whole)
     assert 1 < len(records) <= task_list.MOST_PIECES
-    place.publish(*records)
-    place.compact()
-    place.collect()
+    place.archive(*records)
     found = place.cache().standings([TASK_LIST_KEY])[TASK_LIST_KEY]
     assert isinstance(found, ExactHit)
     assert task_list_read(*found.records) == whole

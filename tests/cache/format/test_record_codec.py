@@ -43,7 +43,7 @@ def test_a_line_of_version_1_will_always_be_read() -> None:
     recorded = (
         '{"dec":[[3,[4,16]],[5,[2]]],"dev":{"clk":"unknown","drv":"","kind":"cpu","mem":8,'
         '"name":"cpu","units":2,"uuid":""},"env":{"cuda":"","ffi":"0.1","tvm":"0.27"},'
-        f'"ext":[64,64],"meas":{{"ts":1795000000}},"ns":[1000000,1010000,990000],'
+        f'"ext":[64,64],"meas":{{"ts":1700000000}},"ns":[1000000,1010000,990000],'
         f'"sk":"{hexdigest("s")}","src":{{"ref":"","repo":"","run":"","sha":""}},"st":"ok",'
         f'"th":"{hexdigest("template")}","tk":"{hexdigest("target")}","v":1,'
         f'"wk":"{hexdigest("w")}"}}'

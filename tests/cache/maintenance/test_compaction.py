@@ -12,12 +12,15 @@ from tests.support.present import present
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
 from tunegate_cache.format.names import Group, group_of
-from tunegate_cache.format.records import ExactHit, TransferHit
+from tunegate_cache.format.records import ExactHit, Toolchain, TransferHit
+from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.segment import signature_of
 from tunegate_cache.maintenance.collection import collect
 from tunegate_cache.maintenance.copying import pull, push
-from tunegate_cache.protocol import archive, group_state
+from tunegate_cache.protocol import archive, group_reader, group_state
 from tunegate_cache.protocol.group_state import current_head, listing
+from tunegate_cache.protocol.hot_records import TOOLCHAINS
+from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.protocol.trust import Trust
 from tunegate_cache.stores.memory import MemoryStore
 
@@ -39,6 +42,40 @@ def test_everything_is_found_after_compaction_and_collection(place: Place) -> No
     assert [place.best(f"w{n}") for n in range(5)] == numbered(5)
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_date_to_come_hides_nothing_and_escapes_no_revocation(
+    place: Place, is_compacted: bool
+) -> None:
+    """A clock was ahead, or somebody wants to be the latest for ever."""
+    lie, real = make_record(measured_at=2**53), make_record("v")
+    toolchains = [Toolchain(tvm=f"9.{number}", ffi="") for number in range(TOOLCHAINS)]
+    place.publish(lie, *(make_record("v", measured_at=2**53, toolchain=t) for t in toolchains))
+    place.publish(make_record(status="wrong", run_nanoseconds=()), real)
+    if is_compacted:
+        assert place.compact().problems == (MISDATED,)
+        place.collect()
+    cache = place.cache()
+    found = cache.lookup([(make_key(name), make_shape()) for name in ("w", "v")])
+    assert not isinstance(found[make_key()], ExactHit)
+    hit = found[make_key("v")]
+    assert isinstance(hit, ExactHit)
+    assert real in hit.records
+    assert cache.statistics.notes == (f"cache: {MISDATED}",)
+    place.compact([Revocation(until=1)])
+    hit = place.cache().lookup([(make_key("v"), make_shape())])[make_key("v")]
+    assert hit == ExactHit((real,))
+
+
+def test_segments_of_a_time_to_come_are_read_last(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_reader, "_MAX_FRESH", 1)
+    ahead = cache_over(place.store, tmp_path, milliseconds=lambda: 9_999_999_999_999)
+    assert ahead.publish([make_record("lie")])
+    place.publish(make_record())
+    assert place.best() == make_record()
+
+
 def test_a_second_compaction_has_nothing_to_do(place: Place) -> None:
     place.publish(make_record())
     place.compact()
@@ -50,13 +87,10 @@ def test_a_second_compaction_has_nothing_to_do(place: Place) -> None:
 def test_new_segments_are_merged_with_the_snapshot_before(place: Place) -> None:
     slow = make_record(run_nanoseconds=(9_000_000,))
     fast = make_record(run_nanoseconds=(1_000_000,), decisions=((3, (8, 8)), (5, (1,))))
-    place.publish(slow)
-    place.compact()
-    place.collect()
+    place.archive(slow)
     place.publish(fast)
     assert place.best() == fast
-    place.compact()
-    place.collect()
+    place.archive()
     key = make_key()
     assert place.cache().lookup([(key, make_shape())])[key] == ExactHit((fast, slow))
 
@@ -64,9 +98,7 @@ def test_new_segments_are_merged_with_the_snapshot_before(place: Place) -> None:
 def test_the_nearest_shapes_come_from_the_snapshot_too(place: Place) -> None:
     near = make_record("near", shape=make_shape(extents=(64, 128)))
     far = make_record("far", shape=make_shape(extents=(64, 4096)))
-    place.publish(near, far, make_record("other", shape=make_shape("other")))
-    place.compact()
-    place.collect()
+    place.archive(near, far, make_record("other", shape=make_shape("other")))
     key = make_key("new")
     hit = place.cache().lookup([(key, make_shape(extents=(64, 64)))])[key]
     assert isinstance(hit, TransferHit)
@@ -76,8 +108,7 @@ def test_the_nearest_shapes_come_from_the_snapshot_too(place: Place) -> None:
 def test_a_look_up_of_one_task_reads_few_objects(place: Place) -> None:
     for first in range(0, 300, 30):
         place.publish(*numbered(30, first))
-    place.compact()
-    place.collect()
+    place.archive()
     cache = place.cache()
     key = make_key("w7")
     assert isinstance(cache.lookup([(key, make_shape())])[key], ExactHit)
@@ -88,9 +119,7 @@ def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(pla
     tried = [
         make_record(run_nanoseconds=(1000 + n,), decisions=((3, (n + 1, 1)),)) for n in range(50)
     ]
-    place.publish(*tried, make_record(template="", decisions=(), run_nanoseconds=(10**9,)))
-    place.compact()
-    place.collect()
+    place.archive(*tried, make_record(template="", decisions=(), run_nanoseconds=(10**9,)))
     key = make_key()
     hit = place.cache().lookup([(key, make_shape())])[key]
     assert isinstance(hit, ExactHit)
@@ -99,9 +128,7 @@ def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(pla
 
 
 def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
-    place.publish(make_record("a"))
-    place.compact()
-    place.collect()
+    place.archive(make_record("a"))
     place.publish(make_record("b"))
     place.store.delete(MAIN.head)
     done = place.compact()
@@ -115,9 +142,7 @@ def test_an_archive_whose_head_was_overwritten_is_recovered(place: Place) -> Non
     place.publish(make_record("a"))
     place.compact()
     before = place.store.read_pointer(MAIN.head)
-    place.publish(make_record("b"))
-    place.compact()
-    place.collect()
+    place.archive(make_record("b"))
     place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     done = place.compact()
     assert (done.status, done.recovered) == ("compacted", 1)
@@ -139,9 +164,7 @@ def test_its_own_archives_are_not_recovered(place: Place, monkeypatch: pytest.Mo
 def test_a_damaged_object_costs_no_acknowledged_record_that_is_held_elsewhere(
     place: Place, kind: str
 ) -> None:
-    place.publish(make_record("a"))
-    place.compact()
-    place.collect()
+    place.archive(make_record("a"))
     damaged = next(name for name in place.store.names("") if f"/{kind}/" in name)
     place.store.delete(damaged)
     place.store.write(damaged, b"garbage")
@@ -154,9 +177,7 @@ def test_a_damaged_object_costs_no_acknowledged_record_that_is_held_elsewhere(
 
 
 def test_a_damaged_snapshot_is_a_counted_miss_until_it_is_made_anew(place: Place) -> None:
-    place.publish(make_record())
-    place.compact()
-    place.collect()
+    place.archive(make_record())
     damaged = next(name for name in place.store.names("") if "/idx/" in name)
     place.store.delete(damaged)
     place.store.write(damaged, b"garbage")
@@ -193,9 +214,7 @@ def test_an_older_head_than_one_that_was_seen_is_not_believed(place: Place) -> N
 
 
 def test_groups_are_found_by_any_object_they_have(place: Place) -> None:
-    place.publish(make_record())
-    place.compact()
-    place.collect()
+    place.archive(make_record())
     assert group_state.groups(place.store) == (MAIN,)
     assert group_state.groups(place.store, "pr") == ()
     assert isinstance(MAIN, Group)
@@ -206,9 +225,7 @@ def test_a_pinned_build_reads_its_snapshot_and_nothing_later(place: Place, tmp_p
     place.compact()
     current = group_state.current_head(place.store, MAIN, NOBODY).head
     assert current is not None
-    place.publish(make_record("b"))
-    place.compact()
-    place.collect()
+    place.archive(make_record("b"))
     trust = Trust(pins={MAIN: current.snapshot.index})
     pinned = cache_over(place.store, tmp_path, mode="ro", trust=trust)
     found = pinned.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
@@ -292,8 +309,7 @@ def source(tmp_path: Path) -> Place:
     place = Place(tmp_path / "source")
     for record in numbered(2):
         place.publish(record)
-    place.compact()
-    place.collect()
+    place.archive()
     place.publish(make_record("later"))
     return place
 

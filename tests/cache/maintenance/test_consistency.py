@@ -143,8 +143,7 @@ def explanation_place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     explanation_place = Place(tmp_path)
     explanation_place.publish(make_record(), make_record("f", status="compile", run_nanoseconds=()))
     if request.param == "a snapshot":
-        explanation_place.compact()
-        explanation_place.collect()
+        explanation_place.archive()
     return explanation_place
 
 

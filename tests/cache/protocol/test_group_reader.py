@@ -59,10 +59,8 @@ class Reading:
     ) -> None:
         self.statistics = CacheStatistics()
         self.trouble = ReadTrouble(self.statistics)
-        requests = TargetRequests(
-            target=TARGET, deadline=deadline, monotonic=monotonic, trouble=self.trouble.of(TARGET)
-        )
-        found = GroupReader(store, ("main",), Trust()).read(requests).records
+        asked = requests(self.trouble, monotonic, deadline)
+        found = GroupReader(store, ("main",), Trust()).read(asked).records
         self.records = tuple(record for zone, record in found if zone == "main")
 
 
@@ -213,9 +211,12 @@ def test_a_missing_archive_is_a_broken_one() -> None:
 # What becomes of requests that are late, fail, or find nothing.
 
 
-def requests(trouble: ReadTrouble, monotonic: Callable[[], float] = lambda: 0.0) -> TargetRequests:
+def requests(
+    trouble: ReadTrouble, monotonic: Callable[[], float] = zero, deadline: float = 5.0
+) -> TargetRequests:
+    of_target = trouble.of(TARGET)
     return TargetRequests(
-        target=TARGET, deadline=5.0, monotonic=monotonic, trouble=trouble.of(TARGET)
+        target=TARGET, deadline=deadline, monotonic=monotonic, trouble=of_target, latest=2**53
     )
 
 
@@ -263,9 +264,7 @@ class Reader:
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
         self.statistics = CacheStatistics()
         self.trouble = ReadTrouble(self.statistics)
-        self.requests = TargetRequests(
-            target=TARGET, deadline=5.0, monotonic=clock, trouble=self.trouble.of(TARGET)
-        )
+        self.requests = requests(self.trouble, clock)
 
     def read(
         self,
@@ -348,7 +347,7 @@ def test_an_index_that_is_missing_is_a_corrupt_one(segment_records_place: Place)
 
 
 def hot(*records: TuningRecord) -> HotRecords:
-    found = HotRecords()
+    found = HotRecords(2**53)
     found.add(StoredRecord(record, encode_record(record)) for record in records)
     return found
 

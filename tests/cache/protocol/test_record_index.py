@@ -202,7 +202,7 @@ def hot_records_candidate(
 
 
 def best(records: list[StoredRecord]) -> list[StoredRecord]:
-    hot = hot_records.HotRecords()
+    hot = hot_records.HotRecords(2**53)
     hot.add(records)
     ((_, found),) = hot.workloads()
     return found
@@ -260,7 +260,7 @@ def test_what_is_cut_on_the_way_is_what_would_be_cut_in_the_end() -> None:
 
 
 def test_workloads_come_in_their_order_and_everything_is_counted() -> None:
-    hot = hot_records.HotRecords()
+    hot = hot_records.HotRecords(2**53)
     hot.add([stored(make_record(name)) for name in "cab"])
     names = [workload for workload, _ in hot.workloads()]
     assert names == sorted(hexdigest(name) for name in "abc")

@@ -47,6 +47,13 @@ def answer(
     return cache.lookup([(key, make_shape(extents=extents))])[key]
 
 
+def place_of(digest: str) -> str:
+    """A name for a segment of `main`."""
+    target = make_key().target
+    name = names.segment_name("main", target, milliseconds=1, writer="0" * 8, digest=digest)
+    return name.name
+
+
 def test_a_store_that_others_have_filled_is_one_line_and_answers_as_before(tmp_path: Path) -> None:
     store = FullStore()
     assert cache_over(store, tmp_path).publish([make_record()])
@@ -146,10 +153,7 @@ def test_only_a_writing_run_writes(tmp_path: Path, mode: tuning_cache.Mode) -> N
 def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
     store = MemoryStore()
     cache_over(store, tmp_path).publish([make_record()])
-    wrong = names.segment_name(
-        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
-    )
-    store.write(wrong.name, b"not what the name says")
+    store.write(place_of(hexdigest("x")), b"not what the name says")
     cache = cache_over(store, tmp_path)
     assert isinstance(answer(cache), ExactHit)
     assert any("is corrupt" in note for note in cache.statistics.notes)
@@ -158,10 +162,7 @@ def test_a_corrupt_segment_is_a_miss_and_costs_no_other(tmp_path: Path) -> None:
 def test_a_bad_record_in_a_good_segment_costs_itself_only(tmp_path: Path) -> None:
     store = MemoryStore()
     body = pack_segment([make_record(), make_record(run_nanoseconds=(-1,))])
-    name = names.segment_name(
-        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment_digest(body)
-    )
-    store.write(name.name, body)
+    store.write(place_of(segment_digest(body)), body)
     cache = cache_over(store, tmp_path)
     assert answer(cache) == ExactHit((make_record(),))
     assert cache.statistics.refused == {"impossible time": 1}
@@ -183,22 +184,14 @@ def test_the_words_of_a_miss_tell_what_stood_in_the_way(tmp_path: Path) -> None:
     cache_over(store, tmp_path).publish([make_record(run_nanoseconds=(0,))])
     assert answer(cache_over(store, tmp_path)) == Miss("rejected")
     assert answer(cache_over(store, tmp_path), "other") == Miss("absent")
-    store.write(
-        names.segment_name(
-            "main", make_key().target, milliseconds=1, writer="0" * 8, digest=hexdigest("x")
-        ).name,
-        b"damaged",
-    )
+    store.write(place_of(hexdigest("x")), b"damaged")
     assert answer(cache_over(store, tmp_path), "other") == Miss("corrupt")
 
 
 def test_a_record_of_another_target_in_the_wrong_place_is_not_served(tmp_path: Path) -> None:
     store = MemoryStore()
     body = pack_segment([make_record(key=make_key(target="f" * 64))])
-    name = names.segment_name(
-        "main", make_key().target, milliseconds=1, writer="0" * 8, digest=segment_digest(body)
-    )
-    store.write(name.name, body)
+    store.write(place_of(segment_digest(body)), body)
     assert answer(cache_over(store, tmp_path)) == Miss("rejected")
 
 
