@@ -14,6 +14,10 @@ from tunegate_cache.format.validate import NOT_JSON
 _VERSION = 1
 _DAY_SECONDS = 24 * 3600
 _KEPT_DAYS = 30
+MOST_NAMED = 2**16
+"""The most archives that a HEAD may name, one for each compaction that found something, and the
+most earlier snapshots, or revocations: upkeep follows the first ones by a request each, and a
+reader compares each record with the last."""
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """The writers of a zone choose its numbers. A number above this bound could not be written
 again."""
@@ -46,7 +50,8 @@ class Unreferenced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """`version` counts compactions; `parent` is the digest of the HEAD before.
+    """`version` counts compactions, where a HEAD was lost from the seconds since 1970 on; `parent`
+    is the digest of the HEAD before.
 
     `archives` hold every segment ever written, `snapshot` the best of them. `covers` are the file
     names of those segments that still exist beside the archives and need not be read. `kept` are
@@ -107,6 +112,8 @@ def decode_head(body: bytes, group: Group, keys: TrustedKeys) -> Head:
     if head is None:
         message = "HEAD is of a later version: update tunegate"
         raise LaterHeadError(message)
+    if max(map(len, (head.archives, head.kept, head.revoked))) > MOST_NAMED:
+        raise CorruptHeadError(f"HEAD is damaged: it names more than {MOST_NAMED} objects")
     if not keys.accepts(group.zone, group.head, hashlib.sha256(text).hexdigest(), signature):
         message = "HEAD is not signed by a trusted key"
         raise CorruptHeadError(message)

@@ -18,7 +18,7 @@ from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature, TrustedKeys
 
 _LEVEL = 6
-_MAX_LINES = 20_000
+MAX_LINES = 20_000
 _FRAME = (0x184D2A5E).to_bytes(4, "little") + (KEY_ID_BYTES + SIGNATURE_BYTES).to_bytes(4, "little")
 _TRAILER_BYTES = len(_FRAME) + KEY_ID_BYTES + SIGNATURE_BYTES
 
@@ -106,8 +106,8 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedL
         text = decompress(body)
     except DecompressionError as error:
         raise CorruptSegmentError(str(error)) from error
-    if text.count(b"\n") >= _MAX_LINES:
-        message = f"holds more than {_MAX_LINES} records"
+    if text.count(b"\n") >= MAX_LINES:
+        message = f"holds more than {MAX_LINES} records"
         raise CorruptSegmentError(message)
     signature = signature_of(body)
     signer = "" if signature is None else signature.key

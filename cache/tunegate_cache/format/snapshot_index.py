@@ -15,7 +15,8 @@ from tunegate_cache.format.validate import NOT_JSON
 
 _LEVEL = 9
 _VERSION = 1
-_MAX_BYTES = 256 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
+"""The text of an index of 1.7 million workloads: a reader needs a second for it, and 0.8 GB."""
 _MAX_PLACE = 2**40
 """The largest offset of a block in its pack, and its largest size: file systems take none
 larger."""

@@ -233,7 +233,9 @@ class Compactor:
 
     def _publish(self, state: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
         old, now = state.old_head, self._seconds()
-        version = (old.version if old else 0) + 1
+        # A HEAD that was lost is made anew: later than any that a machine may have seen.
+        lost = now if state.current.tag or state.orphans else 0
+        version = (old.version if old else lost) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
         standing = {name.file for name in state.listing.segments}
         head = Head(

@@ -24,11 +24,6 @@ class RollbackGuard:
             self._write()
         return version < newest
 
-    def forget(self, group: Group) -> None:
-        """Forgets the group, after its cache was restored on purpose."""
-        if self._versions.pop(group.prefix, None) is not None:
-            self._write()
-
     def _write(self) -> None:
         if self._file is None:
             return

@@ -86,13 +86,14 @@ def _records(
     for block in span.blocks:
         start = block.start - span.start
         try:
-            records = list(pack.records(body[start : start + block.size], block))
+            for stored in pack.records(body[start : start + block.size], block):
+                if requests.is_over():
+                    requests.trouble.note_late()
+                    return
+                if stored.record.key.target == requests.target:
+                    yield from requests.counted(stored, snapshot.revoked)
         except pack.CorruptBlockError as error:
             requests.trouble.corrupt(f"a block of {span.name}", str(error))
-            continue
-        for stored in records:
-            if stored.record.key.target == requests.target:
-                yield from requests.counted(stored, snapshot.revoked)
 
 
 def _spans(snapshot: OpenSnapshot, blocks: Sequence[PackBlock]) -> list[_Span]:

@@ -262,8 +262,9 @@ def test_bytes_that_the_index_does_not_describe_are_refused() -> None:
     block = describe_block(0, 0, body)
     with pytest.raises(CorruptBlockError, match="not what the index says"):
         list(records(body + b"x", block))
-    with pytest.raises(CorruptBlockError):
-        list(records(b"plain", describe_block(0, 0, b"plain")))
+    for odd, said in ((b"plain", "not zstandard"), (zstandard.compress(b"\n" * 20_000), "20000")):
+        with pytest.raises(CorruptBlockError, match=said):
+            list(records(odd, describe_block(0, 0, odd)))
 
 
 def test_a_line_that_is_no_usable_record_is_left_out() -> None:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cache.format.test_segment import KEYS, OURS
@@ -11,6 +12,7 @@ from tests.support.compacted_place import MAIN, NOBODY, Place, numbered
 from tests.support.present import present
 from tests.support.tuning_caches import cache_over
 from tests.support.tuning_records import TARGET, make_key, make_record, make_shape
+from tunegate_cache.format import head as heads
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.records import ExactHit, Toolchain, TransferHit
 from tunegate_cache.format.revocation import Revocation
@@ -22,6 +24,7 @@ from tunegate_cache.protocol.group_state import current_head, listing
 from tunegate_cache.protocol.hot_records import TOOLCHAINS
 from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.protocol.trust import Trust
+from tunegate_cache.protocol.tuning_cache import Seconds
 from tunegate_cache.stores.memory import MemoryStore
 
 _now = itertools.count(1)
@@ -127,14 +130,40 @@ def test_only_the_best_and_the_latest_failures_are_hot_and_all_stay_archived(pla
     assert place.compact(rebuild=True).records == 51
 
 
-def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place) -> None:
-    place.archive(make_record("a"))
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place, is_deleted: bool) -> None:
+    """Machines that have seen it believe the new one; or it names more than upkeep may follow."""
+    for name in "xya":
+        place.archive(make_record(name))
+    assert place.best("a") == make_record("a")
     place.publish(make_record("b"))
+    head = present(current_head(place.store, MAIN, NOBODY).head)
     place.store.delete(MAIN.head)
-    done = place.compact()
-    assert (done.status, done.version) == ("compacted", 1)
-    place.seen.forget(MAIN)
+    if not is_deleted:
+        many = msgspec.structs.replace(head, archives=("c" * 64,) * 10**5)
+        place.store.move_pointer(MAIN.head, heads.encode_head(many, MAIN, None), None)
+        cache = place.cache()
+        found = cache.lookup([(make_key(name), make_shape()) for name in "ab"])
+        assert isinstance(found[make_key("b")], ExactHit)
+        assert not isinstance(found[make_key("a")], ExactHit)
+        assert "damaged: it names more than" in cache.statistics.notes[0]
+    assert place.compact().status == "compacted"
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
+    assert place.compact().problems == ()
+
+
+def test_a_snapshot_that_takes_long_to_read_ends_with_the_time(
+    place: Place, tmp_path: Path
+) -> None:
+    device = make_record().device
+    devices = [msgspec.structs.replace(device, name=str(number)) for number in range(200)]
+    place.archive(*(make_record(device=each) for each in devices))
+    ticks = itertools.count()
+    slow = cache_over(
+        place.store, tmp_path, monotonic=lambda: float(next(ticks)), budget=Seconds(lookup=100.0)
+    )
+    slow.lookup([(make_key(), make_shape())])
+    assert "cache: not everything could be read in time" in slow.statistics.notes
 
 
 def test_an_archive_whose_head_was_overwritten_is_recovered(place: Place) -> None:
@@ -146,7 +175,6 @@ def test_an_archive_whose_head_was_overwritten_is_recovered(place: Place) -> Non
     place.store.move_pointer(MAIN.head, before.body, place.store.read_pointer(MAIN.head).tag)
     done = place.compact()
     assert (done.status, done.recovered) == ("compacted", 1)
-    place.seen.forget(MAIN)
     assert (place.best("a"), place.best("b")) == (make_record("a"), make_record("b"))
 
 

@@ -204,17 +204,6 @@ def test_another_process_of_this_machine_knows_it_too(tmp_path: Path) -> None:
     assert not RollbackGuard(file).is_older(MAIN, 7)
 
 
-def test_a_group_that_was_restored_on_purpose_is_believed_again(tmp_path: Path) -> None:
-    file = tmp_path / "seen.json"
-    guard = RollbackGuard(file)
-    guard.is_older(MAIN, 7)
-    guard.is_older(TEAM, 7)
-    guard.forget(MAIN)
-    for each in (guard, RollbackGuard(file)):
-        assert each.is_older(TEAM, 1)
-    assert not RollbackGuard(file).is_older(MAIN, 1)
-
-
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"a": "b"}'])
 def test_a_damaged_file_is_no_file(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "seen.json"
