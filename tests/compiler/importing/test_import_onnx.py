@@ -463,6 +463,24 @@ def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
         importable(model_of(nodes, {"x": [2]}, {"y": [2]}, {"last": np.array(-1)}))
 
 
+def test_a_sequence_has_parts_of_its_size_and_the_rest() -> None:
+    """TVM makes two of 3 of it."""
+    nodes = [
+        helper.make_node("SplitToSequence", ["x", "size"], ["parts"]),
+        helper.make_node("SequenceAt", ["parts", "first"], ["y"]),
+    ]
+    constants = {"size": np.array(4), "first": np.array(0)}
+    model = importable(model_of(nodes, {"x": [6]}, {"y": [4]}, constants))
+    assert [int(each) for each in import_model(model)["main"].ret_ty.shape] == [4]
+
+
+def test_a_scale_of_zero_is_refused() -> None:
+    node = helper.make_node("QuantizeLinear", ["x", "s"], ["y"])
+    model = operator_model(node, {"x": np.ones(2, np.float32)}, {"s": np.float32(0)})
+    with pytest.raises(NodeError, match=r"QuantizeLinear .*its scale is 0"):
+        importable(model)
+
+
 def test_a_node_without_a_name_is_called_by_what_it_gives() -> None:
     error = NodeError(helper.make_node("TopK", ["x", "k"], ["values", "indices"]), KeyError("k"))
     assert str(error).startswith("operator TopK (the node that makes values) reads k")

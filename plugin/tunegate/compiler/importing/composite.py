@@ -237,8 +237,11 @@ def of_flat_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] 
 
 def quantize_in_float32(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites QuantizeLinear of float16 as one of float32, in which ONNX Runtime divides and
-    rounds; float16 lacks the last number of uint16."""
-    data = view.type_of(node.input[0])
+    rounds; float16 lacks the last number of uint16. Raises UnsupportedModelError for a scale of
+    0: what infinity and NaN are as whole numbers goes by the processor."""
+    data, scale = view.type_of(node.input[0]), view.constant(node.input[1])
+    if scale is not None and not scale.all():
+        raise UnsupportedModelError("its scale is 0")
     if data is None or data.dtype != np.float16:
         return None
     new, changed = Replacement(node), onnx.NodeProto()

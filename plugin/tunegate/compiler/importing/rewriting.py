@@ -385,4 +385,5 @@ RULES: Mapping[str, RewritingRule] = {
     "QuantizeLinear": composite.quantize_in_float32,
     **dict.fromkeys(("ScatterElements", "ScatterND"), composite.scattered_bits),
     "SequenceInsert": refuse_insert_from_end,
+    "SplitToSequence": windows.split_in_chunks,
 }

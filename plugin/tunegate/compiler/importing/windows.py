@@ -376,6 +376,21 @@ def rewrite_split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx
     return _replace_operand(node, sizes) if len(sizes) == len(parts) else None
 
 
+def split_in_chunks(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
+    """Rewrites SplitToSequence in parts of one size by the sizes of all: TVM makes the parts even
+    where the last would be much smaller."""
+    chunk, data = graph_view.operand(node, 1), view.type_of(node.input[0])
+    size = view.constant(chunk) if chunk else None
+    if size is None or size.ndim or data is None:
+        return None
+    extent = data.shape[graph_view.attribute(node, "axis", 0)]
+    begins = range(0, extent, int(size))
+    sizes = [min(int(size), extent - begin) for begin in begins]
+    return _replace_operand(node, sizes) if len(sizes) > 1 else None
+
+
 def top_k(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
     """Rewrites TopK with a count that is an input, and one in any order, which may be this. Raises
     UnsupportedModelError for none, which TVM takes for all."""
