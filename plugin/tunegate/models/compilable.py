@@ -21,7 +21,7 @@ from tunegate.models.prepared import NOT_LOADED, Compilable
 from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import NO_OPTIMIZATION, write_optimized
 from tunegate.models.saved_model import save
-from tunegate.system.onnx_scan import nodes_of
+from tunegate.system.onnx_scan import nodes_within
 from tunegate.system.processes.memory_limit import memory_problem
 
 _FLOAT32 = onnx.TensorProto.FLOAT
@@ -93,18 +93,31 @@ def _define_group_norms(proto: onnx.ModelProto) -> bool:
     """Gives each GroupNormalization our definition, and returns whether there was one. ONNX Runtime
     has no kernel for it, and puts ONNX's definition in its place: a difference of two means, which
     cancels for values far from zero."""
-    versions = (each.version for each in proto.opset_import if each.domain in STANDARD_DOMAINS)
-    opset, is_changed = max(versions, default=0), False
-    for node in nodes_of(proto):
-        is_wide = any(each.name == "stash_type" and each.i != _FLOAT32 for each in node.attribute)
-        if operator_of(node) == "GroupNormalization" and not is_wide:
-            node.domain, is_changed = _DEFINED, True
-    if is_changed:
+    bodies = [(proto.opset_import, proto.graph.node)]
+    bodies += [(each.opset_import, each.node) for each in proto.functions]
+    opsets: set[int] = set()
+    for imports, nodes in bodies:
+        versions = (each.version for each in imports if each.domain in STANDARD_DOMAINS)
+        opset = max(versions, default=0)
+        norms = [node for node in nodes_within(nodes) if _is_group_norm(node)]
+        for node in norms:
+            node.domain = f"{_DEFINED}{opset}"
+        if norms:
+            imports.append(onnx.helper.make_opsetid(f"{_DEFINED}{opset}", 1))
+            opsets.add(opset)
+    for opset in sorted(opsets):
+        domain = f"{_DEFINED}{opset}"
         parts = "by_channel" if opset >= _PER_CHANNEL_OPSET else "grouped"
-        text = _GROUP_NORM.format(domain=_DEFINED, opset=opset, parts=parts)
+        text = _GROUP_NORM.format(domain=domain, opset=opset, parts=parts)
         proto.functions.append(onnx.parser.parse_function(text))
-        proto.opset_import.append(onnx.helper.make_opsetid(_DEFINED, 1))
-    return is_changed
+        if all(each.domain != domain for each in proto.opset_import):
+            proto.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+    return bool(opsets)
+
+
+def _is_group_norm(node: onnx.NodeProto) -> bool:
+    is_wide = any(each.name == "stash_type" and each.i != _FLOAT32 for each in node.attribute)
+    return operator_of(node) == "GroupNormalization" and not is_wide
 
 
 def _write_optimized(fixed: Path, optimized: Path) -> None:

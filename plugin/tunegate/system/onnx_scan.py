@@ -128,7 +128,7 @@ def scanned_model(model: bytes) -> tuple[onnx.ModelProto, tuple[str, ...]]:
 
 def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     """Yields the nodes of the graph, of all graphs inside it, and of the functions."""
-    return _with_inner(model.graph.node, *(function.node for function in model.functions))
+    return nodes_within(model.graph.node, *(function.node for function in model.functions))
 
 
 def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
@@ -140,7 +140,7 @@ def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     ]
 
 
-def _with_inner(*nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def nodes_within(*nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yields the nodes, and those of the graphs inside them."""
     waiting = list(nodes)
     while waiting:
@@ -197,7 +197,7 @@ def _require_few_nodes(model: onnx.ModelProto) -> None:
 
 def _count_calls(nodes: Iterable[onnx.NodeProto]) -> Counter[_Called]:
     """Returns how often each operator or function stands among the nodes and in their graphs."""
-    inner = _with_inner(nodes)
+    inner = nodes_within(nodes)
     return Counter(_called_function(node.domain, node.op_type, node.overload) for node in inner)
 
 

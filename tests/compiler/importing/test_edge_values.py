@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx.parser
 import pytest
 from onnx import helper, numpy_helper
@@ -222,6 +223,24 @@ def test_a_normalization_of_numbers_far_from_zero_keeps_their_deviation(
         distance = exact - exact.mean(axes, keepdims=True)
         wanted = distance / np.sqrt(exact.var(axes, keepdims=True) + 1e-5)
         assert np.abs(got.reshape(wanted.shape) - wanted).max() < 2e-3, node[0]
+
+
+def test_a_group_norm_of_a_function_counts_groups_by_the_functions_operator_set(
+    tmp_path: Path,
+) -> None:
+    """Each set has its own shape of scales."""
+    text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+    g (float[2, 4, 30] x, float[2] s, float[4] t) => (float[2, 4, 30] y, float[2, 4, 30] z) {
+      y = own.old (x, s) z = GroupNormalization <num_groups = 2> (x, t, t)
+    } <domain: "own", opset_import: ["": 18]>
+    old (x, s) => (y) { y = GroupNormalization <num_groups = 2> (x, s, s) }"""
+    rows = FAR.reshape(2, 2, 60)
+    got = compiled(onnx.parser.parse_model(text), tmp_path).run(
+        {"x": FAR.reshape(2, 4, 30), "s": np.ones(2, np.float32), "t": np.ones(4, np.float32)}
+    )
+    even = (rows - rows.mean(-1, keepdims=True)) / rows.std(-1, keepdims=True) + 1
+    for each in got:
+        assert np.abs(each.reshape(rows.shape) - even).max() < 2e-3
 
 
 def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
