@@ -337,11 +337,12 @@ def test_what_git_lfs_could_not_get_says_what_to_run(
         content_at_head(project)
 
 
+@pytest.mark.parametrize("script", ["sleep 600", "setsid sleep 600 & sleep 600"])
 def test_a_git_lfs_that_never_answers_is_stopped(
-    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     project.commit({PATH: pointer_files.lfs_pointer_to(BODY)})
-    install_git_lfs(tmp_path / "bin", "sleep 600", monkeypatch)
+    install_git_lfs(tmp_path / "bin", script, monkeypatch)
     monkeypatch.setattr(git_process, "_MAX_SECONDS", 1)
     started = time.monotonic()
     with pytest.raises(ModelError, match="only its Git LFS pointer is here"):

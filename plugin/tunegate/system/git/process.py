@@ -14,6 +14,7 @@ from typing import IO, Protocol, cast
 from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.isolation import absolute_only
 from tunegate.regular_files import working_tree
+from tunegate.system.processes import interpreter
 
 _PIECE_BYTES = 2**20
 _MAX_SECONDS = 900
@@ -205,15 +206,16 @@ def _run_git(
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as errors:
         stdin.write(standard_input)
         stdin.seek(0)
-        with _start(["git", *words, *arguments], root, stdin, errors) as process:
-            alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process])
+        mark = interpreter.mark()
+        with _start(["git", *words, *arguments], root, stdin, errors, mark) as process:
+            alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process, mark])
             alarm.start()
             try:
                 while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
                     into.write(piece)
                 process.wait()
             except BaseException:
-                _end(process)
+                _end(process, mark)
                 process.wait()
                 raise
             finally:
@@ -223,7 +225,7 @@ def _run_git(
 
 
 def _start(
-    line: list[str], root: Path, stdin: IO[bytes], errors: IO[bytes]
+    line: list[str], root: Path, stdin: IO[bytes], errors: IO[bytes], mark: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -231,7 +233,7 @@ def _start(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=git_environment(root, absolute_only(dict(os.environ))),
+            env={**git_environment(root, absolute_only(dict(os.environ))), **mark},
             cwd=root,
             start_new_session=True,
         )
@@ -240,9 +242,11 @@ def _start(
         raise EnvironmentUnfitError(message) from error
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], mark: Mapping[str, str]) -> None:
+    """Ends git with all that it started: whatever keeps its output open is waited for."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    interpreter.end_marked(mark)
 
 
 # The settings that git gets: nothing of the repository's settings starts a program here, except
