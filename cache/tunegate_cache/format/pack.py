@@ -57,8 +57,7 @@ def records(body: bytes, block: PackBlock) -> Iterator[StoredRecord]:
     except DecompressionError as error:
         raise CorruptBlockError(str(error)) from error
     if text.count(b"\n") >= segment.MAX_LINES:
-        message = f"a block holds more than {segment.MAX_LINES} records"
-        raise CorruptBlockError(message)
+        raise CorruptBlockError(f"a block holds more than {segment.MAX_LINES} records")
     for line in text.split(b"\n"):
         signer, _, record = line.partition(b" ")
         by = "" if signer == _NOBODY else signer.decode("ascii", "replace")

@@ -107,8 +107,7 @@ def lines(body: bytes, expected_digest: str) -> Iterator[StoredRecord | RefusedL
     except DecompressionError as error:
         raise CorruptSegmentError(str(error)) from error
     if text.count(b"\n") >= MAX_LINES:
-        message = f"holds more than {MAX_LINES} records"
-        raise CorruptSegmentError(message)
+        raise CorruptSegmentError(f"holds more than {MAX_LINES} records")
     signature = signature_of(body)
     signer = "" if signature is None else signature.key
     return (parse_line(line, signer) for line in text.split(b"\n") if line)

@@ -3,6 +3,7 @@ skeleton."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 import zstandard
@@ -98,6 +99,11 @@ def skeletons(
 def _is_consistent(index: SnapshotIndex) -> bool:
     return (
         all(0 <= block.pack < len(index.packs) for block in index.blocks)
+        # One block under many numbers would be unpacked for hours.
+        and all(
+            (first.pack, first.start + first.size - 1) < (then.pack, then.start)
+            for first, then in pairwise(index.blocks)
+        )
         and all(
             0 <= each <= _MAX_PLACE for block in index.blocks for each in (block.start, block.size)
         )

@@ -93,8 +93,7 @@ class _Walk:
                 stack.extend(reversed(self._parts(part.index)))
             else:
                 yield part
-        message = f"a walk of more than {_MAX_STEPS} steps: the graph has a cycle"
-        raise ValueError(message)
+        raise ValueError(f"a walk of more than {_MAX_STEPS} steps: the graph has a cycle")
 
     def _parts(self, index: int) -> list[_Token]:
         node = self._nodes[index]

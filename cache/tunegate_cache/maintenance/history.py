@@ -64,8 +64,7 @@ def lines_name(start: str, lines: bytes) -> str:
     """Returns the name of these lines' object, which begins with `start`. Raises
     LinesTooLongError."""
     if len(lines) > MAX_LINES_BYTES:
-        message = f"{len(lines)} bytes, at most {MAX_LINES_BYTES} are kept"
-        raise LinesTooLongError(message)
+        raise LinesTooLongError(f"{len(lines)} bytes, at most {MAX_LINES_BYTES} are kept")
     return f"{start}-{hashlib.sha256(lines).hexdigest()}.jsonl"
 
 

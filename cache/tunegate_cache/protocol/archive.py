@@ -6,6 +6,7 @@ Signatures stay with their segments.
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -78,8 +79,15 @@ def _directory_bytes(first: bytes) -> int:
 
 
 def _entries(directory: bytes) -> list[Entry]:
+    """Returns the entries. They follow each other: one segment under many names would be unpacked
+    for hours."""
     try:
-        return msgspec.json.decode(directory, type=list[Entry])
+        entries = msgspec.json.decode(directory, type=list[Entry])
     except NOT_JSON as error:
         message = "its directory cannot be read"
         raise CorruptArchiveError(message) from error
+    ends = accumulate((entry.size for entry in entries), initial=0)
+    if any(entry.start != end or entry.size < 0 for entry, end in zip(entries, ends, strict=False)):
+        message = "its segments do not follow each other"
+        raise CorruptArchiveError(message)
+    return entries

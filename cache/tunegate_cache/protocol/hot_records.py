@@ -13,7 +13,9 @@ a newer one never push out what teams on an older one still use."""
 _SLACK = 4
 """A workload is cut down when it has this many times its limit."""
 
-_Place = tuple[str, int, str, Toolchain]
+_Place = tuple[str, str, int, str, Toolchain]
+"""The whole target key first, of which a group's name has the beginning: a record of another target
+must hide none."""
 _Candidate = tuple[str, tuple[object, ...], _Place]
 
 
@@ -93,15 +95,15 @@ def _latest_places(records: Iterable[StoredRecord]) -> set[_Place]:
         if stored.record.status == "ok":
             place = _place(stored.record)
             latest[place] = max(latest.get(place, 0), stored.record.measured_at)
-    devices: dict[tuple[str, int], list[_Place]] = {}
+    devices: dict[tuple[str, str, int], list[_Place]] = {}
     for place in sorted(latest, key=lambda each: (-latest[each], str(each))):
-        devices.setdefault(place[:2], []).append(place)
+        devices.setdefault(place[:3], []).append(place)
     return {place for places in devices.values() for place in places[:TOOLCHAINS]}
 
 
 def _place(record: TuningRecord) -> _Place:
     device = record.device
-    return device.name, device.units, device.driver, record.toolchain
+    return record.key.target, device.name, device.units, device.driver, record.toolchain
 
 
 def _candidate(record: TuningRecord) -> _Candidate:

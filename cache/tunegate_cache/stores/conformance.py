@@ -150,8 +150,7 @@ def _at_once(act: Callable[[int], _T], count: int) -> list[_T]:
             raise answer
         results.append(answer)
     if len(results) < count:
-        message = f"{count} requests at once take more than {_RACE_SECONDS:.0f} s"
-        raise StoreTimedOutError(message)
+        raise StoreTimedOutError(f"{count} requests at once take more than {_RACE_SECONDS:.0f} s")
     return results
 
 

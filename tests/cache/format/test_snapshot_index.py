@@ -57,6 +57,7 @@ def test_members_stand_under_their_skeleton_in_its_order() -> None:
     [
         {"packs": ()},
         {"blocks": INDEX.blocks[:1]},
+        {"blocks": INDEX.blocks[:1] * 2},
         {"blocks": (INDEX.blocks[0], msgspec.structs.replace(INDEX.blocks[1], start=-1))},
         {"blocks": (INDEX.blocks[0], msgspec.structs.replace(INDEX.blocks[1], size=-1))},
         {"rows": ROWS[:1]},

@@ -152,6 +152,16 @@ def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place, is_delete
     assert place.compact().problems == ()
 
 
+def test_a_record_of_another_target_of_the_group_hides_none(place: Place) -> None:
+    """A group's name has the beginning of the target key alone."""
+    twin = make_key(target=f"{TARGET[:16]}{'0' * 48}")
+    place.archive(make_record())
+    place.publish(*(make_record(key=twin, measured_at=1_790_000_000 + n) for n in range(2)))
+    fast = (make_record(key=twin, run_nanoseconds=(1,), decisions=((n, (1,)),)) for n in range(9))
+    place.archive(*fast)
+    assert place.best() == make_record()
+
+
 def test_a_snapshot_that_takes_long_to_read_ends_with_the_time(
     place: Place, tmp_path: Path
 ) -> None:

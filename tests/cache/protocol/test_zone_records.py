@@ -176,6 +176,8 @@ def test_content_that_its_name_does_not_prove_is_refused() -> None:
         (b"", "not an archive"),
         (b"tunegate archive 1\n" + b"\xff" * 8, "not an archive"),
         (b"tunegate archive 1\n" + bytes(7) + b"\x02[1", "directory cannot be read"),
+        # One segment under two names: under 100,000 it would be unpacked for hours.
+        (ARCHIVE.replace(b",0,", b",9,", 1), "do not follow each other"),
     ],
 )
 def test_what_is_no_archive_is_refused_in_whole_and_in_part(body: bytes, said: str) -> None:
