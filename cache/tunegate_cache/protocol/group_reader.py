@@ -54,6 +54,7 @@ class GroupReader:
         fresh = [
             name
             for group, names_of in names_by_group.items()
+            if group in heads_here or not self._is_unsafe(group, names_of, requests)
             for name in names.segments_under(f"{group.prefix}seg/", names_of)
             if name.file not in covered.get(group, ())
         ]
@@ -84,11 +85,19 @@ class GroupReader:
                 by_group[group] = head
         return by_group
 
+    def _is_unsafe(self, group: Group, names_of: Sequence[str], requests: TargetRequests) -> bool:
+        """Returns whether signed segments stand beside a HEAD that is unusable, or gone since this
+        machine has seen it: what that has revoked would count again."""
+        was_there = group.head in names_of or self._trust.seen.is_older(group, 0)
+        is_so = was_there and self._trust.keys.is_required(group.zone)
+        if is_so:
+            requests.trouble.corrupt(group.head, "what it may have revoked is not read")
+        return is_so
+
     def _pointer(self, group: Group) -> Pointer | None:
-        try:
+        with suppress(ObjectNotFoundError):
             return self._store.read_pointer(group.head)
-        except ObjectNotFoundError:
-            return None
+        return None
 
     def _snapshots(
         self, heads: Mapping[Group, Head], requests: TargetRequests

@@ -130,10 +130,9 @@ class FileStore:
 
     def _require_equal(self, name: str, body: bytes) -> None:
         """Checks what has the name already. That may be no object: a folder or a link."""
-        try:
+        is_equal = False
+        with suppress(ObjectNotFoundError):
             is_equal = self.read(name) == body
-        except ObjectNotFoundError:
-            is_equal = False
         if not is_equal:
             raise ObjectConflictError(f"{self._path(name)}: holds another body") from None
 
@@ -265,10 +264,9 @@ def _took(lock: int, deadline: float) -> bool:
 
 
 def _is_at(path: Path, lock: int) -> bool:
-    try:
+    with suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), os.fstat(lock))
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _remove_free_lock(path: Path) -> None:

@@ -37,21 +37,18 @@ class MemoryStore:
 
     def read_pointer(self, name: str) -> Pointer:
         body = self.read(name)
-        return Pointer(body, _tag(body))
+        return Pointer(body, hashlib.sha256(body).hexdigest())
 
     def move_pointer(self, name: str, body: bytes, expected: str | None) -> None:
         with self._moving:
             current = self._objects.get(name)
-            if (None if current is None else _tag(current)) != expected:
+            tag = None if current is None else hashlib.sha256(current).hexdigest()
+            if tag != expected:
                 raise PointerMovedError(name)
             self._objects[name] = body
 
     def delete(self, name: str) -> None:
         self._objects.pop(name, None)
-
-
-def _tag(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
 
 
 _: type[MaintainedStore] = MemoryStore

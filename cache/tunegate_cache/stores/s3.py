@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, TypeVar
 
@@ -148,10 +149,9 @@ class S3Store:
         return answer
 
     def _tag(self, name: str) -> str | None:
-        try:
+        with suppress(ObjectNotFoundError):
             return self.read_pointer(name).tag
-        except ObjectNotFoundError:
-            return None
+        return None
 
     def _put_object(
         self, name: str, body: bytes, condition: Mapping[str, str], absent: str | None
@@ -164,10 +164,9 @@ class S3Store:
         )
 
     def _holds(self, name: str, body: bytes) -> bool:
-        try:
+        with suppress(ObjectNotFoundError):
             return self.read_pointer(name).body == body
-        except ObjectNotFoundError:
-            return False
+        return False
 
     def _get(self, client: _Client, name: str, **part: str) -> tuple[bytes, str]:
         def read_whole() -> tuple[bytes, str]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.cache.format.test_segment import KEYS, OURS, THEIRS
 from tests.support.compacted_place import MAIN, NOBODY, Place
-from tests.support.tuning_records import TARGET
+from tests.support.tuning_records import TARGET, make_key, make_shape
 from tests.support.tuning_records import make_record as tuning_records_make_record
 from tests.support.tuning_tasks import make_record
 from tunegate_cache.format import head as heads
@@ -22,7 +22,7 @@ from tunegate_cache.format.how_built import (
 )
 from tunegate_cache.format.names import Group, group_of
 from tunegate_cache.format.record_codec import decode_records, encode_record
-from tunegate_cache.format.records import Decision, Provenance, TuningRecord
+from tunegate_cache.format.records import Decision, Miss, Provenance, TuningRecord
 from tunegate_cache.format.revocation import Revocation
 from tunegate_cache.format.signing import Signer, TrustedKeys
 from tunegate_cache.protocol import group_state
@@ -76,6 +76,25 @@ def test_a_later_version_is_told_apart_because_it_must_be_left_alone() -> None:
     later = heads.encode_head(msgspec.structs.replace(HEAD, v=2), MAIN, None)
     with pytest.raises(heads.LaterHeadError, match="update tunegate"):
         heads.decode_head(later, MAIN, NOBODY)
+
+
+@pytest.mark.parametrize("left", [b"", b"garbage", b"older"])
+def test_what_was_revoked_counts_no_more_where_the_head_is_lost(
+    tmp_path: Path, left: bytes
+) -> None:
+    place = Place(tmp_path, KEYS, OURS)
+    place.publish(tuning_records_make_record())
+    place.compact()
+    older = place.store.read_pointer(MAIN.head).body
+    place.compact([Revocation(until=2**40)])
+    assert place.best() is None
+    place.store.delete(MAIN.head)
+    if left:
+        place.store.write(MAIN.head, older if left == b"older" else left)
+    cache = place.cache()
+    hit = cache.lookup([(make_key(), make_shape())])[make_key()]
+    assert hit == Miss("corrupt")
+    assert "what it may have revoked is not read" in cache.statistics.notes[-1]
 
 
 def test_everything_that_a_head_names_is_referenced() -> None:
