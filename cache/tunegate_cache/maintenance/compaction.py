@@ -111,7 +111,7 @@ class Compactor:
         listing = group_state.listing(self._store, self._group)
         current = group_state.current_head(self._store, self._group, self._keys)
         if current.problem:
-            self._problems.append(current.problem)
+            self._problems.append(current.problem + "; repeat revocations" * (not current.is_later))
         covered = set(current.head.covers) if current.head else set()
         return _Found(
             listing=listing,
