@@ -62,6 +62,18 @@ def test_no_change_passes_five_percent_fail_and_the_margin_stays_open(recording:
     assert shares(recording, 5.0)["fail"] >= 0.99
 
 
+def test_between_looks_it_always_goes_on() -> None:
+    assert stop_after([0.5] * 3, RULE) is None
+    assert stop_after([0.5] * 4, RULE) == "decided"
+    assert stop_after([0.5] * 5, RULE) is None
+
+
+def test_the_last_look_ends_it() -> None:
+    rng = random.Random(1)
+    effects = [rng.gauss(0.03, 0.02) for _ in range(60)]
+    assert stop_after(effects, RULE) == "budget"
+
+
 def test_a_question_beyond_the_budget_is_given_up_early_but_not_on_a_few_launches() -> None:
     short = StoppingRule(margin_percent=3.0, analyses=(4, 6, 9, 13), cells=1)
     wild = [0.2, -0.15, 0.1, -0.05, 0.18, -0.2, 0.12, -0.11, 0.16]

@@ -5,6 +5,7 @@ import errno
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -55,6 +56,27 @@ def answer_of(child: Child[Any], seconds: float = 60.0) -> Any:
             return reply
         time.sleep(0.02)
     raise AssertionError("no answer")
+
+
+def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
+    with begin(tmp_path) as child:
+        child.send(question(1, "hang"))
+        os.kill(child.pid, signal.SIGKILL)
+        with pytest.raises(ChildDiedError, match=r"^was killed by SIGKILL$") as raised:
+            answer_of(child)
+    assert raised.value.by_signal
+
+
+def test_a_process_that_is_stopped_is_said_to_be() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        process.send_signal(signal.SIGSTOP)
+        until = time.monotonic() + 60
+        while not process_state(process.pid).is_stopped and time.monotonic() < until:
+            time.sleep(0.01)
+        is_stopped = process_state(process.pid).is_stopped
+        process.kill()
+    assert is_stopped
+    assert process_state(process.pid) == (0, False)
 
 
 def test_a_child_that_takes_more_memory_than_it_may_is_killed(tmp_path: Path) -> None:
