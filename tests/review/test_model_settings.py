@@ -1,11 +1,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.git_repository import Checkout, new_repository
 from tunegate.artifacts.changes import PolicyChange, Revisions
 from tunegate.config import (
     AccuracyConfig,
+    BudgetConfig,
     Config,
     InputConfig,
     MetricCommandConfig,
@@ -147,10 +149,49 @@ def test_the_base_defines_its_targets_and_comes_first() -> None:
     assert merged_targets(base, head) == (CPU, GPU, TargetConfig(name="new"))
 
 
-def test_the_head_prices_a_target_that_had_no_price() -> None:
-    head = config(TargetConfig(name="cpu", threads=2, usd_per_hour=1.5))
-    (target,) = merged_targets(config(CPU), head)
-    assert (target.threads, target.usd_per_hour) == (2, 1.5)
+@pytest.mark.parametrize(
+    ("ours", "budget", "theirs", "counts"),
+    [(None, None, 1.5, 1.5), (None, 9.0, 0.0, 9.0), (9.0, None, 0.0, 9.0), (None, 9.0, None, None)],
+)
+def test_the_head_prices_only_a_target_that_had_no_price(
+    ours: float | None, budget: float | None, theirs: float | None, counts: float | None
+) -> None:
+    base, head = (config(replace(CPU, usd_per_hour=price)) for price in (ours, theirs))
+    base = replace(base, budget=BudgetConfig(usd_per_hour=budget))
+    assert merged_targets(base, head) == (replace(CPU, usd_per_hour=counts),)
+    expected = (
+        []
+        if ours == theirs and counts == theirs
+        else ["now" if counts == theirs else "once merged"]
+    )
+    assert [change.counts for change in target_changes(base, head)] == expected
+
+
+@pytest.mark.parametrize(
+    ("price", "wait", "counts"),
+    [
+        (None, 9.0, (9.0, 9.0)),
+        (0.0, 1e9, (9.0, 300.0)),
+        (0.5, 300.0, (9.0, 300.0)),
+        (20.0, 0.0, (20.0, 0.0)),
+    ],
+)
+def test_a_new_target_is_neither_cheaper_nor_more_patient_than_the_base_s_on_its_runners(
+    price: float | None, wait: float, counts: tuple[float, float]
+) -> None:
+    new = TargetConfig(name="new", usd_per_hour=price, device_wait_seconds=wait)
+    dear = replace(GPU, runner=("h100",), usd_per_hour=50.0)
+    base = config(CPU, replace(CPU, name="old", usd_per_hour=2.0), dear)
+    base = replace(base, budget=BudgetConfig(usd_per_hour=9.0))
+    *_, target = merged_targets(base, config(new))
+    assert (target.usd_per_hour, target.device_wait_seconds) == counts
+    told = {
+        (c.key, c.old)
+        for c in target_changes(base, config(new))
+        if c.counts != "now" and c.target == "new"
+    }
+    assert (("targets[].usd-per-hour", "9") in told) == (price in (0.0, 0.5))
+    assert (("targets[].device-wait-seconds", "300") in told) == (wait == 1e9)
 
 
 def test_a_target_that_is_gone_loosens_and_a_new_one_tightens() -> None:

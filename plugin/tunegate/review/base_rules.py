@@ -21,11 +21,40 @@ from tunegate.review.rules import METRIC_COMMAND, TARGET, merged_section, sectio
 
 
 def merged_targets(base: Config, head: Config) -> tuple[TargetConfig, ...]:
-    """Returns the base's targets in its order, then those of the head alone."""
+    """Returns the base's targets in its order, then those of the head alone, as far as the base
+    limits them."""
     theirs = {target.name: target for target in head.targets}
-    merged = [merged_section(ours, theirs.get(ours.name, ours), TARGET) for ours in base.targets]
+    merged = [
+        merged_section(_priced(ours, other, base), other, TARGET)
+        for ours in base.targets
+        for other in [theirs.get(ours.name, ours)]
+    ]
     base_names = names(base)
-    return (*merged, *(target for target in head.targets if target.name not in base_names))
+    new = (target for target in head.targets if target.name not in base_names)
+    return (*merged, *(_limited(target, base) for target in new))
+
+
+def _priced(ours: TargetConfig, theirs: TargetConfig, base: Config) -> TargetConfig:
+    """Returns a target of the base with the price of the base's budget where the head gives the
+    target one of its own, which would count as a price that was missing."""
+    if ours.usd_per_hour is None and theirs.usd_per_hour is not None:
+        return msgspec.structs.replace(ours, usd_per_hour=base.budget.usd_per_hour)
+    return ours
+
+
+def _limited(target: TargetConfig, base: Config) -> TargetConfig:
+    """Returns a target of the head alone, neither cheaper nor more patient than the base's targets
+    on its runners. At a lower price the budget's money would buy more time on the same machine."""
+    labels = frozenset(target.runner)
+    alike = [each for each in base.targets if frozenset(each.runner) == labels] or base.targets
+    prices = [each.usd_per_hour for each in (*alike, target)]
+    known = [base.budget.usd_per_hour if price is None else price for price in prices]
+    longest = max(each.device_wait_seconds for each in alike)
+    return msgspec.structs.replace(
+        target,
+        usd_per_hour=max((price for price in known if price is not None), default=None),
+        device_wait_seconds=min(target.device_wait_seconds, longest),
+    )
 
 
 def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
@@ -34,7 +63,8 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
     theirs = {target.name: target for target in head.targets}
     for name, target in ours.items():
         if name in theirs:
-            yield from section_changes(target, theirs[name], TARGET, "targets[]", target=name)
+            ours_priced = _priced(target, theirs[name], base)
+            yield from section_changes(ours_priced, theirs[name], TARGET, "targets[]", target=name)
         else:
             yield PolicyChange(
                 key="targets[].name",
@@ -57,6 +87,10 @@ def target_changes(base: Config, head: Config) -> Iterator[PolicyChange]:
                 counts="now",
                 target=name,
             )
+            counting = _limited(target, base)
+            if target.usd_per_hour is None:  # not said, so nothing is refused
+                counting = msgspec.structs.replace(counting, usd_per_hour=None)
+            yield from section_changes(counting, target, TARGET, "targets[]", target=name)
 
 
 def on_known_runners(base: Config, head: Config) -> Config:
