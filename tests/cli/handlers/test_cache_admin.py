@@ -257,6 +257,9 @@ def test_damage_is_found_and_repaired(shell: Shell) -> None:
     assert "in order" not in advice
     assert shell.cache("fsck", "--repair")["left"] == []
     assert shell.cache("stats")["contents"][0]["records"] == 2
+    (head,) = Path(shell.url).rglob("HEAD")
+    head.write_bytes(b"garbage")
+    assert shell.cache("gc", code=4)["groups"][0]["problems"]
 
 
 class Gzip(MemoryStore):

@@ -84,7 +84,8 @@ class Collections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def collect_garbage(options: cache.GcOptions) -> int:
-    """Collects garbage of every zone, or of the named one."""
+    """Collects garbage of every zone, or of the named one. Returns 4 if something could not be
+    read."""
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -99,7 +100,7 @@ def collect_garbage(options: cache.GcOptions) -> int:
                 dry_run=options.dry_run,
             ),
         )
-    code = UNFIT if unread else PASS
+    code = UNFIT if unread or any(each.problems for each in collections) else PASS
     if settings.as_json:
         write_json(Collections(dry_run=options.dry_run, groups=collections, unread=unread))
         return code
