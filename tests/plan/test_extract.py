@@ -26,6 +26,7 @@ from tunegate.plan.extract import ExtractKey, merge_tasks
 from tunegate.plan.task_lists import KnownLists
 from tunegate.plan.try_builds import (
     TriedModel,
+    plan_of_built,
     refusal_notes,
     resolution_of,
     try_builds,
@@ -193,6 +194,23 @@ def test_nothing_is_built_where_nothing_is_tuned_or_for_a_gpu(
     tmp_path: Path, trials: int, kind: str
 ) -> None:
     assert trial(tmp_path, trials=trials, kind=kind) == ({}, [])
+
+
+@pytest.mark.parametrize(("before", "seconds"), [(1, [600.0, 300.0, 300.0]), (3, [600.0] * 3)])
+def test_targets_that_the_base_lacks_share_the_minutes_of_one_runner(
+    tmp_path: Path, before: int, seconds: list[float]
+) -> None:
+    gpus = tuple(TargetConfig(name=name, kind="cuda") for name in ("a", "b", "c"))
+    models = EXTRACT_CONFIG.models
+    source = source_of(
+        tmp_path,
+        Config(models=models, targets=gpus),
+        config_before=Config(models=models, targets=gpus[:before]),
+    )
+    tools = replace(tools_with(Shelf({}), tmp_path), source=source)
+    tasks = tuning_tasks.make_task_set([make_task(gpu.name, target=gpu.name) for gpu in gpus])
+    _, plan = plan_of_built(tools, tasks, tuning_tasks.make_resolution([]), shards=3)
+    assert [shard.budget.seconds for shard in plan.shards] == seconds
 
 
 def test_only_the_tasks_of_models_that_build_are_left() -> None:

@@ -1,6 +1,7 @@
 """Resolve against a real cache in a directory."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -205,7 +206,13 @@ GPU = TargetConfig(name="gpu", kind="cuda", usd_per_hour=4.0)
 
 
 def parts(
-    cpu: int, gpu: int, *, shards: int | None = None, known: int = 0, **budget: float
+    cpu: int,
+    gpu: int,
+    *,
+    shards: int | None = None,
+    known: int = 0,
+    unmerged: Sequence[str] = (),
+    **budget: float,
 ) -> tuple[TargetPart, ...]:
     config = Config(
         models=(ModelConfig(path="*.onnx"),),
@@ -218,7 +225,7 @@ def parts(
         for number in range(count)
     ]
     tasks += [ResolvedTask(make_task(f"known{n}"), exact(f"known{n}")) for n in range(known)]
-    return target_parts(tasks, config, shards=shards)
+    return target_parts(tasks, config, shards=shards, unmerged=unmerged)
 
 
 def test_money_buys_the_same_time_per_task_on_either_target() -> None:
@@ -231,6 +238,17 @@ def test_money_buys_the_same_time_per_task_on_either_target() -> None:
 
 def test_every_target_gets_a_shard_even_if_fewer_were_asked_for() -> None:
     assert [part.shards for part in parts(2, 3, shards=1)] == [1, 1]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 8])
+@pytest.mark.parametrize("unmerged", [("gpu",), ("cpu", "gpu")])
+def test_the_targets_that_a_head_adds_share_the_minutes_of_one_runner(
+    shards: int, unmerged: Sequence[str]
+) -> None:
+    found = parts(3, 3, shards=shards, unmerged=unmerged, minutes=10.0)
+    new = [each for each in found if each.target.name in unmerged]
+    assert sum((each.seconds or 0) * each.shards for each in new) == pytest.approx(600.0)
+    assert all(each.seconds == 600.0 for each in found if each not in new)
 
 
 ORIGIN = RecordOrigin(

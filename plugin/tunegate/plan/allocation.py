@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -55,11 +55,16 @@ class TargetPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_parts(
-    tasks: Sequence[ResolvedTask], config: Config, *, shards: int | None
+    tasks: Sequence[ResolvedTask],
+    config: Config,
+    *,
+    shards: int | None,
+    unmerged: Collection[str] = (),
 ) -> tuple[TargetPart, ...]:
     """Returns a part for each target that has tasks. Without `shards` each target has one, they run
-    in turn and share the minutes; otherwise that many run side by side. Machine time is shared by
-    the tasks left to tune, so a task gets the same share on any target, whatever it costs there."""
+    in turn and share the minutes; otherwise that many run side by side, and the `unmerged` targets,
+    which only the head has, share the minutes of one. Machine time is shared by the tasks left to
+    tune, so a task gets the same share on any target, whatever it costs there."""
     names = {task.task.target for task in tasks}
     targets = [target for target in config.targets if target.name in names]
     by_target = [[task for task in tasks if task.task.target == t.name] for t in targets]
@@ -68,15 +73,19 @@ def target_parts(
     bills = [load * (budget.usd_per_hour or 0) for load, budget in zip(loads, budgets, strict=True)]
     counts = _shard_counts(by_target, shards)
     trials = _trial_parts(by_target, config.budget.trials)
-    minutes = config.budget.minutes
+    whole = None if config.budget.minutes is None else config.budget.minutes * 60
+    shared = [
+        load if shards is None or target.name in unmerged else 0.0
+        for load, target in zip(loads, targets, strict=True)
+    ]
     return tuple(
         TargetPart(
             target=target,
             tasks=tuple(by_target[i]),
             shards=counts[i],
-            seconds=None
-            if minutes is None
-            else minutes * 60 * (1.0 if shards else _fraction(loads, i)),
+            seconds=whole
+            if whole is None or (shards and target.name not in unmerged)
+            else whole * _fraction(shared, i) / counts[i],
             trials=trials[i],
             usd=None if config.budget.usd is None else config.budget.usd * _fraction(bills, i),
             usd_per_hour=budgets[i].usd_per_hour,

@@ -1,7 +1,7 @@
 """Resolution -> TuningPlan: what to tune, where, and within which limits, before anything is
 spent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -23,13 +23,19 @@ TRIALS_WITHOUT_LIMIT = 256
 
 
 def plan(
-    task_set: TaskSet, resolution: Resolution, config: Config, *, shards: int | None = None
+    task_set: TaskSet,
+    resolution: Resolution,
+    config: Config,
+    *,
+    shards: int | None = None,
+    unmerged: Collection[str] = (),
 ) -> TuningPlan:
     """Returns the plan of a whole run. All shards share its money and trials. With `shards` they
-    run side by side, each for at most `budget.minutes`. Without, each target has one, they run in
-    turn and share the minutes as well."""
+    run side by side, each for at most `budget.minutes`, but those of the `unmerged` targets for
+    that long together. Without, each target has one, they run in turn and share the minutes as
+    well."""
     tasks = _with_misses(task_set, resolution)
-    planned = _plan_shards(tasks, config, shards)
+    planned = _plan_shards(tasks, config, shards, unmerged)
     kinds = {target.name: target.kind for target in config.targets}
     return TuningPlan(
         changes=task_set.changes,
@@ -44,9 +50,10 @@ def plan(
 
 
 def _plan_shards(
-    tasks: Sequence[ResolvedTask], config: Config, shards: int | None
+    tasks: Sequence[ResolvedTask], config: Config, shards: int | None, unmerged: Collection[str]
 ) -> tuple[Shard, ...]:
-    parts = allocation.target_parts(tasks, config, shards=_check_shards(shards))
+    asked = _check_shards(shards)
+    parts = allocation.target_parts(tasks, config, shards=asked, unmerged=unmerged)
     if sum(part.shards for part in parts) > MAX_SHARDS:
         message = f"targets: {len(parts)} have tasks, one CI matrix takes {MAX_SHARDS}. Use fewer."
         raise ConfigError(message)

@@ -24,14 +24,15 @@ def plan_of_built(
 ) -> tuple[TaskSet, TuningPlan]:
     """Returns the plan, and the tasks that it covers: those of models that can be built."""
     config, progress = tools.config, tools.context.progress
-    planned = plan(tasks, resolution, config, shards=shards)
+    before = tools.source.config_before or config
+    unmerged = {each.name for each in config.targets} - {each.name for each in before.targets}
+    planned = plan(tasks, resolution, config, shards=shards, unmerged=unmerged)
     refused = try_builds(planned, source=tools.source, compiler=tools.compiler, progress=progress)
     if not refused:
         return tasks, planned
     remaining_tasks = without_refused(tasks, refused)
-    planned = plan(
-        remaining_tasks, resolution_of(remaining_tasks, resolution), config, shards=shards
-    )
+    remaining = resolution_of(remaining_tasks, resolution)
+    planned = plan(remaining_tasks, remaining, config, shards=shards, unmerged=unmerged)
     notes = (*refusal_notes(refused, tasks.changes), *planned.notes)
     return remaining_tasks, msgspec.structs.replace(planned, notes=notes)
 
