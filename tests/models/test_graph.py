@@ -496,6 +496,7 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
     ("kind", "place"),
     [
         *[("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)],
+        *[("ai.onnx.ml.TreeEnsemble", 0), ("com.microsoft.MoE", 1)],
         *[("com.microsoft.Attention", 3), ("Attention", 6), ("MultiHeadAttention", 4)],
     ],
 )

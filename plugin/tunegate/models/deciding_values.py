@@ -78,15 +78,22 @@ _CHOOSING: dict[str, _Places] = {
     "DecoderMaskedSelfAttention": (3, 6),
     "ImageDecoder": slice(0, 1),
     "LongformerAttention": (3, 6),
+    "MoE": slice(1, 2),  # only experts that a token is sent to compute
     "MaxRoiPool": slice(1, 2),
     "MultiHeadAttention": (4, 8),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
     "QAttention": slice(5, 6),
+    "QMoE": slice(1, 2),
     "QOrderedAttention": slice(17, 18),
+    "RegexFullMatch": slice(0, 1),
     "RoiAlign": slice(1, 2),  # a larger region has more samples
     "SplitToSequence": slice(1, 2),
     "StringSplit": slice(0, 1),
+    "TfIdfVectorizer": slice(0, 1),
+    "TreeEnsemble": slice(0, 1),  # a path is as long as the numbers make it
+    "TreeEnsembleClassifier": slice(0, 1),
+    "TreeEnsembleRegressor": slice(0, 1),
     "Unique": slice(0, 1),
 }
 """The inputs whose numbers, beside their sizes, decide what is computed or how large results
