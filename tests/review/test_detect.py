@@ -16,6 +16,7 @@ from tests.support.models.detected_changes import (
     reader_of,
 )
 from tests.support.models.external_data import model_with_data
+from tests.support.models.pointer_files import lfs_pointer_to
 from tests.support.present import present
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
@@ -379,6 +380,50 @@ def test_the_newest_versions_are_compared_whatever_their_numbers(numbered: Check
     assert before["models/enc/0.5/model.onnx"] == "models/enc/1/model.onnx"
 
 
+@pytest.mark.parametrize(
+    ("files", "before"),
+    [
+        (enc("10", None), {"9": "10"}),
+        ({**enc("10", None), **enc("9", 3)}, {"9": "10"}),
+        ({**enc("10", None), **enc("9", 10)}, {"9": "10"}),
+        ({**enc("10", None), **enc("9", None)}, {"1": "10", "9": None}),
+        ({**enc("10", None), **enc("latest", 3)}, {"9": "10", "latest": "10"}),
+        ({**enc("10", None), **enc("5", 10)}, {"9": "10", "5": "1"}),
+        ({**enc("1", None), **enc("9", None)}, {"1": None, "9": None}),
+        ({**enc("1", None), **enc("9", None), **enc("10", None)}, dict.fromkeys(("1", "10", "9"))),
+    ],
+)
+def test_the_version_that_a_server_falls_back_to_is_compared_with_the_one_it_had(
+    numbered: Checkout, files: dict[str, bytes | None], before: dict[str, str | None]
+) -> None:
+    """Also where nobody touched its bytes: an older version may be ten times slower."""
+    numbered.commit({"models/b/1/model.onnx": b"slow", "models/b/2/model.onnx": b"fast"})
+    changes = versions_after(numbered, files, NUMBERED)
+    path = "models/enc/{}/model.onnx".format
+    assert {
+        each.path: each.base.path if each.base and each.head else None for each in changes.models
+    } == {path(version): path(was) if was else None for version, was in before.items()}
+    assert [each.model for each in changes.policy_changes if each.new == "deleted"] == [
+        path(version) for version, was in before.items() if was is None
+    ]
+    assert not {change.path for change in changes.models} & {*changes.unchanged}
+
+
+@pytest.mark.parametrize("model", [b"", lfs_pointer_to(content(conv_model(seed=3)))])
+def test_a_highest_version_that_is_emptied_or_a_pointer_is_still_the_highest(
+    numbered: Checkout, model: bytes
+) -> None:
+    path = "models/enc/10/model.onnx"
+    (change,) = versions_after(numbered, {path: model}, NUMBERED).models
+    assert (change.kind, change.path, present(change.base).path) == ("modified", path, path)
+
+
+def test_a_highest_version_that_dvc_may_keep_is_not_taken_for_deleted(numbered: Checkout) -> None:
+    tracked: dict[str, bytes | None] = {"models/enc/10.dvc": b"outs: [{path: '10', etag: 0a.dir}]"}
+    changes = versions_after(numbered, {**enc("10", None), **tracked}, NUMBERED)
+    assert kinds(changes)["models/enc/10/model.onnx"] == "unreadable"
+
+
 def test_the_first_version_of_another_model_is_new(numbered: Checkout) -> None:
     model: dict[str, bytes | None] = {"models/other/2/model.onnx": content(conv_model(seed=1))}
     (change,) = versions_after(numbered, model, NUMBERED).models
@@ -397,6 +442,10 @@ def test_without_the_pattern_a_version_that_is_not_compared_is_a_line(numbered: 
     (note,) = versions_after(numbered, enc("10", None), PLAIN).notes
     assert note.startswith(
         "models/enc/10/model.onnx is deleted, and models/enc/11/model.onnx stays without being"
+    )
+    (note,) = versions_after(numbered, enc("11", None), PLAIN).notes
+    assert note.startswith(
+        "models/enc/11/model.onnx is deleted, and models/enc/9/model.onnx stays without being"
     )
 
 

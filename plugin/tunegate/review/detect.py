@@ -148,8 +148,9 @@ def _add_unlisted(
 
 def _without_unread(pairs: Pairs, unread: Mapping[str, str]) -> Pairs:
     """Returns the pairs without losses that may be none: DVC may keep the model by what changed and
-    is not read."""
-    kept = {path: next(_places_of(path, unread), "") for path in pairs.lost}
+    is not read. That holds too where an earlier version would be compared with it."""
+    gone = [*pairs.lost, *(was for was in pairs.earlier.values() if was not in pairs.before)]
+    kept = {path: next(_places_of(path, unread), "") for path in gone}
     blocked = {path: f"it may be what {place} keeps" for path, place in kept.items() if place}
     lost = tuple(path for path in pairs.lost if path not in blocked)
     return msgspec.structs.replace(pairs, lost=lost, blocked={**pairs.blocked, **blocked})

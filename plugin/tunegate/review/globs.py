@@ -322,7 +322,7 @@ def _likeness(first: str, other: str) -> float:
 
 
 # Models whose paths differ in a number, as model servers keep them: `models/enc/1/model.onnx` and
-# `models/enc/2/model.onnx`. Decides which version a new one is compared with.
+# `models/enc/2/model.onnx`. Decides which version of the base one of the head is compared with.
 
 NumberedFor = Callable[[ModelPath], NumberedPath | None]
 """Returns the version of a path by the configuration, None without a `{version}` pattern."""
@@ -338,27 +338,28 @@ def earlier_versions(
     head: Collection[ModelPath],
     numbered: NumberedFor,
 ) -> dict[ModelPath, ModelPath]:
-    """Returns, for each new model, the version at the base that it is compared with: the highest
-    one for the highest of the head, which a server loads in its place, else the highest that is not
-    later, or the lowest where all are. A number never makes a model one that is
-    compared with nothing."""
+    """Returns the version at the base that a model of the head is compared with. The highest one
+    of the head, which a server loads, has the highest of the base, also where it is not new but
+    that one is gone. Another new one has the highest that is not later, or the lowest where all
+    are. A number never makes a model one that is compared with nothing."""
+    numbers = {path: number for path in head if (number := numbered(path)) is not None}
     newest: dict[str, Version] = {}
-    for path in head:
-        if (number := numbered(path)) is not None:
-            newest[number.family] = max(number.version, newest.get(number.family, number.version))
+    for number in numbers.values():
+        newest[number.family] = max(number.version, newest.get(number.family, number.version))
     families: dict[str, list[tuple[Version, ModelPath]]] = {}
     for path in base:
         if (number := numbered(path)) is not None:
             families.setdefault(number.family, []).append((number.version, path))
     pairs: dict[ModelPath, ModelPath] = {}
-    for path in new:
-        if (number := numbered(path)) is None:
+    for path, number in numbers.items():
+        others = families.get(number.family)
+        is_newest = number.version == newest[number.family]
+        if not others or not (is_newest or path in new):
             continue
-        others = families.get(number.family, [])
-        is_newest = number.version == newest.get(number.family)
         earlier = [other for other in others if is_newest or other[0] <= number.version]
-        if others:
-            pairs[path] = max(earlier)[1] if earlier else min(others)[1]
+        was = max(earlier)[1] if earlier else min(others)[1]
+        if path in new or was not in head:
+            pairs[path] = was
     return pairs
 
 
@@ -374,7 +375,8 @@ def uncompared_versions(
     head: Collection[ModelPath],
 ) -> Iterator[str]:
     """Yields a line for each new model with an earlier version beside it, and for each deleted one
-    with a later version, if no pattern has `{version}` for them."""
+    with another version, the next later one if there is one. They are models for which no pattern
+    has `{version}`."""
     before, after = _by_family(base), _by_family(head)
     for path in sorted(new):
         if version_beside := _beside(path, before, is_earlier=True):
@@ -384,7 +386,8 @@ def uncompared_versions(
                 "models to compare each version with the one before it"
             )
     for path in sorted(deleted):
-        if version_beside := _beside(path, after, is_earlier=False):
+        version_beside = _beside(path, after, is_earlier=False)
+        if version_beside := version_beside or _beside(path, after, is_earlier=True):
             family, other = version_beside
             yield (
                 f"{path} is deleted, and {other} stays without being compared with it: write "

@@ -35,8 +35,8 @@ _Found = Mapping[ModelPath, ModelVersion]
 class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """`before` maps models of the head to the base's version. `moved` maps those with another path
     and other bytes to that path. `blocked` are covered models of the base with something else in
-    their place; `lost` are those that are gone. `earlier` maps new versions of a model to the
-    version that each is compared with."""
+    their place; `lost` are those that are gone. `earlier` maps versions of a model, new ones and
+    the one that a server falls back to, to the version that each is compared with."""
 
     before: dict[ModelPath, ModelVersion]
     moved: dict[ModelPath, ModelPath]
@@ -61,12 +61,14 @@ def pair_models(
     blocked = {path: what for path in removed if (what := reader.obstacle(revision, path))}
     removed = {path: version for path, version in removed.items() if path not in blocked}
     new = {path: head[path] for path in sorted(head) if _may_be_another(path, base, head, covered)}
-    added = [path for path in new if path not in base]
+    added = {path for path in new if path not in base}
     earlier = earlier_versions(added, covered, head, numbered)
-    removed, new = _without(removed, earlier.values()), _without(new, earlier)
+    # A version that is gone may also be a new file of another name, if no new version has its place
+    replaced = {was for path, was in earlier.items() if path in added}
+    removed, new = _without(removed, replaced), _without(new, earlier)
     same = _same_bytes(removed, new)
     moved = _pair_moved(reader, _without(removed, same.values()), _without(new, same), base)
-    paired = {*same.values(), *moved.values()}
+    paired = {*same.values(), *moved.values(), *earlier.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
         moved=moved,
