@@ -19,7 +19,7 @@ from tunegate.compiler.runtime import use_threads
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
 from tunegate.errors import ConfigError
-from tunegate.system.machine import health
+from tunegate.system.machine import packages
 
 
 def test_a_cpu_is_named_with_the_threads_that_it_was_tuned_for() -> None:
@@ -90,7 +90,7 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
             raise PackageNotFoundError(distribution)
         return "0.27"
 
-    monkeypatch.setattr(health, "version", only_tvm)
+    monkeypatch.setattr(packages, "version", only_tvm)
     found = versions.toolchain()
     assert (found.tvm, found.ffi, found.cuda) == ("0.27", "", "")
 

@@ -1,6 +1,6 @@
 """The compiler's version, as records name it."""
 
-from tunegate.system.machine.health import installed_version
+from tunegate.system.machine.packages import installed_version
 from tunegate_cache.format.records import Toolchain
 
 DEFAULT_SCHEDULES = "5"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.present import present
 from tunegate.system.machine import cores
-from tunegate.system.machine.health import bytecode_check
+from tunegate.system.machine.packages import bytecode_check
 from tunegate.system.processes.memory_limit import available_bytes
 
 ALLOWED = sorted(os.sched_getaffinity(0))

@@ -9,7 +9,7 @@ from tunegate.artifacts import candidates
 from tunegate.config import TargetConfig
 from tunegate.models.prepared import PreparedModel
 from tunegate.runtimes.runtime import Loaded, SavingRuntime
-from tunegate.system.machine.health import installed_version
+from tunegate.system.machine.packages import installed_version
 from tunegate.system.output.artifact_file import ArtifactFile
 
 # Options of ONNX Runtime's CUDA provider, and the check whether this installation has it.

@@ -12,7 +12,8 @@ from tunegate.errors import ConfigError, EnvironmentUnfitError
 from tunegate.runtimes.runtime import Step
 from tunegate.runtimes.tvm.runtime import tried_kernel
 from tunegate.system.machine.device_lock import claim_on, held_device
-from tunegate.system.machine.health import HealthCheck, bytecode_check, installed_version
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.packages import bytecode_check, installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import visible_gpus
 from tunegate.system.processes import interpreter

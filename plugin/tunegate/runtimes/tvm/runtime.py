@@ -11,7 +11,8 @@ from tunegate.compiler.forms import installed_forms, loaded_form
 from tunegate.config import TargetConfig
 from tunegate.ports import Programs
 from tunegate.runtimes.runtime import Loaded, OpenCompiler, Step, TuningRuntime
-from tunegate.system.machine.health import HealthCheck, installed_version
+from tunegate.system.machine.health import HealthCheck
+from tunegate.system.machine.packages import installed_version
 from tunegate.system.nvidia.cuda_toolkit import cuda_variables
 from tunegate.system.nvidia.gpus import variables_for, visible_gpus
 from tunegate.system.output.artifact_file import ArtifactFile

@@ -8,7 +8,7 @@ import pytest
 from tunegate.cli.handlers.doctor_checks import check_cache, git_check, load_check, machine_checks
 from tunegate.config import CacheConfig, Config, ModelConfig, TargetConfig
 from tunegate.system.git.process import git_version
-from tunegate.system.machine.health import installed_version
+from tunegate.system.machine.packages import installed_version
 from tunegate_cache.stores.files import FileStore
 
 
