@@ -131,7 +131,10 @@ def test_no_waivers_are_no_trouble(text: str) -> None:
             "waivers[0].expires: expected a date as year-month-day",
         ),
         ("waivers:" + ENTRY.replace("ceiling-percent: 8", "ceiling-percent: 0"), "above zero"),
-        ("waivers:" + ENTRY.replace("https://example.com/17", "''"), "Fill them in"),
+        *(
+            ("waivers:" + ENTRY.replace("https://example.com/17", blank), "Fill them in")
+            for blank in ("''", '" "', "\u200b")
+        ),
         ("waivers:" + ENTRY + ENTRY.lstrip("\n"), "waived twice"),
         ("waivers:" + ENTRY.replace("reason", "because"), "because"),
         ("waiver:" + ENTRY, "unknown key waiver. Did you mean waivers?"),

@@ -67,7 +67,7 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
         yield f"expires {waiver.expires} is over 90 days ahead. Write {latest} or earlier."
     if not waiver.ceiling_percent > 0:
         yield "ceiling-percent is how much slower it may be. Write a number above zero."
-    if not waiver.issue.strip() or not waiver.reason.strip():
+    if not (_is_readable(waiver.issue) and _is_readable(waiver.reason)):
         yield "issue and reason say why. Fill them in."
     keys = [
         name
@@ -77,6 +77,11 @@ def terms_problems(waiver: Waiver, today: datetime.date) -> Iterator[str]:
     if keys:
         have = "has" if len(keys) == 1 else "have"
         yield f"{' and '.join(keys)} still {have} the offer's placeholder. Replace the text in <…>."
+
+
+def _is_readable(text: str) -> bool:
+    """Returns whether there is a character to see: a space of no width is none."""
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 # Problems of waivers as written, all at once, for their author.
