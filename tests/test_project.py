@@ -181,13 +181,12 @@ def test_a_snapshot_that_the_change_pins_is_not_what_it_is_judged_with(checkout:
     assert reviewed(checkout, base="HEAD").pins == {Group("main", "t"): "old"}
 
 
-def test_rules_that_do_not_fit_together_are_an_error(checkout: Checkout) -> None:
-    """The base's budget in dollars, and a new target of the head's without a price."""
+def test_a_new_target_without_a_price_costs_what_the_base_pays(checkout: Checkout) -> None:
     priced = "targets: [{name: cpu, usd-per-hour: 1}]\nbudget: {usd: 1}\n"
     base = checkout.commit({NAME: (MODELS + priced).encode()})
     checkout.commit({NAME: (MODELS + "targets: [{name: cpu}, {name: new}]\n").encode()})
-    with pytest.raises(ConfigError, match=r"rules of the base: budget\.usd needs a price"):
-        reviewed(checkout, base=base)
+    targets = reviewed(checkout, base=base).config.targets
+    assert [target.usd_per_hour for target in targets] == [1, 1]
 
 
 def test_a_later_job_fetches_a_base_that_it_lacks(checkout: Checkout, tmp_path: Path) -> None:

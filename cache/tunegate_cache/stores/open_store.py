@@ -52,9 +52,10 @@ def kind_of(address: StoreAddress) -> StoreKind:
         )
         raise BadAddressError(message)
     if address.endpoint_url and not _is_http(address.endpoint_url):
+        # What lacks its scheme looks like no login to whoever masks secrets.
+        shown = address.endpoint_url.rpartition("@")[2].partition("?")[0]
         message = (
-            f'"{address.url}" has an endpoint-url that is no address, "{address.endpoint_url}"; '
-            "write https://host"
+            f'"{address.url}" has an endpoint-url that is no address, "{shown}"; write https://host'
         )
         raise BadAddressError(message)
     kind = _load_kind(kinds[scheme])

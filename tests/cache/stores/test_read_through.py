@@ -238,10 +238,17 @@ def test_an_incomplete_address_says_what_to_write(url: str, form: str) -> None:
         store_at(url)
 
 
-@pytest.mark.parametrize("endpoint", ["host:9000", "ftp://x", "http://", "http://h:99999", "$URL"])
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        *["host:9000", "ftp://x", "http://", "http://h:99999", "$URL"],
+        *["user:SECRET@host", "http://host/?X-Amz-Security-Token=SECRET"],
+    ],
+)
 def test_an_endpoint_that_is_no_address_is_a_mistake(endpoint: str) -> None:
-    with pytest.raises(BadAddressError, match="endpoint-url that is no address"):
+    with pytest.raises(BadAddressError, match="endpoint-url that is no address") as raised:
         store_at("s3://bucket", endpoint)
+    assert "SECRET" not in str(raised.value)
 
 
 def test_only_a_bucket_is_worth_copying() -> None:

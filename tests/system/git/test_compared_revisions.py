@@ -443,6 +443,10 @@ def test_a_branchs_trailers_are_read_newest_first_without_the_bases(tmp_path: Pa
         (second, "y"),
         (first, "{of: two, folded: yes}"),
     ]
+    many = checkout.commit({"a": b"5"}, "five\n\n" + f"{KEY}: x\n" * 1001)
+    with pytest.raises(RevisionError, match="at most 1000 are read"):
+        GitRepository(checkout.path).trailers(head, many, KEY)
+    assert len(GitRepository(checkout.path).trailers(head, many, KEY, may_fetch=False)) == 1000
 
 
 def test_a_wrong_clock_hides_no_release_and_revives_no_trailer(tmp_path: Path) -> None:

@@ -153,6 +153,10 @@ def _tree_fault(tree: bytes, id_bytes: int) -> str:
 # Trailers of commit messages: `Key: value` lines at their end.
 
 
+_MOST_TRAILERS = 1000
+"""More lines of a message cost a git process or a parser each, and are nobody's waivers."""
+
+
 def trailers_between(
     git: GitProcess, base: str, head: str, key: str, *, may_fetch: bool
 ) -> tuple[Trailer, ...]:
@@ -174,9 +178,14 @@ def trailers_between(
         commit, *values = entry.split("\x01")
         trailers += [Trailer(commit, value.strip()) for value in values if value.strip()]
 
-    def is_new(trailer: Trailer) -> bool:
-        # A range goes by dates, and has commits of the base where a clock was wrong.
-        ask = ("merge-base", "--is-ancestor", trailer.commit, base)
-        return git.text(*ask) is None
-
-    return tuple(filter(is_new, trailers))
+    if len(trailers) > _MOST_TRAILERS:
+        if may_fetch:
+            raise RevisionError(
+                f"{head[:12]} has {len(trailers)} lines {key}: since {base[:12]}, and at most "
+                f"{_MOST_TRAILERS} are read. Rewrite the messages of its commits."
+            )
+        trailers = trailers[:_MOST_TRAILERS]
+    # A range goes by dates, and has commits of the base where a clock was wrong.
+    commits = dict.fromkeys(trailer.commit for trailer in trailers)
+    new = {c for c in commits if git.text("merge-base", "--is-ancestor", c, base) is None}
+    return tuple(trailer for trailer in trailers if trailer.commit in new)
