@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 from tvm.relax.frontend.onnx import from_onnx
 
-from tests.support.operator_models import operator_model, rewritten
+from tests.support.operator_models import operator_model, outputs_of, rewritten
 from tests.support.present import present
 from tests.support.small_onnx import one_node_model
 from tunegate.compiler.importing.graph_view import Replacement, attribute
@@ -53,6 +53,16 @@ def test_a_clip_comes_first() -> None:
 def test_powers_of_whole_numbers_are_exact(base: str, exponent: str) -> None:
     feed = {"x": np.array([-3, 2, 0, 7], base), "p": np.array([3, 10, 0, 2], exponent)}
     rewritten(operator_model(helper.make_node("Pow", ["x", "p"], ["y"]), feed), feed)
+
+
+@pytest.mark.parametrize("exponent", [np.array(2), np.array([[3]]), np.array(3, np.float32)])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_a_constant_square_or_cube_keeps_each_digit(kind: str, exponent: Any) -> None:
+    feed = {"x": np.array([579266, -513459, 208065], kind)}
+    node = helper.make_node("Pow", ["x", "p"], ["y"])
+    model = operator_model(node, feed, {"p": exponent})
+    (ours,), (theirs,) = outputs_of(importable(model), feed), outputs_of(model, feed)
+    assert np.array_equal(ours, theirs)
 
 
 # Normalizations over several axes, and by length.

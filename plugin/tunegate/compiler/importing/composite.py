@@ -279,8 +279,12 @@ def infinite(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | No
     return new.nodes
 
 
+_PRODUCTS = (2, 3)
+
+
 def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Pow of integers in float64, as ONNX Runtime computes it, and Pow of two types."""
+    """Rewrites Pow of integers as ONNX Runtime computes it, as products for one constant exponent
+    of 2 or 3 and else in float64, and Pow of two types."""
     base, exponent = (view.type_of(name) for name in node.input)
     if base is None or exponent is None:
         return None
@@ -288,6 +292,14 @@ def power(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
     if not is_whole and base.elements == exponent.elements:
         return None
     new = Replacement(node)
+    value = view.constant(node.input[1])
+    if is_whole and value is not None and value.size == 1 and value.item() in _PRODUCTS:
+        ones = new.constant(np.ones(value.shape), base.dtype)  # for the shape of the result
+        product = new.add("Mul", [node.input[0], ones])
+        for _ in range(int(value.item()) - 1):
+            product = new.add("Mul", [product, node.input[0]])
+        new.add("Identity", [product], to=node.output[0])
+        return new.nodes
     kind = onnx.TensorProto.DOUBLE if is_whole else base.elements
     raised = new.add("Pow", [new.cast(name, kind) for name in node.input])
     new.cast(raised, base.elements, to=node.output[0])
