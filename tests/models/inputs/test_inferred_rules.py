@@ -35,6 +35,13 @@ def test_tokens_lie_within_the_vocabulary() -> None:
     assert (rule.values, rule.why) == (Integers(0, 29), "indices of the table table")
 
 
+@pytest.mark.parametrize("operator", ["Div", "Mod"])
+def test_an_integer_divisor_is_never_zero(operator: str) -> None:
+    ids, divisor = IDS, GraphInput("by", (2, 5), "int64")
+    found = values_of_inputs(graph_of([node(operator, "ids by", "y")], [ids, divisor]), [divisor])
+    assert found["by"] == Integers(1, 255)
+
+
 def test_indices_lie_within_another_input() -> None:
     edges, features = GraphInput("edges", (2, 9), "int64"), GraphInput("x", (6, 3), "float32")
     nodes = [node("Gather", "edges zero", "from"), node("Gather", "x from", "y")]

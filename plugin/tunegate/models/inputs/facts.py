@@ -183,6 +183,14 @@ def _power(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact("a power of integers", low=0, high=3)
 
 
+def _divisor(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds integers that the model divides by: ONNX Runtime refuses 0."""
+    step, position = meeting.use
+    if position != 1 or not flow.is_whole(step.outputs[0]):
+        return None
+    return Fact("a divisor of integers", low=1, is_must=True)
+
+
 def _compared_value(meeting: Meeting, flow: Dataflow) -> Fact | None:
     step, position = meeting.use
     constant = flow.constant(step.inputs[1 - position])
@@ -289,6 +297,7 @@ _FACT_RULES: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gather_nd),
     "OneHot": _one_hot,
     "Pow": _power,
+    **dict.fromkeys(("Div", "Mod"), _divisor),
     "Equal": _compared_value,
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),
     "Clip": _clip,
