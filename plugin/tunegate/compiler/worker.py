@@ -21,7 +21,7 @@ from tunegate.compiler.schedules.vector_functions import vectorize_elementary_fu
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.models.reference.tolerance import differs
 from tunegate.system.clock import derive_seed
-from tunegate.system.nvidia.gpus import raise_lost_device
+from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import kernel_clock
 from tunegate.system.output.temporary_folder import TemporaryFolder
 from tunegate.system.processes.memory_limit import is_of_machine

@@ -18,7 +18,7 @@ from tunegate.decide.slow_layers import (
     slowdown_steps,
     used_by_none_but,
 )
-from tunegate.system.nvidia.gpus import is_device_lost
+from tunegate.system.nvidia.device_errors import is_device_lost
 from tunegate.wording import RUN_DOCTOR, busy_load, plural, raise_key
 from tunegate_cache.format.records import WorkloadKey
 

@@ -16,7 +16,7 @@ from tunegate.runtimes.loading import (
     timed_inference,
 )
 from tunegate.runtimes.runtime import Inference
-from tunegate.system.nvidia.gpus import raise_lost_device
+from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import memory_problem
 
 Request = bench_messages.BenchRequest

@@ -15,7 +15,7 @@ from tunegate.artifacts.outcomes import Stopped, TaskOutcome
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.ports import Publish
 from tunegate.system.machine.cores import default_threads, usable_cores
-from tunegate.system.nvidia.gpus import is_device_lost
+from tunegate.system.nvidia.device_errors import is_device_lost
 from tunegate.tune.batches import Batch, BudgetMeter, OpenBatches
 from tunegate.tune.budget import is_reached, model_ms
 from tunegate.tune.candidate_requests import CandidateMeasurements

@@ -23,6 +23,7 @@ from tunegate.artifacts.measurements import GpuState
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.nvidia import gpus
 from tunegate.system.nvidia.clocks import Note, locked_clocks, repair_clocks
+from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.nvidia.kernel_clock import KernelClock, kernel_clock, why_no_kernel_clock
 from tunegate.system.nvidia.nvml import answer_or_none, busy_meter, nvml, state_of
 from tunegate.system.nvidia.session import wait_until_idle
@@ -116,7 +117,7 @@ def test_where_tvm_does_not_use_the_instructions_of_tensor_cores_a_line_says_so(
 )
 def test_what_stays_goes_on(words: str) -> None:
     with pytest.raises(RuntimeError, match="CUDA"):
-        gpus.raise_lost_device(RuntimeError(words))
+        raise_lost_device(RuntimeError(words))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_what_stays_goes_on(words: str) -> None:
     ],
 )
 def test_another_error_is_for_who_caught_it(words: str) -> None:
-    gpus.raise_lost_device(RuntimeError(words))
+    raise_lost_device(RuntimeError(words))
 
 
 # Locked while it measures; free again, whatever ends the run.

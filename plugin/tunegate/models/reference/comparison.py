@@ -21,7 +21,7 @@ from tunegate.models.reference.row_pairs import Missing, RowPairs, behind_a_sort
 from tunegate.models.reference.session import LEVELS, ReferenceSession, session_as_written
 from tunegate.models.reference.tolerance import differs, errors, is_numeric, other_dtype, tolerance
 from tunegate.models.seeded_inputs import checked_feeds
-from tunegate.system.nvidia.gpus import raise_lost_device
+from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.output.artifact_file import ArtifactFile
 from tunegate.system.processes.memory_limit import lacked_memory
 

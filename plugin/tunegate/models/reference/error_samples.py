@@ -18,7 +18,7 @@ from tunegate.models.reference.onnx_runtime import error_line
 from tunegate.models.reference.session import session_as_written
 from tunegate.models.reference.tolerance import errors, is_numeric, other_dtype
 from tunegate.models.seeded_inputs import RuledTensor, cases_of, lasting_order, seeded_inputs
-from tunegate.system.nvidia.gpus import raise_lost_device
+from tunegate.system.nvidia.device_errors import raise_lost_device
 from tunegate.system.processes.memory_limit import lacked_memory
 
 MAX_SAMPLING_SECONDS = 90.0

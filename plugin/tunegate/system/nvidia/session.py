@@ -13,7 +13,8 @@ from tunegate.config import TargetConfig
 from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.machine.device_lock import claim_on, held_device
 from tunegate.system.nvidia.clocks import locked_clocks, repair_clocks
-from tunegate.system.nvidia.gpus import MeasuredGpu, is_device_lost, visible_gpus
+from tunegate.system.nvidia.device_errors import is_device_lost
+from tunegate.system.nvidia.gpus import MeasuredGpu, visible_gpus
 from tunegate.system.nvidia.kernel_clock import why_no_kernel_clock
 from tunegate.system.nvidia.nvml import state_of
 from tunegate.wording import RUN_DOCTOR

@@ -8,7 +8,6 @@ named can add another place to import from.
 import contextlib
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -114,7 +113,7 @@ _ROUNDS = 20
 
 def mark() -> dict[str, str]:
     """Returns the variable that marks one child, and all that it starts."""
-    return {_MARK: f"{os.getpid()}-{secrets.token_hex(8)}"}
+    return {_MARK: f"{os.getpid()}-{os.urandom(8).hex()}"}
 
 
 def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
