@@ -125,8 +125,10 @@ def head_digest(body: bytes) -> str:
 
 
 def kept_for_pins(snapshots: tuple[Snapshot, ...], now: int) -> tuple[Snapshot, ...]:
-    """Returns all snapshots of the last day, and the last one of each day for a month."""
+    """Returns all snapshots of the last day, and the last one of each day for a month. One that is
+    dated in the future is of now, or it would be kept for ever."""
     by_day: dict[int, Snapshot] = {}
+    snapshots = tuple(msgspec.structs.replace(s, at=min(s.at, now)) for s in snapshots)
     for snapshot in sorted(snapshots, key=lambda s: s.version):
         if now - snapshot.at <= _KEPT_DAYS * _DAY_SECONDS:
             by_day[snapshot.at // _DAY_SECONDS] = snapshot

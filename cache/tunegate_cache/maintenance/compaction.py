@@ -233,9 +233,13 @@ class Compactor:
 
     def _publish(self, state: _Found, hot: HotRecords, gathered: _Gathered) -> Compaction:
         old, now = state.old_head, self._seconds()
-        # A HEAD that was lost is made anew: later than any that a machine may have seen.
+        # A HEAD that was lost is made anew: later than any that a machine may have seen. One that
+        # counts further than a clock leaves no room for others, and machines do not remember it.
         lost = now if state.current.tag or state.orphans else 0
-        version = (old.version if old else lost) + 1
+        is_countable = old is not None and old.version <= now + SKEW_SECONDS
+        if old is not None and not is_countable:
+            self._problems.append(f"HEAD has version {old.version}, later than any; counted anew")
+        version = (old.version if old and is_countable else lost) + 1
         snapshot, workloads = write_snapshot(self._store, self._group, hot, version, now)
         standing = {name.file for name in state.listing.segments}
         head = Head(
@@ -249,6 +253,11 @@ class Compactor:
         )
         head = msgspec.structs.replace(head, unreferenced=self._list_unreferenced(state, head))
         body = heads.encode_head(head, self._group, self._signer)
+        try:
+            heads.decode_head(body, self._group, TrustedKeys())
+        except heads.CorruptHeadError as error:
+            self._problems.append(f"nothing was written: {error}")
+            return self._report("nothing new", old.version if old else 0)
         try:
             self._store.move_pointer(self._group.head, body, state.current.tag)
         except PointerMovedError:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tunegate_cache.format.names import OBJECT_ROOT
+from tunegate_cache.format.revocation import SKEW_SECONDS
 from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
 from tunegate_cache.stores.store import ObjectNotFoundError, ObjectStore, StoreTimedOutError
 
@@ -31,12 +32,14 @@ def history_name(zone: str, lines: bytes, *, milliseconds: int) -> str:
     return lines_name(_start(zone, milliseconds), lines)
 
 
-def recent_history(store: ObjectStore, zone: str, most: int) -> Mapping[str, bytes]:
+def recent_history(store: ObjectStore, zone: str, most: int, now: int) -> Mapping[str, bytes]:
     """Returns the lines of the latest runs by object name, oldest first, without objects that are
-    gone, too large, or different from their name. Raises StoreUnavailableError."""
-    start = prefix(zone)
+    gone, too large, or different from their name. Names dated more than a day after `now` (seconds
+    since 1970) count as the oldest: they would push out the real ones. Raises
+    StoreUnavailableError."""
+    start, latest = prefix(zone), _start(zone, 1000 * (now + SKEW_SECONDS))
     names = (n for n in store.names(start) if _FILE.fullmatch(n.removeprefix(start)))
-    return read_lines(store, sorted(names)[-most:])
+    return read_lines(store, sorted(names, key=lambda name: (name <= latest, name))[-most:])
 
 
 def _start(zone: str, milliseconds: int) -> str:

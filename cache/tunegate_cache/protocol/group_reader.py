@@ -79,7 +79,7 @@ class GroupReader:
             except heads.CorruptHeadError as error:
                 requests.trouble.corrupt(group.head, str(error))
                 continue
-            if self._trust.seen.is_older(group, head.version):
+            if self._trust.seen.is_older(group, head.version, requests.latest):
                 requests.trouble.corrupt(group.head, "older than one seen before")
             else:
                 by_group[group] = head
@@ -88,7 +88,7 @@ class GroupReader:
     def _is_unsafe(self, group: Group, names_of: Sequence[str], requests: TargetRequests) -> bool:
         """Returns whether signed segments stand beside a HEAD that is unusable, or gone since this
         machine has seen it: what that has revoked would count again."""
-        was_there = group.head in names_of or self._trust.seen.is_older(group, 0)
+        was_there = group.head in names_of or self._trust.seen.is_older(group, 0, requests.latest)
         is_so = was_there and self._trust.keys.is_required(group.zone)
         if is_so:
             requests.trouble.corrupt(group.head, "what it may have revoked is not read")

@@ -16,10 +16,13 @@ class RollbackGuard:
         self._file = file
         self._versions = _read_versions(file)
 
-    def is_older(self, group: Group, version: int) -> bool:
-        """Returns whether a later version was seen before; otherwise remembers this one."""
-        newest = self._versions.get(group.prefix, 0)
-        if version > newest:
+    def is_older(self, group: Group, version: int, latest: int) -> bool:
+        """Returns whether a later version was seen before; otherwise remembers this one. No
+        compaction makes a version after `latest` (seconds since 1970): it would make all others
+        older for ever, so it is neither remembered nor believed."""
+        seen = self._versions.get(group.prefix, 0)
+        newest = seen if seen <= latest else 0
+        if newest < version <= latest:
             self._versions[group.prefix] = version
             self._write()
         return version < newest

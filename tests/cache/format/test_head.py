@@ -107,9 +107,11 @@ def test_everything_that_a_head_names_is_referenced() -> None:
 
 
 def test_of_a_day_that_is_over_the_last_snapshot_is_kept() -> None:
-    ages = {1: 40 * DAY, 2: 5 * DAY + 60, 3: 5 * DAY, 4: 60, 5: 30}
+    ages = {1: 40 * DAY, 2: 5 * DAY + 60, 3: 5 * DAY, 4: 60, 5: 30, 6: -90 * DAY}
     every = tuple(snapshot(version, NOW - age) for version, age in ages.items())
-    assert [kept.version for kept in heads.kept_for_pins(every, NOW)] == [3, 4, 5]
+    kept = heads.kept_for_pins(every, NOW)
+    assert [each.version for each in kept] == [3, 4, 5, 6]
+    assert kept[-1].at == NOW
 
 
 @given(st.lists(st.integers(0, 60 * DAY), max_size=40))

@@ -154,6 +154,37 @@ def test_a_lost_head_is_made_anew_from_what_stands_there(place: Place, is_delete
     assert place.compact().problems == ()
 
 
+@pytest.mark.parametrize("version", [1_795_100_000, 2**53 - 1, 2**53])
+def test_a_head_that_counts_to_the_end_is_counted_anew(place: Place, version: int) -> None:
+    """Machines that have seen it read the next ones, whose dates and numbers are of today."""
+    place.archive(make_record("a"))
+    old = place.store.read_pointer(MAIN.head)
+    head = heads.decode_head(old.body, MAIN, NOBODY)
+    late = msgspec.structs.replace(head.snapshot, at=2**53)
+    last = msgspec.structs.replace(head, version=version, snapshot=late)
+    place.store.move_pointer(MAIN.head, heads.encode_head(last, MAIN, None), old.tag)
+    assert place.best("a") == make_record("a")
+    place.archive(make_record("b"))
+    assert place.best("b") == make_record("b")
+    place.publish(make_record("c"))
+    done = place.compact()
+    assert (done.status, done.problems) == ("compacted", ())
+    assert place.seconds <= done.version <= place.seconds + 2
+    assert [place.best(name) for name in "abc"] == [make_record(name) for name in "abc"]
+    kept = present(current_head(place.store, MAIN, NOBODY).head).kept
+    assert all(snapshot.at <= place.seconds for snapshot in kept)
+
+
+def test_a_head_that_could_not_be_read_again_is_not_written(place: Place) -> None:
+    place.archive(make_record("a"))
+    done = place.compact([Revocation(run=str(n)) for n in range(2**16 + 1)])
+    assert done.status == "nothing new"
+    assert done.problems == (
+        "nothing was written: HEAD is damaged: it names more than 65536 objects",
+    )
+    assert place.best("a") == make_record("a")
+
+
 def test_a_record_of_another_target_of_the_group_hides_none(place: Place) -> None:
     """A group's name has the beginning of the target key alone."""
     twin = make_key(target=f"{TARGET[:16]}{'0' * 48}")

@@ -1,6 +1,7 @@
 import io
 import json
 import re
+import time
 from pathlib import Path
 
 import msgspec
@@ -246,7 +247,7 @@ def remembered(place: Path, ending: BaseException | None) -> tuple[HistoryEntry,
 
 
 def history(place: Path) -> tuple[HistoryEntry, ...]:
-    return read_history(FileStore(place / "w" / "cache"), "main", 10).entries
+    return read_history(FileStore(place / "w" / "cache"), "main", 10, int(time.time())).entries
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.s3 import S3Store
 from tunegate_cache.stores.store import StoreTimedOutError
 
+NOW = 1_900_000_000
 CONFIG = CacheConfig(url="cache", zone="main")
 
 
@@ -26,7 +27,7 @@ def test_what_is_written_comes_back_in_order(tmp_path: Path) -> None:
     assert write_history(store, CONFIG, lines[10:], 2, kept) == ""
     assert write_history(store, CONFIG, lines[:10], 1, kept) == ""
     assert kept.names("") == []
-    found = read_history(store, "main", 10).entries
+    found = read_history(store, "main", 10, NOW).entries
     assert sorted(found, key=str) == sorted(lines, key=str)
     assert [line.at for line in found] == sorted(line.at for line in lines)
 
@@ -36,11 +37,14 @@ def test_a_run_that_may_not_write_does_not(tmp_path: Path, mode: str) -> None:
     config = CacheConfig(url="cache", zone="main", mode=mode)  # type: ignore[arg-type]
     store = FileStore(tmp_path)
     assert write_history(store, config, history(), 1, store) == ""
-    assert read_history(FileStore(tmp_path), "main", 10) == ReadHistory(entries=())
+    assert read_history(FileStore(tmp_path), "main", 10, NOW) == ReadHistory(entries=())
 
 
 def test_lines_that_are_none_of_ours_are_left_out(tmp_path: Path) -> None:
+    """Nor are lines dated in the future: the last ones for ever."""
     store = FileStore(tmp_path)
+    late = msgspec.structs.replace(history()[0], at=NOW + 86401)
+    write_history(store, CONFIG, [late], 3, FileStore(tmp_path / "kept"))
     lies = (
         b'{}\nnull\n{"schema": 2}\n'
         + b"[" * 100_000
@@ -48,8 +52,8 @@ def test_lines_that_are_none_of_ours_are_left_out(tmp_path: Path) -> None:
     )
     append_history(store, "main", lies, milliseconds=1)
     write_history(store, CONFIG, history()[:1], 2, FileStore(tmp_path / "kept"))
-    found = read_history(store, "main", 10)
-    assert (len(found.entries), found.refused) == (1, 7)
+    found = read_history(store, "main", 10, NOW)
+    assert (len(found.entries), found.refused) == (1, 8)
 
 
 OLD = (
@@ -64,7 +68,7 @@ OLD = (
 def test_a_line_of_the_first_version_is_still_read(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     append_history(store, "main", OLD + b"\n", milliseconds=1)
-    (entry,) = read_history(store, "main", 10).entries
+    (entry,) = read_history(store, "main", 10, NOW).entries
     assert (entry.model, entry.head_ms, entry.trials) == ("models/squeezenet.onnx", 8.05, 64)
     assert (entry.repository, entry.change, entry.run_url, entry.cost) == ("", None, "", None)
 
@@ -98,7 +102,7 @@ def test_a_line_beyond_the_limits_is_refused(tmp_path: Path, wrong: dict[str, ob
     store = FileStore(tmp_path)
     line = msgspec.json.encode({**msgspec.json.decode(OLD), **wrong})
     append_history(store, "main", line + b"\n" + OLD + b"\n", milliseconds=1)
-    found = read_history(store, "main", 10)
+    found = read_history(store, "main", 10, NOW)
     assert (len(found.entries), found.refused) == (1, 1)
 
 
@@ -131,8 +135,8 @@ def test_a_store_that_hangs_costs_three_seconds_and_a_sentence_and_no_line(
     )
     assert time.monotonic() - started < 60  # the server is silent all the while
     with pytest.raises(StoreTimedOutError, match="late"):
-        read_history(Hanging(threading.Event()), "main", 10)
+        read_history(Hanging(threading.Event()), "main", 10, NOW)
     answering = FileStore(tmp_path / "cache")
     assert write_history(answering, CONFIG, history()[1:2], 2, kept) == ""
-    assert len(read_history(answering, "main", 10).entries) == 2
+    assert len(read_history(answering, "main", 10, NOW).entries) == 2
     assert kept.names("") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -37,7 +38,7 @@ def run(options: HistoryOptions) -> int:
     settings = options.settings
     place = open_cache_admin(settings)
     with answering(place.config):
-        found = read_history(place.store, place.config.zone, options.runs)
+        found = read_history(place.store, place.config.zone, options.runs, int(time.time()))
     if settings.as_json:
         write_json(History(zone=place.config.zone, entries=found.entries, refused=found.refused))
         return PASS

@@ -46,7 +46,11 @@ def render(entries: Sequence[HistoryEntry], location: str, refused: int = 0) -> 
 
 def refused_words(refused: int) -> str:
     """Returns the sentence about rejected lines, '' if there were none."""
-    return f"{plural(refused, 'line')} of another format left out." if refused else ""
+    return (
+        f"{plural(refused, 'line')} of another format, or dated in the future, left out."
+        if refused
+        else ""
+    )
 
 
 # The entries as columns of indices and numbers, which a browser parses instantly.

@@ -1,6 +1,7 @@
 """`tunegate cache stats`: the cache's contents by zone and target, and its use by the latest
 runs."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +48,7 @@ def run(options: StatsOptions) -> int:
     admin = open_cache_admin(settings)
     with answering(admin.config):
         contents, unread = admin.of_each_group(None, lambda group: summary(admin.store, group))
-        entries = read_history(admin.store, admin.config.zone, _RUNS).entries
+        entries = read_history(admin.store, admin.config.zone, _RUNS, int(time.time())).entries
     statistics = Statistics(
         location=admin.location,
         contents=contents,

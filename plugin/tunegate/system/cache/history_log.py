@@ -10,6 +10,7 @@ import msgspec
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.history import HistoryEntry
 from tunegate.config import CacheConfig
+from tunegate_cache.format.revocation import SKEW_SECONDS
 from tunegate_cache.maintenance import history
 from tunegate_cache.stores.gather_with_deadline import Trouble, gather_with_deadline
 from tunegate_cache.stores.store import MaintainedStore, ObjectStore, StoreUnavailableError
@@ -20,7 +21,8 @@ _LATER = "the next run on this machine writes it"
 
 
 class ReadHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """The history's lines, oldest first, and how many were rejected."""
+    """The history's lines, oldest first, and how many were rejected: of another format, or dated in
+    the future."""
 
     entries: tuple[HistoryEntry, ...]
     refused: int = 0
@@ -44,7 +46,7 @@ def write_history(
         name = history.history_name(config.zone, lines, milliseconds=milliseconds)
     except history.LinesTooLongError as error:
         return f"{problem} ({error})"
-    waiting = {name: lines, **_waiting(spool, config.zone)}
+    waiting = {name: lines, **_waiting(spool, config.zone, milliseconds // 1000)}
     with suppress(StoreUnavailableError):  # a full disk: then this is the only attempt
         history.append_history(spool, config.zone, lines, milliseconds=milliseconds)
     answers = _deliver(store, spool, waiting)
@@ -54,10 +56,10 @@ def write_history(
     return f"{problem} ({answer}); {_LATER}" if isinstance(answer, Exception) else ""
 
 
-def _waiting(spool: MaintainedStore, zone: str) -> Mapping[str, bytes]:
+def _waiting(spool: MaintainedStore, zone: str, now: int) -> Mapping[str, bytes]:
     """Returns the latest lines that earlier runs could not deliver."""
     try:
-        return history.recent_history(spool, zone, _MOST_AT_ONCE)
+        return history.recent_history(spool, zone, _MOST_AT_ONCE, now)
     except StoreUnavailableError:
         return {}
 
@@ -77,12 +79,13 @@ def _deliver(
     return answers
 
 
-def read_history(store: ObjectStore, zone: str, most: int) -> ReadHistory:
-    """Returns the lines of the latest runs. A line that is not ours, or exceeds a limit of its
-    type, is rejected. Raises StoreUnavailableError."""
-    bodies = history.recent_history(store, zone, most).values()
+def read_history(store: ObjectStore, zone: str, most: int, now: int) -> ReadHistory:
+    """Returns the lines of the latest runs. A line that is not ours, exceeds a limit of its type,
+    or is dated more than a day after `now` (seconds since 1970), is rejected. Raises
+    StoreUnavailableError."""
+    bodies = history.recent_history(store, zone, most, now).values()
     lines = [line for body in bodies for line in body.splitlines()]
-    entries = list(_entries(lines))
+    entries = [entry for entry in _entries(lines) if entry.at <= now + SKEW_SECONDS]
     entries.sort(key=lambda entry: (entry.at, entry.model, entry.target))
     return ReadHistory(entries=tuple(entries), refused=len(lines) - len(entries))
 
