@@ -35,11 +35,77 @@ def test_tokens_lie_within_the_vocabulary() -> None:
     assert (rule.values, rule.why) == (Integers(0, 29), "indices of the table table")
 
 
-@pytest.mark.parametrize("operator", ["Div", "Mod"])
-def test_an_integer_divisor_is_never_zero(operator: str) -> None:
-    ids, divisor = IDS, GraphInput("by", (2, 5), "int64")
-    found = values_of_inputs(graph_of([node(operator, "ids by", "y")], [ids, divisor]), [divisor])
-    assert found["by"] == Integers(1, 255)
+WHOLE, BYTES, WIDE = "int32", "uint8", np.array(300)
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "other", "expected"),
+    [
+        ("Div", "int64", None, Integers(1, 255)),
+        ("Mod", BYTES, None, Integers(1, 255)),
+        ("BitShift", BYTES, None, Integers(0, 7)),
+        ("Pow", WHOLE, None, Integers(0, 3)),
+        ("Pow", "float32", np.array(2, np.int32), Uniform(0, 3)),
+        ("Pow", WHOLE, np.array(40000, np.int32), Integers(0, 2)),
+    ],
+)
+def test_integers_are_drawn_without_what_differs_between_processors(
+    operator: str, dtype: str, other: Any, expected: Draw
+) -> None:
+    """A division by 0, a shift by all bits, and powers beyond the type."""
+    one, by = GraphInput("x", (2, 5), dtype), GraphInput("by", (2, 5), dtype)
+    weights, given = ({}, [one, by]) if other is None else ({"x": other}, [by])
+    options = {"direction": "LEFT"} if operator == "BitShift" else {}
+    model = graph_of([node(operator, "x by", "y", **options)], given, weights=weights)
+    assert values_of_inputs(model, given)["by"] == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "count", "dtype", "expected"),
+    [
+        ("ReduceProd", 4, WHOLE, Integers(1, 215)),
+        ("ReduceProd", 31, WHOLE, OneOf((-1, 1))),
+        ("ReduceProd", 31, BYTES, OneOf((1,))),
+        ("ReduceProd", 31, "int64", Integers(1, 3)),
+        ("ReduceSum", 2**23, WHOLE, Integers(0, 255)),
+        ("ReduceSum", 2**24, WHOLE, Integers(0, 127)),
+        ("ReduceSumSquare", 2**20, WHOLE, Integers(0, 45)),
+        ("ReduceMax", 2**24, WHOLE, Integers(0, 255)),
+    ],
+)
+def test_a_sum_or_product_of_integers_fits_their_type(
+    operator: str, count: int, dtype: str, expected: Draw
+) -> None:
+    """Beyond it ONNX Runtime gives the last number, and a kernel begins again."""
+    x = GraphInput("x", (3, count), dtype)
+    cast = node("Cast", "x", "i", to=7 if dtype == "int64" else 6)
+    reduction = node(operator, "i axes", "y")
+    weights = {"axes": np.array([1])}
+    if operator != "ReduceSum":  # whose axes are no attribute here
+        reduction, weights = node(operator, "i", "y", axes=[1]), {}
+    model = graph_of([cast, reduction], [x], weights=weights)
+    assert values_of_inputs(model, [x]) == {"x": expected}
+
+
+@pytest.mark.parametrize(
+    ("operator", "limits", "expected"),
+    [
+        ("Equal", [WIDE], Constant(255)),
+        ("Equal", [np.array(-1)], Constant(0)),
+        ("Less", [np.arange(700)], Constant(255)),
+        ("Clip", [np.array(-5), WIDE], Integers(0, 255)),
+        ("Clip", [np.array(3), np.array(2**63 - 1)], Integers(3, 255)),
+    ],
+)
+def test_integers_that_the_type_does_not_have_are_not_drawn(
+    operator: str, limits: list[Any], expected: Draw
+) -> None:
+    x = GraphInput("x", (1,), BYTES)
+    names = [f"limit{at}" for at in range(len(limits))]
+    nodes = [node("Cast", "x", "i", to=7), node(operator, " ".join(["i", *names]), "y")]
+    model = graph_of(nodes, [x], weights=dict(zip(names, limits, strict=True)))
+    assert values_of_inputs(model, [x]) == {"x": expected}
+    assert runs(model, [x])
 
 
 def test_indices_lie_within_another_input() -> None:
@@ -286,6 +352,7 @@ CHANNELS = Columns(1, (Normal(123.0, 58.0), Normal(117.0, 57.0), Normal(104.0, 5
             Constant(1),
         ),
         ([node("Log", "x", "y")], {}, Uniform(0.1, 2.0)),
+        ([node("Cast", "x", "y", to=2)], {}, Uniform(0.0, 255.0)),
         ([node("Cast", "x", "c", to=1), node("Sqrt", "c", "y")], {}, Uniform(0.1, 2.0)),
         ([node("Mul", "x x", "y")], {}, Normal()),
         ([node("Add", "x one", "y")], {"one": np.float32(1)}, Normal()),

@@ -16,7 +16,17 @@ from tunegate.system.onnx_scan import bodies_of
 
 Dimensions = tuple[int | None, ...]
 """Dimensions; None is unknown."""
-INTEGER_TYPES = frozenset({onnx.TensorProto.INT16, onnx.TensorProto.INT32, onnx.TensorProto.INT64})
+INTEGER_TYPES: dict[int, int] = {
+    onnx.TensorProto.INT8: 7,
+    onnx.TensorProto.UINT8: 8,
+    onnx.TensorProto.INT16: 15,
+    onnx.TensorProto.UINT16: 16,
+    onnx.TensorProto.INT32: 31,
+    onnx.TensorProto.UINT32: 32,
+    onnx.TensorProto.INT64: 63,
+    onnx.TensorProto.UINT64: 64,
+}
+"""The bits of the largest number of each integer type."""
 _BIG = 4096
 """The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
@@ -73,7 +83,11 @@ class Dataflow:
 
     def is_whole(self, name: str) -> bool:
         """Returns whether a value is known to have integers."""
-        return self._types.get(name) in INTEGER_TYPES
+        return self.bits(name) > 0
+
+    def bits(self, name: str) -> int:
+        """Returns the bits of the largest integer that a value may have, 0 if it has others."""
+        return INTEGER_TYPES.get(self._types.get(name, 0), 0)
 
     def is_weight(self, name: str) -> bool:
         return name in self._tensors

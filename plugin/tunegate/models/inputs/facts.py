@@ -176,11 +176,53 @@ def _one_hot(meeting: Meeting, flow: Dataflow) -> Fact | None:
     return Fact(f"classes of a one-hot coding of {count}", low=0, high=max(count - 1, 0))
 
 
+_MOST_RAISED = 3
+_EXACT_BITS, _LAST = 53, 2**31 - 1
+_DRAWN = 255
+"""The largest integer that is drawn where nothing limits it."""
+
+
 def _power(meeting: Meeting, flow: Dataflow) -> Fact | None:
     """Finds integers whose powers do not overflow: what is beyond differs between processors."""
-    if not flow.is_whole(meeting.use.step.outputs[0]):
+    step, position = meeting.use
+    bits = flow.bits(step.outputs[0])
+    if not bits:
         return None
-    return Fact("a power of integers", low=0, high=3)
+    other = flow.constant(step.inputs[1 - position])
+    most = _MOST_RAISED if other is None or not np.size(other) else float(np.max(np.abs(other)))
+    for high in range(_MOST_RAISED, 0, -1):
+        base, exponent = (high, most) if position == 0 else (most, high)
+        if exponent * math.log2(max(base, 1)) < bits:
+            break
+    return Fact("a power of integers", low=0, high=high)
+
+
+def _reduced(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds integers whose sum or product has each digit: ONNX Runtime reduces in float64 and stops
+    at the last number of the type, behind which a kernel goes on with the first."""
+    (step, position), trace = meeting.use, meeting.trace
+    bits = min(flow.bits(step.outputs[0]), _EXACT_BITS)
+    read, made = flow.shape(trace.name), flow.shape(step.outputs[0])
+    if position != 0 or not bits or read is None or made is None or None in (*read, *made):
+        return None
+    count = max(1, math.prod(n or 1 for n in read) // math.prod(n or 1 for n in made))
+    most, why, low = 2**bits - 1, "integers whose sum or product the type holds", None
+    if step.op != "ReduceProd":
+        high = most // count if step.op != "ReduceSumSquare" else math.isqrt(most // count)
+    elif trace.scale != 1:
+        high = int(most ** (1 / count))
+    elif (high := int(most ** (1 / count))) > 1:
+        low = 1
+    else:
+        return Fact(why, values=(-1, 1))
+    return Fact(why, low, high) if (high - trace.offset) / trace.scale < _DRAWN else None
+
+
+def _shift(meeting: Meeting, flow: Dataflow) -> Fact | None:
+    """Finds the bits to shift by: more than there are differ between processors."""
+    bits = flow.bits(meeting.use.step.outputs[0])
+    is_it = meeting.use.position == 1 and bits
+    return Fact("the bits to shift by", low=0, high=bits - 1) if is_it else None
 
 
 def _divisor(meeting: Meeting, flow: Dataflow) -> Fact | None:
@@ -228,7 +270,9 @@ def _clip(meeting: Meeting, flow: Dataflow) -> Fact | None:
     if position != 0:
         return None
     bounds = [flow.constant(name) if name else None for name in (*step.inputs[1:], "", "")[:2]]
-    low, high = (None if b is None else float(np.ravel(b)[0]) for b in bounds)
+    numbers = (None if bound is None else float(np.ravel(bound)[0]) for bound in bounds)
+    # The last numbers of a type bound nothing.
+    low, high = (None if each is None or abs(each) >= _LAST else each for each in numbers)
     return Fact("what the model clips to", low=low, high=high)
 
 
@@ -297,6 +341,8 @@ _FACT_RULES: dict[str, Callable[[Meeting, Dataflow], Fact | None]] = {
     **dict.fromkeys(("GatherND", "ScatterND", f"{_MS}GatherND"), _gather_nd),
     "OneHot": _one_hot,
     "Pow": _power,
+    **dict.fromkeys(("ReduceProd", "ReduceSum", "ReduceSumSquare", "ReduceL1"), _reduced),
+    "BitShift": _shift,
     **dict.fromkeys(("Div", "Mod"), _divisor),
     "Equal": _compared_value,
     **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), _compare),

@@ -19,6 +19,12 @@ _MAX_STEPS = 6
 _MAX_COLUMNS = 4096
 _PIXELS = inputs.Uniform(0.0, 255.0)
 _PIXEL_SCALES = (100.0, 300.0)
+_UNSIGNED = {
+    onnx.TensorProto.UINT8,
+    onnx.TensorProto.UINT16,
+    onnx.TensorProto.UINT32,
+    onnx.TensorProto.UINT64,
+}
 _KEEPS = {"Identity", "Cast", "Transpose", "Unsqueeze", "Squeeze", "Reshape"}
 _MIN_MASK = -100.0
 
@@ -245,6 +251,21 @@ def _positive(_: Use, __: TensorLike, ___: Dataflow) -> inputs.InputRule:
     )
 
 
+def _exponent(use: Use, _: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
+    """Returns the rule of exponents of whole numbers, whose powers are no fractions."""
+    if use.position != 1 or not flow.is_whole(use.step.outputs[0]):
+        return None
+    return inputs.InputRule(inputs.Uniform(0.0, 3.0), "exponents of integers")
+
+
+def _unsigned(use: Use, _: TensorLike, flow: Dataflow) -> inputs.InputRule | None:
+    """Returns the rule of numbers that become unsigned ones. Negative ones differ between
+    processors then."""
+    if attributes_of(use.step.node).get("to") not in _UNSIGNED:
+        return None
+    return inputs.InputRule(inputs.Uniform(0.0, 255.0), "the model makes them unsigned integers")
+
+
 def _normal(mean: Any, deviation: Any, tensor: TensorLike) -> inputs.InputRule | None:
     """Returns a normal rule with this mean and deviation: numbers, or one per index of an axis."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation))
@@ -280,6 +301,8 @@ _FLOAT_RULES: dict[str, Callable[[Use, TensorLike, Dataflow], inputs.InputRule |
     "Sub": _subtraction,
     "Add": _normalization,
     **dict.fromkeys(("Log", "Sqrt"), _positive),
+    "Pow": _exponent,
+    "Cast": _unsigned,
     "BatchNormalization": _batch_norm,
     "ai.onnx.ml.Scaler": _scaler,
     "ai.onnx.ml.TreeEnsemble": _tree_ensemble,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import onnx
 
 from tunegate.artifacts.inputs import (
@@ -11,6 +12,7 @@ from tunegate.artifacts.inputs import (
     Columns,
     Constant,
     Draw,
+    Files,
     InputRule,
     Integers,
     OneOf,
@@ -32,6 +34,7 @@ _SCALED = InputRule(Uniform(0.0, 1.0), "pixels that were scaled, as Ultralytics 
 _BYTES = Integers(0, 255)
 _WHYS = 3
 _MAX_COLUMNS = 256
+_LONG = 2**63 - 1
 _OPEN = "integers that the graph does not limit"
 
 
@@ -45,7 +48,35 @@ def inferred_rules(
     rules = {tensor.name: _rule(tensor, flow, rules_by_name.get(tensor.name)) for tensor in every}
     if _is_of_ultralytics(model):
         rules |= {t.name: _SCALED for t in every if _is_image(t) and rules[t.name] == STANDARD}
-    return rules
+    return {tensor.name: _fitting(rules[tensor.name], tensor.dtype) for tensor in every}
+
+
+def _fitting(rule: InputRule | None, dtype: str) -> InputRule | None:
+    """Returns the rule with integers that the type has: a model may compare bytes with 300."""
+    numpy_dtype = dtype_named(dtype)
+    if rule is None or kind_of(numpy_dtype) not in "iu":
+        return rule
+    least, most = limits_of(numpy_dtype)
+    values, most = rule.values, min(most, _LONG)
+    if isinstance(values, Files):
+        return rule
+    if isinstance(values, Columns):
+        fitting = tuple(_within(part, least, most) for part in values.parts)
+        return msgspec.structs.replace(rule, values=Columns(values.axis, fitting))
+    return msgspec.structs.replace(rule, values=_within(values, least, most))
+
+
+def _within(values: Draw, least: int, most: int) -> Draw:
+    match values:
+        case Integers(low=low, high=high):
+            return Integers(*(min(max(each, least), most) for each in (low, high)))
+        case Constant(value=int() as value):
+            return Constant(min(max(value, least), most))
+        case OneOf(values=every):
+            inside = tuple(v for v in every if isinstance(v, int) and least <= v <= most)
+            return OneOf(inside) if inside else Integers(0, 1)
+        case _:
+            return values
 
 
 def _is_of_ultralytics(model: onnx.ModelProto) -> bool:
