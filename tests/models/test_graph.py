@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -498,6 +499,8 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
         *[("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)],
         *[("ai.onnx.ml.TreeEnsemble", 0), ("com.microsoft.MoE", 1)],
         *[("com.microsoft.Attention", 3), ("Attention", 6), ("MultiHeadAttention", 4)],
+        *[("TopK", 0), ("Dropout", 2), ("com.microsoft.SparseToDenseMatMul", 0)],
+        ("a.library.ofours.Wait", 1),
     ],
 )
 def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, place: int) -> None:
@@ -510,6 +513,44 @@ def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, p
     domain, _, operator = kind.rpartition(".")
     assert choosing("x") == (operator,)
     assert choosing("w") == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "choosing"), [("values_strings", ("Gather", "LabelEncoder")), ("values_floats", ())]
+)
+def test_texts_of_a_length_that_numbers_choose_are_work_that_they_choose(
+    label: str, choosing: tuple[str, ...]
+) -> None:
+    values: dict[str, Any] = {label: ["a" * 1000] if choosing else [1.0]}
+    model = matmul_model()
+    model.graph.node.extend(
+        [
+            helper.make_node("Cast", ["x"], ["number"], to=TensorProto.INT64),
+            helper.make_node(
+                "LabelEncoder", ["number"], ["t"], domain="ai.onnx.ml", keys_int64s=[1], **values
+            ),
+            helper.make_node("Gather", ["t", "i"], ["z"]),
+            helper.make_node("Mod", ["number", "number"], ["rest"]),
+        ]
+    )
+    assert outline_of(model.SerializeToString()).choosing == choosing
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_what_an_input_chooses_is_found_through_each_overload_of_a_function(is_text: bool) -> None:
+    opset = [helper.make_opsetid("", 17)]
+    model = matmul_model()
+    for name in ("first", "second"):
+        text = {"value_string": name} if is_text else {"value_float": 1.0}
+        sized = [helper.make_node("ConstantOfShape", ["a"], ["b"])] if name == "first" else []
+        made = helper.make_node("Constant", [], ["text" if sized else "b"], **text)
+        function = helper.make_function("own", "F", ["a"], ["b"], [*sized, made], opset)
+        function.overload = name
+        model.functions.append(function)
+    model.graph.node.append(helper.make_node("F", ["x"], ["z"], domain="own"))
+    model.graph.node.append(helper.make_node("Flatten", ["z"], ["flat"]))
+    told = ("ConstantOfShape", "F", "Flatten") if is_text else ("ConstantOfShape",)
+    assert outline_of(model.SerializeToString()).choosing == told
 
 
 def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:

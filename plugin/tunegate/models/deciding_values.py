@@ -1,7 +1,8 @@
 """Values of a graph that decide how much there is to compute (shapes, counts, conditions), and
 everything that they are computed from."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
@@ -11,12 +12,13 @@ from tunegate.system.onnx_scan import bodies_of, nodes_of
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 _Places = slice | tuple[int, ...]
 """Inputs of an operator, by their numbers."""
+_EACH = slice(0, None)
 _DECIDING_INPUTS: dict[str, _Places] = {
     **{f"Reduce{kind}": slice(1, 2) for kind in _REDUCTIONS},  # the axes
     "AffineGrid": slice(1, 2),
     "Attention": slice(6, 7),  # of ONNX and of ONNX Runtime: how long the cache is
     "AttnLSTM": (4, 12),
-    "BeamSearch": slice(0, None),
+    "BeamSearch": _EACH,
     "BlackmanWindow": slice(0, 1),
     "CenterCropPad": slice(1, 2),
     "Col2Im": slice(1, 3),
@@ -30,7 +32,7 @@ _DECIDING_INPUTS: dict[str, _Places] = {
     "DynamicSparseAttention": slice(8, 11),
     "Expand": slice(1, 2),
     "GRU": slice(4, 5),
-    "GreedySearch": slice(0, None),
+    "GreedySearch": _EACH,
     "GroupQueryAttention": slice(5, 7),
     "HammingWindow": slice(0, 1),
     "HannWindow": slice(0, 1),
@@ -53,7 +55,7 @@ _DECIDING_INPUTS: dict[str, _Places] = {
     "Resize": slice(1, 4),
     "RestorePadding": slice(1, 2),
     "STFT": slice(1, 4),
-    "Sampling": slice(0, None),
+    "Sampling": _EACH,
     "SequenceAt": slice(1, 2),
     "SequenceErase": slice(1, 2),
     "SequenceInsert": slice(2, 3),
@@ -63,7 +65,7 @@ _DECIDING_INPUTS: dict[str, _Places] = {
     "Tile": slice(1, 3),
     "TopK": slice(1, 2),
     "Upsample": slice(1, 2),
-    "WhisperBeamSearch": slice(0, None),
+    "WhisperBeamSearch": _EACH,
 }
 _OF_SHAPES_ONLY = {"Shape", "Size"}
 """Operators whose result does not depend on the content of the tensor."""
@@ -71,33 +73,53 @@ _CHOOSING: dict[str, _Places] = {
     **_DECIDING_INPUTS,
     # Kernels of GPUs leave out what a mask covers. Only ONNX Runtime's Attention takes lengths.
     "com.microsoft.Attention": (3, 6),
+    "BifurcationDetector": _EACH,
     "Compress": slice(1, 2),
     "CropAndResize": slice(1, 4),
     "DecoderAttention": (5, 11),
     "DecoderMaskedMultiHeadAttention": (3, 7),
     "DecoderMaskedSelfAttention": (3, 6),
+    "Dropout": slice(2, 3),  # only training draws numbers
+    "EPContext": _EACH,
     "ImageDecoder": slice(0, 1),
     "LongformerAttention": (3, 6),
     "MoE": slice(1, 2),  # only experts that a token is sent to compute
     "MaxRoiPool": slice(1, 2),
+    "Mod": slice(0, 2),  # of floats, a step for each bit between them
     "MultiHeadAttention": (4, 8),
+    "NGramRepeatBlock": slice(0, 1),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
+    "PackedSparseAttentionIndexer": _EACH,
     "QAttention": slice(5, 6),
     "QMoE": slice(1, 2),
     "QOrderedAttention": slice(17, 18),
-    "RegexFullMatch": slice(0, 1),
     "RoiAlign": slice(1, 2),  # a larger region has more samples
+    "Snpe": _EACH,
+    "SparseAttentionIndexer": _EACH,
+    "SparsePagedAttention": _EACH,
+    "SparseToDenseMatMul": slice(0, 1),  # as many products as there are numbers in it
     "SplitToSequence": slice(1, 2),
-    "StringSplit": slice(0, 1),
-    "TfIdfVectorizer": slice(0, 1),
+    "TopK": slice(0, 2),  # what is in order already takes the most steps
     "TreeEnsemble": slice(0, 1),  # a path is as long as the numbers make it
     "TreeEnsembleClassifier": slice(0, 1),
     "TreeEnsembleRegressor": slice(0, 1),
     "Unique": slice(0, 1),
+    "VarlenCausalConvWithState": _EACH,
+    "VarlenNGramHashMapping": _EACH,
+    "WordConvEmbedding": slice(0, 1),
 }
 """The inputs whose numbers, beside their sizes, decide what is computed or how large results
 are."""
+
+_TEXT_TO_NUMBERS = {
+    *("CategoryMapper", "DictVectorizer", "Equal", "LabelEncoder", "MurmurHash3", "OneHotEncoder"),
+    *("OptionalHasElement", "RegexFullMatch", "SequenceLength", "Shape", "Size"),
+    "TfIdfVectorizer",
+}
+_TEXT_TYPE = re.compile(rf"(elem|key)_type: {onnx.TensorProto.STRING}\b")
+_TEXT_ATTRIBUTES = {"cats_strings", "classlabels_strings", "string_vocabulary", "values_strings"}
+"""Texts that are in the first output."""
 
 Sources = dict[str, list[tuple[str, ...]]]
 
@@ -109,12 +131,17 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
     return _add_all_sources(deciding, _sources_of(model))
 
 
-def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
-    """Returns which operators choose a branch, a number of steps or the size of a result by numbers
-    of the model's inputs."""
+def chosen_by_inputs(model: onnx.ModelProto, custom: Collection[str]) -> tuple[str, ...]:
+    """Returns which operators choose a branch, a number of steps, the size of a result or the
+    length of a text by numbers of the model's inputs. `custom` operators, like
+    `ai.onnx.contrib:Inverse`, may all do so."""
     deciding: dict[str, list[str]] = {}
+    texts = _texts_of(model)
     for node in nodes_of(model):
-        if node.op_type in _CHOOSING:
+        has_text = not texts.isdisjoint((*node.input, *node.output))
+        if has_text or f"{node.domain}:{node.op_type}" in custom:
+            deciding.setdefault(node.op_type, []).extend(node.input)
+        elif node.op_type in _CHOOSING and not _is_mod_of_integers(node):
             deciding.setdefault(node.op_type, []).extend(_deciding(node, _CHOOSING))
     if not deciding:
         return ()
@@ -123,6 +150,55 @@ def chosen_by_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
         kind
         for kind in sorted(deciding)
         if not inputs.isdisjoint(_add_all_sources(deciding[kind], sources))
+    )
+
+
+def _is_mod_of_integers(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Mod" and not any(each.name == "fmod" for each in node.attribute)
+
+
+def _texts_of(model: onnx.ModelProto) -> set[str]:
+    """Returns the names of texts, and of lists and maps that have some, in every graph and
+    function."""
+    nodes = list(nodes_of(model))
+    graphs = [model.graph, *(body for node in nodes for body in bodies_of(node))]
+    values = [value for graph in graphs for value in graph.input]
+    tensors = [tensor for graph in graphs for tensor in graph.initializer]
+    texts = {each.name for each in values if _TEXT_TYPE.search(str(each.type))}
+    texts.update(each.name for each in tensors if each.data_type == onnx.TensorProto.STRING)
+    texts.update(node.output[0] for node in nodes if _writes_text(node))
+    functions = _functions_of(model)
+    count = 0
+    while count < len(texts):  # a function may stand before what calls it with texts
+        count = len(texts)
+        for node in nodes:
+            _pass_texts_on(texts, node, functions.get(_called(node.domain, node.op_type), ()))
+    return texts
+
+
+def _pass_texts_on(
+    texts: set[str], node: onnx.NodeProto, overloads: Sequence[onnx.FunctionProto]
+) -> None:
+    bodies = bodies_of(node)
+    makes = [name for body in bodies for name in _outputs(body)]
+    makes += [name for function in overloads for name in function.output]
+    if not texts.isdisjoint(node.input):
+        texts.update(value.name for body in bodies for value in body.input)
+        texts.update(name for function in overloads for name in function.input)
+        makes += () if node.op_type in _TEXT_TO_NUMBERS else node.input
+    if not texts.isdisjoint(makes):
+        texts.update(node.output)
+
+
+def _writes_text(node: onnx.NodeProto) -> bool:
+    """Returns whether a node makes texts of what is none."""
+    return any(
+        each.name in _TEXT_ATTRIBUTES
+        or (each.name in ("value_string", "value_strings") and node.op_type == "Constant")
+        or (each.name == "cast_to" and each.s == b"TO_STRING")
+        or (each.name == "to" and each.i == onnx.TensorProto.STRING)
+        or each.t.data_type == onnx.TensorProto.STRING
+        for each in node.attribute
     )
 
 
@@ -141,10 +217,22 @@ def _deciding(
 def _sources_of(model: onnx.ModelProto) -> Sources:
     """Returns what each value is computed from, by operator."""
     sources: Sources = {}
-    functions = {(f.domain, f.name): f for f in model.functions}
+    functions = _functions_of(model)
     for node in nodes_of(model):
-        _add_sources(sources, node, functions.get((node.domain, node.op_type)))
+        _add_sources(sources, node, functions.get(_called(node.domain, node.op_type), ()))
     return sources
+
+
+def _functions_of(model: onnx.ModelProto) -> dict[tuple[str, str], list[onnx.FunctionProto]]:
+    """Returns the functions by domain and name, each with all its overloads."""
+    functions: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
+    for function in model.functions:
+        functions.setdefault(_called(function.domain, function.name), []).append(function)
+    return functions
+
+
+def _called(domain: str, name: str) -> tuple[str, str]:
+    return "" if domain == "ai.onnx" else domain, name
 
 
 def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
@@ -165,15 +253,15 @@ def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
 
 
 def _add_sources(
-    sources: Sources, node: onnx.NodeProto, function: onnx.FunctionProto | None
+    sources: Sources, node: onnx.NodeProto, overloads: Sequence[onnx.FunctionProto]
 ) -> None:
     if node.op_type in _OF_SHAPES_ONLY and not node.domain:
         return
     bodies = bodies_of(node)
     made_inside = [name for body in bodies for name in _outputs(body)]
-    if function is not None:
+    of_call = tuple(node.input)
+    for function in overloads:
         made_inside += function.output
-        of_call = tuple(node.input)
         for formal in function.input:
             sources.setdefault(formal, []).append(of_call)
     shared = (*node.input, *made_inside)

@@ -148,7 +148,7 @@ def outline_of(model: bytes) -> ModelOutline:
         inputs=graph_inputs(graph),
         parts=dict(parts),
         seeded=_seeded_names(proto),
-        choosing=chosen_by_inputs(proto),
+        choosing=chosen_by_inputs(proto, custom_operators(proto)),
         layers=_layers(proto),
     )
 
