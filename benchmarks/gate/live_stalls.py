@@ -99,9 +99,9 @@ def times_of(size: int, folder: Path) -> tuple[float, float]:
 
 
 def median_ms(file: Path, size: int) -> float:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(file), options)
+    one_thread = onnxruntime.SessionOptions()
+    one_thread.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(file), one_thread)
     x = np.random.default_rng(0).random((1, _CHANNELS, size, size), np.float32)
     times = []
     for _ in range(_TIMED):
