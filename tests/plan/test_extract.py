@@ -211,6 +211,8 @@ def test_targets_that_the_base_lacks_share_the_minutes_of_one_runner(
     tasks = tuning_tasks.make_task_set([make_task(gpu.name, target=gpu.name) for gpu in gpus])
     _, plan = plan_of_built(tools, tasks, tuning_tasks.make_resolution([]), shards=3)
     assert [shard.budget.seconds for shard in plan.shards] == seconds
+    _, in_turn = plan_of_built(tools, tasks, tuning_tasks.make_resolution([]))
+    assert sum("is new and not tuned" in note for note in in_turn.notes) == 3 - before
 
 
 def test_only_the_tasks_of_models_that_build_are_left() -> None:

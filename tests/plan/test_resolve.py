@@ -3,12 +3,14 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.plan.shelf import Shelf
 from tests.support.measured_cells import make_build
+from tests.support.present import present
 from tests.support.tuning_tasks import (
     DEVICE,
     SHAPE,
@@ -212,11 +214,12 @@ def parts(
     shards: int | None = None,
     known: int = 0,
     unmerged: Sequence[str] = (),
+    gpu_usd: float = 4.0,
     **budget: float,
 ) -> tuple[TargetPart, ...]:
     config = Config(
         models=(ModelConfig(path="*.onnx"),),
-        targets=(CPU, GPU),
+        targets=(CPU, msgspec.structs.replace(GPU, usd_per_hour=gpu_usd)),
         budget=BudgetConfig(**budget),  # type: ignore[arg-type]  # trials is whole
     )
     tasks = [
@@ -249,6 +252,24 @@ def test_the_targets_that_a_head_adds_share_the_minutes_of_one_runner(
     new = [each for each in found if each.target.name in unmerged]
     assert sum((each.seconds or 0) * each.shards for each in new) == pytest.approx(600.0)
     assert all(each.seconds == 600.0 for each in found if each not in new)
+
+
+@pytest.mark.parametrize("shards", [None, 2, 8])
+@pytest.mark.parametrize("gpu_usd", [1e-9, 4.0, 1e9])
+@pytest.mark.parametrize("budget", [{"usd": 0.1}, {"usd": 3.0}, {"trials": 90}])
+def test_a_target_that_a_head_adds_takes_nothing_from_those_of_the_base(
+    shards: int | None, gpu_usd: float, budget: dict[str, Any]
+) -> None:
+    alone = parts(3, 0, shards=shards, **budget)
+    cpu, gpu = parts(3, 9, shards=shards, unmerged=["gpu"], gpu_usd=gpu_usd, **budget)
+    assert (cpu.machine_seconds, cpu.trials) == (alone[0].machine_seconds, alone[0].trials)
+    if "usd" in budget:
+        assert present(cpu.usd) + present(gpu.usd) <= budget["usd"]
+    is_left = shards is not None and budget.get("usd") == 3.0
+    assert bool(gpu.seconds and (gpu.usd or gpu.trials)) == is_left
+    (settled, gpu) = parts(0, 9, known=1, shards=shards, unmerged=["gpu"], **budget)
+    assert (settled.usd, gpu.usd) == ((0.0, budget["usd"]) if "usd" in budget else (None, None))
+    assert gpu.trials == (90 if "trials" in budget else None)
 
 
 ORIGIN = RecordOrigin(

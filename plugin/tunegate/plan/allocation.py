@@ -64,30 +64,31 @@ def target_parts(
     """Returns a part for each target that has tasks. Without `shards` each target has one, they run
     in turn and share the minutes; otherwise that many run side by side, and the `unmerged` targets,
     which only the head has, share the minutes of one. Machine time is shared by the tasks left to
-    tune, so a task gets the same share on any target, whatever it costs there."""
+    tune, so a task gets the same share on any target, whatever it costs there. `unmerged` targets
+    get what the others leave."""
     names = {task.task.target for task in tasks}
     targets = [target for target in config.targets if target.name in names]
     by_target = [[task for task in tasks if task.task.target == t.name] for t in targets]
+    is_new = [target.name in unmerged for target in targets]
     loads = [_load(mine, target) for mine, target in zip(by_target, targets, strict=True)]
     budgets = [resolve_budget(config.budget, target) for target in targets]
     bills = [load * (budget.usd_per_hour or 0) for load, budget in zip(loads, budgets, strict=True)]
-    counts = _shard_counts(by_target, shards)
-    trials = _trial_parts(by_target, config.budget.trials)
-    whole = None if config.budget.minutes is None else config.budget.minutes * 60
-    shared = [
-        load if shards is None or target.name in unmerged else 0.0
-        for load, target in zip(loads, targets, strict=True)
+    counts = _shard_counts(by_target, is_new, shards)
+    trials = _trial_parts(by_target, config.budget.trials, is_new)
+    seconds = _seconds_parts(config.budget.minutes, loads, is_new, in_turn=shards is None)
+    most = [
+        time * count * (budget.usd_per_hour or 0) / SECONDS_PER_HOUR
+        for time, count, budget in zip(seconds, counts, budgets, strict=True)
     ]
+    money = _money_parts(config.budget.usd, bills, most, is_new)
     return tuple(
         TargetPart(
             target=target,
             tasks=tuple(by_target[i]),
             shards=counts[i],
-            seconds=whole
-            if whole is None or (shards and target.name not in unmerged)
-            else whole * _fraction(shared, i) / counts[i],
+            seconds=None if config.budget.minutes is None else seconds[i],
             trials=trials[i],
-            usd=None if config.budget.usd is None else config.budget.usd * _fraction(bills, i),
+            usd=money[i],
             usd_per_hour=budgets[i].usd_per_hour,
             least_gain=least_gain(config.budget, budgets[i].usd_per_hour),
             target_latency_ms=config.budget.target_latency_ms,
@@ -112,23 +113,68 @@ def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
     return sum(seconds_per_trial(task.task, target.kind) for task in tasks if not task.is_settled)
 
 
-def _shard_counts(by_target: Sequence[Sequence[ResolvedTask]], shards: int | None) -> list[int]:
+def _shard_counts(
+    by_target: Sequence[Sequence[ResolvedTask]], is_new: Sequence[bool], shards: int | None
+) -> list[int]:
     """Returns the number of shards of each target: at least one, at most one for each task left to
-    tune."""
-    most = [max(1, left_to_tune(tasks)) for tasks in by_target]
-    if shards is None or shards <= len(most):
+    tune. New targets share the minutes of one, so each has one."""
+    most = [
+        1 if new else max(1, left_to_tune(tasks))
+        for tasks, new in zip(by_target, is_new, strict=True)
+    ]
+    total = (shards or 0) + sum(is_new)
+    if total <= len(most):
         return [1] * len(most)
-    counts = divide(most, shards, at_least=[1] * len(most))
+    pulls = [0 if new else limit for limit, new in zip(most, is_new, strict=True)]
+    counts = divide(pulls, total, at_least=[1] * len(most))
     return [min(count, limit) for count, limit in zip(counts, most, strict=True)]
 
 
+def _before_new(parts: Sequence[float], is_new: Sequence[bool]) -> Sequence[float]:
+    """Returns the parts, without those of new targets if another has one: what the base gates is
+    tuned as if the change added no target."""
+    others = [0.0 if new else part for part, new in zip(parts, is_new, strict=True)]
+    return others if any(others) else parts
+
+
+def _seconds_parts(
+    minutes: float | None, loads: Sequence[float], is_new: Sequence[bool], *, in_turn: bool
+) -> Sequence[float]:
+    """Returns the seconds of each shard of each target, infinite without a limit."""
+    if minutes is None:
+        return [math.inf] * len(loads)
+    if in_turn:
+        first = _before_new(loads, is_new)
+        return [minutes * 60 * _fraction(first, i) for i in range(len(loads))]
+    loads = [load if new else 0.0 for load, new in zip(loads, is_new, strict=True)]
+    return [minutes * 60 * (_fraction(loads, i) if new else 1) for i, new in enumerate(is_new)]
+
+
+def _money_parts(
+    usd: float | None, bills: Sequence[float], most: Sequence[float], is_new: Sequence[bool]
+) -> Sequence[float | None]:
+    """Returns the money of each target. `most` is what its minutes allow it to spend: what the
+    targets of the base cannot spend is for the new ones."""
+    if usd is None:
+        return [None] * len(bills)
+    first = _before_new(bills, is_new)
+    parts = [usd * _fraction(first, i) for i in range(len(bills))]
+    if first == bills:
+        return parts
+    parts = [min(each) for each in zip(parts, most, strict=True)]
+    left = usd - sum(parts)
+    bills = [bill if new else 0.0 for bill, new in zip(bills, is_new, strict=True)]
+    return [left * _fraction(bills, i) if new else parts[i] for i, new in enumerate(is_new)]
+
+
 def _trial_parts(
-    by_target: Sequence[Sequence[ResolvedTask]], trials: int | None
+    by_target: Sequence[Sequence[ResolvedTask]], trials: int | None, is_new: Sequence[bool]
 ) -> Sequence[int | None]:
     if trials is None:
         return [None] * len(by_target)
     needs = [left_to_tune(tasks) for tasks in by_target]
-    parts = divide(needs if any(needs) else [asked_at_most(tasks) for tasks in by_target], trials)
+    wanted = needs if any(needs) else [asked_at_most(tasks) for tasks in by_target]
+    parts = divide(_before_new(wanted, is_new), trials)
     return [paid_trials(part, tasks, trials) for part, tasks in zip(parts, by_target, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Resolution -> TuningPlan: what to tune, where, and within which limits, before anything is
 spent."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -45,7 +45,7 @@ def plan(
         estimate=estimated_cost(planned),
         saved=cost_of_hits(planned, kinds),
         saved_trials=trials_of_hits(planned),
-        notes=_notes(planned, config, shards),
+        notes=(*_notes(planned, config, shards), *_unmerged_notes(planned, unmerged)),
     )
 
 
@@ -252,6 +252,16 @@ def _notes(
     if all(cap is None for cap in caps):
         notes.append("no limit is set on tuning: budget.minutes, usd or trials caps it")
     return tuple(notes)
+
+
+def _unmerged_notes(shards: Sequence[Shard], unmerged: Collection[str]) -> Iterator[str]:
+    for shard in shards:
+        is_unpaid = shard.target in unmerged and shard.budget.pays_nothing
+        if is_unpaid and allocation.left_to_tune([task.resolved for task in shard.tasks]):
+            yield (
+                f"target {shard.target} is new and not tuned: until it is merged, the base's "
+                f"targets come first"
+            )
 
 
 def _far_behind(tasks: int) -> str:
