@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import onnx
 import tvm
 from tvm import relax
 from tvm.tirx import Evaluate, IntImm, PrimFunc
@@ -316,7 +317,9 @@ def open_model(
         return OpenModel(prepared, module, functions_of(module, layer_names(prepared.optimized)))
     except Exception as error:
         # TVM's own errors call a data-dependent shape "no number".
-        problem = memory_problem(error) or "the compiler needs shapes that do not depend on data"
+        proto = onnx.load(prepared.optimized, load_external_data=False)
+        problem = memory_problem(error) or fault_of_shapes(proto.graph, GraphView(proto))
+        problem = problem or "the compiler needs shapes that do not depend on data"
         raise UnsupportedModelError(f"{path}: {problem}.") from error
 
 

@@ -406,7 +406,7 @@ def test_a_kernel_of_another_target_is_new_and_the_rest_stay(module: Any, tmp_pa
 # Of an If, one branch is computed.
 
 BRANCHES = """<ir_version: 8, opset_import: ["" : 17]>
-g (float[4, 16] x, bool c) => (float[4, 16] y, float[4, 16] z) {
+g (float[4, 16] x, bool c, bool k) => (float[4, 16] y, float[4, 16] z) {
   shared = Exp(x)
   a, b = If(c)<
     then_branch = t () => (float[4, 16] a1, float[4, 16] b1)
@@ -417,7 +417,11 @@ g (float[4, 16] x, bool c) => (float[4, 16] y, float[4, 16] z) {
   d = Add(a, x)
   y = If(c)<
     then_branch = t2 () => (float[4, 16] y1) { y1 = Softmax(d) },
-    else_branch = e2 () => (float[4, 16] y2) { y2 = Sqrt(shared) }
+    else_branch = e2 () => (float[4, 16] y2) { r = Sqrt(shared) y2 = If(k)<
+        then_branch = t3 () => (float[4, 16] y3)
+          { one = Constant<value_ints = [1]>() row = Gather(r, one) y3 = Sub(row, r) },
+        else_branch = e3 () => (float[4, 16] y4) { y4 = Identity(r) }
+      > }
   >
   z = Add(b, shared)
 }"""
@@ -441,10 +445,11 @@ def test_only_the_branch_of_an_if_that_is_taken_is_computed(tmp_path: Path) -> N
 
     machine.set_instrument(note)
     x = np.random.default_rng(1).standard_normal((4, 16)).astype("float32")
-    for taken in (True, False, True):
+    for taken, inner in ((True, True), (False, False), (False, True), (True, False)):
         ran.clear()
-        found = machine["main"](tvm.runtime.tensor(x), tvm.runtime.tensor(np.array(taken)))
-        expected = ReferenceSession(file).run({"x": x, "c": np.array(taken)})
+        feed = {"x": x, "c": np.array(taken), "k": np.array(inner)}
+        found = machine["main"](*map(tvm.runtime.tensor, feed.values()))
+        expected = ReferenceSession(file).run(feed)
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-5)
         assert any("matmul" in name for name in ran) is not taken
@@ -472,6 +477,21 @@ def test_a_shape_that_depends_on_data_is_refused(tmp_path: Path, follower: str) 
     found, zeros = typed(TensorProto.INT64, None), np.zeros((1, 2), np.int64)
     with pytest.raises(UnsupportedModelError, match=r"operator NonZero .*depends on data"):
         open_at(model_of(nodes, {"x": [4, 4]}, {"y": found}, {"z": zeros}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        ("o = Constant<value = float[1, 3] {1, 2, 3}>()", r'If \(node "y"\) .* not \[2, 3\] and'),
+        ("n = NonZero(x) f = Cast<to = 1>(n) s = ReduceSum(f) o = Add(x, s)", "NonZero .* data"),
+    ],
+)
+def test_a_branch_that_no_build_has_is_named(tmp_path: Path, other: str, problem: str) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] x, bool c) => (float[n, 3] y)
+    { y = If(c)<then_branch = t () => (float[2, 3] a) { a = Relu(x) },
+                else_branch = e () => (float[n, 3] o) { %s }> }"""
+    with pytest.raises(UnsupportedModelError, match=problem):
+        open_at(onnx.parser.parse_model(text % other), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
 
 from tunegate.compiler.importing import graph_view, recurrent
 from tunegate.errors import UnsupportedModelError
-from tunegate.system.onnx_scan import bodies_of
+from tunegate.system.onnx_scan import bodies_of, nodes_within
 
 
 def unroll_scan(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
@@ -129,27 +129,52 @@ BRANCHED = "/If"
 
 
 def merge_branches(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns both branches of an If, and a Where for each output; None if a branch has a body of
-    its own."""
-    branches = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
-    if any(map(bodies_of, (inner for branch in branches for inner in branch.node))):
+    """Returns both branches of an If, those of each If in them too, and a Where for each output;
+    None if a branch has another body."""
+    inner = nodes_within(*(body.node for body in bodies_of(node)))
+    if any(each.op_type != "If" and bodies_of(each) for each in inner):
         return None
     new = graph_view.Replacement(node)
-    kind, condition = view.type_of(node.input[0]), node.input[0]
-    if kind is None or kind.shape:
-        condition = new.add_reshape(condition, [])
-    branch_outputs = [_branch(new, branch) for branch in branches]
-    for output, *values in zip(node.output, *branch_outputs, strict=True):
-        if output:
-            new.add("Where", [condition, *values], to=output)
-            new.nodes[-1].name += BRANCHED
+    _add_choices(new, node, {}, view, dict(zip(node.output, node.output, strict=True)))
     return new.nodes
 
 
-def _branch(new: graph_view.Replacement, branch: onnx.GraphProto) -> list[str]:
+def _add_choices(
+    new: graph_view.Replacement,
+    node: onnx.NodeProto,
+    names: dict[str, str],
+    view: graph_view.GraphView,
+    results: Mapping[str, str],
+) -> None:
+    """Adds the branches, and a choice of each output. `names` has the new names of what they read,
+    and gets those of the outputs: those in `results`, or others."""
+    condition = names.get(node.input[0], node.input[0])
+    kind = view.type_of(condition)
+    if kind is None or kind.shape:
+        condition = new.add_reshape(condition, [])
+    ways = [graph_view.attribute(node, name) for name in ("then_branch", "else_branch")]
+    branch_outputs = [_branch(new, branch, names, view) for branch in ways]
+    label = node.name or next(name for name in node.output if name)
+    for output, *values in zip(node.output, *branch_outputs, strict=True):
+        if output:
+            choice = new.add("Where", [condition, *values], to=results.get(output))
+            new.nodes[-1].name = f"{label}/{len(new.nodes)}{BRANCHED}"
+            names[output] = choice
+
+
+def _branch(
+    new: graph_view.Replacement,
+    branch: onnx.GraphProto,
+    around: Mapping[str, str],
+    view: graph_view.GraphView,
+) -> list[str]:
     """Adds the nodes of a branch, and returns the names of what it gives."""
-    names = {each.name: new.add("Constant", [], value=each) for each in branch.initializer}
+    weights = {each.name: new.add("Constant", [], value=each) for each in branch.initializer}
+    names = {**around, **weights}
     for node in branch.node:
+        if node.op_type == "If":
+            _add_choices(new, node, names, view, {})
+            continue
         new.copy(node, names)
         new.nodes[-1].name = node.name or new.nodes[-1].name
     return [names.get(value.name, value.name) for value in branch.output]

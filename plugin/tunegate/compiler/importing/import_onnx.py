@@ -329,11 +329,19 @@ def branch_of_if(builder: Any, operands: Operands, attributes: Attributes) -> An
     condition, *branches = operands
     first, second = (builder.normalize(branch).ty for branch in branches)
     if not tvm_ffi.structural_equal(first, second):
-        raise tvm.error.OpNotImplemented("its branches give different shapes or types")
+        shapes = " and ".join(map(_shape_words, (first, second)))
+        raise UnsupportedModelError(f"its branches must give one shape, not {shapes}")
     if isinstance(condition, tvm.ir.GenericConst):
         return branches[0 if condition.value.numpy() else 1]
     attrs = {PATTERN: OPAQUE, CHOICE: 1}
     return builder.emit_te(topi.where, condition, *branches, primfunc_attrs=attrs)
+
+
+def _shape_words(kind: Any) -> str:
+    sizes = (
+        int(each) if isinstance(each, tirx.IntImm) else "?" for each in getattr(kind, "shape", ())
+    )
+    return f"[{', '.join(map(str, sizes))}]"
 
 
 def convert_concat(builder: Any, operands: Operands, attributes: Attributes) -> Any:

@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 import onnx
 
+from tunegate.compiler.importing.control_flow import BRANCHED
 from tunegate.compiler.importing.graph_view import GraphView, attribute
 from tunegate.errors import UnsupportedModelError
+from tunegate.system.onnx_scan import nodes_within
 
 _MAX_CHARACTERS = 300
 _OBJECT = re.compile(r"\bir\.Op\(span=None, name=\"?([\w.]+)[^)]*\)|\bOp\(([\w.]+)\)")
@@ -64,7 +66,7 @@ def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
             else:
                 continue
             return f"{_subject(node)} is not supported by the compiler: {why}"
-    by_data = next((node for node in graph.node if node.op_type in _BY_DATA), None)
+    by_data = next((each for each in nodes_within(graph.node) if each.op_type in _BY_DATA), None)
     why = "is not supported by the compiler: the shape of its result depends on data"
     return f"{_subject(by_data)} {why}" if by_data else ""
 
@@ -88,11 +90,14 @@ def _is_wider_than_input(node: onnx.NodeProto, view: GraphView) -> bool:
 
 
 def _subject(node: onnx.NodeProto) -> str:
-    return f"operator {node.op_type} ({node_label(node)})"
+    op_type = "If" if node.name.endswith(BRANCHED) else node.op_type
+    return f"operator {op_type} ({node_label(node)})"
 
 
 def node_label(node: onnx.NodeProto) -> str:
     """Returns the node's name, or its output's."""
+    if node.name.endswith(BRANCHED):
+        return f'node "{node.name.removesuffix(BRANCHED).rpartition("/")[0]}"'
     if node.name:
         return f'node "{node.name}"'
     return f"the node that makes {next(iter(node.output), 'nothing')}"
