@@ -426,7 +426,8 @@ def test_a_slower_version_fails_beside_the_one_before_which_may_go_later(tmp_pat
         "fail",
     )
     told = (
-        "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, its version in the base"
+        "models/enc/2/model.onnx is compared with models/enc/1/model.onnx, "
+        "the highest version in the base"
     )
     assert told in " ".join(done.stderr.split())
 

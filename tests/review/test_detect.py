@@ -339,7 +339,7 @@ def test_a_new_version_is_compared_with_the_highest_earlier_one(numbered: Checko
     (change,) = changes.models
     assert (change.path, change.kind) == ("models/enc/11/model.onnx", "modified")
     assert present(change.base).path == "models/enc/10/model.onnx"
-    told = "compared with models/enc/10/model.onnx, its version in the base"
+    told = "compared with models/enc/10/model.onnx, the highest version in the base"
     assert change.reason.endswith(told)
     assert changes.notes == (f"models/enc/11/model.onnx is {told}",)
 
@@ -378,6 +378,32 @@ def test_the_newest_versions_are_compared_whatever_their_numbers(numbered: Check
     before = {change.path: change.base.path for change in changes.models if change.base}
     assert before["models/enc/9.5/model.onnx"] == "models/enc/10/model.onnx"
     assert before["models/enc/0.5/model.onnx"] == "models/enc/1/model.onnx"
+    told = "compared with models/enc/1/model.onnx, the nearest version in the base"
+    assert changes.notes[0] == f"models/enc/0.5/model.onnx is {told}"
+
+
+def test_of_one_version_in_two_directories_the_last_by_name_counts(numbered: Checkout) -> None:
+    numbered.commit({**enc("12", 12), **enc("012", 13)})
+    changes = versions_after(numbered, {**enc("13", 14), **enc("013", 15)}, NUMBERED)
+    before = {change.path: present(change.base).path for change in changes.models}
+    assert {*before.values()} == {"models/enc/12/model.onnx"}
+    assert len(before) == 2
+
+
+@pytest.mark.parametrize(
+    ("channels", "was"), [(16, None), (8, "models/enc/1/model.onnx")], ids=["other", "same"]
+)
+def test_a_new_model_with_another_graph_is_none_whose_later_version_stays(
+    numbered: Checkout, channels: int, was: str | None
+) -> None:
+    """A version that nobody serves any more is deleted, and another model's file has its name."""
+    model = content(conv_model(seed=3, out=channels))
+    files: dict[str, bytes | None] = {"models/dec/1/model.onnx": model}
+    changes = versions_after(numbered, {**enc("1", None), **files}, NUMBERED)
+    by_path = {change.path: change.base for change in changes.models}
+    base = by_path["models/dec/1/model.onnx"]
+    assert (base.path if base else None) == was
+    assert ("models/enc/1/model.onnx" in by_path) == (was is None)
 
 
 @pytest.mark.parametrize(

@@ -336,8 +336,8 @@ def _with_layers(reader: ModelReader, change: ModelChange) -> ModelChange:
 def _as_moved(change: ModelChange | None, path: ModelPath, pairs: Pairs) -> ModelChange | None:
     if change is None or change.kind == "unreadable":
         return change
-    if was := pairs.earlier.get(path):
-        beside = f"compared with {was}, its version in the base"
+    if path in pairs.earlier:
+        beside = _version_compared_with(path, pairs)
     elif was := pairs.moved.get(path):
         beside = f"compared with {was}, which it replaces"
     else:
@@ -350,8 +350,8 @@ def _versions(
 ) -> Iterator[str]:
     """Yields notes on new models that are or may be versions of others, and on deleted ones."""
     for path in dict.fromkeys(path_of(change.path) for change in changes):
-        if was := pairs.earlier.get(path):
-            yield f"{path} is compared with {was}, its version in the base"
+        if path in pairs.earlier:
+            yield f"{path} is {_version_compared_with(path, pairs)}"
     covered = {*model_settings.matching_paths(config, base)}
     added = {path_of(change.path) for change in changes if change.kind == "added"}
     deleted = {*pairs.lost}
@@ -360,6 +360,12 @@ def _versions(
     }
     head = {path for path in pairs.before if path in base} - deleted
     yield from uncompared_versions(added - versions, deleted - versions, covered, head)
+
+
+def _version_compared_with(path: ModelPath, pairs: Pairs) -> str:
+    was = pairs.earlier[path]
+    which = "highest" if was in pairs.highest else "nearest"
+    return f"compared with {was}, the {which} version in the base"
 
 
 def _no_longer_covered(path: ModelPath) -> PolicyChange:

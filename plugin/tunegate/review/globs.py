@@ -341,15 +341,13 @@ def earlier_versions(
     """Returns the version at the base that a model of the head is compared with. The highest one
     of the head, which a server loads, has the highest of the base, also where it is not new but
     that one is gone. Another new one has the highest that is not later, or the lowest where all
-    are. A number never makes a model one that is compared with nothing."""
+    are. A number never makes a model one that is compared with nothing. Of paths with one version,
+    such as 2 and 02, the last by name counts."""
     numbers = {path: number for path in head if (number := numbered(path)) is not None}
     newest: dict[str, Version] = {}
     for number in numbers.values():
         newest[number.family] = max(number.version, newest.get(number.family, number.version))
-    families: dict[str, list[tuple[Version, ModelPath]]] = {}
-    for path in base:
-        if (number := numbered(path)) is not None:
-            families.setdefault(number.family, []).append((number.version, path))
+    families = _versions_by_family(base, numbered)
     pairs: dict[ModelPath, ModelPath] = {}
     for path, number in numbers.items():
         others = families.get(number.family)
@@ -361,6 +359,21 @@ def earlier_versions(
         if path in new or was not in head:
             pairs[path] = was
     return pairs
+
+
+def highest_versions(paths: Collection[ModelPath], numbered: NumberedFor) -> set[ModelPath]:
+    """Returns the highest version of each model that has versions."""
+    return {max(versions)[1] for versions in _versions_by_family(paths, numbered).values()}
+
+
+def _versions_by_family(
+    paths: Collection[ModelPath], numbered: NumberedFor
+) -> dict[str, list[tuple[Version, ModelPath]]]:
+    families: dict[str, list[tuple[Version, ModelPath]]] = {}
+    for path in paths:
+        if (number := numbered(path)) is not None:
+            families.setdefault(number.family, []).append((number.version, path))
+    return families
 
 
 class _Likely(NamedTuple):

@@ -5,6 +5,7 @@ then by graph, name and parts. Nothing that the base covers disappears unseen.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from itertools import product
 from pathlib import PurePosixPath
 
@@ -20,7 +21,7 @@ from tunegate.artifacts.changes import (
 )
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.ports import ModelReader
-from tunegate.review.globs import NumberedFor, earlier_versions
+from tunegate.review.globs import NumberedFor, earlier_versions, highest_versions
 
 ALIKE = 0.5
 """Models with this share of equal parts are versions of one."""
@@ -36,13 +37,15 @@ class Pairs(msgspec.Struct, frozen=True, kw_only=True):
     """`before` maps models of the head to the base's version. `moved` maps those with another path
     and other bytes to that path. `blocked` are covered models of the base with something else in
     their place; `lost` are those that are gone. `earlier` maps versions of a model, new ones and
-    the one that a server falls back to, to the version that each is compared with."""
+    the one that a server falls back to, to the version that each is compared with; `highest` are
+    the highest ones of the base."""
 
     before: dict[ModelPath, ModelVersion]
     moved: dict[ModelPath, ModelPath]
     blocked: dict[ModelPath, str]
     lost: tuple[ModelPath, ...]
     earlier: dict[ModelPath, ModelPath] = {}
+    highest: frozenset[ModelPath] = frozenset()
 
 
 def pair_models(
@@ -67,7 +70,9 @@ def pair_models(
     replaced = {was for path, was in earlier.items() if path in added}
     removed, new = _without(removed, replaced), _without(new, earlier)
     same = _same_bytes(removed, new)
-    moved = _pair_moved(reader, _without(removed, same.values()), _without(new, same), base)
+    is_other = partial(_is_other, numbered, {n.family for path in head if (n := numbered(path))})
+    rest = _without(removed, same.values()), _without(new, same)
+    moved = _pair_moved(reader, *rest, base, is_other)
     paired = {*same.values(), *moved.values(), *earlier.values()}
     return Pairs(
         before=before | {path: base[was] for path, was in (same | moved | earlier).items()},
@@ -75,7 +80,19 @@ def pair_models(
         blocked=blocked,
         lost=tuple(path for path in removed if path not in paired),
         earlier=earlier,
+        highest=frozenset(highest_versions(covered, numbered)),
     )
+
+
+def _is_other(
+    numbered: NumberedFor, families: Collection[str], path: ModelPath, was: ModelPath
+) -> bool:
+    """Returns whether a file is a version of one model, and `was` one of another that the head
+    still has: nothing but an equal graph says that the one replaces the other."""
+    now, before = numbered(path), numbered(was)
+    if now is None or before is None:
+        return False
+    return now.family != before.family and before.family in families
 
 
 def _may_be_another(
@@ -105,7 +122,11 @@ def _same_bytes(old: _Found, new: _Found) -> dict[ModelPath, ModelPath]:
 
 
 def _pair_moved(
-    reader: ModelReader, old: _Found, new: _Found, base: _Found
+    reader: ModelReader,
+    old: _Found,
+    new: _Found,
+    base: _Found,
+    is_other: Callable[[ModelPath, ModelPath], bool],
 ) -> dict[ModelPath, ModelPath]:
     """Returns the old path of each moved model: most alike first; at last the only two left, if the
     new one is a new file."""
@@ -120,11 +141,13 @@ def _pair_moved(
     pairs: dict[ModelPath, ModelPath] = {}
     paired_paths: set[ModelPath] = set()
     for path, was in sorted(likenesses, key=lambda pair: (-likenesses[pair], *pair)):
-        if likenesses[path, was] >= ALIKE and path not in pairs and was not in paired_paths:
+        least = _SAME_GRAPH if is_other(path, was) else ALIKE
+        if likenesses[path, was] >= least and path not in pairs and was not in paired_paths:
             pairs[path] = was
             paired_paths.add(was)
     new = _without(_without(new, pairs), base)
-    return pairs | dict(_only_two(new, _without(old, pairs.values())))
+    only_two = _only_two(new, _without(old, pairs.values()))
+    return pairs | {path: was for path, was in only_two if not is_other(path, was)}
 
 
 def _candidates(
