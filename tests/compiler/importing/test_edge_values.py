@@ -243,6 +243,22 @@ def test_a_group_norm_of_a_function_counts_groups_by_the_functions_operator_set(
         assert np.abs(each.reshape(rows.shape) - even).max() < 2e-3
 
 
+def test_a_smallest_number_divided_by_minus_one_stops_no_processor(tmp_path: Path) -> None:
+    """ONNX Runtime stops at most of these."""
+    kinds = [kind for kind in (np.int8, np.int32, np.int64) for _ in range(2)]
+    numbers, ones = [1, 100, -7, 8], [1, -1, 3, -2]
+    nodes: list[Node] = [
+        (name, [np.array(numbers, kind), np.array(ones, kind)], {})
+        for name, kind in zip(["Div", "Mod"] * 3, kinds, strict=True)
+    ]
+    model, feed = model_of(nodes)
+    for at, kind in enumerate(kinds):
+        feed[f"x{at}_0"][0], feed[f"x{at}_1"][0] = np.iinfo(kind).min, -1
+    outputs = [output.tolist() for output in compiled(model, tmp_path).run(feed)]
+    for kind, quotient, rest in zip(kinds[::2], outputs[::2], outputs[1::2], strict=True):
+        assert (quotient, rest) == ([np.iinfo(kind).min, -100, -2, -4], [0, 0, 2, 0])
+
+
 def test_no_index_reads_or_writes_outside_of_a_tensor(tmp_path: Path) -> None:
     """ONNX Runtime stops with an error; a kernel takes the nearest element."""
     for reached in (reached_outside, regions_outside):

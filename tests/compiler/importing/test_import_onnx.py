@@ -1,6 +1,7 @@
 """The importer names what neither TVM nor we know."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -461,6 +462,16 @@ def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
     ]
     with pytest.raises(NodeError, match=r"SequenceInsert .*counts its place from the end"):
         importable(model_of(nodes, {"x": [2]}, {"y": [2]}, {"last": np.array(-1)}))
+
+
+@pytest.mark.parametrize(("corners", "is_refused"), [(0, True), (1, False)])
+def test_the_nearest_pixel_of_a_reflected_image_is_refused(corners: int, is_refused: bool) -> None:
+    how = {"mode": "nearest", "padding_mode": "reflection", "align_corners": corners}
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], **how)
+    model = model_of([node], {"x": [1, 2, 4, 5], "grid": [1, 3, 4, 2]}, {"y": [1, 2, 3, 4]})
+    refused = pytest.raises(NodeError, match=r"GridSample .*nearest pixel of a reflected image")
+    with refused if is_refused else nullcontext():
+        importable(model)
 
 
 def test_a_sequence_has_parts_of_its_size_and_the_rest() -> None:

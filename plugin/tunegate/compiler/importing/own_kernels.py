@@ -139,12 +139,12 @@ LEGALIZERS = {
 def with_nan_and_infinity(module: Any) -> Any:
     """Returns the legalized module, changed where NaN would be lost in a maximum or minimum with
     another number, and a window of minus infinity in a pooling. For CUDA the text of a kernel keeps
-    NaN (cuda_text.py). A whole number divided by 0 stays as it is: a processor would stop there."""
+    NaN (cuda_text.py). Whole numbers are divided so that no processor stops."""
     changed, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
     for variable, legalized in module.functions.items():
         if not isinstance(legalized, PrimFunc):
             continue
-        function = structural_map(legalized, [(_DIVISIONS, _by_no_zero)])
+        function = structural_map(legalized, [(_DIVISIONS, _without_trap)])
         changed.update_func(variable, function)
         if variable.name_hint.startswith("max_pool"):
             changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
@@ -207,15 +207,28 @@ def _infinite(number: Any) -> Any:
 _DIVISIONS = (tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod)
 
 
-def _by_no_zero(division: Any) -> Any:
-    """Returns a division of whole numbers by another computed number, or by 1 where that is 0."""
+def _without_trap(division: Any) -> Any:
+    """Returns a division of whole numbers by another computed number, or by 1 where that is 0. By
+    -1 it is the negative number and no rest: the smallest number has no positive one, and a
+    processor stops there, too."""
     divisor, dtype = division.b, str(division.ty.dtype)
     loads: list[Any] = []
     structural_walk(divisor, [(TensorLoad, loads.append)])
     if not loads or not dtype.startswith(("int", "uint")):
         return division
     zero, one = (tirx.const(number, dtype) for number in (0, 1))
-    return type(division)(division.a, tirx.Select(divisor == zero, one, divisor))
+    if dtype.startswith("uint"):
+        return type(division)(division.a, tirx.Select(divisor == zero, one, divisor))
+    is_minus_one = divisor == tirx.const(-1, dtype)
+    by_itself = tirx.any(divisor == zero, is_minus_one)
+    quotient = type(division)(division.a, tirx.Select(by_itself, one, divisor))
+    # Without a sign it wraps: LLVM takes for granted that signed numbers do not. TVM takes for
+    # granted that no number is subtracted from a smaller one.
+    unsigned = f"u{dtype}"
+    flipped = tirx.bitwise_not(division.a.astype(unsigned))
+    negative = (flipped + tirx.const(1, unsigned)).astype(dtype)
+    is_rest = isinstance(division, (tirx.Mod, tirx.FloorMod))
+    return tirx.Select(is_minus_one, zero if is_rest else negative, quotient)
 
 
 def _reduces(function: Any) -> bool:

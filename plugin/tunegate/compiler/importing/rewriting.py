@@ -319,6 +319,19 @@ def refuse_insert_from_end(
     return None
 
 
+def refuse_nearest_reflection(
+    node: onnx.NodeProto, view: graph_view.GraphView
+) -> list[onnx.NodeProto] | None:
+    """Raises UnsupportedModelError for the nearest pixel of an image that is reflected in the edge
+    of its pixels: TVM rounds after it reflects, and takes the other of two at equal distances."""
+    mode = graph_view.attribute(node, "mode", "")
+    padding = graph_view.attribute(node, "padding_mode", "")
+    between = not graph_view.attribute(node, "align_corners", 0)
+    if (mode, padding) == ("nearest", "reflection") and between:
+        raise UnsupportedModelError("it takes the nearest pixel of a reflected image")
+    return None
+
+
 def require_tensors(model: onnx.ModelProto) -> None:
     """Raises UnsupportedModelError where an output is a sequence, a map, an optional value, or a
     constant of no numbers, which a build would save and never load."""
@@ -384,6 +397,7 @@ RULES: Mapping[str, RewritingRule] = {
     "DequantizeLinear": unpack_weights,
     "QuantizeLinear": composite.quantize_in_float32,
     **dict.fromkeys(("ScatterElements", "ScatterND"), composite.scattered_bits),
+    "GridSample": refuse_nearest_reflection,
     "SequenceInsert": refuse_insert_from_end,
     "SplitToSequence": windows.split_in_chunks,
 }
