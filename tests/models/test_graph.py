@@ -500,7 +500,7 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
         *[("ai.onnx.ml.TreeEnsemble", 0), ("com.microsoft.MoE", 1)],
         *[("com.microsoft.Attention", 3), ("Attention", 6), ("MultiHeadAttention", 4)],
         *[("TopK", 0), ("Dropout", 2), ("com.microsoft.SparseToDenseMatMul", 0)],
-        ("a.library.ofours.Wait", 1),
+        *[("a.library.of.ours.Wait", 1), ("com.microsoft.DynamicTimeWarping", 0)],
     ],
 )
 def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, place: int) -> None:

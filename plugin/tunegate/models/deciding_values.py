@@ -73,14 +73,12 @@ _CHOOSING: dict[str, _Places] = {
     **_DECIDING_INPUTS,
     # Kernels of GPUs leave out what a mask covers. Only ONNX Runtime's Attention takes lengths.
     "com.microsoft.Attention": (3, 6),
-    "BifurcationDetector": _EACH,
     "Compress": slice(1, 2),
     "CropAndResize": slice(1, 4),
     "DecoderAttention": (5, 11),
     "DecoderMaskedMultiHeadAttention": (3, 7),
     "DecoderMaskedSelfAttention": (3, 6),
     "Dropout": slice(2, 3),  # only training draws numbers
-    "EPContext": _EACH,
     "ImageDecoder": slice(0, 1),
     "LongformerAttention": (3, 6),
     "MoE": slice(1, 2),  # only experts that a token is sent to compute
@@ -90,14 +88,10 @@ _CHOOSING: dict[str, _Places] = {
     "NGramRepeatBlock": slice(0, 1),
     "NonMaxSuppression": slice(0, 5),
     "NonZero": slice(0, 1),
-    "PackedSparseAttentionIndexer": _EACH,
     "QAttention": slice(5, 6),
     "QMoE": slice(1, 2),
     "QOrderedAttention": slice(17, 18),
     "RoiAlign": slice(1, 2),  # a larger region has more samples
-    "Snpe": _EACH,
-    "SparseAttentionIndexer": _EACH,
-    "SparsePagedAttention": _EACH,
     "SparseToDenseMatMul": slice(0, 1),  # as many products as there are numbers in it
     "SplitToSequence": slice(1, 2),
     "TopK": slice(0, 2),  # what is in order already takes the most steps
@@ -105,13 +99,25 @@ _CHOOSING: dict[str, _Places] = {
     "TreeEnsembleClassifier": slice(0, 1),
     "TreeEnsembleRegressor": slice(0, 1),
     "Unique": slice(0, 1),
-    "VarlenCausalConvWithState": _EACH,
-    "VarlenNGramHashMapping": _EACH,
     "WordConvEmbedding": slice(0, 1),
 }
 """The inputs whose numbers, beside their sizes, decide what is computed or how large results
 are."""
 
+_CONTRIB = "com.microsoft"
+_STEADY = re.compile(
+    r"(QLinear|MatMul|Skip|HyperConnection|Nhwc)\w+|LinearAttention(Gate)?"
+    r"|Bias(Add|Gelu|Softmax|SplitGelu)|QOrdered(Gelu|LayerNormalization|MatMul)"
+    r"|(Dynamic)?(De)?[Qq]uantize(BFP|Linear|MatMul|WithOrder)|CDist|CausalConvWithState"
+    r"|ComplexMul(Conj)?|EngramGate|ExpandDims|FusedConv|FusedGemm|FusedMatMul(Activation)?"
+    r"|Gated(Add|DeltaNet|RMSNorm|RelativePositionBias)|Gather(BlockQuantized|ND)"
+    r"|(Fast|Quick|GemmFast)?Gelu|GemmFloat8|(Gemma|M)?Rotary(Embedding)?|GridSample|GroupNorm"
+    r"|Inverse|Irfft|Rfft|IsAllFinite|MaxpoolWithMask|MulInteger|NGramHashMapping|QGemm"
+    r"|Q?EmbedLayerNormalization|BranchwiseRMSNorm|ReduceSumInteger|RelativePositionBias"
+    r"|ScaledSiLU|TorchEmbedding|TransposeMatMul|Trilu|UnfoldTensor"
+)
+"""Operators of ONNX Runtime that compute the same for all numbers. Each that is neither here nor
+above may not."""
 _TEXT_TO_NUMBERS = {
     *("CategoryMapper", "DictVectorizer", "Equal", "LabelEncoder", "MurmurHash3", "OneHotEncoder"),
     *("OptionalHasElement", "RegexFullMatch", "SequenceLength", "Shape", "Size"),
@@ -134,12 +140,12 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
 def chosen_by_inputs(model: onnx.ModelProto, custom: Collection[str]) -> tuple[str, ...]:
     """Returns which operators choose a branch, a number of steps, the size of a result or the
     length of a text by numbers of the model's inputs. `custom` operators, like
-    `ai.onnx.contrib:Inverse`, may all do so."""
+    `ai.onnx.contrib:Inverse`, and most of ONNX Runtime's own may all do so."""
     deciding: dict[str, list[str]] = {}
     texts = _texts_of(model)
     for node in nodes_of(model):
         has_text = not texts.isdisjoint((*node.input, *node.output))
-        if has_text or f"{node.domain}:{node.op_type}" in custom:
+        if has_text or _is_unspecified(node) or f"{node.domain}:{node.op_type}" in custom:
             deciding.setdefault(node.op_type, []).extend(node.input)
         elif node.op_type in _CHOOSING and not _is_mod_of_integers(node):
             deciding.setdefault(node.op_type, []).extend(_deciding(node, _CHOOSING))
@@ -151,6 +157,12 @@ def chosen_by_inputs(model: onnx.ModelProto, custom: Collection[str]) -> tuple[s
         for kind in sorted(deciding)
         if not inputs.isdisjoint(_add_all_sources(deciding[kind], sources))
     )
+
+
+def _is_unspecified(node: onnx.NodeProto) -> bool:
+    """Returns whether an operator of ONNX Runtime's may choose its work, as far as is listed."""
+    is_listed = node.op_type in _CHOOSING or _STEADY.fullmatch(node.op_type)
+    return node.domain == _CONTRIB and not is_listed
 
 
 def _is_mod_of_integers(node: onnx.NodeProto) -> bool:

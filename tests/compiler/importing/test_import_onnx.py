@@ -466,7 +466,8 @@ def test_a_place_counted_from_the_end_of_a_sequence_is_refused() -> None:
 
 @pytest.mark.parametrize(("corners", "is_refused"), [(0, True), (1, False)])
 def test_the_nearest_pixel_of_a_reflected_image_is_refused(corners: int, is_refused: bool) -> None:
-    how = {"mode": "nearest", "padding_mode": "reflection", "align_corners": corners}
+    how: dict[str, Any] = {"mode": "nearest", "padding_mode": "reflection"}
+    how["align_corners"] = corners
     node = helper.make_node("GridSample", ["x", "grid"], ["y"], **how)
     model = model_of([node], {"x": [1, 2, 4, 5], "grid": [1, 3, 4, 2]}, {"y": [1, 2, 3, 4]})
     refused = pytest.raises(NodeError, match=r"GridSample .*nearest pixel of a reflected image")
