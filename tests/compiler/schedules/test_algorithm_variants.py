@@ -233,13 +233,14 @@ def layer(
     return [x, w, b, before, topi.add(topi.multiply(y, topi.sigmoid(y)), before)]
 
 
-def values(module: Any, tensors: list[Any], threads: int = 1) -> np.ndarray:
+def values(
+    module: Any, tensors: list[Any], threads: int = 1, *, pixel: float | None = None
+) -> np.ndarray:
     kernel = built_kernel(module, target(threads))
     random = np.random.default_rng(1)
-    given = [
-        tvm.runtime.tensor(random.normal(size=[int(n) for n in each.shape]).astype("float32"))
-        for each in tensors
-    ]
+    arrays = [random.normal(size=[int(n) for n in e.shape]).astype("float32") for e in tensors]
+    arrays[0][0, 4, 4, 0] = arrays[0][0, 4, 4, 0] if pixel is None else pixel
+    given = [*map(tvm.runtime.tensor, arrays)]
     kernel.function["main"](*kernel.arguments(given))
     found: np.ndarray = given[-1].numpy()
     return found
@@ -265,6 +266,15 @@ def test_numbers_are_those_of_the_direct_form(tensors: list[Any], threads: int) 
     np.testing.assert_allclose(
         values(tiled, tensors, threads), expected, rtol=0, atol=3e-5 * np.abs(expected).max()
     )
+
+
+def test_a_pixel_that_is_nan_reaches_its_window_in_the_direct_form_and_else_its_tiles() -> None:
+    tensors = layer(28, 28, 32, 64)
+    direct = product_tiles_module_of(tensors, constant=True)
+    spoilt = (
+        values(each, tensors, pixel=np.nan) for each in (direct, with_winograd(direct, target()))
+    )
+    assert [int(np.isnan(each).sum()) for each in spoilt] == [3 * 3 * 64, 5 * 5 * 64]
 
 
 def test_what_follows_is_written_with_the_convolution() -> None:
