@@ -20,7 +20,7 @@ from tests.support.models.pointer_files import lfs_pointer_to
 from tests.support.present import present
 from tests.support.small_onnx import conv_model
 from tunegate.artifacts.changes import ChangeSet, Revisions
-from tunegate.config import AccuracyConfig, Config, ModelConfig, TargetConfig
+from tunegate.config import AccuracyConfig, Config, ModelConfig, ProfileConfig, TargetConfig
 from tunegate.errors import ConfigError
 from tunegate.review.config_file import parse_config
 from tunegate.review.detect import detect
@@ -252,6 +252,19 @@ def test_a_glob_that_matches_nothing_is_one_clear_line(project: Checkout) -> Non
         "the nearest: models/conv.onnx, elsewhere.onnx, models/product.onnx. "
         "Correct the glob, or commit the model (also when it is stored by LFS or DVC)."
     )
+
+
+def test_a_change_asks_for_no_more_gates_of_a_model_than_a_runner_bears(project: Checkout) -> None:
+    names = [f"m{at}" for at in range(5)]
+    profiles = {f"p{at}": ProfileConfig(inputs={}) for at in range(13)}
+    wide = Config(
+        models=(ModelConfig(path="models/conv.onnx", profiles=profiles),),
+        targets=tuple(TargetConfig(name=name) for name in names),
+    )
+    with pytest.raises(ConfigError, match="has 13 profiles on 6 targets; a change may"):
+        after(project, {}, wide)
+    revisions = Revisions(base="HEAD", head=project.git("rev-parse", "HEAD"), reason="given")
+    assert detect(reader_of(project), revisions, wide, wide).models == ()
 
 
 def test_every_glob_that_matches_nothing_is_told_at_once(project: Checkout) -> None:

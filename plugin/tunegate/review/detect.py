@@ -43,6 +43,8 @@ Change = Literal["weights-only", "structural", "config", "unknown"]
 Versions = tuple[ModelVersion | None, ModelVersion | None]
 """A model in base and head."""
 _SHOWN = 3
+MAX_GATES = 64
+"""The most profiles times targets of a model that a change may ask for, if its base does not."""
 _Found = Mapping[ModelPath, ModelVersion]
 
 
@@ -62,8 +64,8 @@ def detect(
     after a merge, and `as_written` the one in its file, which fits the models of a branch that is
     behind; `base_config` is None without one. The base decides what is asked of models that it
     covers.
-    Raises ConfigError, naming the configuration, for globs without a match on either side and for
-    wrong sizes.
+    Raises ConfigError, naming the configuration, for globs without a match on either side, for
+    wrong sizes and for too many gates of one model.
     """
     # The models of both sides. Each glob must match some: a mistyped one would gate nothing,
     # unnoticed. And what runs must have sizes.
@@ -98,6 +100,7 @@ def detect(
         is_merged=revisions.judged_by is None,
     )
     covered = model_settings.matching_paths(judging.config, head)
+    _check_gates(judging.config, base_config, covered, pairs.before, config_name)
     work = AskedWork(reader, judging.config, base_config or judging.config)
     change_of = {
         name: _as_moved(_change(work, name, head[path], pairs.before.get(path)), path, pairs)
@@ -127,6 +130,35 @@ def detect(
         policy_changes=in_report_order([*loosened, *other_work, *judging.changes]),
         uncovered=tuple(sorted(set(head) - set(covered))),
     )
+
+
+def _check_gates(
+    judging: Config,
+    base_config: Config | None,
+    covered: Collection[ModelPath],
+    before: Mapping[ModelPath, ModelVersion],
+    config_name: str,
+) -> None:
+    """Raises ConfigError for a model that would be gated more often than a pull request may ask: a
+    few lines of profiles and targets would keep a runner for days. What the base asks is asked."""
+    for path in covered:
+        old = before.get(path)
+        usual = _gates_of(base_config, old.path) if base_config is not None and old else 0
+        gates = _gates_of(judging, path)
+        if gates > max(usual, MAX_GATES):
+            profiles = len(model_settings.profiles_for(judging, path))
+            problem = (
+                f"{config_name}: {path} has {profiles:,} profiles on {gates // profiles:,} "
+                f"targets; a change may ask for at most {MAX_GATES} gates of a model. Leave some "
+                "out, or name its targets in its entry of models"
+            )
+            raise config_error([problem], ConfigKey(config_name))
+
+
+def _gates_of(config: Config, path: ModelPath) -> int:
+    """Returns the number of a model's profiles times its targets."""
+    profiles = model_settings.profiles_for(config, path)
+    return len(profiles) * len(model_settings.targets_for(config, path))
 
 
 def _add_unlisted(
