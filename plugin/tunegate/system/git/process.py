@@ -208,6 +208,7 @@ def _run_git(
         stdin.seek(0)
         mark = interpreter.mark()
         with _start(["git", *words, *arguments], root, stdin, errors, mark) as process:
+            interpreter.mark_process(process.pid, mark)
             alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process, mark])
             alarm.start()
             try:

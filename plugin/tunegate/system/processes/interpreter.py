@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from tunegate.isolation import absolute_only
+from tunegate.system.processes.run_child import MARK_VARIABLE, limit_realtime, marking_limit
 
 BinaryProcess = subprocess.Popen[bytes]
 
@@ -104,23 +105,30 @@ def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
     return absolute_only({**environment, **variables})
 
 
-# What a child starts may leave its process group, and its parent, but keeps its variables.
+# What a child starts may leave its process group, and its parent, and may clear its variables. It
+# keeps the limits: whoever lowers a hard limit cannot raise it again.
 
-_MARK = "TUNEGATE_CHILD"
 _ROUNDS = 20
 """The most looks for what is left: it may start more meanwhile."""
 
 
 def mark() -> dict[str, str]:
     """Returns the variable that marks one child, and all that it starts."""
-    return {_MARK: f"{os.getpid()}-{os.urandom(8).hex()}"}
+    return {MARK_VARIABLE: f"{os.getpid()}-{os.urandom(8).hex()}"}
+
+
+def mark_process(pid: int, marked: Mapping[str, str]) -> None:
+    """Marks a program that was just started, and what it starts from now on. Our children mark
+    themselves before they load anything."""
+    limit_realtime(pid, marked[MARK_VARIABLE])
 
 
 def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
     """Kills what carries this mark: daemons of a child in sessions of their own."""
-    entry = f"{_MARK}={marked[_MARK]}".encode()
+    mark = marked[MARK_VARIABLE]
+    entry, limit = f"{MARK_VARIABLE}={mark}".encode(), str(marking_limit(mark)).encode()
     for _ in range(_ROUNDS):
-        left = list(_with_variable(entry, proc))
+        left = list(_with_mark(entry, limit, proc))
         if not left:
             return
         for pid in left:
@@ -128,10 +136,12 @@ def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _with_variable(entry: bytes, proc: Path) -> Iterator[int]:
+def _with_mark(entry: bytes, limit: bytes, proc: Path) -> Iterator[int]:
     for process in proc.glob("[1-9]*"):
         with contextlib.suppress(OSError):
-            if entry in (process / "environ").read_bytes().split(b"\0"):
+            if entry in (process / "environ").read_bytes().split(b"\0") or (
+                limit in (process / "limits").read_bytes()
+            ):
                 yield int(process.name)
 
 

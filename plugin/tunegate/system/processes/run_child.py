@@ -6,6 +6,7 @@ MODULE's `handle_request`. If that raises, the error is the child's last message
 children write and read their messages by the functions at the end.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -20,6 +21,10 @@ from typing import Any, BinaryIO, NoReturn
 import msgspec
 
 _PR_SET_PDEATHSIG = 1
+MARK_VARIABLE = "TUNEGATE_CHILD"
+"""The variable that marks a child and all that it starts: words, "-" and a random number."""
+_MANY_MICROSECONDS = 2**61
+"""A limit that no program reaches: some 70,000 years of a turn with realtime priority."""
 MEMORY_VARIABLE = "TUNEGATE_MEMORY_BYTES"
 """The variable with a child's memory limit in bytes."""
 
@@ -28,6 +33,7 @@ def main(parent: int, module: str) -> int:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return 1  # the parent died before the kernel knew
+    limit_realtime(0, os.environ.get(MARK_VARIABLE, ""))
     _limit(os.environ.get(MEMORY_VARIABLE, ""))
     output = claim_standard_output()
     program = _import_frozen(module)
@@ -70,6 +76,21 @@ def _limit(memory_bytes: str) -> None:
     if memory_bytes:
         # Mapped but unused memory, such as libraries and thread arenas, is not counted.
         resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
+
+
+def limit_realtime(process: int, mark: str) -> None:
+    """Gives a process (0: this one) the limit that marks it. Whoever clears the variables keeps it:
+    a lowered limit cannot be raised."""
+    if not mark:
+        return
+    # It has ended, or has a lower limit: the variable alone marks it.
+    with contextlib.suppress(OSError, ValueError):
+        resource.prlimit(process, resource.RLIMIT_RTTIME, (marking_limit(mark),) * 2)
+
+
+def marking_limit(mark: str) -> int:
+    """Returns a mark as a limit in microseconds, of 60 of its bits."""
+    return _MANY_MICROSECONDS + (int(mark.rpartition("-")[2], 16) >> 4)
 
 
 # Messages between a child and its parent: MessagePack bodies, each after its length.

@@ -78,6 +78,7 @@ def _start(
     except (OSError, ValueError) as error:
         message = f"`{line}` cannot be run ({error})"
         raise MeasurementError(message) from error
+    interpreter.mark_process(process.pid, mark)
     if within.memory_bytes is not None:
         most = (within.memory_bytes, within.memory_bytes)
         with contextlib.suppress(ProcessLookupError):  # it has ended already
