@@ -122,7 +122,10 @@ def test_stalls_that_come_with_the_head_are_told_where_the_median_is_open() -> N
     seen = Stalls(times=5.0, base=1, head=13, base_worse=0, head_worse=11, inferences=2760)
     both = msgspec.structs.replace(seen, base_worse=9)
     stalled = msgspec.structs.replace(inside("mean-of-all", "undecided"), stalls=(seen,))
-    assert checks.stalls_clause(compared(stalled)) == ("13 stalls of 5x, where the base has 1",)
+    (clause,) = checks.stalls_clause(compared(stalled))
+    assert clause == (
+        "13 stalls of 5x, where the base has 1 (the head has more in 11 turns, the base in 0)"
+    )
     assert checks.stalls_clause(compared(msgspec.structs.replace(stalled, stalls=(both,)))) == ()
     assert checks.stalls_clause(compared(inside("mean", "undecided"))) == ()
 

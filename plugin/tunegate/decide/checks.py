@@ -356,7 +356,9 @@ def stalls_clause(comparison: measurements.Comparison) -> tuple[str, ...]:
 
 
 def _stalls_of_head(stalls: measurements.Stalls) -> str:
-    return f"{plural(stalls.head, 'stall')} of {stalls.times:g}x, where the base has {stalls.base}"
+    text = f"{plural(stalls.head, 'stall')} of {stalls.times:g}x, where the base has {stalls.base}"
+    turns = f" (the head has more in {stalls.head_worse} turns, the base in {stalls.base_worse})"
+    return text + turns if stalls.base else text
 
 
 def _slow_share_text(excluded: measurements.Excluded) -> str:
