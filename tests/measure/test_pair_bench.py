@@ -81,11 +81,18 @@ def test_a_head_that_loads_far_longer_is_told() -> None:
     assert pair_bench.slower_load(700.0, 1650.0) + pair_bench.slower_load(9e3, 15e3) == ""
 
 
-def test_texts_that_differ_are_counted() -> None:
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [
+        (OutputSample((3,), (1.0, 2.0, 4.0), is_text=True), "in 1 of 3 texts"),
+        (OutputSample((3,), (1.0, 0.0, 0.0), nans=2), "is NaN in 2 of 3 numbers, in the base in 0"),
+    ],
+)
+def test_texts_and_numbers_that_differ_are_counted(heads: OutputSample, said: str) -> None:
     promised = (ArtifactTensor("label", (3,), "object"),)
-    base, head = ((OutputSample((3,), (1.0, 2.0, last), is_text=True),) for last in (3.0, 4.0))
-    said = pair_bench.differing_outputs(Sides(promised, promised), Sides(base, head))
-    assert said == "outputs differ on equal inputs, which is not judged: label in 1 of 3 texts"
+    bases = OutputSample((3,), (1.0, 2.0, 3.0), is_text=heads.is_text)
+    shown = pair_bench.differing_outputs(Sides(promised, promised), Sides((bases,), (heads,)))
+    assert shown == f"outputs differ on equal inputs, which is not judged: label {said}"
 
 
 @pytest.mark.parametrize(("reasons", "dropped"), [(0x1, 0), (0x20, 4)])

@@ -228,7 +228,9 @@ class FileStore:
             os.fsync(file.fileno())
 
     def _fault(self, error: OSError) -> StoreUnavailableError:
-        return StoreUnavailableError(f"{self._root}: {error.strerror or error}")
+        """A folder in the place of an object is named, as where it is to be replaced."""
+        place = error.filename2 or self._root
+        return StoreUnavailableError(f"{place}: {error.strerror or error}")
 
 
 def _tag(body: bytes) -> str:

@@ -98,11 +98,12 @@ class Profiled(msgspec.Struct, frozen=True, tag="profiled"):
 
 class OutputSample(msgspec.Struct, frozen=True):
     """Values of an output: all, or some at even distances, none if it has no numbers or words. If
-    it `is_text`, a number stands for each word."""
+    it `is_text`, a number stands for each word. `nans` of them are NaN, given as 0."""
 
     shape: tuple[int, ...]
     values: tuple[float, ...]
     is_text: bool = False
+    nans: int = 0
 
 
 class Sampled(msgspec.Struct, frozen=True, tag="sampled"):

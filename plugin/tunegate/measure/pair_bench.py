@@ -449,6 +449,10 @@ def _computed_otherwise(base: OutputSample, head: OutputSample) -> str:
     if base.is_text:
         changed = sum(old != new for old, new in zip(base.values, head.values, strict=True))
         return f"in {changed} of {plural(len(base.values), 'text')}" if changed else ""
+    if base.nans != head.nans:
+        return (
+            f"is NaN in {head.nans} of {plural(len(head.values), 'number')} and was in {base.nans}"
+        )
     largest = max(map(abs, base.values)) or 1.0
     error = max(abs(old - new) for old, new in zip(base.values, head.values, strict=True)) / largest
     if error <= _EQUAL:

@@ -104,8 +104,9 @@ def _sample_values(output: object) -> OutputSample:
     chosen = flat[np.linspace(0, flat.size - 1, min(flat.size, _MAX_SAMPLED)).astype(np.int64)]
     if array.dtype.kind in "OSU":
         return OutputSample(array.shape, tuple(map(_number_of_word, chosen)), is_text=True)
-    numbers = np.nan_to_num(chosen.astype(np.float64))
-    return OutputSample(array.shape, tuple(numbers.tolist()))
+    numbers = chosen.astype(np.float64)
+    nans = int(np.isnan(numbers).sum())
+    return OutputSample(array.shape, tuple(np.nan_to_num(numbers).tolist()), nans=nans)
 
 
 def _number_of_word(word: object) -> float:

@@ -74,6 +74,9 @@ def test_what_is_no_plain_file_is_no_object(tmp_path: Path, kind: str) -> None:
     assert store.names("zone/") == ["zone/real"]
     with pytest.raises(ObjectConflictError):
         store.write("zone/HEAD", b"another body")
+    if kind == "folder":
+        with pytest.raises(StoreUnavailableError, match="zone/HEAD: Is a directory"):
+            store.move_pointer("zone/HEAD", b"next", None)
     for read in (store.read, store.read_pointer, lambda name: store.read_part(name, 0, 4)):
         with pytest.raises(ObjectNotFoundError):
             read("zone/HEAD")
