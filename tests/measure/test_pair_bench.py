@@ -85,7 +85,7 @@ def test_a_head_that_loads_far_longer_is_told() -> None:
     ("heads", "said"),
     [
         (OutputSample((3,), (1.0, 2.0, 4.0), is_text=True), "in 1 of 3 texts"),
-        (OutputSample((3,), (1.0, 0.0, 0.0), nans=2), "is NaN in 2 of 3 numbers, in the base in 0"),
+        (OutputSample((3,), (1.0, 0.0, 0.0), nans=2), "is NaN in 2 of 3 numbers and was in 0"),
     ],
 )
 def test_texts_and_numbers_that_differ_are_counted(heads: OutputSample, said: str) -> None:
