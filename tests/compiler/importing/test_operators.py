@@ -65,6 +65,16 @@ def test_a_constant_square_or_cube_keeps_each_digit(kind: str, exponent: Any) ->
     assert np.array_equal(ours, theirs)
 
 
+def test_a_celu_of_a_number_is_a_number_and_a_constant_is_a_tensor() -> None:
+    """ONNX's definition makes a list of it, and TVM reads no other constants."""
+    x = {"x": np.array(-0.5, np.float32)}
+    unit = operator_model(helper.make_node("Celu", ["x"], ["y"], alpha=2.0), x)
+    (ours,), (theirs,) = outputs_of(importable(unit), x), outputs_of(unit, x)
+    assert (ours.shape, ours) == ((), pytest.approx(theirs))
+    listed = importable(operator_model(helper.make_node("Constant", [], ["y"], value_ints=[1]), {}))
+    assert [each.name for each in listed.graph.initializer] == ["y"]
+
+
 # Normalizations over several axes, and by length.
 
 DATA = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)

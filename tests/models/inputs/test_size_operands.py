@@ -15,6 +15,9 @@ from tunegate.models.seeded_inputs import seeded_inputs
 
 X = GraphInput("x", (2, 3, 4, 6), "float32")
 EMPTY: Mapping[str, Any] = {}
+COLUMNS = {"cols": np.ones((1, 4, 9), np.float32), "block": np.array([2, 2])}
+FEW = {"few": np.ones((1, 1, 3), np.float32), "places": np.array([[[0, 3, 5]]])}
+WAVE = np.ones((1, 64, 1))
 
 
 def _sizes(count: int, dtype: str = "int64") -> GraphInput:
@@ -93,6 +96,18 @@ def test_a_size_gives_the_shape_that_the_model_declares(
         (node("TopK", "x size", "y z"), 1, EMPTY, [6]),
         (node("Squeeze", "one size", "y"), 1, {"one": np.ones((2, 1, 3), np.float32)}, [1]),
         (node("CumSum", "x size", "y"), 1, EMPTY, [-1]),
+        (node("Col2Im", "cols size block", "y", pads=[1, 0, 1, 0]), 2, COLUMNS, [2, 4]),
+        (node("AffineGrid", "turn size", "y"), 4, {"turn": np.ones((2, 2, 3))}, [2, 1, 16, 16]),
+        (
+            node("MaxUnpool", "few places size", "y", kernel_shape=[2], strides=[2]),
+            3,
+            FEW,
+            [1, 1, 6],
+        ),
+        (node("CenterCropPad", "x size", "y", axes=[-1, 0]), 2, EMPTY, [6, 2]),
+        (node("DFT", "wave size", "y"), 0, {"wave": WAVE}, [64]),
+        (node("STFT", "wave size window", "y"), 0, {"wave": WAVE, "window": np.ones(32)}, [8]),
+        (node("STFT", "wave step _ size", "y"), 0, {"wave": WAVE, "step": np.array(4)}, [16]),
     ],
     ids=lambda value: value.op_type if isinstance(value, onnx.NodeProto) else None,
 )
@@ -103,9 +118,10 @@ def test_onnx_runtime_takes_a_size_that_nobody_declares(
     expected: list[float],
     tmp_path: Any,
 ) -> None:
-    inputs = [X, _sizes(count)]
+    inputs = [X, GraphInput("size", (count,) if count else (), "int64")]
     arrays = {key: np.asarray(value) for key, value in weights.items()}
     model = _model(made, inputs, None, arrays)
+    model.opset_import[0].version = 20
     assert _drawn(model, inputs, "size") == expected
     onnx.save(model, tmp_path / "m.onnx")
     rules = inferred_rules(model, inputs)

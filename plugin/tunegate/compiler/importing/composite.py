@@ -17,7 +17,7 @@ from tunegate.models.inputs.constants import attributes_of
 _COMPOSITE = frozenset(
     {
         *("Attention", "RotaryEmbedding", "LinearAttention", "CausalConvWithState", "SwiGLU"),
-        *("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "Celu", "Swish"),
+        *("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss", "Swish"),
         *("BlackmanWindow", "HammingWindow", "HannWindow"),
         "ai.onnx.preview.FlexAttention",
     }
@@ -97,6 +97,28 @@ def _shows_masked_scores(node: onnx.NodeProto, types: Sequence[TensorType | None
     mask = types[_MASK] if len(types) > _MASK else None
     is_masked = bool(attribute(node, "is_causal", 0)) or (mask is not None and mask.dtype == bool)
     return is_masked and any(node.output[_SCORES:])
+
+
+def exponential_unit(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites Celu. ONNX's own definition makes a list of a single number."""
+    data = view.type_of(node.input[0])
+    if data is None:
+        return None
+    new = Replacement(node)
+    alpha = new.constant(attribute(node, "alpha", 1.0), data.dtype)
+    unit = new.add("Elu", [new.add("Div", [node.input[0], alpha])], alpha=1.0)
+    new.add("Mul", [unit, alpha], to=node.output[0])
+    return new.nodes
+
+
+def numbers_as_tensor(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites a Constant of a number or a list, as definitions have it: TVM reads tensors."""
+    value = view.constant(node.output[0])
+    if value is None or attribute(node, "value") is not None:
+        return None
+    new = Replacement(node)
+    new.constant(value, value.dtype, to=node.output[0])
+    return new.nodes
 
 
 # Normalizations that TVM lacks, or does not take over several axes.

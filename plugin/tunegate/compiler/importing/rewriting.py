@@ -385,6 +385,8 @@ RULES: Mapping[str, RewritingRule] = {
     "Trilu": reductions.triangle,
     "ai.onnx.ml.ArrayFeatureExtractor": reductions.picked_features,
     "IsInf": composite.infinite,
+    "Celu": composite.exponential_unit,
+    "Constant": composite.numbers_as_tensor,
     "Pow": composite.power,
     "LayerNormalization": composite.over_rows,
     "RMSNormalization": composite.over_rows,

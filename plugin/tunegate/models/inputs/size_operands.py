@@ -346,6 +346,81 @@ def _shape_with(use: Use, data: Dimensions, axes: Sequence[int]) -> Dimensions |
     return tuple(size for axis, size in enumerate(data) if axis not in axes)
 
 
+def _image_of_columns(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the image that Col2Im makes: the declared one, or one with equal sides."""
+    step, position = use
+    data, block = _data(use, flow), flow.constant(step.inputs[2])
+    if position != 1 or block is None or len(data) != 3 or not data[2]:  # noqa: PLR2004
+        return None
+    count, attributes, columns = _count(step.inputs[1], flow), attributes_of(step.node), data[2]
+    side = round(columns ** (1 / count))
+    windows = [side] * count if side**count == columns else [columns, *[1] * (count - 1)]
+    strides, dilations = (attributes.get(name, [1] * count) for name in ("strides", "dilations"))
+    pads = attributes.get("pads", [0] * 2 * count)
+    axes = zip(windows, strides, dilations, block, pads[:count], pads[count:], strict=True)
+    guess = [
+        (number - 1) * by + apart * (int(wide) - 1) + 1 - before - after
+        for number, by, apart, wide, before, after in axes
+    ]
+    target = _target(use, flow, count + 2)[2:]
+    return _declared_or_guess(target, guess, "equal sides")._replace(sure=True)
+
+
+def _grid(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the image that AffineGrid makes places for: its batch is that of the matrices."""
+    count, data = _count(use.step.inputs[1], flow), _data(use, flow)
+    if use.position != 1 or not data:
+        return None
+    batch, *sides, _ = _target(use, flow, count)
+    usual = [data[0], 1, *[_USUAL] * (count - 2)]
+    return _declared_or_guess([batch, None, *sides], usual, "a small image")._replace(sure=True)
+
+
+def _unpooled(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds what MaxUnpool makes: the declared shape, or the least that its windows are in."""
+    data, attributes = _data(use, flow), attributes_of(use.step.node)
+    if use.position != 2 or None in data:  # noqa: PLR2004
+        return None
+    window, rank = attributes["kernel_shape"], len(data) - 2
+    strides, pads = attributes.get("strides", [1] * rank), attributes.get("pads", [0] * 2 * rank)
+    sides = [
+        ((data[n + 2] or 1) - 1) * strides[n] + window[n] - pads[n] - pads[rank + n]
+        for n in range(rank)
+    ]
+    target = _target(use, flow, len(data))
+    return _declared_or_guess(target, [*data[:2], *sides], "its windows")._replace(sure=True)
+
+
+def _cropped(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the extents that CenterCropPad cuts or pads to: what is declared, or none changes."""
+    data = _data(use, flow)
+    if use.position != 1 or not data:
+        return None
+    axes = _axes(use, flow, 2, _count(use.step.inputs[1], flow), len(data))
+    target = _target(use, flow, len(data))
+    return _declared_or_guess([target[n] for n in axes], [data[n] for n in axes], "as it was")
+
+
+def _transformed(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the length or the axis of a DFT: those of the signal."""
+    step, position = use
+    given = flow.constant(step.inputs[2]) if len(step.inputs) > 2 and step.inputs[2] else None  # noqa: PLR2004
+    axis = int(np.ravel(given)[0]) if given is not None else attributes_of(step.node).get("axis", 1)
+    numbers = {1: _at(_data(use, flow), axis), 2: 1}
+    return Sizes([numbers[position]], "the signal's") if position in numbers else None
+
+
+def _frames(use: Use, flow: Dataflow) -> Sizes | None:
+    """Finds the step or the length of the frames of an STFT: of its window, or of sixteen."""
+    step, position = use
+    if position not in {1, 3}:
+        return None
+    stated = flow.constant(step.inputs[3]) if position == 1 and len(step.inputs) > 3 else None  # noqa: PLR2004
+    long = flow.dimension(step.inputs[2], 0) if any(step.inputs[2:3]) else None
+    long = long or (_USUAL if stated is None else int(np.ravel(stated)[0]))
+    return Sizes([long if position == 3 else max(1, long // 4)], "the frames of a signal")  # noqa: PLR2004
+
+
 def _window(use: Use, flow: Dataflow) -> Sizes | None:
     return _declared_or_guess(_target(use, flow, 1), [_USUAL], "a short window")
 
@@ -373,6 +448,12 @@ _SIZE_RULES: dict[str, Callable[[Use, Dataflow], Sizes | None]] = {
     **dict.fromkeys(("Squeeze", "Unsqueeze"), _axes_of),
     **{f"Reduce{kind}": _axes_of for kind in _REDUCTIONS},
     **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), _window),
+    "Col2Im": _image_of_columns,
+    "AffineGrid": _grid,
+    "MaxUnpool": _unpooled,
+    "CenterCropPad": _cropped,
+    "DFT": _transformed,
+    "STFT": _frames,
     **dict.fromkeys(("CumSum", "CumProd"), _always({1: -1}, "the last axis")),
     **dict.fromkeys(("SequenceAt", "SequenceErase"), _always({1: 0}, "the first of a sequence")),
     "SequenceInsert": _always({2: 0}, "the first of a sequence"),
