@@ -116,6 +116,15 @@ def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
     return [_text(one) for one in value] if isinstance(value, list) else _text(value)
 
 
+def without_attributes(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
+    """Returns a copy of the node without the attributes of these names."""
+    changed = onnx.NodeProto()
+    changed.CopyFrom(node)
+    del changed.attribute[:]
+    changed.attribute.extend(each for each in node.attribute if each.name not in names)
+    return changed
+
+
 def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 

@@ -1,8 +1,6 @@
-"""Rewrites operators that read windows of a tensor or give it another shape, by numbers that are
-model inputs, where the result has known extents."""
+"""Rewrites operators that read windows of a tensor: Slice, Pad and RoiAlign. Source positions that
+are model inputs are computed at run time, where the result has known extents."""
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +8,6 @@ import onnx
 
 from tunegate.compiler.importing import graph_view
 from tunegate.errors import UnsupportedModelError
-
-# Rewrites Slice and Pad by numbers that are model inputs, where the result has known extents:
-# source positions are computed at run time.
 
 
 class _Window(NamedTuple):
@@ -204,97 +199,7 @@ def _folded_back(new: graph_view.Replacement, places: str, extent: int, *, is_mi
     return new.add("Where", [is_behind, new.add("Sub", [period, place]), place])
 
 
-# Transposed convolutions with given output extents.
-
-
-def rewrite_conv_transpose(
-    node: onnx.NodeProto, view: graph_view.GraphView
-) -> list[onnx.NodeProto] | None:
-    """Rewrites ConvTranspose with `output_shape`, which TVM ignores, as one with equivalent pads.
-    Raises UnsupportedModelError if no pads give that shape."""
-    output_shape = graph_view.attribute(node, "output_shape")
-    if output_shape is None:
-        return None
-    x, weights = view.type_of(node.input[0]), view.type_of(node.input[1])
-    if x is None or weights is None:
-        raise UnsupportedModelError("ConvTranspose with output_shape and open extents")
-    begins, ends, rests = [], [], []
-    is_upper = graph_view.attribute(node, "auto_pad", "NOTSET") == "SAME_UPPER"
-    for axis, total in enumerate(_totals(node, x.shape[2:], weights.shape[2:], output_shape)):
-        half = max(total, 0) // 2
-        begins.append(half if is_upper else max(total, 0) - half)
-        ends.append(max(total, 0) - begins[-1])
-        rests.append(_at(node, "output_padding", axis, 0) + max(-total, 0))
-    if any(rest >= _at(node, "strides", axis, 1) for axis, rest in enumerate(rests)):
-        raise UnsupportedModelError("ConvTranspose to output_shape beyond its stride")
-    return [_replace_pads(node, [*begins, *ends], rests)]
-
-
-def image_of_columns(
-    node: onnx.NodeProto, view: graph_view.GraphView
-) -> list[onnx.NodeProto] | None:
-    """Rewrites Col2Im: a transposed convolution whose kernel puts each row of the columns in its
-    place of the block."""
-    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    block_shape = view.constant(graph_view.operand(node, 2))
-    if data is None or result is None or block_shape is None or data.dtype.kind != "f":
-        return None
-    block, image = [int(each) for each in block_shape], result.shape[2:]
-    pads = graph_view.attribute(node, "pads", [0] * 2 * len(block))
-    counts, rests = [], []
-    for axis, extent in enumerate(image):
-        stride, dilation = _at(node, "strides", axis, 1), _at(node, "dilations", axis, 1)
-        room = extent + pads[axis] + pads[axis + len(block)] - dilation * (block[axis] - 1) - 1
-        counts.append(room // stride + 1)
-        rests.append(room % stride)
-    new, size = graph_view.Replacement(node), math.prod(block)
-    columns = new.add_reshape(node.input[0], [-1, size, *counts])
-    kernel = new.constant(np.eye(size).reshape(size, 1, *block), data.dtype)
-    options = {name: graph_view.attribute(node, name) for name in ("strides", "dilations")}
-    options = {name: value for name, value in options.items() if value}
-    images = new.add("ConvTranspose", [columns, kernel], pads=pads, output_padding=rests, **options)
-    new.add_reshape(images, result.shape, to=node.output[0])
-    return new.nodes
-
-
-def _totals(
-    node: onnx.NodeProto,
-    extents: tuple[int, ...],
-    kernel: tuple[int, ...],
-    output_lengths: list[int],
-) -> list[int]:
-    """Returns the total padding of each axis: its length without pads minus the wanted one."""
-    return [
-        _at(node, "strides", axis, 1) * (extents[axis] - 1)
-        + _at(node, "output_padding", axis, 0)
-        + (kernel[axis] - 1) * _at(node, "dilations", axis, 1)
-        + 1
-        - output_lengths[len(output_lengths) - len(kernel) + axis]
-        for axis in range(len(kernel))
-    ]
-
-
-def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
-    values = graph_view.attribute(node, name)
-    return int(values[axis]) if values else default
-
-
-def _replace_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
-    changed = _without_attributes(node, {"output_shape", "auto_pad", "pads", "output_padding"})
-    changed.attribute.append(onnx.helper.make_attribute("pads", pads))
-    changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
-    return changed
-
-
-def _without_attributes(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    del changed.attribute[:]
-    changed.attribute.extend(each for each in node.attribute if each.name not in names)
-    return changed
-
-
-def regions_in_pixels(
+def rewrite_roi_align(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
     """Rewrites RoiAlign with the regions scaled before: TVM moves them by half a pixel first.
@@ -311,117 +216,3 @@ def regions_in_pixels(
     changed.input[1] = new.add("Mul", [node.input[1], new.constant(scale, regions.dtype)])
     next(each for each in changed.attribute if each.name == "spatial_scale").f = 1
     return [*new.nodes, changed]
-
-
-# Operators whose result has known extents though the operand that gives them is a model input: the
-# known extents replace the operand.
-
-_AXES_ARE_INPUTS = 13
-"""From this opset on, the sizes of a Split are an input."""
-
-
-def with_declared_shape(
-    node: onnx.NodeProto, view: graph_view.GraphView
-) -> list[onnx.NodeProto] | None:
-    """Rewrites Reshape, Squeeze and Unsqueeze."""
-    result, axes = view.type_of(node.output[0]), view.constant(graph_view.operand(node, 1))
-    is_scalar = axes is not None and axes.ndim == 0  # ONNX Runtime takes one axis so
-    if result is None or (_is_known(node, 1, view) and not is_scalar):
-        return None
-    new = graph_view.Replacement(node)
-    new.add_reshape(node.input[0], result.shape, to=node.output[0])
-    return new.nodes
-
-
-def expanded_to(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Expand to known extents."""
-    result = view.type_of(node.output[0])
-    if result is None or _is_known(node, 1, view):
-        return None
-    return _replace_operand(node, result.shape)
-
-
-def rewrite_tile(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Returns Tile with repeats that follow from the result."""
-    result, data = view.type_of(node.output[0]), view.type_of(node.input[0])
-    if result is None or data is None or _is_known(node, 1, view) or 0 in data.shape:
-        return None
-    return _replace_operand(node, [n // of for n, of in zip(result.shape, data.shape, strict=True)])
-
-
-def constant_of_shape(
-    node: onnx.NodeProto, view: graph_view.GraphView
-) -> list[onnx.NodeProto] | None:
-    """Rewrites ConstantOfShape with known extents."""
-    result = view.type_of(node.output[0])
-    if result is None or _is_known(node, 0, view):
-        return None
-    tensor = graph_view.attribute(node, "value")
-    value = np.zeros(1, np.float32)
-    if isinstance(tensor, onnx.TensorProto):
-        value = onnx.numpy_helper.to_array(tensor)
-    new = graph_view.Replacement(node)
-    shape = new.constant(result.shape, np.int64)
-    new.add("Expand", [new.constant(value), shape], to=node.output[0])
-    return new.nodes
-
-
-def rewrite_split(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites Split by sizes that are an input."""
-    if len(node.input) == 1 or _is_known(node, 1, view) or view.opset < _AXES_ARE_INPUTS:
-        return None
-    parts = [view.type_of(name) for name in node.output]
-    axis = graph_view.attribute(node, "axis", 0)
-    sizes = [part.shape[axis] for part in parts if part is not None]
-    return _replace_operand(node, sizes) if len(sizes) == len(parts) else None
-
-
-def split_in_chunks(
-    node: onnx.NodeProto, view: graph_view.GraphView
-) -> list[onnx.NodeProto] | None:
-    """Rewrites SplitToSequence in parts of one size by the sizes of all: TVM makes the parts even
-    where the last would be much smaller."""
-    chunk, data = graph_view.operand(node, 1), view.type_of(node.input[0])
-    size = view.constant(chunk) if chunk else None
-    if size is None or size.ndim or data is None:
-        return None
-    extent = data.shape[graph_view.attribute(node, "axis", 0)]
-    begins = range(0, extent, int(size))
-    sizes = [min(int(size), extent - begin) for begin in begins]
-    return _replace_operand(node, sizes) if len(sizes) > 1 else None
-
-
-def top_k(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites TopK with a count that is an input, and one in any order, which may be this. Raises
-    UnsupportedModelError for none, which TVM takes for all."""
-    if view.constant(graph_view.operand(node, 1)) == 0:
-        raise UnsupportedModelError("its result is empty")
-    if not graph_view.attribute(node, "sorted", 1):
-        return [_without_attributes(node, {"sorted"})]
-    result = view.type_of(node.output[0])
-    if result is None or _is_known(node, 1, view):
-        return None
-    return _replace_operand(node, [result.shape[graph_view.attribute(node, "axis", -1)]])
-
-
-def affine_grid(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
-    """Rewrites AffineGrid to a size that is an input."""
-    result = view.type_of(node.output[0])
-    if result is None or _is_known(node, 1, view):
-        return None
-    batch, *extents, _ = result.shape
-    return _replace_operand(node, [batch, 1, *extents])  # of any number of channels
-
-
-def _replace_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.NodeProto]:
-    """Returns the node with these numbers as its second operand."""
-    new = graph_view.Replacement(node)
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    changed.input[1] = new.constant(numbers, np.int64)
-    return [*new.nodes, changed]
-
-
-def _is_known(node: onnx.NodeProto, place: int, view: graph_view.GraphView) -> bool:
-    name = graph_view.operand(node, place)
-    return not name or view.constant(name) is not None
