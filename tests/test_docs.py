@@ -103,8 +103,8 @@ def test_every_input_and_output_of_the_action_is_in_its_page() -> None:
 def test_the_exit_codes_of_the_readme_are_those_of_the_code() -> None:
     page = (ROOT / "README.md").read_text()
     listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
-    codes = {value for name, value in vars(errors).items() if name.isupper()}
-    assert listed == {code for code in codes if isinstance(code, int)}
+    constants = (value for name, value in vars(errors).items() if name.isupper())
+    assert listed == {value for value in constants if isinstance(value, int)}
 
 
 def test_no_expression_is_spliced_into_a_script_of_the_action() -> None:

@@ -1,5 +1,6 @@
 """Every way a run can fail that we can explain. One exit code per class, all of them here."""
 
+import errno
 from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple
 
@@ -11,6 +12,16 @@ UNFIT: Final = 4
 NO_BASELINE: Final = 5
 BUG: Final = 70
 CANCELLED: Final = 130
+
+
+NO_THREAD = "this machine lets no thread start. Raise ulimit -u, or the container's limit."
+LIMIT_ADVICE = {
+    errno.EAGAIN: "Raise ulimit -u, or the container's limit of processes.",
+    errno.EMFILE: "Raise ulimit -n.",
+    errno.ENFILE: "The machine has too many files open.",
+    errno.EFBIG: "Raise ulimit -f.",
+}
+"""The way out of a limit of a process, by the error that meets it."""
 
 
 class TunegateError(Exception):

@@ -229,6 +229,8 @@ def test_the_exit_code_of_a_damaged_installation_is_that_of_the_contract() -> No
     assert errors.UNFIT == entry._UNFIT
 
 
+BUFFERED = "__import__('sys').stdout.reconfigure(write_through=False)"
+GIVEN_UP = "__import__('tunegate.cli.main').cli.main.give_up_lost_output()"
 ENDS = "from tunegate.cli.entry import leave; leave(lambda: {program}, print)"
 
 
@@ -241,13 +243,16 @@ ENDS = "from tunegate.cli.entry import leave; leave(lambda: {program}, print)"
         ("__import__('sys').stderr.write('talk') and 0", "2>&-", {0}),
         ("__import__('sys').stderr.write('talk') and 0", "2>/dev/full", {0, 4}),
         ("print('x' * 10**6) or 0", "| head -c 1 >/dev/null", {4}),
+        (f"{BUFFERED} or print('note') or {GIVEN_UP} or 0", ">/dev/full", {0}),
+        (f"{BUFFERED} or print('note') or {GIVEN_UP} or 1", ">/dev/full", {1}),
     ],
 )
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_is_gone_is_no_regression_and_makes_no_product_a_pass(
     program: str, redirected: str, codes: set[int], unbuffered: str
 ) -> None:
-    """Python itself ends with 120 or 1 where its last words cannot be written."""
+    """Python itself ends with 120 or 1 where its last words cannot be written. In a CI's job they
+    are no product: the verdict has been told."""
     script = ENDS.format(program=program)
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f'"{sys.executable}" -c "{script}" {redirected}'],
@@ -296,6 +301,8 @@ class Unspeakable(Exception):
         (BrokenPipeError(32, "Broken pipe"), 4, "gone away"),
         (MemoryError(), 4, "out of memory"),
         (RuntimeError("can't start new thread"), 4, "lets no thread start"),
+        (BlockingIOError(11, "Resource temporarily unavailable"), 4, "Raise ulimit -u"),
+        (OSError(24, "Too many open files", "/x"), 4, "open files: '/x'. Raise ulimit -n."),
         (ImportError("m.so: failed to map segment from shared object"), 4, "Raise ulimit -v"),
         (PermissionError(13, "Permission denied", "/x"), 4, "Permission denied: '/x'"),
         (OSError(36, "File name too long", "/xx"), 2, "longer than this machine takes"),

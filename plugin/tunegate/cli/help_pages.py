@@ -18,7 +18,8 @@ def is_answered(arguments: Sequence[str]) -> bool:
         text = page(arguments)
     except TunegateError:
         return False
-    sys.stdout.write(text)
+    if text:  # nothing to write is an error, too, where standard output is full and unbuffered
+        sys.stdout.write(text)
     return text != ""
 
 

@@ -63,7 +63,21 @@ def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
         return _report(execute(arguments))
     from tunegate.ci.job import run_job  # noqa: PLC0415 -- nor this
 
-    return run_job(host, os.environ, job.request, execute)
+    code = run_job(host, os.environ, job.request, execute)
+    give_up_lost_output()
+    return code
+
+
+def give_up_lost_output() -> None:
+    """Gives up a standard output that cannot be written: the CI has the verdict, and what is lost
+    are words beside it."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"tunegate: standard output is lost ({error.strerror})\n")
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _report(ending: Ending) -> int:

@@ -4,6 +4,7 @@ Imports only the standard library and the exit codes."""
 import errno
 import opcode
 import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,8 @@ class Ending(NamedTuple):
 def explain_error(error: BaseException) -> Ending:
     """Returns the ending: machine trouble is an unfit environment, anything else a bug of ours."""
     if errors.was_cancelled(error):
+        if not _can_start_a_thread():  # OpenBLAS then sends SIGINT to its own process
+            return Ending(errors.UNFIT, errors.NO_THREAD)
         return Ending(errors.CANCELLED, "cancelled; what was finished is kept")
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return Ending(
@@ -58,14 +61,21 @@ def _trouble(error: BaseException) -> str:
         case MemoryError():
             trouble = "out of memory. Use a machine with more, or a smaller model."
         case RuntimeError() if "can't start new thread" in str(error):
-            trouble = (
-                "this machine lets no thread start. Raise ulimit -u, or the container's limit."
-            )
+            trouble = errors.NO_THREAD
         case OSError():
-            trouble = f"this machine refuses: {error_text(error)}"
+            advice = errors.LIMIT_ADVICE.get(error.errno or 0, "")
+            trouble = f"this machine refuses: {error_text(error)}{advice and f'. {advice}'}"
         case _:
             trouble = ""
     return trouble
+
+
+def _can_start_a_thread() -> bool:
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _is_of_installation(error: BaseException) -> bool:
@@ -96,14 +106,23 @@ def error_text(error: BaseException) -> str:
 # write a file says that the model is broken; so the disks are asked.
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_OWN_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EFBIG}
+"""The limits of this process, whatever file it met them at."""
 _FULL_BYTES = 1024**2
 
 
 def as_full_disk(error: Exception, directories: Sequence[Path]) -> Exception:
-    """Returns the error itself, or, where a disk is full, an error about that. `directories` are
+    """Returns the error itself, or, where a disk is full or a limit of the process is met, an error
+    about that. `directories` are
     what the run writes to. A cancelled run, and what the user can mend, stay what they are."""
     if isinstance(error, (errors.CancelledError, errors.ConfigError, errors.RevisionError)):
         return error
+    limited = next((e for e in _chain(error) if e.errno in _OWN_LIMITS), None)
+    if limited is not None:
+        advice = errors.LIMIT_ADVICE[limited.errno or 0]
+        return errors.EnvironmentUnfitError(
+            f"this machine refuses: {error_text(limited)}. {advice}"
+        )
     lacking = next((e for e in _chain(error) if e.errno in _NO_ROOM), None)
     full = next((place for place in directories if _free_bytes(place) < _FULL_BYTES), None)
     if lacking is None and full is None:

@@ -205,6 +205,14 @@ def test_a_write_that_found_no_room_is_told_from_its_cause(tmp_path: Path) -> No
     )
 
 
+def test_a_limit_of_the_process_is_named_whatever_file_met_it(tmp_path: Path) -> None:
+    error = errors.OutputError("out/verdict.json: cannot be written. Choose another with --out.")
+    error.__cause__ = OSError(errno.EFBIG, "File too large")
+    assert str(as_full_disk(error, [tmp_path])) == (
+        "this machine refuses: OSError: [Errno 27] File too large. Raise ulimit -f."
+    )
+
+
 def test_a_model_is_not_to_blame_for_a_full_disk(full_disk: Path, tmp_path: Path) -> None:
     error = errors.ModelError("m.onnx: ONNX Runtime refuses the model. Fix the export.")
     found = as_full_disk(error, [tmp_path, full_disk / "out" / "not-yet"])

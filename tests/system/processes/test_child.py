@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import run_program
 from tests.system.processes.test_conversations import question
+from tunegate.errors import EnvironmentUnfitError
 from tunegate.system.processes import child as child_module
 from tunegate.system.processes import memory_limit as module
 from tunegate.system.processes.child import Child, ChildDiedError, process_state
@@ -65,6 +66,16 @@ def test_a_child_that_is_killed_did_not_end_itself(tmp_path: Path) -> None:
         with pytest.raises(ChildDiedError, match=r"^was killed by SIGKILL$") as raised:
             answer_of(child)
     assert raised.value.by_signal
+
+
+@pytest.mark.parametrize(
+    ("met", "advice"), [("threads", "ulimit -u"), ("files", "ulimit -n"), ("OpenBLAS", "ulimit -u")]
+)
+def test_a_limit_of_the_machine_is_no_models_fault(tmp_path: Path, met: str, advice: str) -> None:
+    with begin(tmp_path) as child:
+        child.send(question(1, met))
+        with pytest.raises(EnvironmentUnfitError, match=f"Raise {advice}"):
+            answer_of(child)
 
 
 def test_a_process_that_is_stopped_is_said_to_be() -> None:

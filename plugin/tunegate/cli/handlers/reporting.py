@@ -10,7 +10,7 @@ import msgspec
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.artifact_io import seal
 from tunegate.artifacts.verdicts import EXIT_CODES, Report, Verdict
-from tunegate.errors import PASS
+from tunegate.errors import PASS, EnvironmentUnfitError
 from tunegate.report import comment, junit, sarif, text
 from tunegate.report.escape import visible
 from tunegate.report.headline import STATUS_WORDS
@@ -57,8 +57,15 @@ def write_renderings(report: Report, out: Path) -> None:
 
 
 def write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    """Writes a line of the product. Raises EnvironmentUnfitError on a full device."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"standard output cannot be written ({error.strerror})"
+        raise EnvironmentUnfitError(message) from error
 
 
 def write_json(artifact: msgspec.Struct) -> None:

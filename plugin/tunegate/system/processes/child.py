@@ -1,7 +1,10 @@
 """A child process that answers one request at a time, and can be killed at any moment."""
 
 import contextlib
+import functools
 import os
+import re
+import resource
 import signal
 import subprocess
 import threading
@@ -13,6 +16,7 @@ from typing import BinaryIO, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from tunegate.artifacts.artifact_io import NOT_JSON
+from tunegate.errors import LIMIT_ADVICE, NO_THREAD, EnvironmentUnfitError
 from tunegate.system.processes import interpreter
 from tunegate.system.processes.memory_limit import MemoryLimit
 from tunegate.system.processes.run_child import LAST_WORDS, FrameBuffer, FrameError, frame_body
@@ -31,6 +35,11 @@ for longer, the child was not."""
 _END_SECONDS = 10.0
 _MOST_WORDS = 300
 """The most characters kept of a child's last words."""
+_MOST_TRIED = 32
+"""The most threads that are tried."""
+_NO_THREAD = "can't start new thread"
+_LIMIT_MET = re.compile(r"\w+: \[Errno (\d+)\]")
+"""The last words of a child that met a limit: Python's own."""
 _THROWN = "what():"
 """The C++ runtime writes it before the text of an uncaught error."""
 
@@ -64,6 +73,7 @@ class Child(Generic[_Reply]):
         log: Path,
         python: Path | None = None,
     ) -> None:
+        _refuse_few_threads()
         self._memory, self._mark = memory, interpreter.mark()
         self._is_gone = False
         self._watched_at, self._stopped_seconds = time.monotonic(), 0.0
@@ -189,18 +199,35 @@ class Child(Generic[_Reply]):
         return f"{self._memory.limit_bytes / 1e9:.1f} GB"
 
     def _failure_error(self, words: bytes) -> ChildDiedError:
-        """Returns the error for a process that gave the reason for its end."""
+        """Returns the error for a process that gave the reason for its end. Raises
+        EnvironmentUnfitError if that is a limit of this machine, which no model can change."""
         self.kill()
-        return ChildDiedError(f"failed ({words.decode(errors='replace')[:_MOST_WORDS]})")
+        text = words.decode(errors="replace")[:_MOST_WORDS]
+        if text == _NO_THREAD:
+            raise EnvironmentUnfitError(NO_THREAD)
+        met = _LIMIT_MET.match(text)
+        if met and (advice := LIMIT_ADVICE.get(int(met[1]))):
+            message = f"this machine refuses: {text}. {advice}"
+            raise EnvironmentUnfitError(message)
+        return ChildDiedError(f"failed ({text})")
 
     def _end_error(self) -> ChildDiedError:
-        """Returns the error for a process that is gone."""
+        """Returns the error for a process that is gone. Raises EnvironmentUnfitError if the machine
+        gave it too little."""
         try:
             code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
             return ChildDiedError("closed its output")
         if code >= 0:
             return ChildDiedError(f"exited with {code}")
+        if -code == signal.SIGINT:  # OpenBLAS sends it to its own process
+            raise EnvironmentUnfitError(NO_THREAD)
+        seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        is_over = resource.RLIM_INFINITY != seconds <= used.ru_utime + used.ru_stime
+        if is_over and -code in {signal.SIGXCPU, signal.SIGKILL}:
+            message = f"a process may take {seconds} s of CPU here, and is killed. Raise ulimit -t."
+            raise EnvironmentUnfitError(message)
         is_refusal = -code in {signal.SIGABRT, signal.SIGSEGV} and self._memory.is_kernels
         limit = f" (it may take {self._gigabytes} of memory)" if is_refusal else ""
         thrown = self._uncaught_error() if -code == signal.SIGABRT else ""
@@ -216,6 +243,24 @@ class Child(Generic[_Reply]):
             errors = [line.partition(_THROWN)[2].strip() for line in lines if _THROWN in line]
             return errors[-1][:_MOST_WORDS] if errors else ""
         return ""
+
+
+@functools.cache
+def _refuse_few_threads() -> None:
+    """Raises EnvironmentUnfitError where not even a small child could start its threads: the
+    libraries in it would call that a fault of the model."""
+    end, threads = threading.Event(), []
+    try:
+        for _ in range(min(2 * (os.cpu_count() or 1) + 8, _MOST_TRIED)):
+            threads.append(threading.Thread(target=end.wait))
+            threads[-1].start()
+    except RuntimeError as error:
+        threads.pop()
+        raise EnvironmentUnfitError(NO_THREAD) from error
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
 
 
 # The kernel's view of a process, from one small file: it is read many times a second.
