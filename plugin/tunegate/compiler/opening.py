@@ -348,7 +348,7 @@ def _fuse(model: ImportedModel, target: Any, layout: Layout) -> Any:
     module = legalize_and_fuse(model, target, channels_last=layout == "nhwc")
     problem = unbuildable(module, target)
     if problem:
-        if _dynamic(module):
+        if _dynamic(module) or "Check failed" in problem:  # as a division by no elements
             problem = fault_of_shapes(model.proto.graph, GraphView(model.proto)) or problem
         raise UnsupportedModelError(f"{model.path}: {problem}.")
     return module

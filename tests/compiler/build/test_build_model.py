@@ -506,6 +506,17 @@ def test_an_empty_result_names_its_node(op: str, starts: list[int] | None, tmp_p
         open_at(model_of([node], {"x": [2, extent]}, {"y": None}, weights), tmp_path)
 
 
+def test_an_empty_result_is_named_before_those_that_the_compiler_has_no_code_for(
+    tmp_path: Path,
+) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[1, 1] x) => (float[2, 0] y)
+    <int64[1] end = {-1}, int64[1] one = {1}, int64 axis = {-2}>
+    { none = Slice(x, end, end, one, end) two = Concat<axis = 0>(none, none)
+      y = CumSum<exclusive = 1>(two, axis) }"""
+    with pytest.raises(UnsupportedModelError, match=r"Slice .*its result is empty"):
+        open_at(onnx.parser.parse_model(text), tmp_path)
+
+
 # Kernels are seen one by one, also those that a device would launch as one CUDA graph.
 
 RUN_OR_CAPTURE = "vm.builtin.cuda_graph.run_or_capture"
