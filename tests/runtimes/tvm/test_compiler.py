@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.measured_cells import make_build, make_job, make_model
 from tests.support.programs import run_program
-from tests.support.small_onnx import chain_model, conv_model, save
+from tests.support.small_onnx import chain_model, conv_model, one_node_model, save
 from tests.support.tuning_records import make_record
 from tests.support.worker_requests import build_request
 from tunegate.artifacts.builds import Build, unbuilt
@@ -22,8 +22,10 @@ from tunegate.compiler.forms import LIBRARY
 from tunegate.compiler.opening import OpenModel, import_in_layout
 from tunegate.compiler.targets import tvm_target
 from tunegate.config import TargetConfig
+from tunegate.errors import ModelError
 from tunegate.models.preparation import prepare
 from tunegate.ports import BuildJob, ModelJob
+from tunegate.runtimes.tvm import compile_requests
 from tunegate.runtimes.tvm.compile_requests import CompileChildren, CompileRequests, child_variables
 from tunegate.runtimes.tvm.compiler import MetaScheduleCompiler
 from tunegate.runtimes.tvm.runtime import RUNTIME
@@ -159,6 +161,39 @@ def test_a_model_that_builds_untuned_is_built_by_the_same_child(tmp_path: Path) 
             (found,) = compiler.build([msgspec.structs.replace(job, is_followed=is_followed)])
             assert found.error is None
             assert len(compiler._children._kept) == is_followed
+
+
+def test_a_child_that_refused_its_model_takes_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pull request of many broken files would cost a start of the compiler for each."""
+    monkeypatch.setattr(compile_requests, "usable_cores", lambda: 1)
+    pids = []
+    models = (one_node_model("Foo"), one_node_model("Bar"), conv_model())
+    jobs = [
+        ModelJob(file=save(model, tmp_path / f"{n}.onnx"), path=f"{n}", shapes={}, target=CPU)
+        for n, model in enumerate(models)
+    ]
+    with closing(MetaScheduleCompiler(tmp_path / "compiler", seed=1)) as compiler:
+        begin = compiler._children.begin
+
+        def counted(job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[Any]]:
+            made = begin(job, memory)
+
+            def start() -> Child[Any]:
+                child = made()
+                pids.append(child.pid)
+                return child
+
+            return start
+
+        monkeypatch.setattr(compiler._children, "begin", counted)
+        first, second, tasks = compiler.tasks(jobs)
+    assert isinstance(first, ModelError)
+    assert isinstance(second, ModelError)
+    assert not isinstance(tasks, ModelError)
+    assert len(tasks) > 0
+    assert (len(pids), len(set(pids))) == (3, 1)
 
 
 @pytest.mark.parametrize("most", [0, 1])

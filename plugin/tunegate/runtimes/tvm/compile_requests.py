@@ -24,7 +24,7 @@ from tunegate.system.processes.child import Child
 from tunegate.system.processes.conversations import Conversation, converse
 from tunegate.system.processes.memory_limit import MemoryLimit, Shares, memory_limit, memory_shares
 from tunegate.tune import compiler_protocol
-from tunegate.tune.protocol import ModelFile
+from tunegate.tune.protocol import Failed, ModelFile
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 OpenedKey = tuple[str, tuple[tuple[str, tuple[int, ...]], ...], TargetConfig]
@@ -174,6 +174,7 @@ _BYTES_OF_ONE = 2**30
 """The memory that such a child takes by itself."""
 
 _Reply = TypeVar("_Reply")
+_Way = tuple[tuple[tuple[str, str], ...], MemoryLimit]
 
 
 class CompileChildren(Generic[_Reply]):
@@ -185,6 +186,7 @@ class CompileChildren(Generic[_Reply]):
         self._log, self._limit_seconds = log, limit_seconds
         self._kept: dict[OpenedKey, Child[_Reply]] = {}
         self._kept_bytes = 0
+        self._spare: dict[_Way, list[Child[_Reply]]] = {}
 
     def close(self) -> None:
         for child in self._kept.values():
@@ -192,7 +194,8 @@ class CompileChildren(Generic[_Reply]):
         self._kept.clear()
 
     def begin(self, job: ModelJob, memory: MemoryLimit) -> Callable[[], Child[_Reply]]:
-        """Returns a function that gives the child with this model open, or a new one."""
+        """Returns a function that gives the child with this model open, a child that has refused
+        another one, or a new one."""
 
         def begin() -> Child[_Reply]:
             child = self._kept.pop(opened_key(job), None)
@@ -200,6 +203,9 @@ class CompileChildren(Generic[_Reply]):
                 self._kept_bytes -= job.file.stat().st_size
             if child is not None and child.is_running:
                 return child
+            spares = self._spare.get(_way(job, memory))
+            if spares:
+                return spares.pop()
             variables = child_variables(job.target)
             return Child(
                 self._module, self._replies, variables=variables, memory=memory, log=self._log
@@ -223,10 +229,19 @@ class CompileChildren(Generic[_Reply]):
             job = places.get(id(talk))
             if job is None:
                 talk.dismiss()
+            elif talk.child is not None and _has_refused(talk):
+                self._spare.setdefault(_way(job, shares.memory), []).append(talk.child)
             else:
                 self._keep(job, talk, most_kept)
 
-        converse(talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=release)
+        try:
+            converse(
+                talks, at_once=shares.at_once, limit_seconds=self._limit_seconds, ended=release
+            )
+        finally:
+            for child in [each for spares in self._spare.values() for each in spares]:
+                child.kill()
+            self._spare.clear()
 
     def _keep(self, job: ModelJob, talk: Conversation[_Reply], most: int) -> None:
         if talk.child is None or talk.died is not None:
@@ -240,6 +255,21 @@ class CompileChildren(Generic[_Reply]):
             return
         self._kept_bytes += size
         self._kept[opened_key(job)] = talk.child
+
+
+def _way(job: ModelJob, memory: MemoryLimit) -> _Way:
+    """Returns what decides how the child of a job begins."""
+    return tuple(sorted(child_variables(job.target).items())), memory
+
+
+def _has_refused(talk: Conversation[_Reply]) -> bool:
+    """Returns whether the child has refused its model and took little memory for it. It then takes
+    the next one: many broken files would cost a second each for the start of a compiler."""
+    first = talk.replies[0] if talk.replies else None
+    if talk.died is not None or talk.child is None or not isinstance(first, Failed):
+        return False
+    is_refusal = first.compiler and not first.memory
+    return is_refusal and talk.child.resident_bytes() < _BYTES_OF_ONE
 
 
 def memory_for(jobs: Sequence[ModelJob]) -> Shares:
