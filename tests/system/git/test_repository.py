@@ -483,6 +483,9 @@ ATTRIBUTES_PATH = "models/d.bin"
         ("*.bin crlf eol=crlf", "eol=crlf"),
         ("*.bin ident", "ident"),
         ("*.bin working-tree-encoding=UTF-16", "working-tree-encoding=UTF-16"),
+        ("*.bin ident eol=crlf", "ident eol=crlf"),
+        ("*.bin working-tree-encoding=UTF-8", None),
+        ("*.bin working-tree-encoding=utf8 eol=crlf", "eol=crlf"),
         ("*.bin -text eol=crlf", None),
         ("* text=auto", None),
         ("*.bin text", None),
@@ -504,8 +507,8 @@ def test_the_nearest_file_counts() -> None:
 
 def test_a_checkout_writes_other_bytes_where_we_say_so(tmp_path: Path) -> None:
     origin = new_repository(tmp_path / "origin")
-    contents = {"text.bin": b"a\nb\n", "zero.bin": b"a\n\0b\n"}
-    for attribute in ("eol=crlf", "text=auto eol=crlf"):
+    contents = {"text.bin": b"a\nb\n", "zero.bin": b"a\n\0b\n", "id.bin": b"$Id$\0a\n"}
+    for attribute in ("eol=crlf", "text=auto eol=crlf", "ident", "ident text=auto eol=crlf"):
         origin.commit({".gitattributes": f"*.bin {attribute}".encode(), **contents})
         copy = clone(origin, tmp_path / attribute)
         for name, content in contents.items():

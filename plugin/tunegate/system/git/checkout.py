@@ -36,7 +36,9 @@ def tracked_above(git: GitProcess, path: str) -> str:
 ATTRIBUTES_FILE = ".gitattributes"
 _ASKED = ("text", "crlf", "eol", "ident", "working-tree-encoding")
 _UNTOLD = {"unspecified", "unset", "set"}
-_BY_CONTENT = "text=auto "
+_IDENT, _BY_CONTENT = "ident", "text=auto "
+_AS_COMMITTED = {"utf-8", "utf8"}
+"""The encoding of what is committed, which git converts no file from."""
 
 
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
@@ -67,18 +69,22 @@ def is_safe(path: str) -> bool:
 
 
 def changes_bytes(attribute: str, content: bytes) -> bool:
-    """Returns whether the conversion changes this content. `text=auto` leaves content with a zero
-    byte alone."""
-    return not (attribute.startswith(_BY_CONTENT) and b"\0" in content)
+    """Returns whether the conversion changes this content. `ident` fills in `$Id$` alone, and
+    `text=auto` leaves content with a zero byte alone."""
+    other = attribute.removeprefix(_IDENT).lstrip()
+    if other != attribute and b"$Id" in content:
+        return True
+    return other != "" and not (other.startswith(_BY_CONTENT) and b"\0" in content)
 
 
 def _conversion(values: Mapping[str, str]) -> str:
     """Returns the conversion that gitattributes(5) gives these values: `crlf` is the old name of
     `text`, and `eol` alone means text."""
     if values["ident"] == "set":
-        return "ident"
-    if values["working-tree-encoding"] not in _UNTOLD:
-        return f"working-tree-encoding={values['working-tree-encoding']}"
+        return f"{_IDENT} {_conversion({**values, 'ident': 'unset'})}".rstrip()
+    encoding = values["working-tree-encoding"]
+    if encoding not in _UNTOLD and encoding.casefold() not in _AS_COMMITTED:
+        return f"working-tree-encoding={encoding}"
     text = values["crlf"] if values["text"] == "unspecified" else values["text"]
     if values["eol"] != "crlf" or text == "unset":
         return ""
