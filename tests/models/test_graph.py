@@ -499,7 +499,12 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
         *[("LSTM", 4), ("RoiAlign", 1), ("CropAndResize", 3), ("SequenceAt", 1)],
         *[("ai.onnx.ml.TreeEnsemble", 0), ("com.microsoft.MoE", 1)],
         *[("com.microsoft.Attention", 3), ("Attention", 6), ("MultiHeadAttention", 4)],
-        *[("TopK", 0), ("Dropout", 2), ("com.microsoft.SparseToDenseMatMul", 0)],
+        *[
+            ("TopK", 0),
+            ("Dropout", 2),
+            ("TfIdfVectorizer", 0),
+            ("com.microsoft.SparseToDenseMatMul", 0),
+        ],
         *[("a.library.of.ours.Wait", 1), ("com.microsoft.DynamicTimeWarping", 0)],
     ],
 )

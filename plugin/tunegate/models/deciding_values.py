@@ -94,6 +94,7 @@ _CHOOSING: dict[str, _Places] = {
     "RoiAlign": slice(1, 2),  # a larger region has more samples
     "SparseToDenseMatMul": slice(0, 1),  # as many products as there are numbers in it
     "SplitToSequence": slice(1, 2),
+    "TfIdfVectorizer": slice(0, 1),
     "TopK": slice(0, 2),  # what is in order already takes the most steps
     "TreeEnsemble": slice(0, 1),  # a path is as long as the numbers make it
     "TreeEnsembleClassifier": slice(0, 1),
