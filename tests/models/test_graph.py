@@ -521,12 +521,13 @@ def test_lengths_regions_and_places_that_an_input_gives_choose_work(kind: str, p
 
 
 @pytest.mark.parametrize(
-    ("label", "choosing"), [("values_strings", ("Gather", "LabelEncoder")), ("values_floats", ())]
+    ("label", "choosing"),
+    [("values_strings", ("Gather", "LabelEncoder")), ("values_floats", ("LabelEncoder",))],
 )
 def test_texts_of_a_length_that_numbers_choose_are_work_that_they_choose(
     label: str, choosing: tuple[str, ...]
 ) -> None:
-    values: dict[str, Any] = {label: ["a" * 1000] if choosing else [1.0]}
+    values: dict[str, Any] = {label: ["a" * 1000] if label == "values_strings" else [1.0]}
     model = matmul_model()
     model.graph.node.extend(
         [

@@ -73,12 +73,16 @@ _CHOOSING: dict[str, _Places] = {
     **_DECIDING_INPUTS,
     # Kernels of GPUs leave out what a mask covers. Only ONNX Runtime's Attention takes lengths.
     "com.microsoft.Attention": (3, 6),
+    # Keys of a pull request may all collide in a hash table, so that each look-up reads all.
+    **dict.fromkeys(("CategoryMapper", "DictVectorizer", "LabelEncoder", "OneHotEncoder"), _EACH),
     "Compress": slice(1, 2),
     "CropAndResize": slice(1, 4),
     "DecoderAttention": (5, 11),
     "DecoderMaskedMultiHeadAttention": (3, 7),
     "DecoderMaskedSelfAttention": (3, 6),
+    "DeformConv": slice(2, 4),  # what lies outside of an image costs less
     "Dropout": slice(2, 3),  # only training draws numbers
+    "GridSample": slice(1, 2),
     "ImageDecoder": slice(0, 1),
     "LongformerAttention": (3, 6),
     "MoE": slice(1, 2),  # only experts that a token is sent to compute
@@ -112,7 +116,7 @@ _STEADY = re.compile(
     r"|(Dynamic)?(De)?[Qq]uantize(BFP|Linear|MatMul|WithOrder)|CDist|CausalConvWithState"
     r"|ComplexMul(Conj)?|EngramGate|ExpandDims|FusedConv|FusedGemm|FusedMatMul(Activation)?"
     r"|Gated(Add|DeltaNet|RMSNorm|RelativePositionBias)|Gather(BlockQuantized|ND)"
-    r"|(Fast|Quick|GemmFast)?Gelu|GemmFloat8|(Gemma|M)?Rotary(Embedding)?|GridSample|GroupNorm"
+    r"|(Fast|Quick|GemmFast)?Gelu|GemmFloat8|(Gemma|M)?Rotary(Embedding)?|GroupNorm"
     r"|Inverse|Irfft|Rfft|IsAllFinite|MaxpoolWithMask|MulInteger|NGramHashMapping|QGemm"
     r"|Q?EmbedLayerNormalization|BranchwiseRMSNorm|ReduceSumInteger|RelativePositionBias"
     r"|ScaledSiLU|TorchEmbedding|TransposeMatMul|Trilu|UnfoldTensor"

@@ -20,6 +20,7 @@ from tunegate.compiler.importing import (
     transposed_convolutions,
     windows,
 )
+from tunegate.compiler.importing.long_sums import split_long_sums
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
@@ -48,7 +49,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
         if changed is None:
             break
         model = _fold_constants(changed)
-    return model
+    return split_long_sums(model)
 
 
 def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> bool:
