@@ -205,7 +205,8 @@ def report_to_host(host: protocol.CiHost, report: protocol.JobReport, out: Path 
         except errors.OutputError as error:
             sys.stderr.write(f"tunegate: {error}\n")
         except Exception as error:  # noqa: BLE001 -- whatever a host of others does
-            sys.stderr.write(f"tunegate: the CI was not told ({type(error).__name__})\n")
+            reason = redact(f"{type(error).__name__}: {error}", secrets_of(os.environ))
+            sys.stderr.write(f"tunegate: the CI was not told ({reason})\n")
 
 
 def _open_directory(stack: ExitStack, out: Path | None) -> Path | None:

@@ -18,6 +18,7 @@ from tunegate.ci.github.api import (
 )
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.protocol import Annotation, HostRefusedError, JobProgress, JobReport, Outcome
+from tunegate.errors import OutputError
 
 COMMENTS = "/repos/acme/models/issues/7/comments"
 FIRST = report_marker("o")
@@ -180,9 +181,9 @@ BEGUN = JobProgress(name="", commit="a" * 40)
 AT_MODEL = Annotation(level="error", title="t", text="slower", file="models/a.onnx", line=1)
 
 
-def host_of(server: GitHubServer, token: str = "ghs_secret") -> GitHubHost:
+def host_of(server: GitHubServer, token: str = "ghs_secret", **files: str) -> GitHubHost:
     page = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_RUN_ID": "5"}
-    return GitHubHost({**server.variables, **page, "TUNEGATE_GITHUB_TOKEN": token})
+    return GitHubHost({**server.variables, **page, "TUNEGATE_GITHUB_TOKEN": token, **files})
 
 
 def ended(outcome: Outcome, **more: object) -> JobReport:
@@ -228,6 +229,17 @@ def test_a_check_begins_and_ends(server: GitHubServer, outcome: Outcome, conclus
             }
         ],
     }
+
+
+def test_a_check_ends_where_the_files_of_the_runner_cannot_be_written(
+    server: GitHubServer, tmp_path: Path
+) -> None:
+    gone = str(tmp_path / "gone" / "summary")
+    host = host_of(server, GITHUB_OUTPUT="/dev/full", GITHUB_STEP_SUMMARY=gone)
+    host.tell(JobReport(progress=BEGUN))
+    with pytest.raises(OutputError, match=f"OUTPUT: /dev/full .*No space.*SUMMARY: {gone} "):
+        host.tell(ended("failed", outputs={"verdict": "fail"}))
+    assert [check["status"] for check in server.checks] == ["completed"]
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 422, 500])

@@ -12,7 +12,7 @@ from tunegate.ci import protocol
 from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, opened_api
 from tunegate.ci.github.event import finished_run, github_event
 from tunegate.ci.http import Patience
-from tunegate.errors import ConfigError
+from tunegate.errors import ConfigError, OutputError
 from tunegate.regular_files import read_regular, where_it_leads
 
 
@@ -51,16 +51,17 @@ class GitHubHost:
 
     def tell(self, report: protocol.JobReport) -> None:
         """Reports by workflow commands, the runner's files for outputs and for the step's summary,
-        and a check run."""
-        for name, value in report.outputs.items():
-            append(self._value("GITHUB_OUTPUT"), output(name, value))
+        and a check run. Raises OutputError for a file that cannot be written, after the rest."""
         for annotation in report.annotations[:MAX_ANNOTATIONS]:
             sys.stdout.write(f"{command_of(annotation)}\n")
         sys.stdout.flush()
-        if report.summary:
-            append(self._value("GITHUB_STEP_SUMMARY"), truncate_utf8(report.summary))
+        outputs = "".join(output(name, value) for name, value in report.outputs.items())
+        texts = {"GITHUB_OUTPUT": outputs, "GITHUB_STEP_SUMMARY": truncate_utf8(report.summary)}
+        problems = [self._append(name, text) for name, text in texts.items() if text]
         if report.progress is not None:
             self._check.show(report, report.progress)
+        if any(problems):
+            raise OutputError(". ".join(filter(None, problems)))
 
     def comment(
         self, event: protocol.JobEvent, name: str, markdown: str, *, updates_only: bool = False
@@ -95,6 +96,16 @@ class GitHubHost:
             message = f"GITHUB_EVENT_PATH: {path} holds no event."
             raise ConfigError(message)
         return payload
+
+    def _append(self, name: str, text: str) -> str:
+        """Appends to one of GitHub's files, if there is one. Returns why it could not."""
+        path = self._value(name)
+        try:
+            append(path, text)
+        except OSError as error:
+            reason = error.strerror or error
+            return f"{name}: {path} cannot be written ({reason}): make room or correct the path"
+        return ""
 
     def _value(self, name: str) -> str:
         return self._environment.get(name, "")

@@ -24,9 +24,9 @@ _PART = 2**10
 _SOFTMAX_HAS_ONE_AXIS, _AXES_OF_SUM_ARE_INPUTS, _AXES_OF_MAX_ARE_INPUTS = 13, 13, 18
 _TOO_LONG = "it adds {:,} products, too many for float32"
 _BEFORE = {"ReduceL1": "Abs", "ReduceL2": "Mul", "ReduceSumSquare": "Mul"}
-"""What is done with each number before the sum."""
+"""The operator of each number before the sum."""
 _AFTER = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log"}
-"""What is done with the sum."""
+"""The operator of the sum."""
 _Matrix = tuple[str, Sequence[int]]
 """A value and its extents."""
 _Shape = tuple[int, ...]
