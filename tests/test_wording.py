@@ -56,6 +56,11 @@ def test_a_password_may_have_the_sign_that_ends_it() -> None:
     assert redact("s3://me:p@ss@host/b", ()) == "s3://***@host/b"
 
 
+def test_signatures_in_an_address_are_left_out() -> None:
+    address = "https://host/m?v=2&X-Amz-Signature=abc&sig=d%2Fe"
+    assert redact(address, ()) == "https://host/m?v=2&X-Amz-Signature=***&sig=***"
+
+
 def test_an_alias_of_a_model_is_no_user_of_a_host() -> None:
     assert redact("models:/asr@live: gone", ()) == "models:/asr@live: gone"
     assert redact("models://me:pw@host", ()) == "models://***@host"

@@ -10,6 +10,11 @@ _SECRET_NAME = re.compile(
 _MIN_SECRET = 6
 _IN_ADDRESS = re.compile(r"(?<=:/)(/|(?<!models:/))[^/\s]+@")
 """A path made from an address has one slash. `models:/name@alias` names a model."""
+_IN_QUERY = re.compile(
+    r"([?&][^=&\s]*(?:sig|token|secret|key|credential|passw|auth)[^=&\s]*=)[^&\s\"']+",
+    re.IGNORECASE,
+)
+"""A signed address carries its rights in its query."""
 _SHOWN = "***"
 
 
@@ -25,7 +30,8 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:
-    """Returns the text without these secrets, and without what precedes the host of an address."""
+    """Returns the text without these secrets, without what precedes the host of an address, and
+    without the signatures and keys of its query."""
     for secret in secrets:
         text = text.replace(secret, _SHOWN)
-    return _IN_ADDRESS.sub(rf"\1{_SHOWN}@", text)
+    return _IN_QUERY.sub(rf"\1{_SHOWN}", _IN_ADDRESS.sub(rf"\1{_SHOWN}@", text))

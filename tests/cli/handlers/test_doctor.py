@@ -141,6 +141,10 @@ def test_a_mistake_in_the_configuration_is_shown_beside_what_is_fine_and_exits_2
     assert doctor.run(DoctorOptions(common=msgspec.structs.replace(common, quiet=True))) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("configuration: ")
+    url = "s3://me:password@bucket/a?sig=abc"
+    workspace.write("tunegate.yaml", f'models: [{{path: "*.onnx"}}]\ncache: {{url: "{url}"}}\n')
+    assert doctor.run(DoctorOptions(common=common)) == 2
+    assert "s3://***@bucket/a?sig=***" in "".join(capsys.readouterr().out.split())
 
 
 def test_what_a_run_would_refuse_is_named_at_once_and_exits_2(

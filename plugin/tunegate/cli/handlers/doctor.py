@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -15,6 +16,7 @@ from tunegate.cli.handlers.table import show_lines, show_table
 from tunegate.errors import PASS, UNFIT, USAGE, ConfigError, TunegateError
 from tunegate.models.finder import find_models, model_paths
 from tunegate.project import Project, open_project
+from tunegate.redaction import redact, secrets_of
 from tunegate.report.escape import visible
 from tunegate.review.config_file import load_config
 from tunegate.review.globs import unmatched_paths
@@ -46,6 +48,7 @@ def run(options: DoctorOptions) -> int:
         diagnosis = _diagnose_project(project, settings, checks)
     else:
         diagnosis = Diagnosis(checks=tuple(checks))
+    diagnosis = _without_secrets(diagnosis)
     if settings.as_json:
         write_json(diagnosis)
     elif options.common.quiet:
@@ -53,6 +56,15 @@ def run(options: DoctorOptions) -> int:
     else:
         show_diagnosis(diagnosis, is_whole=options.common.verbose)
     return _exit_code(diagnosis)
+
+
+def _without_secrets(diagnosis: Diagnosis) -> Diagnosis:
+    secrets = secrets_of(os.environ)
+    checks = (
+        msgspec.structs.replace(check, detail=redact(check.detail, secrets))
+        for check in diagnosis.checks
+    )
+    return msgspec.structs.replace(diagnosis, checks=tuple(checks))
 
 
 def _exit_code(diagnosis: Diagnosis) -> int:
