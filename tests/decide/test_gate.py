@@ -254,6 +254,7 @@ def verdict(
     policies: Policies,
     gate: GateConfig | None = None,
     sizes: tuple[int, int] = (100, 100),
+    changes: ChangeSet | None = None,
 ) -> Verdict:
     rules = GateRules(gate=gate or GateConfig(), policies=policies)
     builds = measured_cells.make_builds(
@@ -261,9 +262,8 @@ def verdict(
         msgspec.structs.replace(measured_cells.make_build("b"), size_bytes=sizes[1]),
     )
     run = measured_cells.make_run(measurement, builds)
-    return decide_verdict(
-        compare(run, rules.gate), run, measured_cells.make_changes(), tally(None, ()), rules
-    )
+    changes = changes or measured_cells.make_changes()
+    return decide_verdict(compare(run, rules.gate), run, changes, tally(None, ()), rules)
 
 
 def found(measurement: CellMeasurement, policies: Policies) -> Finding:

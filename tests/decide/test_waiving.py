@@ -12,9 +12,11 @@ from tests.support.measured_cells import (
     MODEL,
     make_build,
     make_builds,
+    make_changes,
     make_launches,
     make_measurement,
     make_run,
+    make_version,
 )
 from tests.support.waivers import TODAY, make_waiver, slowed
 from tunegate.artifacts.builds import Cell
@@ -85,12 +87,24 @@ def test_nothing_over_the_ceiling_or_after_the_day_is_ever_covered(
 TIP = "the tip of the branch that this merges into"
 
 
-def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why() -> None:
-    judged = verdict(
-        make_measurement(A_BIT_SLOWER), Policies(waivers=(make_waiver(),), today=TODAY)
+@pytest.mark.parametrize(
+    ("was", "remark"),
+    [(MODEL, ""), ("models/old.onnx", "as models/old.onnx: is the waiver meant for it")],
+)
+def test_a_waiver_lets_a_slowdown_below_its_ceiling_pass_and_says_why(
+    was: str, remark: str
+) -> None:
+    """A waiver of a model that is gone may be found for one that gets its name."""
+    (change,) = make_changes().models
+    base = msgspec.structs.replace(make_version("b"), path=was)
+    changes = msgspec.structs.replace(
+        make_changes(), models=(msgspec.structs.replace(change, base=base),)
     )
+    policies = Policies(waivers=(make_waiver(),), today=TODAY)
+    judged = verdict(make_measurement(A_BIT_SLOWER), policies, changes=changes)
     assert (judged.status, judged.exit_code) == ("waived", 0)
     assert "waived up to +8% until 2026-07-31: a wider head" in judged.findings[0].reason
+    assert judged.findings[0].reason.endswith(remark)
     assert judged.notes == ()
 
 

@@ -7,7 +7,7 @@ import msgspec
 from tunegate import errors
 from tunegate.artifacts import measurements, verdicts
 from tunegate.artifacts.builds import Build, CandidateTime, Cell, CellBuilds, RuntimeChoice
-from tunegate.artifacts.changes import ChangeSet, ModelChange
+from tunegate.artifacts.changes import ChangeSet, ModelChange, path_of
 from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import TuningPlan
 from tunegate.config import GateConfig
@@ -139,6 +139,8 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
     waived = waived_gate(rules, evidence.cell)
     at_ceiling = compare_cell(measured, built, waived) if waived and measured and built else None
     latency = apply_waiver(latency, comparison, at_ceiling, evidence.cell, rules)
+    if latency.status == "waived":
+        latency = latency.with_remarks(_other_name(evidence.change))
 
     # The worst check decides. The reason names every check that says so, and always the latency's;
     # the remarks repeat what is beside it.
@@ -168,6 +170,14 @@ def _judge_cell(evidence: _Evidence, rules: GateRules) -> verdicts.Finding:
         load=comparison.load if comparison else None,
         layers=comparison.layers if comparison else None,
     )
+
+
+def _other_name(change: ModelChange) -> str:
+    """Returns the name of a model in the base, if it has another: a waiver that nobody removed may
+    have its new one."""
+    if change.base is None or change.base.path == path_of(change.path):
+        return ""
+    return f"the base has this model as {change.base.path}: is the waiver meant for it"
 
 
 def _other_checks(evidence: _Evidence, rules: GateRules) -> Iterator[checks.CheckResult]:
