@@ -243,6 +243,15 @@ def test_a_group_norm_of_a_function_counts_groups_by_the_functions_operator_set(
         assert np.abs(each.reshape(rows.shape) - even).max() < 2e-3
 
 
+def test_a_number_that_is_not_equal_to_itself_is_not_one(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> m (float[15] x) => (float[15] y)'
+        "<float[1] other = {7}> { is_number = Equal(x, x) y = Where(is_number, x, other) }"
+    )
+    (cleaned,) = compiled(model, tmp_path).run({"x": EDGES})
+    assert cleaned.tolist() == np.where(np.isnan(EDGES), 7, EDGES).tolist()
+
+
 def test_a_smallest_number_divided_by_minus_one_stops_no_processor(tmp_path: Path) -> None:
     """ONNX Runtime stops at most of these."""
     kinds = [kind for kind in (np.int8, np.int32, np.int64) for _ in range(2)]

@@ -449,9 +449,12 @@ def above_threshold(builder: Any, operands: Operands, attributes: Attributes) ->
     return relax.op.where(relax.op.greater(x, limit), x, zero)
 
 
-def equal_bits(builder: Any, operands: Operands, attributes: Attributes) -> Any:
-    """Converts Equal of booleans, which LLVM cannot compare as numbers."""
+def convert_equal(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Equal of booleans, which LLVM cannot compare as numbers, and of a float with itself:
+    TVM takes for granted that it is, and NaN is not."""
     one, other = operands
+    if one.same_as(other) and str(getattr(one.ty, "dtype", "")).startswith("float"):
+        return relax.op.logical_not(relax.op.isnan(one))
     is_logical = all(str(getattr(operand.ty, "dtype", "")) == "bool" for operand in operands)
     return relax.op.logical_not(relax.op.logical_xor(one, other)) if is_logical else None
 
@@ -529,7 +532,7 @@ OPERATORS: Mapping[str, Operator] = {
     **{each.__name__: pooling_converter(each) for each in (MaxPool, AveragePool, LpPool)},
     "BatchNormalization": convert_batch_norm,
     "InstanceNormalization": convert_instance_norm,
-    "Equal": equal_bits,
+    "Equal": convert_equal,
     "ThresholdedRelu": above_threshold,
     **dict.fromkeys(("Scatter", "ScatterElements"), convert_scatter),
     "SequenceLength": sequence_length,
