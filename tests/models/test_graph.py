@@ -486,10 +486,10 @@ def test_work_that_numbers_of_the_inputs_choose_is_told(reads: str, is_told: boo
     empty = helper.make_graph([], "branch", [], [])
     chosen = helper.make_node("If", ["c"], [], then_branch=empty, else_branch=empty)
     sized = [node("ConstantOfShape", "c", "z"), node("NonZero", "c", "n")]
-    sized.append(helper.make_node("Tile", ["w", "c"], ["t"]))
+    sized += [helper.make_node("Tile", ["w", "c"], [name]) for name in ("t", "u")]
     model.graph.node.extend([node("Size", "x", "size"), node("ReduceMax", reads, "c"), *sized])
     model.graph.node.append(chosen)
-    told = ("ConstantOfShape", "If", "NonZero", "Tile") if is_told else ()
+    told = ("ConstantOfShape", "If", "NonZero", "Tile", "Tile") if is_told else ()
     assert outline_of(model.SerializeToString()).choosing == told
 
 

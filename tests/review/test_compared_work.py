@@ -36,18 +36,18 @@ def test_a_smaller_batch_is_told_with_both_shapes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "shown"),
     [
-        ((), ("RandomUniform 1.0",)),
-        (("RandomUniform 1.0",), ("RandomUniform 2.0",)),
-        (("RandomUniform 1.0",), ("RandomUniform 1.0", "RandomUniform 1.0")),
+        ((), ("RandomUniform 1.0",), "RandomUniform 1.0"),
+        (("RandomUniform 1.0",), ("RandomUniform 2.0",), "RandomUniform 2.0"),
+        (("RandomUniform 1.0",), ("RandomUniform 1.0",) * 2, "RandomUniform 1.0 x2"),
     ],
 )
 def test_a_new_random_operator_with_a_seed_and_another_seed_are_told(
-    before: tuple[str, ...], after: tuple[str, ...]
+    before: tuple[str, ...], after: tuple[str, ...], shown: str
 ) -> None:
     told = present(operators_change(SEEDED, "m.onnx", before, after))
-    assert (told.old, told.new) == (", ".join(before) or "none", ", ".join(after))
+    assert (told.old, told.new) == (", ".join(before) or "none", shown)
     assert told.weakens
 
 

@@ -143,25 +143,22 @@ def deciding_values(model: onnx.ModelProto) -> set[str]:
 
 
 def chosen_by_inputs(model: onnx.ModelProto, custom: Collection[str]) -> tuple[str, ...]:
-    """Returns which operators choose a branch, a number of steps, the size of a result or the
-    length of a text by numbers of the model's inputs. `custom` operators, like
+    """Returns the operator of each node that chooses a branch, a number of steps, the size of a
+    result or the length of a text by numbers of the model's inputs. `custom` operators, like
     `ai.onnx.contrib:Inverse`, and most of ONNX Runtime's own may all do so."""
-    deciding: dict[str, list[str]] = {}
+    deciding: list[tuple[str, list[str]]] = []
     texts = _texts_of(model)
     for node in nodes_of(model):
         has_text = not texts.isdisjoint((*node.input, *node.output))
         if has_text or _is_unspecified(node) or f"{node.domain}:{node.op_type}" in custom:
-            deciding.setdefault(node.op_type, []).extend(node.input)
+            deciding.append((node.op_type, list(node.input)))
         elif node.op_type in _CHOOSING and not _is_mod_of_integers(node):
-            deciding.setdefault(node.op_type, []).extend(_deciding(node, _CHOOSING))
+            deciding.append((node.op_type, list(_deciding(node, _CHOOSING))))
     if not deciding:
         return ()
-    inputs, sources = {value.name for value in real_inputs(model.graph)}, _sources_of(model)
-    return tuple(
-        kind
-        for kind in sorted(deciding)
-        if not inputs.isdisjoint(_add_all_sources(deciding[kind], sources))
-    )
+    inputs = {value.name for value in real_inputs(model.graph)}
+    moved = _all_computed_from(inputs, _sources_of(model))
+    return tuple(sorted(kind for kind, names in deciding if not moved.isdisjoint(names)))
 
 
 def _is_unspecified(node: onnx.NodeProto) -> bool:
@@ -267,6 +264,26 @@ def _add_all_sources(names: Iterable[str], sources: Sources) -> set[str]:
                 read.add(id(inputs))
                 waiting += inputs
     return all_sources
+
+
+def _all_computed_from(names: Collection[str], sources: Sources) -> set[str]:
+    """Returns the names and everything that is computed from them."""
+    made: dict[int, list[str]] = {}
+    readers: dict[str, list[int]] = {}
+    for name, tuples in sources.items():
+        for inputs in tuples:
+            if id(inputs) not in made:  # all outputs of a node have one list
+                for read in set(inputs):
+                    readers.setdefault(read, []).append(id(inputs))
+            made.setdefault(id(inputs), []).append(name)
+    computed: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name and name not in computed:
+            computed.add(name)
+            waiting += [each for inputs in readers.pop(name, ()) for each in made.pop(inputs, ())]
+    return computed
 
 
 def _add_sources(

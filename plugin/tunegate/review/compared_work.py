@@ -95,10 +95,15 @@ def operators_change(
     """Returns the change to operators of the kind `key`, None if none is new."""
     if Counter(after) <= Counter(before):
         return None
-    old, new = (", ".join(kinds) or "none" for kinds in (before, after))
+    old, new = map(_counted, (before, after))
     return changes.PolicyChange(
         key=key, old=old, new=new, effect="changed", counts="now", model=path
     )
+
+
+def _counted(kinds: tuple[str, ...]) -> str:
+    counts = sorted(Counter(kinds).items())
+    return ", ".join(kind if n == 1 else f"{kind} x{n}" for kind, n in counts) or "none"
 
 
 def _inputs_text(inputs: tuple[changes.ModelInput, ...]) -> str:
