@@ -70,7 +70,7 @@ OTHER_STARTERS = {"multiprocessing", "pty", "asyncio", "runpy", "git", "sh", "pe
 ALLOWED_ELSEWHERE = {("plugin/tunegate/system/processes/isolated_start.py", "runpy")}
 Nodes = list[ast.Attribute | ast.Import | ast.ImportFrom]
 KINDS = (ast.Attribute, ast.Import, ast.ImportFrom)
-COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ")
+COMMAND_LINES = ("_command_line(", "[str(python), *_FLAGS, str(script), ", "[*_GUARD, ")
 
 
 def name_of(path: Path) -> str:
@@ -103,7 +103,7 @@ def test_a_python_of_ours_gets_flags_an_environment_and_a_directory() -> None:
         for n in ast.walk(tree)
         if isinstance(n, ast.Call) and dotted(n.func) in {"subprocess.Popen", "subprocess.run"}
     ]
-    assert len(calls) == 3
+    assert len(calls) == 4
     for call in calls:
         assert ast.unparse(call.args[0]).startswith(COMMAND_LINES)
         given = {word.arg: ast.unparse(word.value) for word in call.keywords}

@@ -1,5 +1,6 @@
 """Real commands: small Python programs that print, fail, hang, or leave something behind."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.git_repository import new_repository
 from tunegate.errors import MeasurementError
 from tunegate.system.processes.user_command import Surroundings, output_of, printed_number
 
@@ -72,6 +74,32 @@ def test_what_a_command_leaves_running_is_not_waited_for_and_ended(
         f"open('{left}', 'w').write(str(p.pid))"
     )
     assert output_of(program(f"{start}; print(1)")).split() == ["1"]
+    deadline = time.monotonic() + 60
+    while is_alive(int(left.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(int(left.read_text()))
+
+
+GIT = """from tunegate.system.git.process import GitProcess
+git = GitProcess(Path('.')); git.output('fetch', 'ssh://git@host.invalid/r.git')"""
+OTHER = """from tunegate.system.processes.user_command import output_of
+output_of('./sleeper')"""
+
+
+@pytest.mark.parametrize("work", [GIT, OTHER])
+def test_a_kill_of_the_command_ends_what_its_programs_have_started(
+    work: str, tmp_path: Path
+) -> None:
+    checkout, sleeper = new_repository(tmp_path / "c"), tmp_path / "c" / "sleeper"
+    checkout.git("config", "core.sshCommand", str(sleeper))
+    left = tmp_path / "left"
+    sleeper.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >{left}-\nmv {left}- {left}\nwait\n")
+    sleeper.chmod(0o755)
+    code = ["-c", f"from pathlib import Path\n{work}"]
+    with subprocess.Popen([sys.executable, *code], cwd=checkout.path) as command:
+        while not left.exists() or len(psutil.Process(command.pid).children()) < 2:
+            time.sleep(0.05)
+        command.kill()
     deadline = time.monotonic() + 60
     while is_alive(int(left.read_text())) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -212,9 +212,10 @@ def _run_git(
             alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process, mark])
             alarm.start()
             try:
-                while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
-                    into.write(piece)
-                process.wait()
+                with interpreter.group_guard(process.pid):
+                    while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
+                        into.write(piece)
+                    process.wait()
             except BaseException:
                 _end(process, mark)
                 process.wait()

@@ -136,6 +136,29 @@ def end_marked(marked: Mapping[str, str], proc: Path = Path("/proc")) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+_GUARD = ("/bin/sh", "-c", 'read -r _ || kill -9 "-$1"', "sh")
+"""Waits for the end of a pipe that only its parent holds open."""
+
+
+@contextlib.contextmanager
+def group_guard(leader: int) -> Iterator[None]:
+    """Ends the process group of a program that is not ours with this process, also if a SIGKILL
+    ends this one: the death signal of a program does not reach what it starts."""
+    with subprocess.Popen(
+        [*_GUARD, str(leader)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=child_environment({}),
+        cwd=_NOWHERE,
+        start_new_session=True,
+    ) as guard:
+        try:
+            yield
+        finally:
+            guard.kill()
+
+
 def _with_mark(entry: bytes, limit: bytes, proc: Path) -> Iterator[int]:
     for process in proc.glob("[1-9]*"):
         with contextlib.suppress(OSError):

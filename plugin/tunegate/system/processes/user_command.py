@@ -43,7 +43,8 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     mark = interpreter.mark()
     with _start(line, more, within, mark) as process:
         try:
-            printed, errors = _read_output(process, line, within)
+            with interpreter.group_guard(process.pid):
+                printed, errors = _read_output(process, line, within)
         finally:
             _end(process, mark)
     if process.returncode != 0:
