@@ -1,7 +1,8 @@
 """Inputs for a model that are the same everywhere: one seed gives one set of arrays."""
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
@@ -89,20 +90,33 @@ def _draw_default(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if kind == "O":
         return np.full(shape, "a", dtype)
     if kind in "iub":
-        return random.integers(0, 2, shape).astype(dtype)
-    return random.standard_normal(shape).astype(dtype)
+        return _fill(shape, dtype, lambda size: random.integers(0, 2, size))
+    return _fill(shape, dtype, random.standard_normal)
+
+
+_PIECE = 2**20
+
+
+def _fill(shape: tuple[int, ...], dtype: Any, draw: Callable[[int], Any]) -> Any:
+    """Returns as many drawn values as the shape has, piece by piece: the generator gives wider
+    types, which would hold a large input twice or more."""
+    array = np.empty(math.prod(shape), dtype)
+    for start in range(0, array.size, _PIECE):
+        piece = array[start : start + _PIECE]
+        piece[...] = draw(piece.size)
+    return array.reshape(shape)
 
 
 def _part(random: Any, part: inputs.Draw, shape: tuple[int, ...], dtype: Any) -> Any:
     match part:
         case inputs.Normal(mean=mean, deviation=deviation):
-            normal = random.standard_normal(shape)
-            is_standard = mean == 0 and deviation == 1
-            return (normal if is_standard else normal * deviation + mean).astype(dtype)
+            if mean == 0 and deviation == 1:
+                return _fill(shape, dtype, random.standard_normal)
+            return _fill(shape, dtype, lambda size: random.standard_normal(size) * deviation + mean)
         case inputs.Uniform(low=low, high=high):
-            return np.asarray(random.uniform(low, high, shape)).astype(dtype)
+            return _fill(shape, dtype, lambda size: random.uniform(low, high, size))
         case inputs.Integers(low=low, high=high):
-            return np.asarray(random.integers(low, high, shape, endpoint=True)).astype(dtype)
+            return _fill(shape, dtype, lambda size: random.integers(low, high, size, endpoint=True))
         case inputs.OneOf():
             return _choose(random, part, shape, dtype)
         case inputs.Constant(value=value):
@@ -114,7 +128,7 @@ def _part(random: Any, part: inputs.Draw, shape: tuple[int, ...], dtype: Any) ->
 def _choose(random: Any, choice: inputs.OneOf, shape: tuple[int, ...], dtype: Any) -> Any:
     values = np.asarray(choice.values, dtype)
     if choice.words == 1:
-        return np.asarray(values[random.integers(0, len(values), shape)], dtype)
+        return _fill(shape, dtype, lambda size: values[random.integers(0, len(values), size)])
     words = random.integers(0, len(values), (*shape, choice.words)).reshape(-1, choice.words)
     texts = [" ".join(str(values[word]) for word in each) for each in words]
     return np.asarray(texts, dtype).reshape(shape)

@@ -324,3 +324,19 @@ def test_words_of_a_text_that_is_taken_apart_are_joined() -> None:
     )
     (fact,) = facts_of(texts, Dataflow(model, [texts]))
     assert (fact.values, fact.words) == (("a", "b"), 8)
+
+
+@pytest.mark.parametrize("size", ["n", 2**28])
+def test_inputs_that_fill_the_memory_are_not_drawn(tmp_path: Path, size: str | int) -> None:
+    inputs = [GraphInput("x", (size, 1), "float32")]  # type: ignore[arg-type]
+    model = graph_of([node("Shape", "x", "y")], inputs)
+    file = tmp_path / "m.onnx"
+    onnx.save(model, file)
+    shapes = {"x": (2**28, 1)} if size == "n" else {}
+    prepared = prepare(file, shapes=shapes, into=tmp_path / "m", path=file.name)
+    where = "n 268435456" if size == "n" else "the sizes that it states"
+    remedy = "Give the sizes that you" if size == "n" else "Export it with the sizes that you"
+    with pytest.raises(ModelError) as caught:
+        drawn_inputs(prepared, KnownInputs(), "m.onnx")
+    said = f"m.onnx: its inputs take 1,024 MiB at {where}, and at most 512 MiB are drawn. {remedy}"
+    assert str(caught.value).startswith(said)

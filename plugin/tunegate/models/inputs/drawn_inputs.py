@@ -1,6 +1,7 @@
 """The inputs of a prepared model with rules for their values: given by the user, taken from the
 base, or inferred, and tried if the model may reject them."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 import onnx
 
 from tunegate.artifacts.inputs import (
+    DRAWN_LENGTH,
     STANDARD,
     Columns,
     Constant,
@@ -43,6 +45,9 @@ _INDEX_RANGE = re.compile(r"inclusive range \[-?\d+, ?(\d{1,9})\]")
 _MAX_UNASKED_BYTES = 64 * 2**20
 """A larger model that accepts any floats is not run to check that its outputs tell something; one
 with a loop is, which may have no end."""
+_MOST_DRAWN_BYTES = 512 * 2**20
+"""Whoever draws, checks and times inputs holds several sets of them, beside the outputs."""
+_MOST_SHOWN_BYTES = 2**60
 _LOOP_BYTES = 8 * 2**30
 _TIMES_ITS_FILES = 8
 """The memory for the first inferences of a model with a loop."""
@@ -52,7 +57,7 @@ _OTHERS = (Normal(0.0, 0.1), Uniform(0.0, 1.0), Normal(0.0, 10.0))
 
 
 class RefusedInputsError(ModelError):
-    """ONNX Runtime runs on none of the drawn inputs; `problem` is its first error."""
+    """No inputs can be drawn on which ONNX Runtime runs; `problem` is the reason."""
 
     def __init__(self, message: str, problem: str) -> None:
         super().__init__(message)
@@ -92,6 +97,7 @@ def draw_inputs(
     )
     tensors = _add_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
+    _require_bounded(tensors, _open_sizes(model, prepared.inputs), path)
     runs = _Runs(prepared, model, path, trial)
     trial = trial or _trial(prepared, tensors, has_loop=runs.has_loop)
     if trial is None:
@@ -363,6 +369,29 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
                     f"{path}: inputs.{tensor.name}.values has shape {list(shape)} "
                     f"instead of {list(tensor.shape)}."
                 )
+
+
+def _require_bounded(tensors: tuple[ArtifactTensor, ...], sizes: str, path: str) -> None:
+    """Raises RefusedInputsError if the drawn inputs take too much memory; files have a limit of
+    their own. `sizes` are those that the model leaves open."""
+    size_bytes = sum(
+        math.prod(tensor.shape)
+        * dtype_named(tensor.dtype).itemsize
+        * (DRAWN_LENGTH if "sequence" in tensor.form else 1)
+        for tensor in tensors
+        if tensor.rule is None or not isinstance(tensor.rule.values, Files)
+    )
+    if size_bytes <= _MOST_DRAWN_BYTES:
+        return
+    shown = min(size_bytes, _MOST_SHOWN_BYTES) / 2**20
+    problem = f"its inputs take {shown:,.0f} MiB at {sizes or 'the sizes that it states'}"
+    remedy = (
+        "Give the sizes that you deploy with under dims: or inputs: in tunegate.yaml."
+        if sizes
+        else "Export it with the sizes that you deploy with."
+    )
+    message = f"{path}: {problem}, and at most {_MOST_DRAWN_BYTES >> 20} MiB are drawn. {remedy}"
+    raise RefusedInputsError(message, problem)
 
 
 def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:
