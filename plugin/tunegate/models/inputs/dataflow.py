@@ -27,6 +27,7 @@ INTEGER_TYPES: dict[int, int] = {
     onnx.TensorProto.UINT64: 64,
 }
 """The bits of the largest number of each integer type."""
+_LONGEST_LIST = 2**22
 _BIG = 4096
 """The largest tensor, in numbers, whose values are computed."""
 _DEEPEST = 60
@@ -244,8 +245,10 @@ def _infer_shapes(model: onnx.ModelProto, tensors: Iterable[TensorLike]) -> onnx
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
     del light.graph.value_info[:]
+    # ONNX keeps a record for each number of a list, which is no shape if it is that long.
+    is_short = all(len(shape) != 1 or shape[0] <= _LONGEST_LIST for shape in shapes.values())
     try:
-        return onnx.shape_inference.infer_shapes(light, data_prop=True)
+        return onnx.shape_inference.infer_shapes(light, data_prop=is_short)
     except Exception:  # noqa: BLE001 -- onnx raises many kinds; without it less is known
         return light
 

@@ -91,13 +91,13 @@ def draw_inputs(
     _require_values(prepared.inputs, known_inputs.given, path)
     # The likeliest rules first: they come from the graph, and from what is known of the inputs.
     model = _load_graph(prepared.original)
+    _require_bounded(prepared.inputs, known_inputs.given, _open_sizes(model, prepared.inputs), path)
     own = _infer_rules(model, prepared.inputs)
     first, *others = _candidates(
         own, _base_rules(known_inputs.base, prepared.inputs), known_inputs.given
     )
     tensors = _add_rules(prepared.inputs, first)
     _require_shapes(tensors, path)
-    _require_bounded(tensors, _open_sizes(model, prepared.inputs), path)
     runs = _Runs(prepared, model, path, trial)
     trial = trial or _trial(prepared, tensors, has_loop=runs.has_loop)
     if trial is None:
@@ -371,15 +371,18 @@ def _require_shapes(tensors: tuple[ArtifactTensor, ...], path: str) -> None:
                 )
 
 
-def _require_bounded(tensors: tuple[ArtifactTensor, ...], sizes: str, path: str) -> None:
+def _require_bounded(
+    tensors: tuple[Tensor, ...], given_rules: _Rules, sizes: str, path: str
+) -> None:
     """Raises RefusedInputsError if the drawn inputs take too much memory; files have a limit of
-    their own. `sizes` are those that the model leaves open."""
+    their own. `sizes` are those that the model leaves open. Comes before any look at the graph:
+    ONNX's inference of shapes takes time and memory by the length of an input, too."""
     size_bytes = sum(
         math.prod(tensor.shape)
         * dtype_named(tensor.dtype).itemsize
         * (DRAWN_LENGTH if "sequence" in tensor.form else 1)
         for tensor in tensors
-        if tensor.rule is None or not isinstance(tensor.rule.values, Files)
+        if not _is_in_files(given_rules, tensor)
     )
     if size_bytes <= _MOST_DRAWN_BYTES:
         return
