@@ -243,6 +243,15 @@ def test_a_group_norm_of_a_function_counts_groups_by_the_functions_operator_set(
         assert np.abs(each.reshape(rows.shape) - even).max() < 2e-3
 
 
+def test_small_results_of_softplus_and_mish_have_their_digits(tmp_path: Path) -> None:
+    x = np.linspace(-40, 40, 161).astype(np.float32)
+    model, feed = model_of([("Softplus", [x], {}), ("Mish", [x], {})])
+    softplus = np.logaddexp(0, x.astype(np.float64))
+    expected = (softplus, x * np.tanh(softplus))
+    for got, wanted in zip(compiled(model, tmp_path).run(feed), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=3e-6, atol=0)
+
+
 def test_a_number_that_is_not_equal_to_itself_is_not_one(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 20]> m (float[15] x) => (float[15] y)'

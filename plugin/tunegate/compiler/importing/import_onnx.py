@@ -449,6 +449,43 @@ def above_threshold(builder: Any, operands: Operands, attributes: Attributes) ->
     return relax.op.where(relax.op.greater(x, limit), x, zero)
 
 
+_SERIES_TERMS = {"float16": 4, "float32": 8, "float64": 17}
+"""The terms after which a series of powers of 1/9 has each digit of the type."""
+
+
+def convert_softplus(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Softplus, max(x, 0) + ln(1 + t) with t = exp(-|x|). TVM adds 1 to t, of which the
+    last digits are lost. Here ln(1 + t) is 2 artanh(t / (2 + t)), as its series."""
+    (x,) = operands
+    dtype = str(x.ty.dtype)
+    if (terms := _SERIES_TERMS.get(dtype)) is None:
+        return None
+
+    def number(value: float) -> Any:
+        return relax.const(value, dtype)
+
+    t = builder.normalize(relax.op.exp(relax.op.negative(relax.op.abs(x))))
+    s = builder.normalize(relax.op.divide(t, relax.op.add(t, number(2))))
+    z = builder.normalize(relax.op.multiply(s, s))
+    series = number(2 / (2 * terms - 1))
+    for term in range(terms - 2, -1, -1):
+        series = relax.op.add(relax.op.multiply(series, z), number(2 / (2 * term + 1)))
+        series = builder.normalize(series)
+    return relax.op.add(relax.op.maximum(x, number(0)), relax.op.multiply(s, series))
+
+
+def convert_mish(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+    """Converts Mish, x tanh(ln(1 + n)) with n = exp(x), as x w / (w + 2) with w = n (n + 2), which
+    loses no digits. From 20 on it is x."""
+    (x,) = operands
+    dtype = str(x.ty.dtype)
+    most = relax.const(5.0 if dtype == "float16" else 20.0, dtype)
+    two = relax.const(2, dtype)
+    n = builder.normalize(relax.op.exp(relax.op.minimum(x, most)))
+    w = builder.normalize(relax.op.multiply(n, relax.op.add(n, two)))
+    return relax.op.multiply(x, relax.op.divide(w, relax.op.add(w, two)))
+
+
 def convert_equal(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts Equal of booleans, which LLVM cannot compare as numbers, and of a float with itself:
     TVM takes for granted that it is, and NaN is not."""
@@ -534,6 +571,8 @@ OPERATORS: Mapping[str, Operator] = {
     "InstanceNormalization": convert_instance_norm,
     "Equal": convert_equal,
     "ThresholdedRelu": above_threshold,
+    "Softplus": convert_softplus,
+    "Mish": convert_mish,
     **dict.fromkeys(("Scatter", "ScatterElements"), convert_scatter),
     "SequenceLength": sequence_length,
     "Where": branch_of_if,

@@ -22,7 +22,7 @@ from tunegate.compiler.schedules.winograd import with_winograd
 from tunegate.compiler.targets import threads_of, vector_registers
 from tunegate.tune.prior import VectorRegisters
 
-DEFAULTS_VERSION = 14
+DEFAULTS_VERSION = 15
 """Goes up with every change of these schedules, and of how an operator is imported: a build with
 others is another build."""
 
