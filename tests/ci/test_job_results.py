@@ -110,6 +110,18 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
     ]
 
 
+def test_a_secret_that_a_committed_file_repeats_is_shown_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET", "of-the-job")
+    text = "waived: https://issues/1?token=of-the-job"
+    artifact_io.write(tmp_path / "verdict.json", verdict("fail", 1, finding("fail", text)))
+    artifact_io.write_text(tmp_path / "report.md", text)
+    found = job_results.read_results(tmp_path, {}, 1)
+    (shown,) = found.annotations(Path(), Path("gate.yaml"))
+    assert "of-the-job" not in shown.text + found.markdown
+
+
 def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(tmp_path: Path) -> None:
     out = tmp_path
     moved = ShippedErrors(base=BEFORE, head=AFTER, moved=("max-error",))

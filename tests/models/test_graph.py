@@ -559,6 +559,21 @@ def test_what_an_input_chooses_is_found_through_each_overload_of_a_function(is_t
     assert outline_of(model.SerializeToString()).choosing == told
 
 
+def test_a_text_may_be_what_a_function_gets_from_its_callers() -> None:
+    cast = helper.make_node("Cast", ["a"], ["b"])
+    kind = cast.attribute.add(name="to", ref_attr_name="kind", type=onnx.AttributeProto.INT)
+    assert kind.ref_attr_name
+    opset = [helper.make_opsetid("", 17)]
+    model = matmul_model()
+    model.functions.append(
+        helper.make_function("own", "F", ["a"], ["b"], [cast], opset, attributes=["kind"])
+    )
+    model.graph.node.append(
+        helper.make_node("F", ["x"], ["z"], domain="own", kind=TensorProto.STRING)
+    )
+    assert outline_of(model.SerializeToString()).choosing == ("Cast", "F")
+
+
 def test_a_seed_that_a_function_gets_from_its_callers_is_each_of_theirs() -> None:
     random = helper.make_node("RandomUniformLike", ["a"], ["b"])
     seed = random.attribute.add(name="seed", ref_attr_name="s", type=onnx.AttributeProto.FLOAT)

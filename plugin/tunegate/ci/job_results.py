@@ -86,7 +86,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             for finding in self.verdict.findings
             for move in error_moves(finding, str)
         ]
-        return [*policy, *(_annotation(finding, repository) for finding in needy), *moved]
+        annotations = [*policy, *(_annotation(each, repository) for each in needy), *moved]
+        return [msgspec.structs.replace(each, text=_masked(each.text)) for each in annotations]
 
 
 Stamps = Mapping[str, tuple[int, int]]
@@ -124,8 +125,12 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
         matrix=matrix,
         measure_matrix=measure_matrix,
         report=out / "report.html" if verdict and "report.html" in new_files else None,
-        markdown=_text(out / "report.md") if verdict and "report.md" in new_files else "",
+        markdown=_masked(_text(out / "report.md")) if verdict and "report.md" in new_files else "",
     )
+
+
+def _masked(text: str) -> str:
+    return redact(text, secrets_of(os.environ))
 
 
 def _any(matrix: str) -> str:
@@ -205,7 +210,7 @@ def report_to_host(host: protocol.CiHost, report: protocol.JobReport, out: Path 
         except errors.OutputError as error:
             sys.stderr.write(f"tunegate: {error}\n")
         except Exception as error:  # noqa: BLE001 -- whatever a host of others does
-            reason = redact(f"{type(error).__name__}: {error}", secrets_of(os.environ))
+            reason = _masked(f"{type(error).__name__}: {error}")
             sys.stderr.write(f"tunegate: the CI was not told ({reason})\n")
 
 

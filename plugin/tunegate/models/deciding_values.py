@@ -131,6 +131,7 @@ _TEXT_TO_NUMBERS = {
 _TEXT_TYPE = re.compile(rf"(elem|key)_type: {onnx.TensorProto.STRING}\b")
 _TEXT_ATTRIBUTES = {"cats_strings", "classlabels_strings", "string_vocabulary", "values_strings"}
 """Texts that are in the first output."""
+_MAY_BE_TEXT = {"cast_to", "to", "value", "value_string", "value_strings", "values_tensor"}
 
 Sources = dict[str, list[tuple[str, ...]]]
 
@@ -205,9 +206,10 @@ def _pass_texts_on(
 
 
 def _writes_text(node: onnx.NodeProto) -> bool:
-    """Returns whether a node makes texts of what is none."""
+    """Returns whether a node makes texts of what is none. What a function's caller gives may."""
     return any(
         each.name in _TEXT_ATTRIBUTES
+        or (each.ref_attr_name and each.name in _MAY_BE_TEXT)
         or (each.name in ("value_string", "value_strings") and node.op_type == "Constant")
         or (each.name == "cast_to" and each.s == b"TO_STRING")
         or (each.name == "to" and each.i == onnx.TensorProto.STRING)
