@@ -110,6 +110,7 @@ _CHOOSING: dict[str, _Places] = {
 are."""
 
 _CONTRIB = "com.microsoft"
+_SPECIFIED = {"", "ai.onnx.ml", _CONTRIB}
 _STEADY = re.compile(
     r"(QLinear|MatMul|Skip|HyperConnection|Nhwc)\w+|LinearAttention(Gate)?"
     r"|Bias(Add|Gelu|Softmax|SplitGelu)|QOrdered(Gelu|LayerNormalization|MatMul)"
@@ -182,27 +183,7 @@ def _texts_of(model: onnx.ModelProto) -> set[str]:
     texts = {each.name for each in values if _TEXT_TYPE.search(str(each.type))}
     texts.update(each.name for each in tensors if each.data_type == onnx.TensorProto.STRING)
     texts.update(node.output[0] for node in nodes if _writes_text(node))
-    functions = _functions_of(model)
-    count = 0
-    while count < len(texts):  # a function may stand before what calls it with texts
-        count = len(texts)
-        for node in nodes:
-            _pass_texts_on(texts, node, functions.get(_called(node.domain, node.op_type), ()))
-    return texts
-
-
-def _pass_texts_on(
-    texts: set[str], node: onnx.NodeProto, overloads: Sequence[onnx.FunctionProto]
-) -> None:
-    bodies = bodies_of(node)
-    makes = [name for body in bodies for name in _outputs(body)]
-    makes += [name for function in overloads for name in function.output]
-    if not texts.isdisjoint(node.input):
-        texts.update(value.name for body in bodies for value in body.input)
-        texts.update(name for function in overloads for name in function.input)
-        makes += () if node.op_type in _TEXT_TO_NUMBERS else node.input
-    if not texts.isdisjoint(makes):
-        texts.update(node.output)
+    return _all_computed_from(texts, _sources_of(model, _TEXT_TO_NUMBERS))
 
 
 def _writes_text(node: onnx.NodeProto) -> bool:
@@ -230,11 +211,14 @@ def _deciding(
         yield from (name for body in bodies_of(node) for name in _outputs(body)[:1])
 
 
-def _sources_of(model: onnx.ModelProto) -> Sources:
-    """Returns what each value is computed from, by operator."""
+def _sources_of(model: onnx.ModelProto, cut: Collection[str] = _OF_SHAPES_ONLY) -> Sources:
+    """Returns what each value is computed from, by operator. Results of `cut` operators count as
+    computed from nothing."""
     sources: Sources = {}
     functions = _functions_of(model)
     for node in nodes_of(model):
+        if node.op_type in cut and node.domain in _SPECIFIED:
+            continue
         _add_sources(sources, node, functions.get(_called(node.domain, node.op_type), ()))
     return sources
 
@@ -291,8 +275,6 @@ def _all_computed_from(names: Collection[str], sources: Sources) -> set[str]:
 def _add_sources(
     sources: Sources, node: onnx.NodeProto, overloads: Sequence[onnx.FunctionProto]
 ) -> None:
-    if node.op_type in _OF_SHAPES_ONLY and not node.domain:
-        return
     bodies = bodies_of(node)
     made_inside = [name for body in bodies for name in _outputs(body)]
     of_call = tuple(node.input)
