@@ -65,7 +65,7 @@ def test_long_sums_of_equal_numbers_keep_their_digits(tmp_path: Path) -> None:
 
 
 def test_sums_of_usual_length_stay_as_they_are() -> None:
-    model, _ = model_of(2**14, 128, 2**14)
+    model, _ = model_of(2**15, 160, 2**15)
     assert split_long_sums(model) is model
 
 
