@@ -66,7 +66,7 @@ def split_long_sums(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _place_of(node: onnx.NodeProto, view: graph_view.GraphView) -> _Place | None:
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    if data is None or result is None or data.dtype != np.float32:
+    if data is None or result is None or data.dtype != np.float32 or not data.rank:
         return None
     return _Place(node, view, data.shape, result.shape)
 
