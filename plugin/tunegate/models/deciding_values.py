@@ -183,7 +183,7 @@ def _texts_of(model: onnx.ModelProto) -> set[str]:
     texts = {each.name for each in values if _TEXT_TYPE.search(str(each.type))}
     texts.update(each.name for each in tensors if each.data_type == onnx.TensorProto.STRING)
     texts.update(node.output[0] for node in nodes if _writes_text(node))
-    return _all_computed_from(texts, _sources_of(model, _TEXT_TO_NUMBERS))
+    return _all_computed_from(texts, _sources_of(model, _TEXT_TO_NUMBERS)) if texts else texts
 
 
 def _writes_text(node: onnx.NodeProto) -> bool:
