@@ -14,9 +14,7 @@ import numpy as np
 import onnx
 
 from tunegate.compiler.importing import graph_view
-from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
-from tunegate.models.graph import operator_of
 
 _MOST = 2**15
 """Longer sums are split. So many equal numbers come out up to 0.05% off."""
@@ -30,6 +28,7 @@ _AFTER = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log"}
 _Matrix = tuple[str, Sequence[int]]
 """A value and its extents."""
 _Shape = tuple[int, ...]
+_Rule = Callable[[onnx.NodeProto, graph_view.GraphView], list[onnx.NodeProto] | None]
 
 
 class _Place(NamedTuple):
@@ -42,33 +41,16 @@ class _Place(NamedTuple):
     result: _Shape
 
 
-def split_long_sums(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns the model with its long sums split; the model itself if it has none. Raises
-    UnsupportedModelError for a long sum that cannot be split."""
-    if not any(operator_of(node) in _RULES for node in model.graph.node):
-        return model
-    view = graph_view.GraphView(model)
-    nodes: list[onnx.NodeProto] = []
-    for node in model.graph.node:
-        rule, split = _RULES.get(operator_of(node)), None
-        if rule is not None and (place := _place_of(node, view)) is not None:
-            with importing(node):
-                split = rule(place)
-        nodes.extend([node] if split is None else split)
-    if len(nodes) == len(model.graph.node):
-        return model
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    del changed.graph.node[:]
-    changed.graph.node.extend(nodes)
-    return changed
+def _of_float32(split: Callable[[_Place], list[onnx.NodeProto] | None]) -> _Rule:
+    """Makes a rewriting rule that leaves single numbers and other types as they are."""
 
+    def rule(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+        data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
+        if data is None or result is None or data.dtype != np.float32 or not data.rank:
+            return None
+        return split(_Place(node, view, data.shape, result.shape))
 
-def _place_of(node: onnx.NodeProto, view: graph_view.GraphView) -> _Place | None:
-    data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
-    if data is None or result is None or data.dtype != np.float32 or not data.rank:
-        return None
-    return _Place(node, view, data.shape, result.shape)
+    return rule
 
 
 def _split_reduction(place: _Place) -> list[onnx.NodeProto] | None:
@@ -100,7 +82,7 @@ def _split_reduction(place: _Place) -> list[onnx.NodeProto] | None:
 def _split_softmax(place: _Place) -> list[onnx.NodeProto] | None:
     node, view, data, _ = place
     is_old = view.opset < _SOFTMAX_HAS_ONE_AXIS
-    axis = graph_view.attribute(node, "axis", 1 if is_old else -1) % max(len(data), 1)
+    axis = graph_view.attribute(node, "axis", 1 if is_old else -1) % len(data)
     axes = range(axis, len(data)) if is_old else (axis,)
     if math.prod(data[each] for each in axes) <= _MOST:
         return None
@@ -241,17 +223,18 @@ def _sum_along(
     return new.add("ReduceSum", [x, new.constant([axis], np.int64)], keepdims=keepdims)
 
 
-_RULES: Mapping[str, Callable[[_Place], list[onnx.NodeProto] | None]] = {
+LONG_SUMS: Mapping[str, _Rule] = {
     **dict.fromkeys(
         (
             *(f"Reduce{name}" for name in ("Sum", "Mean", "SumSquare", "L1", "L2")),
             *("ReduceLogSum", "ReduceLogSumExp", "GlobalAveragePool"),
         ),
-        _split_reduction,
+        _of_float32(_split_reduction),
     ),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _split_softmax),
-    "MatMul": _split_matmul,
-    "Gemm": _split_gemm,
-    "Conv": _refuse_convolution,
-    "Einsum": _refuse_einsum,
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _of_float32(_split_softmax)),
+    "MatMul": _of_float32(_split_matmul),
+    "Gemm": _of_float32(_split_gemm),
+    "Conv": _of_float32(_refuse_convolution),
+    "Einsum": _of_float32(_refuse_einsum),
 }
+"""The rules, which raise UnsupportedModelError for a long sum that cannot be split."""

@@ -46,8 +46,8 @@ def rewrite_reduction(
     is_empty = not axes or (axes_type is not None and 0 in axes_type.shape)
     if is_empty and graph_view.attribute(node, "noop_with_empty_axes", 0):
         return _of_single_numbers(node)
-    if graph_view.attribute(node, "axes") == []:
-        return [_without_axes(node)]
+    if graph_view.attribute(node, "axes") == []:  # all axes, which TVM reads where none are named
+        return [graph_view.without_attributes(node, {"axes"})]
     if axes_type is None or view.constant(axes) is not None:
         return None
     (count,) = axes_type.shape
@@ -121,15 +121,6 @@ def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool)
     if is_kept:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-
-
-def _without_axes(node: onnx.NodeProto) -> onnx.NodeProto:
-    """Returns the reduction over all axes, which is what no axes mean, as TVM reads it."""
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    del changed.attribute[:]
-    changed.attribute.extend(each for each in node.attribute if each.name != "axes")
-    return changed
 
 
 def _of_single_numbers(node: onnx.NodeProto) -> list[onnx.NodeProto]:

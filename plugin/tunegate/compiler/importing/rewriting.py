@@ -13,6 +13,7 @@ from tunegate.compiler.importing import (
     control_flow,
     graph_view,
     known_extents,
+    long_sums,
     quantized_products,
     recurrent,
     reductions,
@@ -20,7 +21,6 @@ from tunegate.compiler.importing import (
     transposed_convolutions,
     windows,
 )
-from tunegate.compiler.importing.long_sums import split_long_sums
 from tunegate.compiler.importing.node_errors import importing
 from tunegate.errors import UnsupportedModelError
 from tunegate.models.graph import operator_of
@@ -49,7 +49,7 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
         if changed is None:
             break
         model = _fold_constants(changed)
-    return split_long_sums(model)
+    return _rewrite(model, long_sums.LONG_SUMS) or model
 
 
 def _has_rules(model: onnx.ModelProto, rules: Mapping[str, "RewritingRule"]) -> bool:
