@@ -32,7 +32,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         "check": check,
         "run": run,
         "act": act,
-        "clean-up": lambda its: clean_up(Path(its.get("TUNEGATE_OUT", ".tunegate"))),
+        "clean-up": lambda its: clean_up(Path(its.get("TUNEGATE_OUT", "").strip() or ".tunegate")),
     }
     sys.path.insert(0, str(ROOT / "action"))
     try:

@@ -161,11 +161,13 @@ def test_a_python_too_old_for_the_bootstrap_is_unfit(tmp_path: Path, body: str) 
                 "PATH": "/usr/bin:/bin",
                 "TUNEGATE_PYTHON": given,
                 "GITHUB_ACTION_PATH": str(ROOT),
+                "GITHUB_OUTPUT": str(tmp_path / "output"),
             },
             code=4,
         )
         assert done.stdout.startswith("::error title=tunegate::The action needs Python 3.11")
         assert "SyntaxError" not in done.stderr
+        assert (tmp_path / "output").read_text().endswith("verdict=error\n")
 
 
 def test_nothing_of_the_workspace_is_run_or_imported(tmp_path: Path, wheelhouse: Path) -> None:

@@ -24,6 +24,7 @@ from tunegate.ci.host_files import log_line
 from tunegate.ci.protocol import AgentCommand, Annotation, JobProgress, JobReport
 from tunegate.ci.registry import NoCiHost
 from tunegate.errors import ArtifactError, ConfigError
+from tunegate.report.escape import code_element, prose
 from tunegate.settings import CommentWhen
 from tunegate.system.output.directory import opened_output
 from tunegate.system.output.owned_directory import held_directory
@@ -113,13 +114,15 @@ def test_a_finding_stands_at_its_model_and_a_loosened_rule_at_its_line(
 def test_a_secret_that_a_committed_file_repeats_is_shown_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MY_SECRET", "of-the-job")
-    text = "waived: https://issues/1?token=of-the-job"
-    artifact_io.write(tmp_path / "verdict.json", verdict("fail", 1, finding("fail", text)))
-    artifact_io.write_text(tmp_path / "report.md", text)
+    secret = "of_$the@*_job"
+    monkeypatch.setenv("MY_SECRET", secret)
+    slow = finding("fail", f"waived: {secret}", model=f"models/{secret}.onnx")
+    artifact_io.write(tmp_path / "verdict.json", verdict("fail", 1, slow))
+    artifact_io.write_text(tmp_path / "report.md", f"{prose(secret)} {code_element(secret)}")
     found = job_results.read_results(tmp_path, {}, 1)
     (shown,) = found.annotations(Path(), Path("gate.yaml"))
-    assert "of-the-job" not in shown.text + found.markdown
+    assert secret not in shown.title + shown.text
+    assert found.markdown == "*** <code>***</code>"
 
 
 def test_an_error_that_got_larger_for_nothing_is_a_warning_at_its_model(tmp_path: Path) -> None:

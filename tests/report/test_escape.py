@@ -78,6 +78,10 @@ def test_nothing_in_a_visible_text_can_hide_or_turn(text: str) -> None:
     assert visible(once) == once
 
 
+def test_a_visible_text_has_no_password_of_an_address() -> None:
+    assert "pass" not in prose("at https://me:pass@host/x") + code("https://me:pass@host|x")
+
+
 @given(st.text(min_size=1), st.integers(min_value=4, max_value=80))
 def test_a_visible_text_keeps_to_its_limit(text: str, limit: int) -> None:
     assert len(visible(text, limit)) <= limit

@@ -20,7 +20,7 @@ from tunegate.artifacts import artifact_io
 from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci import protocol
-from tunegate.redaction import redact, secrets_of
+from tunegate.redaction import redact, redact_markdown, secrets_of
 from tunegate.regular_files import read_regular
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
 from tunegate.report.headline import STATUS_WORDS, counts, described_change
@@ -87,7 +87,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
             for move in error_moves(finding, str)
         ]
         annotations = [*policy, *(_annotation(each, repository) for each in needy), *moved]
-        return [msgspec.structs.replace(each, text=_masked(each.text)) for each in annotations]
+        return [
+            msgspec.structs.replace(each, title=_masked(each.title), text=_masked(each.text))
+            for each in annotations
+        ]
 
 
 Stamps = Mapping[str, tuple[int, int]]
@@ -125,7 +128,9 @@ def read_results(out: Path, before: Stamps, exit_code: int) -> Results:
         matrix=matrix,
         measure_matrix=measure_matrix,
         report=out / "report.html" if verdict and "report.html" in new_files else None,
-        markdown=_masked(_text(out / "report.md")) if verdict and "report.md" in new_files else "",
+        markdown=redact_markdown(_text(out / "report.md"), secrets_of(os.environ))
+        if verdict and "report.md" in new_files
+        else "",
     )
 
 

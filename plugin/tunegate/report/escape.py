@@ -8,6 +8,8 @@ import json
 import re
 import unicodedata
 
+from tunegate.redaction import redact
+
 INVISIBLE = {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
 PLAIN_CODE = re.compile(r"[\w ./:+=,;()@#%~^*\[\]{}?!'\"&$<>-]+")
 SPECIAL = "&<>|\\`$[]*~"
@@ -22,8 +24,9 @@ _PLAIN_IN_ELEMENT = frozenset(" ,.()/%+-=;_")
 
 
 def visible(text: str, limit: int = 300) -> str:
-    """Returns one line in which every character is visible, cut in the middle beyond the limit."""
-    line = drawn_as_text(" ".join(text.split()))
+    """Returns one line in which every character is visible, without credentials in addresses, cut
+    in the middle beyond the limit."""
+    line = drawn_as_text(redact(" ".join(text.split()), ()))
     if len(line) <= limit:
         return line
     return f"{line[: limit // 2 - 1]}…{line[-(limit // 2) :]}"
