@@ -111,6 +111,7 @@ def test_a_number_that_is_no_latency_does_not_drop_out(odd: str) -> None:
 def test_a_command_that_prints_nothing_has_no_latency() -> None:
     with pytest.raises(MeasurementError, match="printed no latency"):
         latencies_ms(program("print('fast')"))
+    assert latencies_ms(program("print('INFO: loading nanodet'); print(1.5)")) == [1.5]
 
 
 def test_a_launch_compares_medians_and_a_command_without_any_is_a_mistake(tmp_path: Path) -> None:

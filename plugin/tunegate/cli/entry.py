@@ -127,18 +127,20 @@ def _forget_handled_interrupt() -> None:
 def _exit_code_after_flush(code: int) -> int:
     """Returns the exit code after flushing all output. If standard output is lost, it is no
     pass."""
-    failed_streams = [stream for stream in (sys.stdout, sys.stderr) if not _flush(stream)]
-    return _UNFIT if code == 0 and sys.stdout in failed_streams else code
+    problems = {stream: flush(stream) for stream in (sys.stdout, sys.stderr)}
+    return _UNFIT if code == 0 and problems[sys.stdout] else code
 
 
-def _flush(stream: TextIO) -> bool:
+def flush(stream: TextIO) -> str:
+    """Flushes a stream. If it is lost, returns why, and gives it up: the interpreter flushes again
+    at its end, and would end with an exit code of its own."""
     try:
         stream.flush()
-    except (OSError, ValueError):
-        # The interpreter tries again at its end, and would end with an exit code of its own.
+    except (OSError, ValueError) as error:
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        except (OSError, ValueError):
-            return False
-        return False
-    return True
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+        except (OSError, ValueError):  # it has no file
+            pass
+        return getattr(error, "strerror", "") or "it is closed"
+    return ""

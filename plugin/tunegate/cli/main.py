@@ -20,6 +20,7 @@ from tunegate import __version__, errors
 from tunegate.artifacts import artifact_io
 from tunegate.artifacts.verdicts import Verdict
 from tunegate.ci.protocol import AskedRevisions, JobRequest, StepName
+from tunegate.cli.entry import flush
 from tunegate.cli.help_pages import page
 from tunegate.cli.parse import HELP_FLAGS, Parsed, parse
 from tunegate.cli.shared_options import CiJob, Common, Options
@@ -71,13 +72,8 @@ def _run_in_job(job: AskedJob, arguments: Sequence[str]) -> int:
 def give_up_lost_output() -> None:
     """Gives up a standard output that cannot be written: the CI has the verdict, and what is lost
     are words beside it."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        sys.stderr.write(f"tunegate: standard output is lost ({error.strerror})\n")
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    if problem := flush(sys.stdout):
+        sys.stderr.write(f"tunegate: standard output is lost ({problem})\n")
 
 
 def _report(ending: Ending) -> int:

@@ -18,8 +18,8 @@ from tunegate.ports import Bench, Benchmarker, ProbeThresholds, Scorer, Turns
 from tunegate.system.processes.user_command import output_of, printed_number
 
 _PROBES_OF_BASE = 4
-_LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|inf|nan)", re.IGNORECASE)
-"""The start of a line that is a number, not a word."""
+_LIKE_A_NUMBER = re.compile(r"[+-]?(\d|\.\d|(inf|infinity|nan)(?![a-z]))", re.IGNORECASE)
+"""The start of a line that is a number, not a word such as `info`."""
 _NUMBER = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

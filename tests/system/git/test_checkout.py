@@ -149,6 +149,7 @@ def test_no_address_is_a_command_even_where_the_job_allows_it() -> None:
         ("credential.helper", True),
         ("core.sshCommand", True),
         ("HTTP.proxy", True),
+        ("hook.mine.command", True),
         ("core.hooksPath", False),
         ("diff.external", False),
         ("filter.lfs.smudge", False),

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import psutil
@@ -12,6 +13,7 @@ from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.fetch import ensure_here, fetch_branch
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
+from tunegate.system.processes import interpreter
 
 
 @pytest.fixture
@@ -289,3 +291,34 @@ def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_pa
         ensure_here(GitProcess(project.path), "f" * 40)
     left = {child.name() for child in psutil.Process().children(recursive=True)}
     assert not left & {"git", "sleep", "sleeper", "ssh"}
+
+
+@pytest.mark.parametrize("step", ["mark_process", "alarm"])
+def test_an_interrupt_while_git_starts_leaves_neither_git_nor_its_time_limit(
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A time limit that stays keeps the command from ending, and then kills whoever has git's
+    number by then."""
+
+    class Alarm(threading.Timer):
+        def start(self) -> None:
+            super().start()
+            raise KeyboardInterrupt
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    git = GitProcess(project.path)
+    (tmp_path / "git").write_text("#!/bin/sh\nsleep 600\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if step == "alarm":
+        monkeypatch.setattr(threading, "Timer", Alarm)
+    else:
+        monkeypatch.setattr(interpreter, "mark_process", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        git.text("version")
+    assert not {each.name() for each in psutil.Process().children(recursive=True)} & {"git"}
+    for alarm in (each for each in threading.enumerate() if isinstance(each, Alarm)):
+        alarm.join(5)
+        assert not alarm.is_alive()

@@ -237,13 +237,17 @@ def test_a_model_that_does_not_fit_into_memory_is_not_looked_into(
 
 
 class Counting(GitRepository):
-    """A repository that counts how often it lists a tree."""
+    """A repository that counts how often it lists a tree, and reads a file alone."""
 
-    listed = 0
+    listed = read_alone = 0
 
     def files(self, revision: str) -> Sequence[TreeEntry]:
         self.listed += 1
         return super().files(revision)
+
+    def read(self, revision: str, path: str) -> bytes:
+        self.read_alone += 1
+        return super().read(revision, path)
 
 
 def test_the_attributes_of_a_revision_are_looked_for_once(origin: Checkout) -> None:
@@ -498,6 +502,26 @@ def test_what_a_line_does_to_a_file(line: str, told: str | None) -> None:
         conversions({".gitattributes": line.encode()}, [ATTRIBUTES_PATH]).get(ATTRIBUTES_PATH)
         == told
     )
+
+
+def test_a_link_whose_target_reads_as_attributes_counts(tmp_path: Path) -> None:
+    """A checkout takes attributes from the index, where a link is a file with its target."""
+    origin = new_repository(tmp_path / "origin")
+    (origin.path / ".gitattributes").symlink_to("*.onnx text eol=crlf")
+    commit = origin.commit({"m.onnx": b"a\nb\n"})
+    copy = clone(origin, tmp_path / "copy")
+    assert (copy.path / "m.onnx").read_bytes() == b"a\r\nb\r\n"
+    assert GitRepository(origin.path).conversions(commit, ["m.onnx"]) == {"m.onnx": "eol=crlf"}
+
+
+def test_files_of_attributes_and_of_pipelines_cost_no_process_each(origin: Checkout) -> None:
+    names = (".gitattributes", "dvc.lock", "dvc.yaml")
+    files = {f"{n}/{name}": f"# {n}\n".encode() for n in range(3) for name in names}
+    commit = origin.commit({**files, "a/m.onnx": b"", ".gitattributes": b"* eol=crlf"})
+    repository = Counting(origin.path)
+    assert repository.conversions(commit, ["a/m.onnx"]) == {"a/m.onnx": "eol=crlf"}
+    repository.stage_outputs(commit)
+    assert repository.read_alone == 0
 
 
 def test_the_nearest_file_counts() -> None:

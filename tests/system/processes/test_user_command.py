@@ -23,6 +23,7 @@ def program(text: str) -> str:
         (program("raise SystemExit('no device')"), "exited with 1: no device"),
         ("no-such-program --fast", "cannot be run"),
         ('unbalanced "quote', "cannot be run"),
+        (" ", "cannot be run"),
     ],
 )
 def test_a_command_that_measures_nothing_says_why(line: str, said: str) -> None:

@@ -44,14 +44,16 @@ _AS_COMMITTED = {"utf-8", "utf8"}
 def conversions(attributes: Mapping[str, bytes], paths: Sequence[str]) -> dict[str, str]:
     """Returns the attribute that converts each of these paths, such as `eol=crlf`, without
     unconverted paths. `attributes` are the revision's `.gitattributes` by path."""
-    if not attributes or not paths:
+    above = {str(p / ATTRIBUTES_FILE) for path in paths for p in PurePosixPath(path).parents}
+    relevant = attributes.keys() & above
+    if not relevant:
         return {}
     with TemporaryFolder() as directory:
         git = new_repository(Path(directory) / "attributes")
-        for path, content in attributes.items():
+        for path in relevant:
             file = git.root / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            file.write_bytes(attributes[path])
         lines = "".join(f"{path}\0" for path in paths).encode()
         output = git.output("check-attr", "-z", "--stdin", *_ASKED, standard_input=lines) or b""
     words = output.decode("utf-8", "surrogateescape").split("\0")

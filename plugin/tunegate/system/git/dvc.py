@@ -79,6 +79,11 @@ def is_lock(path: str) -> bool:
     return posixpath.basename(path) == _LOCK
 
 
+def is_of_pipeline(path: str) -> bool:
+    """Returns whether the file declares the outputs of a pipeline, or names them."""
+    return posixpath.basename(path) in {_LOCK, _PIPELINE}
+
+
 def stage_outputs(
     paths: Iterable[str],
     read: Callable[[str], bytes | None],

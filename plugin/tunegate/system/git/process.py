@@ -208,10 +208,10 @@ def _run_git(
         stdin.seek(0)
         mark = interpreter.mark()
         with _start(["git", *words, *arguments], root, stdin, errors, mark) as process:
-            interpreter.mark_process(process.pid, mark)
             alarm = threading.Timer(limit_seconds or _MAX_SECONDS, _end, [process, mark])
-            alarm.start()
             try:
+                interpreter.mark_process(process.pid, mark)
+                alarm.start()
                 with interpreter.group_guard(process.pid):
                     while piece := cast("BufferedReader", process.stdout).read1(_PIECE_BYTES):
                         into.write(piece)
@@ -291,8 +291,9 @@ SETTINGS = {
 _OF_A_FETCH = (
     *("core.sshcommand", "core.gitproxy", "core.askpass", "credential.", "remote.", "url."),
     *("http.", "https.", "ssh.", "uploadpack.", "lfs.", "extensions."),
+    "hook.",
 )
-"""Settings that stay as they are: they name servers and programs that a fetch needs."""
+"""Settings that stay as they are: they name servers and programs that a fetch needs, or runs."""
 
 
 def git_environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:

@@ -184,20 +184,24 @@ class GitRepository(GitEvents):
 
     def _read_stages(self, revision: str) -> dvc.StageOutputs:
         blobs = {e.path: e.blob for e in self.files(revision) if e.kind == "file"}
-        pointers = self._small_blobs(
-            [blob for path, blob in blobs.items() if dvc.is_dvc_file(path)]
+        contents = self._small_blobs(
+            [
+                blob
+                for path, blob in blobs.items()
+                if dvc.is_dvc_file(path) or dvc.is_of_pipeline(path)
+            ]
         )
 
         def read(path: str) -> bytes | None:
-            if dvc.is_dvc_file(path):
-                return pointers.get(blobs[path])
-            return self.read(revision, path)
+            content = contents.get(blobs[path])
+            is_large = content is None and not dvc.is_dvc_file(path)
+            return self.read(revision, path) if is_large else content
 
         return dvc.stage_outputs(blobs, read, partial(dvc.cached_listing, self._git.root))
 
     def _small_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
-        """The content of those of these blobs that may be DVC files, by one process: there may be
-        thousands."""
+        """Returns the content of each of these blobs that is no larger than a DVC file may be, by
+        one process: there may be thousands."""
         sizes = self.sizes(blobs) if blobs else {}
         few = [blob for blob, size_bytes in sizes.items() if size_bytes <= MAX_DVC_BYTES]
         lines = "".join(f"{blob}\n" for blob in few).encode()
@@ -228,9 +232,19 @@ class GitRepository(GitEvents):
         return checkout.conversions(self._attributes(revision), paths) if paths else {}
 
     def _read_attributes(self, revision: str) -> Mapping[str, bytes]:
-        files = [entry.path for entry in self.files(revision) if entry.kind == "file"]
-        paths = [path for path in files if PurePosixPath(path).name == checkout.ATTRIBUTES_FILE]
-        return {path: self.read(revision, path) for path in paths if checkout.is_safe(path)}
+        # A checkout reads them from the index, where a link is a file with its target as the text.
+        blobs = {
+            entry.path: entry.blob
+            for entry in self.files(revision)
+            if PurePosixPath(entry.path).name == checkout.ATTRIBUTES_FILE
+            and entry.kind != "submodule"
+            and checkout.is_safe(entry.path)
+        }
+        contents = self._small_blobs(list(blobs.values()))
+        return {
+            path: contents[blob] if blob in contents else self.read(revision, path)
+            for path, blob in blobs.items()
+        }
 
     def export_model(self, version: ModelVersion, into: Path) -> Path:
         """Writes the model and its external data as files, laid out as in the repository."""

@@ -43,6 +43,7 @@ def output_of(line: str, *more: str, within: Surroundings = _USERS) -> str:
     mark = interpreter.mark()
     with _start(line, more, within, mark) as process:
         try:
+            _limit(process.pid, within, mark)
             with interpreter.group_guard(process.pid):
                 printed, errors = _read_output(process, line, within)
         finally:
@@ -68,8 +69,8 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     variables = os.environ if within.variables is None else within.variables
     try:
-        process = subprocess.Popen(
-            [*shlex.split(line), *more],
+        return subprocess.Popen(
+            [*(shlex.split(line) or [""]), *more],  # else `more` would name the program
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=within.directory,
@@ -79,12 +80,14 @@ def _start(
     except (OSError, ValueError) as error:
         message = f"`{line}` cannot be run ({error})"
         raise MeasurementError(message) from error
-    interpreter.mark_process(process.pid, mark)
+
+
+def _limit(pid: int, within: Surroundings, mark: Mapping[str, str]) -> None:
+    interpreter.mark_process(pid, mark)
     if within.memory_bytes is not None:
         most = (within.memory_bytes, within.memory_bytes)
         with contextlib.suppress(ProcessLookupError):  # it has ended already
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, most)
-    return process
+            resource.prlimit(pid, resource.RLIMIT_DATA, most)
 
 
 def _read_output(
