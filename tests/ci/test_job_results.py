@@ -234,6 +234,10 @@ def test_what_stands_before_an_addresss_host_is_not_shown() -> None:
     )
 
 
+def test_a_name_in_no_encoding_can_be_written_to_every_file() -> None:
+    assert job_results.job_problem(["m\udcff.onnx"], 2, {}).lines == ("m\\udcff.onnx",)
+
+
 def test_a_quoted_text_is_no_markup_in_the_summary() -> None:
     shown = job_results.job_problem(["</pre><img src=x>\n## Pass"], 2, {}).markdown()
     assert "<img" not in shown

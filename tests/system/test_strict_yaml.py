@@ -57,6 +57,7 @@ def test_a_value_is_what_it_looks_like(text: str, value: object) -> None:
         ("a: !!int x", "invalid literal for int() with base 10: 'x'. Correct the value."),
         ("[" * 5000, "nested too deeply. Simplify it."),
         ("[" * 60 + "]" * 60, "line 1: nested too deeply. Fix the line."),
+        ('a: "\\udc00"', r"line 1: an escape from \ud800 to \udfff is no character. Fix the line."),
         ("a: &a [*a]", "line 1: an alias of what it is part of. Fix the line."),
         ("x" * 300_000, "larger than 256 KiB. Shorten it."),
         (

@@ -311,9 +311,11 @@ def job_problem(
     place: ConfigPlace | None = None,
 ) -> JobProblem:
     """Returns the problem without the values of variables that look like secrets, and without
-    credentials in addresses."""
+    credentials in addresses. Bytes of a file's name that are no UTF-8 are shown as codes, which
+    every file of a CI can hold."""
     secrets = secrets_of(environment)
-    return JobProblem(tuple(redact(line, secrets) for line in lines), exit_code, place)
+    texts = (line.encode(errors="backslashreplace").decode() for line in lines)
+    return JobProblem(tuple(redact(text, secrets) for text in texts), exit_code, place)
 
 
 # The configuration line that an error is about, for an annotation beside it.

@@ -16,6 +16,8 @@ _MAX_VALUES = 50_000
 billions of values."""
 _DEEPEST = 50
 _MAX_INTEGER = 2**63 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character, which an escape can name and no file can store."""
 
 
 class YamlProblemError(yaml.YAMLError):
@@ -62,6 +64,8 @@ class _Extent:
         if id(node) not in self._known:
             if depth > _DEEPEST:
                 raise _mark_problem("nested too deeply", node)
+            if isinstance(node, yaml.ScalarNode) and _SURROGATE.search(node.value):
+                raise _mark_problem("an escape from \\ud800 to \\udfff is no character", node)
             self._known[id(node)] = None
             inside = (self.values(part, depth + 1) for part in _parts(node))
             self._known[id(node)] = 1 + sum(inside)
