@@ -134,6 +134,14 @@ def test_a_plan_of_other_models_than_git_has_is_refused(planned: ChangeSet) -> N
         handover.check_changes(planned, parts.changes(CHANGE))
 
 
+def test_a_plan_does_not_say_that_an_unreadable_model_was_renamed() -> None:
+    renamed, unreadable = (
+        parts.change(kind=kind, change=None) for kind in ("renamed", "unreadable")
+    )
+    with pytest.raises(ArtifactError, match="not of the models that differ"):
+        handover.check_changes(parts.changes(renamed), parts.changes(unreadable))
+
+
 SINCE = replace(parts.REVISIONS, release="v1.0", policy="d" * 40)
 
 

@@ -124,6 +124,15 @@ def test_without_the_bases_configuration_the_heads_judges_as_told(checkout: Chec
     )
 
 
+def test_without_the_bases_configuration_the_head_names_no_file_on_the_runner(
+    checkout: Checkout,
+) -> None:
+    inputs = "inputs: {x: {values: {file: /data/x.npy}}}"
+    checkout.commit({"other.yaml": f"models: [{{path: models/*.onnx, {inputs}}}]".encode()})
+    with pytest.raises(ConfigError, match=r"/data/x\.npy lies outside of the repository"):
+        reviewed(checkout, config=checkout.path / "other.yaml")
+
+
 def test_a_broken_configuration_of_the_base_is_told_with_the_reason(checkout: Checkout) -> None:
     checkout.commit({NAME: b"models: 3"})
     checkout.commit({NAME: LOOSE.encode() + b"budget: {minutes: 1}"})

@@ -150,6 +150,7 @@ def _subjects(changes: ChangeSet, older: frozenset[ModelPath]) -> frozenset[tupl
     return frozenset(
         (
             change.path,
+            change.kind,
             change.targets,
             *(
                 (side, None if side == "base" and change.path in older else _content(version))

@@ -153,6 +153,14 @@ def test_a_tiny_absolute_change_does_not_fail() -> None:
     assert gated(tiny).status == "pass"
 
 
+def test_a_head_with_half_of_its_blocks_slow_may_have_the_base_s_median_and_fails() -> None:
+    measurement = make_measurement(SLOWER)
+    launches = tuple(
+        msgspec.structs.replace(x, base_ms=0.05, head_ms=0.05) for x in measurement.launches
+    )
+    assert gated(msgspec.structs.replace(measurement, launches=launches)).status == "fail"
+
+
 def test_a_few_starts_that_add_more_than_the_floor_are_no_tiny_change() -> None:
     measurement = make_measurement(SLOWER)
     launches = tuple(

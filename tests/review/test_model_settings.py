@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.support.git_repository import Checkout, new_repository
-from tunegate.artifacts.changes import PolicyChange, Revisions
+from tunegate.artifacts.changes import ModelInput, PolicyChange, Revisions
 from tunegate.config import (
     AccuracyConfig,
     BudgetConfig,
@@ -15,6 +15,7 @@ from tunegate.config import (
     ProfileConfig,
     TargetConfig,
     ValuesConfig,
+    WatchConfig,
 )
 from tunegate.errors import ConfigError
 from tunegate.models.reader import GitModelReader
@@ -22,6 +23,7 @@ from tunegate.review.base_rules import merged_targets, names, on_known_runners, 
 from tunegate.review.compared_work import replaced_values
 from tunegate.review.config_file import entry_problems, parse_config
 from tunegate.review.effective_config import effective, of_head_alone
+from tunegate.review.model_settings import stray_symbols
 from tunegate.review.named_files import described_missing, missing_files, replaced_files
 from tunegate.system.git.repository import GitRepository
 
@@ -262,6 +264,23 @@ def test_a_head_without_rules_of_a_base_chooses_no_runners_until_it_is_merged() 
     (told,) = found.changes
     assert (told.key, told.target, told.counts) == ("targets[].runner", "new", "once merged")
     assert of_head_alone(head, is_merged=True).config.targets == (CPU, SECRETS)
+
+
+def test_a_head_without_rules_of_a_base_chooses_no_index_of_packages_and_no_executor() -> None:
+    watch = WatchConfig(files=("uv.lock",), indexes=("https://packages.example",))
+    head = Config(models=(ModelConfig(path="m.onnx"),), watch=watch, executor="ray")
+    found = of_head_alone(head)
+    assert (found.config.watch.indexes, found.config.executor) == ((), "local")
+    assert [change.key for change in found.changes] == ["watch.indexes", "executor"]
+    assert of_head_alone(head, is_merged=True).config == head
+
+
+def test_thousands_of_entries_and_names_are_read_in_seconds() -> None:
+    globs = tuple(ModelConfig(path=f"{at}-*.onnx", dims={"n": 1}) for at in range(600))
+    named = ModelConfig(path="*", targets=tuple(map(str, range(600))))
+    inputs = {f"{at}-m.onnx": (ModelInput("x", (None,), ("batch",)),) for at in range(300)}
+    assert len([*stray_symbols(Config(models=globs), inputs)]) == 300
+    assert max(len(problem.text) for problem in entry_problems(Config(models=(named,)))) < 99
 
 
 HEAD, BASE, TIP = "head", "base", "tip"

@@ -268,6 +268,13 @@ def test_a_waiver_of_an_unknown_name_is_told_with_what_was_meant(
     assert line.endswith(said)
 
 
+def test_thousands_of_waivers_that_waive_nothing_are_a_few_lines() -> None:
+    many = [make_waiver(model=f"{at}.onnx") for at in range(3_000)]
+    assert len(merged_waivers([], many, NAME).pending) == len(many)
+    lines = [*stray_waivers(many, CONFIG, MODELS)]
+    assert (len(lines), lines[-1]) == (21, "more waivers of this file waive nothing")
+
+
 @pytest.mark.parametrize(
     "model", ["models/m.onnx", "models/m.onnx@long", "models/m.onnx@long (onnxruntime of uv.lock)"]
 )
@@ -328,6 +335,14 @@ def test_a_waiver_of_an_earlier_pull_request_is_over(checkout: Checkout) -> None
     both = [("a.onnx", 4), ("b.onnx", 4)]
     assert ceilings(waivers(checkout, "HEAD~1", gate).counting) == both
     assert ceilings(waivers(checkout, None, gate).counting) == both
+
+
+def test_a_release_is_not_waived_by_the_commits_of_its_pull_requests(checkout: Checkout) -> None:
+    head, release = (checkout.git("rev-parse", name) for name in ("HEAD", "HEAD~1"))
+    revisions = Revisions(base=release, head=head, release="v1", policy=head)
+    gate = GateConfig(waiver_trailers=True)
+    found = read_waivers(GitRepository(checkout.path), revisions, gate, TODAY)
+    assert ceilings(found.counting) == [("a.onnx", 4), ("b.onnx", 4)]
 
 
 def test_a_trailer_that_does_not_count_need_not_be_well_written(checkout: Checkout) -> None:

@@ -1,7 +1,7 @@
 """The verdict, the report that explains it, and the waivers that let a slowdown pass."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -66,9 +66,16 @@ class WaiverOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 def waiver_of(waivers: Sequence[Waiver], cell: Cell) -> Waiver | None:
     """Returns the waiver of a cell: its own, or that of the model whose profile it is."""
+    return waivers_of_cells(waivers, (cell,))[cell]
+
+
+def waivers_of_cells(waivers: Sequence[Waiver], cells: Iterable[Cell]) -> dict[Cell, Waiver | None]:
+    """Returns the waiver of each cell, None for a cell without one."""
     by_cell = {waiver.cell: waiver for waiver in waivers}
-    whole = msgspec.structs.replace(cell, model=path_of(cell.model))
-    return by_cell.get(cell) or by_cell.get(whole)
+    return {
+        cell: by_cell.get(cell) or by_cell.get(Cell(model=path_of(cell.model), target=cell.target))
+        for cell in cells
+    }
 
 
 # The decision, and the report that explains it.

@@ -89,7 +89,8 @@ def compare_cell(
     head_ms = statistics.median(launch.head_ms for launch in launches)
     # A slowdown below the absolute floor, in microseconds, fails by none of the three rules: by the
     # median, by the inferences inside of launches, and by rare launches that are slow.
-    by_median = _with_floor(assessment.median, base_ms, head_ms, gate)
+    change = percent_interval(assessment.bounds)
+    by_median = _with_floor(assessment.median, base_ms, head_ms, change, gate)
     tests = tuple(_inside_with_floor(each, gate) for each in assessment.inside)
     excluded = _excluded_with_floor(assessment, measured.probes, gate)
     assessment = msgspec.structs.replace(
@@ -153,7 +154,10 @@ def _excluded_with_floor(
     if assessment.median != "fail":
         return assessment.excluded
     starts = (*assessment.launches, *probes)
-    milliseconds = statistics.fmean(start.head_ms - start.base_ms for start in starts)
+    milliseconds = statistics.fmean(
+        max(start.head_ms - start.base_ms, start.base_ms * math.expm1(start.effect))
+        for start in starts
+    )
     is_tiny = milliseconds * 1e3 < gate.absolute_floor_us
     return msgspec.structs.replace(
         assessment.excluded, is_clean=assessment.excluded.is_clean or is_tiny
@@ -161,7 +165,8 @@ def _excluded_with_floor(
 
 
 def _inside_with_floor(inside: measurements.Inside, gate: GateConfig) -> measurements.Inside:
-    decision = _with_floor(inside.decision, inside.base_ms, inside.head_ms, gate)
+    change = inside.change_percent
+    decision = _with_floor(inside.decision, inside.base_ms, inside.head_ms, change, gate)
     return msgspec.structs.replace(inside, decision=decision)
 
 
@@ -181,11 +186,16 @@ def _without_launches(measured: measurements.CellMeasurement) -> measurements.Co
 
 
 def _with_floor(
-    decision: CellDecision, base_ms: float, head_ms: float, gate: GateConfig
+    decision: CellDecision,
+    base_ms: float,
+    head_ms: float,
+    change: measurements.Interval,
+    gate: GateConfig,
 ) -> CellDecision:
     """Applies the absolute floor: below about 20 microseconds a percentage alone flaps, so a fail
-    must exceed the floor as well."""
-    microseconds = (head_ms - base_ms) * 1e3
+    must exceed the floor as well. The change over paired blocks counts too: a head whose blocks are
+    slow only half of the time may have the base's median."""
+    microseconds = max(head_ms - base_ms, base_ms * change.center / 100) * 1e3
     return "pass" if decision == "fail" and microseconds < gate.absolute_floor_us else decision
 
 

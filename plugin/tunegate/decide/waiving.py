@@ -28,6 +28,7 @@ from tunegate.artifacts.verdicts import (
     Waiver,
     WaiverOffer,
     waiver_of,
+    waivers_of_cells,
 )
 from tunegate.decide.checks import (
     CheckResult,
@@ -97,7 +98,7 @@ def notes(
 ) -> Iterator[str]:
     """Returns notes on expired waivers, and on those that this run did not need. `was_needed` maps
     judged cells to whether their waiver was needed."""
-    covered = {cell: waiver_of(waivers, cell) for cell in was_needed}
+    covered = waivers_of_cells(waivers, was_needed)
     for waiver in waivers:
         of_waiver = [
             was_needed[cell] for cell, waiver_there in covered.items() if waiver_there == waiver

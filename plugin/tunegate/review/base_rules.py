@@ -203,10 +203,10 @@ def new_commands(models: Iterable[ModelConfig]) -> Iterator[PolicyChange]:
 # Files of values outside the repository, on the runner, and who may name them.
 
 
-def newly_outside(base: Config, judging: Config) -> tuple[str, ...]:
+def newly_outside(base: Config | None, judging: Config) -> tuple[str, ...]:
     """Returns a line for each absolute path that the base's configuration lacks. A change, such as
     one of a fork, must not choose what is read on the runner."""
-    base_files = {file for _, file in _outside(base)}
+    base_files = {file for _, file in _outside(base)} if base is not None else set()
     return tuple(
         f"models: {where}: {file} lies outside of the repository, and only a configuration that is "
         "merged may name it. Commit the file, or merge the configuration first."

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,6 +189,8 @@ def _on_one_line(file: str, problem: str) -> str:
 
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MODEL_ENDING = ".onnx"
+_SHOWN = 5
+"""The most names that a message lists: a head may have thousands."""
 
 
 class EntryProblem(NamedTuple):
@@ -202,7 +204,7 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
     """Yields every problem of every entry, in the order of the file. A merged entry may ask for a
     model without a profile beside its profiles, because base and head need not both have
     profiles."""
-    target_names = [target.name for target in config.targets]
+    target_names = dict.fromkeys(target.name for target in config.targets)
     for number, entry in enumerate(config.models):
         at = f"models[{number}]"
         if entry.path.count(VERSION) > 1:
@@ -217,10 +219,11 @@ def entry_problems(config: Config, *, is_merged: bool = False) -> Iterator[Entry
             yield from _of_values(profile.inputs, f"{at}.profiles.{name}", entry.path)
 
 
-def _of_targets(entry: ModelConfig, at: str, targets: list[str]) -> Iterator[EntryProblem]:
+def _of_targets(entry: ModelConfig, at: str, targets: Collection[str]) -> Iterator[EntryProblem]:
+    known = ", ".join([*targets][:_SHOWN])
     for name in entry.targets:
         if name not in targets:
-            text = f'models: {entry.path}: unknown target "{name}". Known: {", ".join(targets)}.'
+            text = f'models: {entry.path}: unknown target "{name}". Known: {known}.'
             yield EntryProblem(f"{at}.targets", text)
 
 

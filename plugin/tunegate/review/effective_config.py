@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tunegate.artifacts.changes import ModelPath, PolicyChange
-from tunegate.config import Config, ModelConfig, OperatorLibraryConfig
+from tunegate.config import LOCAL, Config, OperatorLibraryConfig
 from tunegate.review import base_rules
 from tunegate.review.covered_model import CoveredModel, InputsOf, JudgingEntry, judging_entry
 from tunegate.review.model_settings import entry_for
@@ -72,13 +72,12 @@ def effective(
     config = msgspec.structs.replace(merged_config, models=(*own, *models_of_head))
     # What the head loosens or tightens, for the report.
     uncovered = set(models) - {model.path for model in covered}
+    own_entries = {id(entry_for(head, path)) for path in uncovered}
     changes = (
         *_of_sections(base, head),
         *base_rules.target_changes(base, everything),
         *_of_models(asked_entries),
-        *base_rules.new_commands(
-            model for model in head.models if _is_entry_of(head, model, uncovered)
-        ),
+        *base_rules.new_commands(model for model in head.models if id(model) in own_entries),
     )
     return Effective(config, in_report_order(changes))
 
@@ -99,26 +98,30 @@ def rebased(fork: Config, base: Config, head: Config) -> Config:
 
 
 def of_head_alone(head: Config, *, is_merged: bool = False) -> Effective:
-    """Returns the head's own rules if the base has none, without its commands and libraries, and
-    without its labels of runners unless there is no base: a pull request would choose what runs,
-    and where."""
-    targets = head.targets if is_merged else base_rules.on_usual_runners(head.targets)
+    """Returns the head's own rules if the base has none, without its commands and libraries. A head
+    that is not merged loses its executor, its indexes of packages and its labels of runners, too: a
+    pull request would choose what runs, and where."""
+    targets, watch, executor = head.targets, head.watch, head.executor
+    if not is_merged:
+        targets = base_rules.on_usual_runners(targets)
+        watch = msgspec.structs.replace(watch, indexes=())
+        executor = LOCAL
     config = msgspec.structs.replace(
         head,
         models=base_rules.without_commands(head.models),
         custom_operators=(),
         targets=targets,
+        watch=watch,
+        executor=executor,
     )
     changes = (
         *base_rules.new_commands(head.models),
         *_library_changes((), head),
+        *base_rules.watch_changes(watch, head.watch),
+        *_executor_changes(executor, head.executor),
         *base_rules.new_labels(head.targets, targets),
     )
     return Effective(config, changes)
-
-
-def _is_entry_of(config: Config, entry: ModelConfig, paths: Iterable[ModelPath]) -> bool:
-    return any(entry_for(config, path) is entry for path in paths)
 
 
 def in_report_order(changes: Iterable[PolicyChange]) -> tuple[PolicyChange, ...]:
@@ -153,14 +156,12 @@ def _of_sections(base: Config, head: Config) -> Iterator[PolicyChange]:
     yield from section_changes(base.cache, head.cache, CACHE, "cache")
     yield from base_rules.watch_changes(base.watch, head.watch)
     yield from _library_changes(base.custom_operators, head)
-    if base.executor != head.executor:
-        yield PolicyChange(
-            key="executor",
-            old=yaml_text(base.executor),
-            new=yaml_text(head.executor),
-            effect="changed",
-            counts="once merged",
-        )
+    yield from _executor_changes(base.executor, head.executor)
+
+
+def _executor_changes(old: str, new: str) -> Iterator[PolicyChange]:
+    if old != new:
+        yield PolicyChange(key="executor", old=old, new=new, effect="changed", counts="once merged")
 
 
 def _library_changes(

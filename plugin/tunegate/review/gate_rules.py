@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -18,7 +19,7 @@ from tunegate.artifacts.changes import (
     path_of,
     without_upgrade,
 )
-from tunegate.artifacts.verdicts import Waiver, waiver_of
+from tunegate.artifacts.verdicts import Waiver, waiver_of, waivers_of_cells
 from tunegate.config import Config, GateConfig, ObjectiveConfig, TargetConfig
 from tunegate.errors import config_error
 from tunegate.ports import ModelReader
@@ -129,23 +130,23 @@ def judged_by(
     """Returns the judging configuration. `versions` are the head's models, `before` their versions
     at the base. Without a configuration at the base it is the head's, without its commands.
     `is_merged` says that a head without a base is merged. Raises ConfigError for files on the
-    runner that only the head names."""
-    if base is None:
-        return of_head_alone(head, is_merged=is_merged)
+    runner that only an unmerged head names."""
 
     def inputs_of(version: ModelVersion | None) -> tuple[ModelInput, ...] | None:
         outline = None if version is None else reader.outline(version)
         return None if outline is None else outline.inputs
 
-    paths = {path: before[path].path if path in before else path for path in versions}
-    rules = effective(
-        base,
-        head,
-        paths,
-        lambda path: inputs_of(versions[path]),
-        lambda path: inputs_of(before.get(path)),
-    )
-    if problems := newly_outside(base, rules.config):
+    if base is None:
+        rules = of_head_alone(head, is_merged=is_merged)
+    else:
+        rules = effective(
+            base,
+            head,
+            {path: before[path].path if path in before else path for path in versions},
+            lambda path: inputs_of(versions[path]),
+            lambda path: inputs_of(before.get(path)),
+        )
+    if not is_merged and (problems := newly_outside(base, rules.config)):
         raise config_error(problems)
     return rules
 
@@ -174,8 +175,7 @@ def merged_waivers(base: Sequence[Waiver], head: Sequence[Waiver], file: str) ->
     shortens counts as in the head. A profile without its own waiver has its model's in either
     version, so removing one leaves no wider waiver in its place."""
     cells = dict.fromkeys(waiver.cell for waiver in (*base, *head))
-    before = {cell: waiver_of(base, cell) for cell in cells}
-    after = {cell: waiver_of(head, cell) for cell in cells}
+    before, after = waivers_of_cells(base, cells), waivers_of_cells(head, cells)
     return Waivers(
         counting=tuple(
             _narrower(cell, old, new)
@@ -243,18 +243,25 @@ def _terms(waiver: Waiver | None) -> str:
 
 # Waivers without effect: no configured model or target has their name.
 
+_MOST_STRAYS = 20
+"""A likely name is looked for each, which is slow, and a pull request may have thousands."""
+
 
 def stray_waivers(
     waivers: Iterable[Waiver], config: Config, models: Iterable[ModelPath]
 ) -> Iterator[str]:
-    """Yields a line for each waiver of an unknown model, or of a target that its model lacks. A
-    model's path stands for all its profiles."""
+    """Yields a line for each of the first waivers of an unknown model, or of a target that its
+    model lacks, and one on the others. A model's path stands for all its profiles."""
     names = {without_upgrade(name) for name in models}
     all_names = names | {path_of(name) for name in names}
-    for cell in dict.fromkeys(waiver.cell for waiver in waivers):
-        problem = _problem(cell, config, all_names)
-        if problem:
-            yield f"the waiver of {cell.model} on {cell.target} waives nothing: {problem}"
+    strays = (
+        f"the waiver of {cell.model} on {cell.target} waives nothing: {problem}"
+        for cell in dict.fromkeys(waiver.cell for waiver in waivers)
+        if (problem := _problem(cell, config, all_names))
+    )
+    yield from islice(strays, _MOST_STRAYS)
+    if next(strays, None):
+        yield "more waivers of this file waive nothing"
 
 
 def _problem(cell: Cell, config: Config, models: Collection[ModelPath]) -> str:

@@ -18,6 +18,10 @@ _NO_NAMES = frozenset({"", "?", "*", "-1", "None", "none", "null"})
 """Exporters write these where a dimension has no name. Two of them are not the same dimension."""
 
 
+_SHOWN = 20
+"""The most inputs that a message lists: a model may have thousands."""
+
+
 class ShapeLevel(msgspec.Struct, frozen=True, kw_only=True):
     """The sizes in one part of the configuration. `where` is that part, '' for the whole file."""
 
@@ -197,10 +201,10 @@ def _fitting(level: ShapeLevel, inputs: Sequence[ModelInput]) -> ShapeLevel:
 
 def _misfits(inputs: Sequence[ModelInput], levels: Sequence[ShapeLevel]) -> Iterator[str]:
     by_name = {value.name: value for value in inputs}
+    has = ", ".join(sorted(by_name)[:_SHOWN])
     for level in levels:
         for name, shape in level.shapes.items():
             if name not in by_name:
-                has = ", ".join(sorted(by_name))
                 yield f"inputs.{name}: the model has no such input; it has {has}."
             elif problem := _misfit(by_name[name], shape):
                 yield problem

@@ -1,8 +1,9 @@
 """The models that the configuration selects, and the settings of each."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 
 import msgspec
 
@@ -115,7 +116,7 @@ def targets_for(config: Config, path: str) -> tuple[str, ...]:
     entry = entry_for(config, path)
     if entry is None:
         return ()
-    return entry.targets or tuple(target.name for target in config.targets)
+    return tuple(dict.fromkeys(entry.targets or (target.name for target in config.targets)))
 
 
 def needs_of(config: Config, path: str) -> Needs | None:
@@ -206,6 +207,8 @@ def _entries(same: _Same) -> _Entries:
 # concerns its model alone, whose finding reports it.
 
 _Inputs = Mapping[changes.ModelPath, Sequence[changes.ModelInput] | None]
+_MOST_PROBLEMS = 50
+"""The most problems that are listed: a pull request may have made any number."""
 
 
 def shape_problems(
@@ -222,17 +225,21 @@ def shape_problems(
         return ()
     paths = matching_paths(as_written, versions)
     inputs = {path: _inputs(reader, versions[path]) for path in paths}
-    return (*stray_symbols(as_written, inputs), *_of_models(as_written, inputs))
+    problems = chain(stray_symbols(as_written, inputs), _of_models(as_written, inputs))
+    return tuple(islice(problems, _MOST_PROBLEMS))
 
 
 def stray_symbols(config: Config, inputs: _Inputs) -> Iterator[str]:
     """Yields the symbols that no model has. `inputs` are those of all models, None for an
     unreadable one, whose symbols are unknown."""
-    yield from _strays("dims", config.dims, inputs.values())
+    yield from _strays("dims", config.dims, _known_symbols(inputs.values()))
+    inputs_of_entries = defaultdict[int, list[Sequence[changes.ModelInput] | None]](list)
+    for path, has in inputs.items():
+        inputs_of_entries[id(entry_for(config, path))].append(has)
     for entry in config.models:
-        own = [has for path, has in inputs.items() if entry_for(config, path) is entry]
+        symbols = _known_symbols(inputs_of_entries[id(entry)])
         for where, dims in _dims_of(entry):
-            yield from _strays(where, dims, own)
+            yield from _strays(where, dims, symbols)
 
 
 def _dims_of(entry: ModelConfig) -> Iterator[tuple[str, Mapping[str, int]]]:
@@ -241,18 +248,20 @@ def _dims_of(entry: ModelConfig) -> Iterator[tuple[str, Mapping[str, int]]]:
         yield f"models: {entry.path}: profiles.{name}.dims", profile.dims
 
 
-def _strays(
-    where: str, dims: Mapping[str, int], models: Iterable[Sequence[changes.ModelInput] | None]
-) -> Iterator[str]:
-    if not dims:
-        return
-    read = [*models]
-    symbols = sorted({*chain.from_iterable(symbols_of(inputs) for inputs in read if inputs)})
-    if not read or None in read:
-        return
+def _known_symbols(
+    models: Collection[Sequence[changes.ModelInput] | None],
+) -> Collection[str] | None:
+    """Returns the symbols of these models, None without a model or with an unreadable one."""
+    readable = [inputs for inputs in models if inputs is not None]
+    if not readable or len(readable) < len(models):
+        return None
+    return dict.fromkeys(sorted(set(chain.from_iterable(map(symbols_of, readable)))))
+
+
+def _strays(where: str, dims: Mapping[str, int], symbols: Collection[str] | None) -> Iterator[str]:
     for symbol in dims:
-        if symbol not in symbols:
-            hint = did_you_mean(symbol, symbols, "Remove it.")
+        if symbols is not None and symbol not in symbols:
+            hint = did_you_mean(symbol, [*symbols], "Remove it.")
             yield f"{where}.{symbol}: no dynamic dimension of these models has this name. {hint}"
 
 

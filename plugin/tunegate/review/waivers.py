@@ -188,8 +188,9 @@ def read_waivers(
 ) -> Waivers:
     """Returns the waivers of these revisions. `gate` judges: its `waivers-from` says whose file
     counts, its `waiver-trailers` whether commits between base and head do. A commit's waiver
-    precedes the file's. Raises ConfigError for unreadable waivers of the head. Unreadable ones of
-    the base waive nothing and are reported, so that a change can repair them."""
+    precedes the file's, but not since a release: its own pull request is merged. Raises ConfigError
+    for unreadable waivers of the head. Unreadable ones of the base waive nothing and are reported,
+    so that a change can repair them."""
     of_head = _waivers_in_file(repository, revisions.head, today)
     counting = Waivers(counting=of_head)
     if gate.waivers_from == "base" and revisions.judged_by is not None:
@@ -199,7 +200,7 @@ def read_waivers(
             of_head = rebased_waivers(of_fork, of_base, of_head)
         merged = merged_waivers(of_base, of_head, WAIVERS_FILE)
         counting = msgspec.structs.replace(merged, notes=broken, has_unread=bool(broken))
-    if revisions.base is None:
+    if revisions.base is None or revisions.release:
         return counting
     key, do_count = WAIVER_TRAILER, gate.waiver_trailers
     trailers = repository.trailers(revisions.base, revisions.head, key, may_fetch=do_count)
