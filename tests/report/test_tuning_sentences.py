@@ -34,7 +34,7 @@ from tunegate.report.waiver_text import waiver_text
         (
             {"tasks": 4, "exact": 1, "waiting": 3},
             (
-                "no trial, what is untuned is the same in base and head. Of 4 tasks: 1 known "
+                "no trial, base and head share every untuned task. Of 4 tasks: 1 known "
                 "before, 3 left to tunegate warm"
             ),
         ),

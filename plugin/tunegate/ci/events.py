@@ -8,6 +8,7 @@ import msgspec
 
 from tunegate.ci.protocol import AskedRevisions, JobEvent, MergeBase, RevisionChoice, Usual
 from tunegate.errors import ConfigError
+from tunegate.system.git.fetch import is_commit_id
 
 
 class JudgedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +40,6 @@ def event_refusal(events: EventTable, name: str, instead: str) -> str:
 # The variables of a CI job, checked: a value that contradicts its name is rejected.
 
 GIVEN = "Or name --base and --head, the two commits to compare."
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 _DEFAULT_BRANCH = "TUNEGATE_DEFAULT_BRANCH"
 """Our variable for CIs that do not say which branch is the default."""
@@ -58,14 +58,14 @@ class JobVariables:
     def commit(self, name: str) -> str:
         """Returns a full commit id. Raises ConfigError for anything else."""
         text = self.text(name)
-        if not _COMMIT.fullmatch(text):
+        if not is_commit_id(text):
             raise contradiction(f"{name} is not a commit")
         return text
 
     def commit_or_none(self, name: str) -> str | None:
         """Returns a full commit id, None for anything else or only the beginning of one."""
         commit = self.text(name)
-        return commit if _COMMIT.fullmatch(commit) else None
+        return commit if is_commit_id(commit) else None
 
     def number(self, name: str) -> int | None:
         """Returns a number from one on, None if the variable holds none."""

@@ -6,7 +6,6 @@ nothing: its exit code says only whether it could report.
 
 import math
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from tunegate.report.headline import counts, worst_first
 from tunegate.report.markdown import Section, fit_sections, markdown_table
 from tunegate.report.report_tables import models_table
 from tunegate.settings import CommentWhen
+from tunegate.system.git.fetch import is_commit_id
 from tunegate.wording import plural
 
 UNVERIFIED = "unverified"
@@ -127,7 +127,6 @@ _MAX_FINDINGS = 1000
 _MAX_NAME = 1000
 _MAX_MS = 1e7
 _MAX_PERCENT = 1e6
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def fork_verdict(directory: Path) -> Verdict | None:
@@ -168,7 +167,7 @@ def _body(directory: Path) -> bytes | None:
 def _problems(verdict: Verdict) -> Iterator[str]:
     if len(verdict.findings) > _MAX_FINDINGS:
         yield f"it has more than {_MAX_FINDINGS} findings"
-    if not _COMMIT.fullmatch(verdict.revisions.head):
+    if not is_commit_id(verdict.revisions.head):
         yield "its head is not a commit"
     if not 0 <= verdict.margin_percent <= _MAX_PERCENT:
         yield "its margin is not valid"

@@ -39,7 +39,7 @@ from tunegate.wording import milliseconds, plural
 SHOWN_CHECKS = 20
 SHOWN_OPERATORS = 6
 SHOWN_TASKS = 150
-_MAX_NAMES = 8
+_MAX_NAMES = 4
 SILENT = frozenset({"pass", "new"})
 """Statuses that need no reason when there are many."""
 
@@ -263,12 +263,12 @@ def _what_is_measured(report: Report) -> str:
     layers = [layer for finding in report.verdict.findings for layer in finding.differences]
     by_tuning = any(layer.is_alone for layer in layers)
     return (
-        "Base and head are medians of one inference, measured in turns on this machine, in this "
-        "run. A paired launch compares a process of the base with one of the head, in turn, so "
-        "that what slows the machine slows both. Layers are timed inside the model, by a profile "
-        f"of each build{' where there is one, else alone, by tuning,' if by_tuning else ','} with "
-        "all calls of one inference; they do not add up to it exactly. Tasks are timed alone, by "
-        "tuning, one call each."
+        "Base and head are medians of one inference, measured alternately on one machine in this "
+        "run. A paired launch runs a process of each, so noise of the machine slows both. Layers "
+        "are timed inside the model, by a profile of each build"
+        f"{' where there is one, else alone, by tuning,' if by_tuning else ','} over all calls of "
+        "one inference; they do not add up to it exactly. Tasks are timed alone, by tuning, one "
+        "call each."
     )
 
 

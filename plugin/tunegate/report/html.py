@@ -10,7 +10,6 @@ from tunegate.artifacts.builds import Build
 from tunegate.artifacts.measurements import CellMeasurement, Comparison
 from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.report import plots, report_tables, sentences, units
-from tunegate.report import plots as captions
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.candidates import candidates_table, latency_by_error
 from tunegate.report.comment import CHANGE_SAID, change_said, rest_counted, shown_findings
@@ -151,7 +150,7 @@ def _check(report: Report, finding: Finding) -> CellSection:
         plots=tuple(_plots(report, finding)),
         inside=report_tables.inside_table(comparison.inside if comparison else ()),
         operators=report_tables.operators_table(layers),
-        layers_said=captions.of_layers(finding, measured, report.verdict.margin_percent),
+        layers_said=plots.of_layers(finding, measured, report.verdict.margin_percent),
         builds=report_tables.builds_table(builds),
         outputs=tuple(
             report_tables.outputs_table(label, build.check.outputs)
@@ -172,15 +171,15 @@ def _plots(report: Report, finding: Finding) -> Iterator[Plot]:
     margin = report.verdict.margin_percent
     pairs = measured.launches if measured else ()
     if comparison and (drawn := plots.launches(comparison, margin)):
-        yield _plot("Change in each launch", drawn, captions.of_launches(comparison, margin))
+        yield _plot("Change in each launch", drawn, plots.of_launches(comparison, margin))
     if drawn := plots.waterfall(finding):
-        yield _plot("From base to head, layer by layer", drawn, captions.of_waterfall(finding))
+        yield _plot("From base to head, layer by layer", drawn, plots.of_waterfall(finding))
     if drawn := plots.latencies(finding, pairs):
-        yield _plot("Latency", drawn, captions.of_latencies(finding))
+        yield _plot("Latency", drawn, plots.of_latencies(finding))
     if drawn := distribution(pairs):
-        yield _plot("All inferences", drawn, captions.of_distribution(pairs))
+        yield _plot("All inferences", drawn, plots.of_distribution(pairs))
     if drawn := latency_by_error(finding.runtimes):
-        yield _plot("Candidates: latency by error", drawn, captions.of_candidates())
+        yield _plot("Candidates: latency by error", drawn, plots.of_candidates())
 
 
 def _comparison(report: Report, finding: Finding) -> Comparison | None:
@@ -217,7 +216,7 @@ def _curves(report: Report) -> Iterator[Plot]:
             price_too = "" if usd is None else f", {units.money(usd)}"
             spent = f"{units.duration(outcome.spent.seconds)}{price_too}"
             title = f"Shard {outcome.shard} on {outcome.target}: {spent}"
-            yield _plot(title, drawn, captions.of_tuning(outcome))
+            yield _plot(title, drawn, plots.of_tuning(outcome))
 
 
 def _short_curves(report: Report) -> Iterator[str]:
@@ -225,7 +224,7 @@ def _short_curves(report: Report) -> Iterator[str]:
     for outcome in report.outcomes:
         if plots.is_short_curve(outcome):
             spent = units.duration(outcome.spent.seconds)
-            caption = captions.of_tuning(outcome)
+            caption = plots.of_tuning(outcome)
             shard = f"Shard {outcome.shard} on {outcome.target}"
             yield f"{shard}, {spent}, too short for a plot. {caption}"
 

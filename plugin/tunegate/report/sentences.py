@@ -109,7 +109,7 @@ _EARLY_ENDS = {
 }
 
 
-_SHARED = "what is untuned is the same in base and head"
+_SHARED = "base and head share every untuned task"
 
 
 def tuning_ended(tuning: TuningSummary) -> str:

@@ -28,8 +28,8 @@ from tunegate.ci.protocol import (
     Usual,
 )
 from tunegate.errors import ConfigError
+from tunegate.system.git.fetch import is_commit_id
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _GIVEN = "Or give the inputs base and head."
 _OF_TAG = "Set the input since-release to true, or give the input base."
 _TAG, _BRANCH = "refs/tags/", "refs/heads/"
@@ -50,7 +50,7 @@ def _event(environment: _Environment, payload: _Payload, requested: AskedRevisio
     name = environment.get("GITHUB_EVENT_NAME", "")
     if requested.base and requested.head:
         tip = _text(payload, "pull_request", "head", "sha")
-        return events.as_asked(_number(payload), tip if _COMMIT.fullmatch(tip) else "")
+        return events.as_asked(_number(payload), tip if is_commit_id(tip) else "")
     events.require_judged(GITHUB_EVENTS, name, "GITHUB_EVENT_NAME", f"Use pull_request. {_GIVEN}")
     repository = _project(environment)
     own_name = _value_at(payload, "repository", "full_name") or repository
@@ -188,14 +188,14 @@ def _number(payload: _Payload) -> int | None:
 
 def _sha(environment: _Environment) -> str:
     commit = environment.get("GITHUB_SHA", "")
-    if not _COMMIT.fullmatch(commit):
+    if not is_commit_id(commit):
         raise _contradiction("GITHUB_SHA names no commit")
     return commit
 
 
 def _commit(payload: _Payload, *path: str) -> str:
     commit = _text(payload, *path)
-    if not _COMMIT.fullmatch(commit):
+    if not is_commit_id(commit):
         raise _contradiction(f"{'.'.join(path)} is not a commit")
     return commit
 
@@ -335,7 +335,7 @@ def finished_run(
     if not isinstance(run, Mapping) or payload.get("action") != "completed":
         raise ConfigError("the event cannot be used: no run has ended.")
     tip, source = str(run.get("head_sha")), _full_name(run, "head_repository")
-    if not (_COMMIT.fullmatch(tip) and _REPOSITORY.fullmatch(source)):
+    if not (is_commit_id(tip) and _REPOSITORY.fullmatch(source)):
         raise ConfigError("the event cannot be used: the run names no commit of a repository.")
     if run.get("event") != _JUDGED:
         raise NothingToReportError(f"the run was not started by {_JUDGED}")
