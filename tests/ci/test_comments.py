@@ -12,7 +12,9 @@ from tunegate.ci.comments import KeptComment, report_marker, with_links
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.http import RestRefusedError
 from tunegate.ci.job import check_words, comment_choice, job_in_words, report_name
+from tunegate.ci.job_results import place_of
 from tunegate.ci.protocol import AskedRevisions, JobEvent, JobRequest, Links, Usual
+from tunegate.errors import ConfigKey
 from tunegate.settings import CommentWhen
 
 QUIET = verdict("pass", 0)
@@ -190,6 +192,17 @@ def test_a_runner_that_keeps_the_checkout_elsewhere_finds_the_same_comment() -> 
     assert check_words(one, event_of()).endswith(" gate, a/t.yaml, a/results")
     beside = request_of("models/tunegate.yaml", "models")  # its output is beside the checkout
     assert check_words(beside, event_of()) == "gate.yml gate"
+
+
+@pytest.mark.parametrize("target", ["tunegate.yaml", "other.yaml"])
+def test_a_head_that_links_its_configuration_keeps_its_comment(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = report_name(request_of(), event_of())
+    Path("tunegate.yaml").symlink_to(target)
+    assert report_name(request_of(), event_of()) == before
+    assert place_of(ConfigKey("tunegate.yaml", "gate"), Path()) is None
 
 
 def test_people_read_which_job_it_is() -> None:

@@ -19,6 +19,7 @@ from tunegate.ci import job_results, protocol
 from tunegate.ci.comments import NO_CHANGE, with_links
 from tunegate.errors import BUG, CANCELLED, FAIL, PASS, ConfigKey, TunegateError
 from tunegate.redaction import redact, secrets_of
+from tunegate.regular_files import where_it_leads
 from tunegate.settings import CommentWhen
 from tunegate.system.git.fetch import is_commit_id
 from tunegate.system.git.repository import GitRepository
@@ -298,8 +299,8 @@ def _config(request: protocol.JobRequest) -> str:
 
 def _in_checkout(path: Path, request: protocol.JobRequest) -> str:
     """Returns a path in the repository from its root, wherever the runner keeps that, and any other
-    as it is given."""
-    root, place = request.repository.resolve(), path.resolve()
+    as it is given. The file may be a link of the head, which must not choose the name."""
+    root, place = where_it_leads(request.repository), where_it_leads(path.parent) / path.name
     return (place.relative_to(root) if place.is_relative_to(root) else path).as_posix()
 
 

@@ -21,7 +21,7 @@ from tunegate.artifacts.changes import ChangeSet, PolicyChange, path_of
 from tunegate.artifacts.verdicts import Finding, Verdict
 from tunegate.ci import protocol
 from tunegate.redaction import redact, redact_markdown, secrets_of
-from tunegate.regular_files import read_regular
+from tunegate.regular_files import read_regular, where_it_leads
 from tunegate.report.accuracy import ERROR_MOVED, error_moves
 from tunegate.report.headline import STATUS_WORDS, counts, described_change
 from tunegate.review.config_file import line_of
@@ -330,9 +330,9 @@ def place_of(about: errors.ConfigKey | None, workspace: Path) -> ConfigPlace | N
     """Returns the file and line to show it at, None if it is about no file of the workspace."""
     if about is None:
         return None
-    path = (workspace / about.file).resolve()
+    path = where_it_leads(workspace / about.file)
     try:
-        name = path.relative_to(workspace.resolve())
+        name = path.relative_to(where_it_leads(workspace))
         line = about.line or line_of(path.read_text("utf-8"), about.key)
     except (ValueError, OSError):
         return None
