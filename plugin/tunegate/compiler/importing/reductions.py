@@ -1,6 +1,7 @@
 """Rewrites reductions, running sums, and operators that pick or mark positions of a tensor."""
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +18,6 @@ _BY_FORMULA = ("LogSumExp", "LogSum", "SumSquare", "L1", "L2")
 REDUCTIONS = frozenset(f"Reduce{name}" for name in (*_PLAIN, *_BY_FORMULA))
 _OF_NOTHING = {
     "ReduceProd": 1.0,
-    "ReduceMean": np.nan,
     "ReduceLogSum": -np.inf,
     "ReduceLogSumExp": -np.inf,
 }
@@ -27,6 +27,8 @@ _OF_ONE = {
     **dict.fromkeys(("ReduceL1", "ReduceL2"), "Abs"),
 }
 """The operators on single numbers that these are over no axes."""
+_MOST_SETS = 64
+"""The most sets of axes of which one is chosen at run time: each is a reduction."""
 _BY_FRACTIONS = frozenset({"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
 
 
@@ -52,19 +54,24 @@ def rewrite_reduction(
         return None
     (count,) = axes_type.shape
     sets = _possible(data, result, count, is_kept=bool(graph_view.attribute(node, "keepdims", 1)))
-    return _chosen_by_axes(node, axes, data.rank, sets) if sets else None
+    return _chosen_by_axes(node, data, result, sets) if sets else None
 
 
 def _chosen_by_axes(
-    node: onnx.NodeProto, axes: str, rank: int, sets: list[tuple[int, ...]]
+    node: onnx.NodeProto,
+    data: graph_view.TensorType,
+    result: graph_view.TensorType,
+    sets: list[tuple[int, ...]],
 ) -> list[onnx.NodeProto]:
     """Returns the reduction over one of these sets of axes, which is chosen at run time."""
-    new = graph_view.Replacement(node)
-    value = _over(new, node, sets[0])
-    for other in sets[1:]:
-        chosen = _is_chosen(new, axes, rank, other)
-        value = new.add("Where", [chosen, _over(new, node, other), value])
-    new.add("Identity", [value], to=node.output[0])
+    new, weights = graph_view.Replacement(node), [0] * data.rank
+    for place, axis in enumerate(_wide(data)):
+        weights[axis] = 2**place
+    first, *others = [_over(new, node, axes, result) for axes in sets]
+    for axes, other in zip(sets[1:], others, strict=True):
+        chosen = _is_chosen(new, node.input[1], weights, axes)
+        first = new.add("Where", [chosen, other, first])
+    new.add("Identity", [first], to=node.output[0])
     return new.nodes
 
 
@@ -102,7 +109,7 @@ def cumulative(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.No
     value = node.input[0]
     for number in range(data.rank):
         along = new.add(node.op_type, [node.input[0], new.constant(number, np.int64)], **options)
-        chosen = _is_chosen(new, axis, data.rank, (number,))
+        chosen = _is_chosen(new, axis, range(data.rank), (number,))
         value = new.add("Where", [chosen, along, value])
     new.add("Identity", [value], to=node.output[0])
     return new.nodes
@@ -111,16 +118,26 @@ def cumulative(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.No
 def _possible(
     data: graph_view.TensorType, result: graph_view.TensorType, count: int, *, is_kept: bool
 ) -> list[tuple[int, ...]]:
-    """Returns the sets of axes whose reduction gives the result's extents."""
-    every = tuple(range(data.rank))
-    choices = [every] if not count else list(combinations(every, count))
-    return [axes for axes in choices if _reduced_shape(data.shape, axes, is_kept) == result.shape]
+    """Returns the sets of axes whose reduction gives the result's extents; sets that differ in axes
+    of extent 1 are one. Raises UnsupportedModelError if they may be too many."""
+    wide, wide_after = _wide(data), _wide(result)
+    reduced = max(len(wide) - len(wide_after), 0)
+    choices = math.comb(len(wide), reduced)
+    if choices > _MOST_SETS:
+        raise UnsupportedModelError(f"its axes are an input, one of {choices:,} sets")
+    narrow = [axis for axis, extent in enumerate(data.shape) if extent == 1]
+    rest = narrow[: (count or data.rank) - reduced]
+    extents = [result.shape[axis] for axis in wide_after]
+    return [
+        tuple(sorted((*axes, *rest)))
+        for axes in combinations(wide, reduced)
+        if [data.shape[axis] for axis in wide if axis not in axes] == extents
+        and not (is_kept and any(axis in axes for axis in wide_after))
+    ]
 
 
-def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...], is_kept: bool) -> tuple[int, ...]:
-    if is_kept:
-        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+def _wide(kind: graph_view.TensorType) -> list[int]:
+    return [axis for axis, extent in enumerate(kind.shape) if extent > 1]
 
 
 def _of_single_numbers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
@@ -130,23 +147,28 @@ def _of_single_numbers(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     return [onnx.helper.make_node(operator, [x, *more], node.output, name=node.name)]
 
 
-def _over(new: graph_view.Replacement, node: onnx.NodeProto, axes: tuple[int, ...]) -> str:
-    operand = new.constant(axes, np.int64)
+def _over(
+    new: graph_view.Replacement,
+    node: onnx.NodeProto,
+    axes: tuple[int, ...],
+    result: graph_view.TensorType,
+) -> str:
     keepdims = graph_view.attribute(node, "keepdims", 1)
-    return new.add(node.op_type, [node.input[0], operand], keepdims=keepdims)
+    value = new.add(node.op_type, [node.input[0], new.constant(axes, np.int64)], keepdims=keepdims)
+    # Without them, axes of extent 1 may lie between others.
+    return value if keepdims else new.add_reshape(value, result.shape)
 
 
 def _is_chosen(
-    new: graph_view.Replacement, axes: str, rank: int, reduced_axes: tuple[int, ...]
+    new: graph_view.Replacement, axes: str, weights: Sequence[int], reduced_axes: tuple[int, ...]
 ) -> str:
     """Returns a boolean graph value: whether the input names these axes, in any order, counted from
-    either end."""
-    ranked = new.constant(rank, np.int64)
+    either end. The sum of the `weights` of its axes tells a set from the others."""
+    ranked = new.constant(len(weights), np.int64)
     place = new.add("Mod", [new.add("Add", [axes, ranked]), ranked])
-    powers = new.constant([2**axis for axis in range(rank)], np.int64)
-    zeroth = new.constant([0], np.int64)
-    sums = new.add("ReduceSum", [new.add("Gather", [powers, place]), zeroth], keepdims=0)
-    return new.add("Equal", [sums, new.constant(sum(2**axis for axis in reduced_axes), np.int64)])
+    numbers = new.add("Gather", [new.constant(weights, np.int64), place])
+    sums = new.add("ReduceSum", [numbers, new.constant([0], np.int64)], keepdims=0)
+    return new.add("Equal", [sums, new.constant(sum(weights[a] for a in reduced_axes), np.int64)])
 
 
 def _reduce_to_whole(node: onnx.NodeProto, data: graph_view.TensorType) -> list[onnx.NodeProto]:
@@ -184,8 +206,6 @@ def _reduce_empty(node: onnx.NodeProto, result: graph_view.TensorType) -> list[o
 def _farthest(dtype: np.dtype, *, is_largest: bool) -> float:
     if dtype.kind == "f":
         return np.inf if is_largest else -np.inf
-    if dtype.kind == "b":
-        return float(is_largest)
     limits = np.iinfo(dtype)
     return limits.max if is_largest else limits.min
 
