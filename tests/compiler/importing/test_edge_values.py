@@ -144,6 +144,8 @@ def wrong_at_edges(directory: str, target: TargetConfig) -> list[str]:
     if target == CPU:  # on a GPU both begin with the last finite number
         nodes += [("ReduceMax", [ROWS[:1]], {}), ("ReduceMin", [-ROWS[:1]], {})]
         nodes += of_windows()
+        nodes += [(name, [EDGES.astype("float16")], {"alpha": 2.0}) for name in ("Elu", "Selu")]
+        nodes.append(("LRN", [PHOTO.astype("float16")], {"size": 3}))
     model, feed = model_of(nodes)
     ours, theirs = compiled(model, Path(directory), target).run(feed), outputs_of(model, feed)
     return [

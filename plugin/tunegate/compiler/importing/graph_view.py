@@ -116,13 +116,19 @@ def attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
     return [_text(one) for one in value] if isinstance(value, list) else _text(value)
 
 
+def copy_of(node: onnx.NodeProto) -> onnx.NodeProto:
+    """Returns a copy of the node, to be changed."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
 def without_attributes(node: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
     """Returns a copy of the node without the attributes of these names."""
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    del changed.attribute[:]
-    changed.attribute.extend(each for each in node.attribute if each.name not in names)
-    return changed
+    copy = copy_of(node)
+    del copy.attribute[:]
+    copy.attribute.extend(each for each in node.attribute if each.name not in names)
+    return copy
 
 
 def _text(value: Any) -> Any:
@@ -204,14 +210,12 @@ class Replacement:
     def copy(self, node: onnx.NodeProto, names: dict[str, str]) -> None:
         """Adds a copy of a node. `names` has the new names of what it reads, and gets those of what
         it makes."""
-        copied = onnx.NodeProto()
-        copied.CopyFrom(node)
-        place = len(self.nodes)
+        copy, place = copy_of(node), len(self.nodes)
         names.update({name: f"{self._unique}/{place}/{name}" for name in node.output if name})
-        copied.name = f"{self._prefix}/{place}"
-        copied.input[:] = [names.get(name, name) for name in node.input]
-        copied.output[:] = [names.get(name, "") for name in node.output]
-        self.nodes.append(copied)
+        copy.name = f"{self._prefix}/{place}"
+        copy.input[:] = [names.get(name, name) for name in node.input]
+        copy.output[:] = [names.get(name, "") for name in node.output]
+        self.nodes.append(copy)
 
     def constant(self, value: Any, dtype: Any = None, *, to: str | None = None) -> str:
         """Adds a constant and returns its name."""

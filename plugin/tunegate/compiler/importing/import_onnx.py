@@ -18,9 +18,12 @@ from tvm import relax, te, tirx, topi
 from tvm.relax.frontend.onnx.onnx_frontend import (
     AveragePool,
     BatchNormalization,
+    Elu,
+    LocalResponseNormalization,
     LpPool,
     MaxPool,
     ONNXGraphImporter,
+    Selu,
     get_type,
 )
 
@@ -33,7 +36,7 @@ from tunegate.compiler.build.functions import (
 from tunegate.compiler.importing import own_kernels
 from tunegate.compiler.importing.chain_cuts import OPAQUE, PATTERN, with_cut_chains
 from tunegate.compiler.importing.control_flow import BRANCHED
-from tunegate.compiler.importing.graph_view import GraphView, sort_nodes
+from tunegate.compiler.importing.graph_view import GraphView, copy_of, sort_nodes
 from tunegate.compiler.importing.node_errors import NodeError, fault_of_shapes, shorten
 from tunegate.compiler.importing.pooling import WindowAxis, pooling_converter
 from tunegate.compiler.importing.rewriting import importable
@@ -237,10 +240,9 @@ def _without_last_unnamed(node: onnx.NodeProto) -> onnx.NodeProto:
     count = max((n for n, name in enumerate(node.output, 1) if name), default=0)
     if count == len(node.output) or node.op_type == "Split":
         return node
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    del changed.output[count:]
-    return changed
+    shorter = copy_of(node)
+    del shorter.output[count:]
+    return shorter
 
 
 # Operators without an equivalent in other ONNX operators, written in TVM's.
@@ -251,7 +253,7 @@ Operator = Callable[[Any, Operands, Attributes], Any]
 """Returns the expression, or None to use TVM's own converter."""
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _CONVOLUTIONS = {3: relax.op.nn.conv1d, 4: relax.op.nn.conv2d, 5: relax.op.nn.conv3d}
-_TRAINING_OPSET = 15
+_CONVERTERS_OPSET = 15
 _FEW_BITS, _BFLOAT16 = ("float8_", "float6_", "float4_"), "bfloat16"
 
 
@@ -404,7 +406,7 @@ def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes)
         return None
     given_share = attributes.get("momentum", 0.9)
     changed = {**attributes, "momentum": 1 - given_share}
-    return BatchNormalization.get_converter(_TRAINING_OPSET)(builder, operands, changed, [])
+    return BatchNormalization.get_converter(_CONVERTERS_OPSET)(builder, operands, changed, [])
 
 
 def convert_instance_norm(builder: Any, operands: Operands, attributes: Attributes) -> Any:
@@ -447,6 +449,20 @@ def above_threshold(builder: Any, operands: Operands, attributes: Attributes) ->
     dtype = str(x.ty.dtype)
     limit, zero = (relax.const(each, dtype) for each in (attributes.get("alpha", 1.0), 0.0))
     return relax.op.where(relax.op.greater(x, limit), x, zero)
+
+
+def in_float32(converter: Any) -> Operator:
+    """Makes an operator of TVM's converter that computes float16 in float32, as ONNX Runtime does:
+    TVM writes constants of float32 beside it."""
+
+    def convert(builder: Any, operands: Operands, attributes: Attributes) -> Any:
+        if str(operands[0].ty.dtype) != "float16":
+            return None
+        wide = builder.normalize(relax.op.astype(operands[0], "float32"))
+        result = converter.get_converter(_CONVERTERS_OPSET)(builder, [wide], attributes, [])
+        return relax.op.astype(builder.normalize(result), "float16")
+
+    return convert
 
 
 _SERIES_TERMS = {"float16": 4, "float32": 8, "float64": 17}
@@ -571,6 +587,9 @@ OPERATORS: Mapping[str, Operator] = {
     "InstanceNormalization": convert_instance_norm,
     "Equal": convert_equal,
     "ThresholdedRelu": above_threshold,
+    "Elu": in_float32(Elu),
+    "Selu": in_float32(Selu),
+    "LRN": in_float32(LocalResponseNormalization),
     "Softplus": convert_softplus,
     "Mish": convert_mish,
     **dict.fromkeys(("Scatter", "ScatterElements"), convert_scatter),

@@ -110,11 +110,9 @@ def rewrite_affine_grid(
 
 def _replace_operand(node: onnx.NodeProto, numbers: Sequence[int]) -> list[onnx.NodeProto]:
     """Returns the node with these numbers as its second operand."""
-    new = graph_view.Replacement(node)
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
-    changed.input[1] = new.constant(numbers, np.int64)
-    return [*new.nodes, changed]
+    new, node = graph_view.Replacement(node), graph_view.copy_of(node)
+    node.input[1] = new.constant(numbers, np.int64)
+    return [*new.nodes, node]
 
 
 def _is_known(node: onnx.NodeProto, place: int, view: graph_view.GraphView) -> bool:

@@ -67,13 +67,12 @@ def rewrite_matmul_integer(
 ) -> list[onnx.NodeProto] | None:
     """Rewrites MatMulInteger with vectors of one zero point, which TVM takes for a matrix beside a
     vector."""
-    new, changed = graph_view.Replacement(node), onnx.NodeProto()
-    changed.CopyFrom(node)
+    new, product = graph_view.Replacement(node), graph_view.copy_of(node)
     for place, name in enumerate(node.input):
         kind = view.type_of(name)
         if place > 1 and kind is not None and kind.shape == (1,):
-            changed.input[place] = new.add_reshape(name, [])
-    return [*new.nodes, changed] if new.nodes else None
+            product.input[place] = new.add_reshape(name, [])
+    return [*new.nodes, product] if new.nodes else None
 
 
 _PACKED = frozenset({"int4", "uint4", "int2", "uint2"})
@@ -93,12 +92,13 @@ def unpack_weights(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onn
         else np.zeros_like(scale, np.int32)
     )
     if weights is None or scale is None or zero is None:
-        raise UnsupportedModelError(f"its {kind.dtype.name} numbers are not constants")
+        message = f"its {kind.dtype.name} numbers, scales and zero points must be constants"
+        raise UnsupportedModelError(message)
     axis = graph_view.attribute(node, "axis", _SCALED_ALONG) % max(1, weights.ndim)
     scales, zeros = (_spread_over_blocks(each, node, axis, weights.shape) for each in (scale, zero))
     floats = (weights.astype(np.float32) - zeros.astype(np.float32)) * scales.astype(np.float32)
-    new = graph_view.Replacement(node)
-    new.constant(floats, scale.dtype, to=node.output[0])
+    new, result = graph_view.Replacement(node), view.type_of(node.output[0])
+    new.constant(floats, result.dtype if result else scale.dtype, to=node.output[0])
     return new.nodes
 
 

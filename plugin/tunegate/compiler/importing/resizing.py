@@ -31,10 +31,9 @@ def rewrite_resize(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto
     that TVM computes otherwise."""
     # What TVM takes as it is, and what neither can compute.
     if operand(node, _SIZES) and _has_no_elements(operand(node, _SCALES), view):
-        changed = onnx.NodeProto()
-        changed.CopyFrom(node)
-        changed.input[_SCALES] = ""
-        return [changed]
+        by_sizes = graph_view.copy_of(node)
+        by_sizes.input[_SCALES] = ""
+        return [by_sizes]
     data, result = view.type_of(node.input[0]), view.type_of(node.output[0])
     if data is None or result is None:
         return None

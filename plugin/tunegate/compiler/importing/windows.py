@@ -211,8 +211,7 @@ def rewrite_roi_align(
         return None
     if regions is None:
         raise UnsupportedModelError("the type of its regions is not known")
-    new, changed = graph_view.Replacement(node), onnx.NodeProto()
-    changed.CopyFrom(node)
-    changed.input[1] = new.add("Mul", [node.input[1], new.constant(scale, regions.dtype)])
-    next(each for each in changed.attribute if each.name == "spatial_scale").f = 1
-    return [*new.nodes, changed]
+    new, pooling = graph_view.Replacement(node), graph_view.copy_of(node)
+    pooling.input[1] = new.add("Mul", [node.input[1], new.constant(scale, regions.dtype)])
+    next(each for each in pooling.attribute if each.name == "spatial_scale").f = 1
+    return [*new.nodes, pooling]

@@ -335,7 +335,7 @@ define void @{_PAIR}(ptr %even, ptr %odd, ptr %to, i32 %evens, i32 %odds) {{
 }}
 """
 """`pair(even, odd, to, evens, odds)` rounds two rows of `evens` and `odds` numbers and interleaves
-them, filling up with zeros. It comes with `tile_instructions.ROUND`, which declares the functions
+them, filling up with zeros. It comes with `tiles.ROUND`, which declares the functions
 it calls."""
 
 
