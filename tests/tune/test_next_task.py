@@ -1,5 +1,6 @@
 """Who gets the next batch: breadth first, then by gain per second, then nobody."""
 
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -79,6 +80,12 @@ def test_what_is_believed_to_be_small_gets_a_look_when_that_is_cheap() -> None:
     states = [state(100, 50), state(0.001)]
     assert next_choice(states) == Choice(1, 2)
     assert index_of(states, seconds=9.0) == 0
+
+
+def test_a_choice_among_thousands_of_tasks_is_made_at_once() -> None:
+    started = time.process_time()
+    next_choice([state(1) for _ in range(4_000)], seconds=600.0)
+    assert time.process_time() - started < 2.0
 
 
 def test_a_plateaued_task_is_parked_while_another_is_worth_a_batch() -> None:

@@ -1,5 +1,4 @@
-from collections.abc import Sequence
-
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,17 +110,7 @@ def test_one_changed_layer_gets_the_same_trials_on_both_sides(
 
 def after_a_batch(before: TaskState, trials: int, best_ms: float) -> TaskState:
     batch = MeasuredBatch(trials=trials, seconds=trials * 0.4, best_ms=best_ms)
-    return with_history(before, (*before.history, batch), best_ms)
-
-
-def with_history(before: TaskState, history: Sequence[MeasuredBatch], best_ms: float) -> TaskState:
-    return TaskState(
-        weight=before.weight,
-        prior_ms=before.prior_ms,
-        best_ms=best_ms,
-        history=tuple(history),
-        sides=before.sides,
-    )
+    return msgspec.structs.replace(before, history=(*before.history, batch), best_ms=best_ms)
 
 
 # The cap: what it resolves to, and when which limit is reached.
@@ -177,11 +166,6 @@ def test_the_limit_that_is_reached_is_named(seconds: float, trials: int, limit: 
 def test_without_limits_nothing_is_ever_spent_up() -> None:
     spending = budgets.Spending(budget=Budget(seconds=None, trials=None), seconds=1e9, trials=10**9)
     assert (spending.limit, spending.seconds_left, spending.trials_left) == (None, None, None)
-
-
-def test_a_clock_that_steps_back_gives_nothing_back() -> None:
-    spending = budgets.Spending(budget=Budget(seconds=60, trials=10)).at(seconds=30, trials=4)
-    assert spending.at(seconds=10, trials=2) == spending
 
 
 @given(amounts, st.none() | amounts, st.none() | amounts)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -110,6 +111,16 @@ def test_the_last_outcome_of_each_task_is_the_one_that_counts() -> None:
     )
     assert [(t.name, t.best_ms, t.trials) for t in outcome.tasks] == [("a", 1.0, 24), ("b", 2.0, 8)]
     assert (outcome.shard, outcome.target, outcome.stopped) == (3, "cpu", "converged")
+
+
+def test_thousands_of_tasks_that_the_cache_answers_take_no_time() -> None:
+    names = [f"t{number}" for number in range(2_000)]
+    started = time.process_time()
+    tuned(
+        *(make_outcome(name, trials=0) for name in names),
+        planned=[make_planned(make_task(name)) for name in names],
+    )
+    assert time.process_time() - started < 2.0
 
 
 def test_the_curve_is_of_all_tasks_and_starts_before_anything_is_spent() -> None:

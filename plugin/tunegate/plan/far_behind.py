@@ -17,7 +17,7 @@ from tunegate.ports import TaskIndex
 from tunegate.tools import Tools
 from tunegate.tune import headroom
 from tunegate.tune.expected_time import TargetKind, known_ms
-from tunegate.tune.model_keys import ModelOnTarget, model_keys
+from tunegate.tune.model_keys import ModelOnTarget, model_keys, tasks_of_models
 from tunegate.tune.outcomes import known_after
 from tunegate_cache.format import model_standing
 from tunegate_cache.format.records import Lookup, Miss, WorkloadKey
@@ -152,11 +152,12 @@ def new_standings(
     keys = model_keys([task.task for task in resolved], __version__)
     answered = known_after(resolved, outcomes)
     tuned = {outcome.key: outcome for each in outcomes for outcome in each.tasks}
+    of_models = tasks_of_models(resolved)
     standings = []
     for built in builds:
         where = (built.cell.model, built.cell.target)
         times = _times(built.head, candidates.get(built.cell.target, ()))
-        tasks = [task for task in resolved if _is_at_head(task.task, where)]
+        tasks = [task for task in of_models.get(where, ()) if _is_at_head(task.task, where)]
         if times is None or not _goes_on(tasks, tuned, answered):
             continue
         kind: TargetKind = "cuda" if outcomes[0].device.kind == "cuda" else "llvm"
@@ -178,8 +179,7 @@ def _goes_on(
 
 
 def _is_at_head(task: TuningTask, where: ModelOnTarget) -> bool:
-    uses = {(use.model, task.target) for use in task.uses if use.side == "head"}
-    return where in uses
+    return any((use.model, use.side) == (where[0], "head") for use in task.uses)
 
 
 def _times(head: Build | None, candidates: Sequence[CandidateBuild]) -> tuple[float, float] | None:

@@ -15,7 +15,7 @@ from tunegate.measure.build_sides import built_together
 from tunegate.measure.election import side_seconds
 from tunegate.measure.error_budgets import is_tried
 from tunegate.tune.expected_time import TargetKind, known_ms, prior_ms
-from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.tune.model_keys import ModelOnTarget, tasks_of_models
 from tunegate.tune.prior_results import PriorResults
 from tunegate.wording import plural
 from tunegate_cache.format.records import Miss
@@ -44,7 +44,7 @@ class _Cell(msgspec.Struct, frozen=True):
     @property
     def is_compiled(self) -> bool:
         """True if a compiler takes any part of the model. Otherwise it refuses at once."""
-        return any(use.model == self.change.path for task in self.tasks for use in task.task.uses)
+        return bool(self.tasks)
 
     @property
     def side_count(self) -> int:
@@ -89,10 +89,11 @@ def warm_forecast(
         if task.trials
         for use in task.resolved.task.uses
     }
+    elected_places = {*elected}
     models = tuple(
         change
         for change in planned.changes.models
-        if change.path in tuned or {(change.path, name) for name in change.targets} - {*elected}
+        if change.path in tuned or {(change.path, name) for name in change.targets} - elected_places
     )
     changes = msgspec.structs.replace(planned.changes, models=models)
     planned = msgspec.structs.replace(planned, changes=changes)
@@ -100,9 +101,9 @@ def warm_forecast(
 
 
 def _cells(planned: TuningPlan, config: Config) -> list[_Cell]:
-    tasks = planned.resolution.tasks
+    tasks = tasks_of_models(planned.resolution.tasks)
     return [
-        _Cell(change, target, tuple(task for task in tasks if task.task.target == target.name))
+        _Cell(change, target, tuple(tasks.get((change.path, target.name), ())))
         for target in config.targets
         for change in planned.changes.models
         if target.name in change.targets and change.head is not None

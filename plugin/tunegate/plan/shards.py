@@ -12,6 +12,7 @@ from tunegate.errors import ConfigError
 from tunegate.plan.allocation import balance_loads, divide
 from tunegate.plan.plan import MAX_SHARDS
 from tunegate.plan.run_forecast import expected_seconds
+from tunegate.tune.model_keys import tasks_of_models
 
 # The matrix of a CI: a leg for each shard with something to tune.
 
@@ -87,8 +88,13 @@ def _models(tasks: TaskSet, target: TargetConfig) -> list[ModelChange]:
 def _loads(
     tasks: TaskSet, target: TargetConfig, models: Sequence[ModelChange], config: Config
 ) -> list[float]:
-    target_tasks = [task for task in tasks.tasks if task.target == target.name]
-    return [expected_seconds(change, target_tasks, target.kind, config.gate) for change in models]
+    of_models = tasks_of_models(tasks.tasks)
+    return [
+        expected_seconds(
+            change, of_models.get((change.path, target.name), ()), target.kind, config.gate
+        )
+        for change in models
+    ]
 
 
 def _counts(loads: Sequence[Sequence[float]], shards: int | None) -> list[int]:
@@ -125,10 +131,11 @@ def _shards(
 
 def of_shard(planned: TuningPlan, shard: MeasuringShard) -> TuningPlan:
     """Returns the plan with this shard's models on its target."""
+    own = set(shard.models)
     models = tuple(
         msgspec.structs.replace(change, targets=(shard.target,))
         for change in planned.changes.models
-        if change.path in shard.models
+        if change.path in own
     )
     changes = msgspec.structs.replace(planned.changes, models=models)
     return msgspec.structs.replace(planned, changes=changes)

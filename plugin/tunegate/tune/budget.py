@@ -75,15 +75,6 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
     joules: float | None = None
     energy_source: plans.EnergySource | None = None
 
-    def at(self, *, seconds: float, trials: int) -> Spending:
-        """Returns the state once this much is spent in total. A clock that steps back returns
-        nothing."""
-        return msgspec.structs.replace(
-            self,
-            seconds=max(self.seconds, seconds),
-            trials=max(self.trials, trials),
-        )
-
     @property
     def usd(self) -> float | None:
         if self.budget.usd_per_hour is None:

@@ -75,12 +75,3 @@ def end_to_end_ms(states: Sequence[improvement.TaskState]) -> float:
     Parked, exhausted and unstarted tasks count too: leaving them out would look like an
     improvement."""
     return sum(state.model_ms for state in states)
-
-
-def extend_curve(
-    curve: tuple[CurvePoint, ...], *, seconds: float, estimate_ms: float
-) -> tuple[CurvePoint, ...]:
-    """Returns the curve with this point, if the estimate has moved."""
-    if curve and curve[-1][1] == estimate_ms:
-        return curve
-    return (*curve, (seconds, estimate_ms))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -11,6 +12,17 @@ from tunegate.artifacts.tasks import ResolvedTask, TuningTask
 from tunegate_cache.format.records import TuningRecord, WorkloadKey
 
 ModelOnTarget = tuple[ModelPath, str]
+_Task = TypeVar("_Task", bound=TuningTask | ResolvedTask)
+
+
+def tasks_of_models(tasks: Iterable[_Task]) -> dict[ModelOnTarget, list[_Task]]:
+    """Returns the tasks of each model on each target, in their order."""
+    of_models: dict[ModelOnTarget, list[_Task]] = {}
+    for each in tasks:
+        task = each.task if isinstance(each, ResolvedTask) else each
+        for model in dict.fromkeys(use.model for use in task.uses):
+            of_models.setdefault((model, task.target), []).append(each)
+    return of_models
 
 
 def model_keys(

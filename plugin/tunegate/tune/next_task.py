@@ -120,7 +120,7 @@ def _is_cheap(
     """Returns whether a small batch for every seemingly small task takes little of what is left:
     their size is a guess from the operator."""
     trials = unseen * policy.exploratory_batch
-    seconds = trials * seconds_per_candidate([state.history for state in states])
+    seconds = trials * _usual_seconds(states)
     return (budget.trials is None or trials <= policy.exploratory_share * budget.trials) and (
         budget.seconds is None or seconds <= policy.exploratory_share * budget.seconds
     )
@@ -150,7 +150,7 @@ def _later_batch(
 ) -> int:
     candidates = policy.batch if states[index].history else policy.first_batch
     if budget.seconds is not None:
-        affordable = budget.seconds / _seconds_each(states, index)
+        affordable = budget.seconds / _seconds_each(states[index], _usual_seconds(states))
         candidates = min(candidates, max(1, int(affordable)))
     return candidates if budget.trials is None else min(candidates, budget.trials)
 
@@ -161,8 +161,9 @@ def _most_gainful(states: Sequence[TaskState], policy: SearchPolicy) -> int | No
     total_ms = sum(state.model_ms for state in states)
     floor = policy.min_gain_percent_per_minute / 100 * total_ms / 60
     gaps = roofline_gaps([Work(state.flops, state.bytes_moved, state.best_ms) for state in states])
+    usual_seconds = _usual_seconds(states)
     ready = [
-        (_gain_ms_per_second(states, index, gaps[index], policy), index)
+        (_gain_ms_per_second(state, usual_seconds, gaps[index], policy), index)
         for index, state in enumerate(states)
         if _is_ready(state) and _has_its_results(state, policy)
     ]
@@ -198,9 +199,8 @@ def _is_parked(state: TaskState, policy: SearchPolicy) -> bool:
 
 
 def _gain_ms_per_second(
-    states: Sequence[TaskState], index: int, gap: float, policy: SearchPolicy
+    state: TaskState, usual_seconds: float, gap: float, policy: SearchPolicy
 ) -> float:
-    state = states[index]
     candidates = policy.batch if state.history else policy.first_batch
     gain = expected_gain(
         state.history,
@@ -210,12 +210,15 @@ def _gain_ms_per_second(
         pace=state.pace,
         roofline_gap=gap,
     )
-    return state.model_ms * gain / (candidates * _seconds_each(states, index))
+    return state.model_ms * gain / (candidates * _seconds_each(state, usual_seconds))
 
 
-def _seconds_each(states: Sequence[TaskState], index: int) -> float:
-    own = states[index].history
-    return seconds_per_candidate([own] if own else [state.history for state in states])
+def _seconds_each(state: TaskState, usual_seconds: float) -> float:
+    return seconds_per_candidate([state.history]) if state.history else usual_seconds
+
+
+def _usual_seconds(states: Sequence[TaskState]) -> float:
+    return seconds_per_candidate([state.history for state in states])
 
 
 # Base and head are searched equally far. Otherwise the comparison would favour the side that was

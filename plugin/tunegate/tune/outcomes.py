@@ -10,14 +10,13 @@ import msgspec
 
 from tunegate.artifacts.builds import Build, CellBuilds, unbuilt
 from tunegate.artifacts.candidates import FLOAT32, CandidateBuild
-from tunegate.artifacts.changes import ModelPath
 from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Shard, TuningPlan, total_energy
 from tunegate.artifacts.tasks import RecordOrigin, ResolvedTask
 from tunegate.artifacts.verdicts import TuningSummary, WarmedModel, WarmedShipping
 from tunegate.tune.claims import has_only_older, is_resumed
 from tunegate.tune.expected_time import answers_next_run
-from tunegate.tune.model_keys import ModelOnTarget
+from tunegate.tune.model_keys import ModelOnTarget, tasks_of_models
 from tunegate_cache.format.records import ExactHit, Lookup, Miss, TransferHit, WorkloadKey
 
 
@@ -213,10 +212,6 @@ def warmed_models(
     """Returns every model on every target, in order."""
     parts = partition_of(resolved, outcomes)
     known_tasks = parts.before | parts.now | parts.measured
-    tasks: dict[tuple[ModelPath, str], list[ResolvedTask]] = {}
-    for each in resolved:
-        for model in dict.fromkeys(use.model for use in each.task.uses):
-            tasks.setdefault((model, each.task.target), []).append(each)
     return tuple(
         WarmedModel(
             model=model,
@@ -226,7 +221,7 @@ def warmed_models(
             known=_count(of_model, known_tasks),
             measured=_count(of_model, parts.measured),
         )
-        for (model, target), of_model in sorted(tasks.items())
+        for (model, target), of_model in sorted(tasks_of_models(resolved).items())
     )
 
 

@@ -15,7 +15,7 @@ from tunegate.ports import RecordQueue, Tuner
 from tunegate.tools import RunContext
 from tunegate.tune.budget import EnergyUse, Limit, Spending, clock_limit
 from tunegate.tune.expected_time import TargetKind, known_ms
-from tunegate.tune.headroom import CurvePoint, extend_curve
+from tunegate.tune.headroom import CurvePoint
 from tunegate.wording import busy_load, milliseconds, plural
 from tunegate_cache.format.records import ExactHit, TuningRecord, WorkloadKey
 
@@ -59,7 +59,7 @@ def tune(
         spent=spending.cost,
         device=fingerprint,
         stopped=stopped,
-        curve=run.curve,
+        curve=tuple(run.curve),
         notes=(*unpublished, *untried, *tuner.notes),
         unpublished=missing,
     )
@@ -69,7 +69,7 @@ class _Run:
     """The latest outcome of each task, and the end-to-end estimate over time."""
 
     def __init__(self, shard: Shard, context: RunContext, kind: TargetKind) -> None:
-        self._shard, self._kind = shard, kind
+        self._shard = shard
         self._side: Side = _side_of(shard)
         self._of_base = {
             task.resolved.task.key
@@ -80,15 +80,26 @@ class _Run:
         self._started = self._clock.monotonic()
         self._energy = EnergyUse(context.energy)
         self.latest: dict[WorkloadKey, TaskOutcome] = {}
-        self.curve: tuple[CurvePoint, ...] = ((0.0, self._estimate_ms()),)
+        self._trials = 0
+        # The estimate is of one side: the sum of both would be the time of no model. It is kept up
+        # to date, because a sum over all tasks for each outcome takes minutes for thousands.
+        resolved = [planned.resolved for planned in shard.tasks]
+        self._calls = {each.task.key: each.task.calls_on(self._side) for each in resolved}
+        self._known_ms = {each.task.key: known_ms(each, kind) for each in resolved}
+        self._now_ms = dict(self._known_ms)
+        self._estimate_ms = sum(self._calls[key] * ms for key, ms in self._known_ms.items())
+        self.curve: list[CurvePoint] = [(0.0, self._estimate_ms)]
 
     def enter(self, outcome: TaskOutcome) -> None:
+        before = self.latest.get(outcome.key)
         self.latest[outcome.key] = outcome
+        self._trials += outcome.trials - (0 if before is None else before.trials)
+        self._update_estimate(outcome)
         spending = self.spending()
-        estimate_ms = self._estimate_ms()
-        self.curve = extend_curve(self.curve, seconds=spending.seconds, estimate_ms=estimate_ms)
+        if self._estimate_ms != self.curve[-1][1]:
+            self.curve.append((spending.seconds, self._estimate_ms))
         text = f"{self._name(outcome)}: {_describe_progress(outcome)}"
-        whole = f"all tasks of {self._side} {milliseconds(estimate_ms)}"
+        whole = f"all tasks of {self._side} {milliseconds(self._estimate_ms)}"
         self._progress.update(
             f"{text}; {whole}; {_describe_spending(spending)}", spending.seconds_left
         )
@@ -99,7 +110,7 @@ class _Run:
         return Spending(
             budget=self._shard.budget,
             seconds=seconds,
-            trials=sum(outcome.trials for outcome in self.latest.values()),
+            trials=self._trials,
             joules=energy.joules,
             energy_source=energy.source,
         )
@@ -108,17 +119,11 @@ class _Run:
         """Returns the name of a task. A changed layer of the base has the head's name."""
         return f"{_shorten_name(outcome.name)}{' (base)' if outcome.key in self._of_base else ''}"
 
-    def _estimate_ms(self) -> float:
-        """Returns the estimate of one side in ms. The sum of both would be the time of no model."""
-        return sum(
-            p.resolved.task.calls_on(self._side) * self._task_ms(p) for p in self._shard.tasks
-        )
-
-    def _task_ms(self, planned: PlannedTask) -> float:
-        outcome = self.latest.get(planned.resolved.task.key)
-        if outcome is None or outcome.best_ms is None:
-            return known_ms(planned.resolved, self._kind)
-        return outcome.best_ms
+    def _update_estimate(self, outcome: TaskOutcome) -> None:
+        key = outcome.key
+        now_ms = self._known_ms[key] if outcome.best_ms is None else outcome.best_ms
+        self._estimate_ms += self._calls[key] * (now_ms - self._now_ms[key])
+        self._now_ms[key] = now_ms
 
 
 class _Publisher:

@@ -109,14 +109,14 @@ class EngineTuner:
         budget."""
         began = self._clock.monotonic()
         trials: dict[WorkloadKey, int] = {}
-        tasks = tuple(each.planned for each in outdated)
-        reelected = msgspec.structs.replace(shard, tasks=tasks)
+        tasks = {each.planned.resolved.task.key: each.planned for each in outdated}
+        reelected = msgspec.structs.replace(shard, tasks=tuple(tasks.values()))
         with self._run(reelected, models, publish) as run:
             for outcome in run.reelections():
                 trials[outcome.key] = outcome.trials
                 yield outcome
         rest = shard.budget.remaining_after(self._clock.monotonic() - began, sum(trials.values()))
-        others = tuple(task for task in shard.tasks if task not in tasks)
+        others = tuple(task for task in shard.tasks if task.resolved.task.key not in tasks)
         return msgspec.structs.replace(shard, tasks=others, budget=rest)
 
     def recheck(

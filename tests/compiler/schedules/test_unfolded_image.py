@@ -80,11 +80,24 @@ def test_what_is_no_plain_convolution_with_a_window_has_one_form(name: str) -> N
     assert [variant.name for variant in variants_of(module_of(name), "llvm")] == [DIRECT]
 
 
+def gated_convolution(size: int, channels: int) -> Any:
+    """A convolution whose sums are read twice, as SiLU reads them."""
+    image, weights = (
+        te.placeholder((1, size, size, channels)),
+        te.placeholder((3, 3, channels, channels)),
+    )
+    sums = topi.nn.conv2d_nhwc(image, weights, 1, 1, 1, out_dtype="float32")
+    output = topi.multiply(sums, topi.nn.relu(sums))
+    return canonical_workload(te.create_prim_func([image, weights, output])).module
+
+
+def test_a_convolution_whose_sums_are_read_twice_is_unfolded() -> None:
+    direct, product = variants_of(gated_convolution(8, 4), "llvm")
+    assert np.array_equal(computed(product.module), computed(direct.module))
+
+
 def test_an_unfolded_image_that_no_cache_holds_is_not_made() -> None:
-    image, weights = te.placeholder((1, 224, 224, 64)), te.placeholder((3, 3, 64, 64))
-    output = topi.nn.conv2d_nhwc(image, weights, 1, 1, 1, out_dtype="float32")
-    large = canonical_workload(te.create_prim_func([image, weights, output])).module
-    assert len(variants_of(large, "llvm")) == 1
+    assert len(variants_of(gated_convolution(224, 64), "llvm")) == 1
 
 
 def test_schedules_of_the_product_are_in_the_space_and_compute_the_same() -> None:

@@ -130,10 +130,16 @@ def _is_worth_unfolding(schedule: Any, convolution: _Convolution) -> bool:
 
 
 def _followers(schedule: Any, block: Any) -> list[Any]:
-    followers = []
-    for consumer in schedule.get_consumers(block):
-        followers += [consumer, *_followers(schedule, consumer)]
-    return followers
+    """Returns the blocks that read the result, each once: SiLU reads it twice."""
+    followers: dict[str, Any] = {}
+    waiting = list(schedule.get_consumers(block))
+    while waiting:
+        follower = waiting.pop()
+        name = schedule.get(follower).name_hint
+        if name not in followers:
+            followers[name] = follower
+            waiting += schedule.get_consumers(follower)
+    return list(followers.values())
 
 
 def _inline_padding(schedule: Any, unfolded: Any) -> None:
