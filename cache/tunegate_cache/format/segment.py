@@ -12,7 +12,7 @@ import zstandard
 
 from tunegate_cache.format import record_codec as wire
 from tunegate_cache.format.decompression import SMALL_BYTES, DecompressionError, decompress
-from tunegate_cache.format.names import SegmentName
+from tunegate_cache.format.names import SegmentName, parse_content, parse_segment
 from tunegate_cache.format.record_codec import RefusedLine
 from tunegate_cache.format.records import StoredRecord, TuningRecord
 from tunegate_cache.format.signing import KEY_ID_BYTES, SIGNATURE_BYTES, Signature, TrustedKeys
@@ -63,6 +63,14 @@ def batches(records: Sequence[TuningRecord]) -> Iterator[tuple[TuningRecord, ...
 def segment_digest(body: bytes) -> str:
     """Returns the digest of the content, whoever signed it."""
     return hashlib.sha256(without_signature(body)).hexdigest()
+
+
+def is_proven(name: str, body: bytes) -> bool:
+    """Returns whether an object's name proves this content."""
+    segment, content = parse_segment(name), parse_content(name)
+    if segment is not None:
+        return segment.digest == segment_digest(body)
+    return content is not None and content.digest == hashlib.sha256(body).hexdigest()
 
 
 def without_signature(body: bytes) -> bytes:

@@ -81,6 +81,10 @@ def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Itera
         except ObjectNotFoundError:
             copied = copied.plus(Copied(problems=(f"{name} is missing; run tunegate cache fsck",)))
             continue
+        if not segment.is_proven(name, body):
+            # Once in the copy, it would be in the way of the whole one for ever.
+            copied = copied.plus(Copied(problems=(f"{name} is damaged; run tunegate cache fsck",)))
+            continue
         destination.write(name, body)
         copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
     return copied

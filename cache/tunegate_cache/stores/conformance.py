@@ -95,8 +95,15 @@ def _lists(store: ObjectStore, place: str) -> str:
 
 def _reads_parts(store: ObjectStore, place: str) -> str:
     store.write(f"{place}/a", _BODY)
-    for start, size, expected in ((2, 3, b"234"), (8, 100, b"89"), (0, 10, _BODY)):
-        part = store.read_part(f"{place}/a", start, size)
+    store.write(f"{place}/empty", b"")
+    for name, start, size, expected in (
+        ("a", 2, 3, b"234"),
+        ("a", 8, 100, b"89"),
+        ("a", 0, 10, _BODY),
+        ("a", 10, 5, b""),
+        ("empty", 0, 5, b""),
+    ):
+        part = store.read_part(f"{place}/{name}", start, size)
         if part != expected:
             return f"{size} bytes from {start} are {expected!r}, and {part[:20]!r} is read"
     return ""

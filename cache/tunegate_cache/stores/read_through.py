@@ -1,11 +1,9 @@
 """A local copy of a remote store's objects whose name proves their content: it is never stale."""
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tunegate_cache.format.names import parse_content, parse_segment
-from tunegate_cache.format.segment import segment_digest
+from tunegate_cache.format.segment import is_proven
 from tunegate_cache.stores.files import FileStore
 from tunegate_cache.stores.store import (
     ObjectConflictError,
@@ -52,25 +50,18 @@ class ReadThroughStore:
             body = self._near.read(name)
         except (ObjectNotFoundError, StoreUnavailableError):
             return None
-        if _is_proven(name, body):
+        if is_proven(name, body):
             return body
         with suppress(StoreUnavailableError):
             self._near.delete(name)
         return None
 
     def _keep(self, name: str, body: bytes) -> None:
-        if not _is_proven(name, body):
+        if not is_proven(name, body):
             return
         # A full local disk costs the copy, not the run.
         with suppress(StoreUnavailableError, ObjectConflictError):
             self._near.write(name, body)
-
-
-def _is_proven(name: str, body: bytes) -> bool:
-    segment, content = parse_segment(name), parse_content(name)
-    if segment is not None:
-        return segment.digest == segment_digest(body)
-    return content is not None and content.digest == hashlib.sha256(body).hexdigest()
 
 
 _: type[ObjectStore] = ReadThroughStore

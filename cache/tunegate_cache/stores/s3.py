@@ -13,6 +13,7 @@ from tunegate_cache.stores.s3_client import ClientLimits, is_signed, make_client
 from tunegate_cache.stores.s3_errors import (
     ABSENT_CODES,
     GIVE_CREDENTIALS,
+    BeyondEndError,
     code_of,
     error_of,
     tls_error,
@@ -101,7 +102,10 @@ class S3Store:
 
     def read_part(self, name: str, start: int, size: int) -> bytes:
         part = {"Range": f"bytes={start}-{start + size - 1}"}
-        body = self._ask(lambda client: self._get(client, name, **part)[0], name)
+        try:
+            body = self._ask(lambda client: self._get(client, name, **part)[0], name)
+        except BeyondEndError:
+            return b""
         if len(body) > size:
             # A server that ignores ranges answers with the whole object.
             return body[start : start + size]

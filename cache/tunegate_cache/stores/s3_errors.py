@@ -52,11 +52,18 @@ _OTHER_CHECKSUMS = {
     ),
 }
 """The advice by whether checksums are sent."""
+
+
+class BeyondEndError(StoreUnavailableError):
+    """The object ends before the part that was asked for. An empty object has no part at all."""
+
+
 _KINDS: dict[int, type[StoreUnavailableError]] = {
     401: AccessDeniedError,
     403: AccessDeniedError,
     409: ObjectConflictError,
     412: RefusedConditionError,
+    416: BeyondEndError,
     429: StoreBusyError,
     501: UnsupportedRequestError,
     503: StoreBusyError,

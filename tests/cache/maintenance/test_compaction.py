@@ -483,6 +483,19 @@ def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destinati
     assert copied.objects == 3
 
 
+def test_a_damaged_object_is_told_and_copied_once_it_is_whole(
+    source: Place, destination: Place
+) -> None:
+    pack = listing(source.store, MAIN).packs[0]
+    body = source.store.read(pack)
+    source.store._objects[pack] = body[:-1]
+    copied = pull(source.store, destination.store, MAIN, NOBODY)
+    assert copied.problems == (f"{pack} is damaged; run tunegate cache fsck",)
+    source.store._objects[pack] = body
+    assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
+    assert destination.best("w0") == make_record("w0")
+
+
 def test_pushed_segments_are_signed_for_their_new_zone(source: Place, destination: Place) -> None:
     copied = push(source.store, destination.store, from_zone="main", zone="team", signer=OURS)
     assert (copied.objects, copied.records, copied.problems) == (3, 3, ())
