@@ -41,7 +41,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     neighbour: Neighbour | None = None
 
 
-class _Known(msgspec.Struct, frozen=True):
+class KnownGroup(msgspec.Struct, frozen=True):
     """The content of a group: whether each workload has a usable record, and their shapes."""
 
     group: Group
@@ -49,18 +49,36 @@ class _Known(msgspec.Struct, frozen=True):
     shapes: dict[str, WorkloadShape]
 
 
+def read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> KnownGroup:
+    """Reads a group. Lists first and reads HEAD then, as every reader does. Raises
+    StoreUnavailableError."""
+    contents_of_group = KnownGroup(group, {}, {})
+    segments = group_state.listing(store, group).segments
+    head = group_state.current_head(store, group, keys).head
+    if head is not None:
+        _add_index(contents_of_group, store, head.snapshot.index)
+    covered = set(head.covers) if head else set()
+    for name in segments:
+        if name.file in covered:
+            continue
+        try:
+            contents = opened_segment(name, store.read(name.name), keys)
+        except ObjectNotFoundError:
+            continue  # collected since it was listed
+        if isinstance(contents, segment.SegmentContents):
+            _add_records(contents_of_group, contents)
+    return contents_of_group
+
+
 def explain(
-    store: ObjectStore,
+    groups: Sequence[KnownGroup],
     zones: Sequence[str],
     key: WorkloadKey,
     shape: WorkloadShape,
-    keys: TrustedKeys,
     *,
     own: Sequence[str] = (),
 ) -> Explanation:
-    """Returns the explanation; a run trusts `zones`, and writes `own` without trusting it. Raises
-    StoreUnavailableError."""
-    groups = [_read_group(store, group, keys) for group in group_state.groups(store)]
+    """Returns the explanation; a run trusts `zones`, and writes `own` without trusting it."""
     target = group_of("", key.target).target
     neighbour = _neighbour(groups, zones, target, key, shape)
     having = [k for k in groups if key.workload in k.workloads]
@@ -82,7 +100,11 @@ def explain(
 
 
 def _explain_known_workload(
-    having: Sequence[_Known], zones: Sequence[str], own: Sequence[str], workload: str, target: str
+    having: Sequence[KnownGroup],
+    zones: Sequence[str],
+    own: Sequence[str],
+    workload: str,
+    target: str,
 ) -> tuple[Differs, str] | None:
     """Returns the difference for this workload, None if nobody has it."""
     here = [k for k in having if k.group.target == target]
@@ -107,25 +129,7 @@ def _explain_known_workload(
     return None
 
 
-def _read_group(store: ObjectStore, group: Group, keys: TrustedKeys) -> _Known:
-    contents_of_group = _Known(group, {}, {})
-    head = group_state.current_head(store, group, keys).head
-    if head is not None:
-        _add_index(contents_of_group, store, head.snapshot.index)
-    covered = set(head.covers) if head else set()
-    for name in group_state.listing(store, group).segments:
-        if name.file in covered:
-            continue
-        try:
-            contents = opened_segment(name, store.read(name.name), keys)
-        except ObjectNotFoundError:
-            continue  # collected since it was listed
-        if isinstance(contents, segment.SegmentContents):
-            _add_records(contents_of_group, contents)
-    return contents_of_group
-
-
-def _add_index(contents: _Known, store: ObjectStore, digest: str) -> None:
+def _add_index(contents: KnownGroup, store: ObjectStore, digest: str) -> None:
     try:
         index = read_index(store, contents.group, digest)
     except CorruptIndexError:
@@ -139,7 +143,7 @@ def _add_index(contents: _Known, store: ObjectStore, digest: str) -> None:
             contents.shapes[workload] = WorkloadShape(skeleton, member.extents)
 
 
-def _add_records(group: _Known, contents: segment.SegmentContents) -> None:
+def _add_records(group: KnownGroup, contents: segment.SegmentContents) -> None:
     for record in contents.records:
         workload, is_ok = record.key.workload, record.status == "ok"
         group.workloads[workload] = group.workloads.get(workload, False) or is_ok
@@ -148,7 +152,7 @@ def _add_records(group: _Known, contents: segment.SegmentContents) -> None:
 
 
 def _neighbour(
-    groups: Iterable[_Known],
+    groups: Iterable[KnownGroup],
     zones: Sequence[str],
     target: str,
     key: WorkloadKey,
@@ -185,5 +189,5 @@ def _difference(shape: WorkloadShape, neighbour: Neighbour) -> str:
     return f"{neighbour.workload[:16]} in zone {neighbour.zone} (here {differences})"
 
 
-def _zones(groups: Iterable[_Known]) -> str:
+def _zones(groups: Iterable[KnownGroup]) -> str:
     return ", ".join(sorted({k.group.zone for k in groups}))

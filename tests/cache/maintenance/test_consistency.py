@@ -12,7 +12,7 @@ from tunegate_cache.format.names import segment_name
 from tunegate_cache.format.records import TuningRecord, WorkloadKey, WorkloadShape
 from tunegate_cache.maintenance import history
 from tunegate_cache.maintenance.consistency import Flaw, broken_segments, flaws
-from tunegate_cache.maintenance.explanation import Explanation, explain
+from tunegate_cache.maintenance.explanation import Explanation, explain, read_group
 from tunegate_cache.maintenance.summary import GroupSummary, summary
 from tunegate_cache.protocol import group_state
 from tunegate_cache.stores.files import FileStore
@@ -124,18 +124,18 @@ def test_lines_come_back_in_the_order_of_their_names(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
+def test_what_is_gone_too_large_or_not_what_its_name_says_is_left_out(bucket: S3Store) -> None:
     large = b"y" * (history.MAX_LINES_BYTES + 1)
     lies = {
         f"ms1/z/a/1-{'0' * 64}.jsonl": b"not its digest\n",
         f"ms1/z/a/2-{hashlib.sha256(large).hexdigest()}.jsonl": large,
         "ms1/z/a/notes.txt": b"anything",
+        f"ms1/z/a/4-{'0' * 64}.jsonl": b"",
     }
     for name, body in lies.items():
-        store.write(name, body)
-    true = history.write_lines(store, "ms1/z/a/3", b"true\n")
-    assert history.read_lines(store, [*lies, "ms1/z/a/gone.jsonl", true]) == {true: b"true\n"}
+        bucket.write(name, body)
+    true = history.write_lines(bucket, "ms1/z/a/3", b"true\n")
+    assert history.read_lines(bucket, [*lies, "ms1/z/a/gone.jsonl", true]) == {true: b"true\n"}
 
 
 @pytest.fixture(params=["segments", "a snapshot"])
@@ -156,9 +156,9 @@ def explained(
     zones: Sequence[str] = ("main",),
     own: Sequence[str] = (),
 ) -> Explanation:
-    return explain(
-        explanation_place.store, zones, key, shape or make_shape("another"), NOBODY, own=own
-    )
+    store = explanation_place.store
+    groups = [read_group(store, group, NOBODY) for group in group_state.groups(store)]
+    return explain(groups, zones, key, shape or make_shape("another"), own=own)
 
 
 def test_what_is_there_is_found(explanation_place: Place) -> None:

@@ -20,14 +20,14 @@ from tunegate.tune.claims import is_resumed
 from tunegate_cache.format.names import group_of
 from tunegate_cache.format.records import Miss
 from tunegate_cache.format.target_key import neighbours
-from tunegate_cache.maintenance.explanation import Explanation, explain
+from tunegate_cache.maintenance.explanation import Explanation, explain, read_group
 
 _SHOWN = 8
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
     """The explanation of a miss: `at_look_up` is the last run's answer, `now` the cache's present
-    one."""
+    one, without the zones that are `unread`."""
 
     schema: int = 1
     task: str
@@ -35,6 +35,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     at_look_up: str
     now: Explanation
+    unread: tuple[str, ...] = ()
 
 
 def run(options: WhyMissOptions) -> int:
@@ -48,19 +49,22 @@ def run(options: WhyMissOptions) -> int:
     own = () if admin.config.zone in trusted else (admin.config.zone,)
     about = resolved.task.key, resolved.task.shape
     with answering(admin.config):
-        now = explain(admin.store, trusted, *about, admin.keys, own=own)
-    now = _explain_by_size(now, resolved.task.attributes)
+        groups, unread = admin.of_each_group(
+            None, lambda group: read_group(admin.store, group, admin.keys)
+        )
+    now = _explain_by_size(explain(groups, trusted, *about, own=own), resolved.task.attributes)
     explained = Explained(
         task=name,
         workload=resolved.task.key.workload,
         target=resolved.task.key.target,
         at_look_up=_answer(resolved) + _claims_text(resolved),
         now=now,
+        unread=unread,
     )
     if settings.as_json:
         write_json(explained)
     else:
-        show_lines(_lines(explained, resolved.task))
+        show_lines((*_lines(explained, resolved.task), *unread))
     return PASS
 
 
