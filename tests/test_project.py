@@ -13,7 +13,9 @@ from tunegate.cli.main import main
 from tunegate.errors import ArtifactError, ConfigError, RevisionError
 from tunegate.project import Review, open_project
 from tunegate.settings import Overrides, Settings
+from tunegate.wiring import record_source
 from tunegate_cache.format.names import Group
+from tunegate_cache.format.records import Provenance
 
 NAME = "tunegate.yaml"
 MODELS = "models: [{path: models/*.onnx}]\n"
@@ -53,6 +55,23 @@ def test_the_base_judges_and_what_the_head_loosens_is_told(checkout: Checkout) -
         "gate.release-margin-percent",
         "gate.release-tags",
     ]
+
+
+def test_records_name_the_repository_and_the_run_that_a_revocation_names(
+    checkout: Checkout,
+) -> None:
+    settings = Settings(repository=checkout.path)
+    subject = open_project(settings).checkout()
+    assert record_source(subject, {}) == Provenance(repository="r", commit=subject.commit)
+    checkout.git("remote", "add", "origin", "https://github.com/acme/models.git")
+    job = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "acme/models",
+        "GITHUB_RUN_ID": "123",
+    }
+    source = record_source(open_project(settings).checkout(), job)
+    assert (source.repository, source.run) == ("acme/models", "123")
 
 
 def test_a_sparse_checkout_without_the_configuration_has_it_as_committed(

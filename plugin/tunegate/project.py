@@ -48,14 +48,16 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """The subject of a run and its rules. `commit` is the head of `repository`; `root` names it in
-    records. `rules_at` is the commit whose configuration judges, '' for that head, and
-    `config_before` is that configuration. Without a review nothing is waived or pinned."""
+    """The subject of a run and its rules. `commit` is the head of `repository`; `name` is its name
+    in records, '' for that of the folder `root`. `rules_at` is the commit whose configuration
+    judges, '' for that head, and `config_before` is that configuration. Without a review nothing is
+    waived or pinned."""
 
     config: Config
     repository: Repository
     root: Path
     commit: str
+    name: str = ""
     rules_at: str = ""
     config_before: Config | None = None
     waivers: Waivers = NO_WAIVERS
@@ -144,6 +146,7 @@ class Project:
             config=review.config,
             repository=self.repository,
             root=self.repository.root,
+            name=self.repository.name(),
             commit=review.changes.revisions.head,
             rules_at=review.changes.revisions.judged_by or "",
             config_before=review.config_before,
@@ -159,6 +162,7 @@ class Project:
             config=self.config,
             repository=self.repository,
             root=self.repository.root,
+            name=self.repository.name(),
             commit=self.repository.head(),
         )
 

@@ -1,5 +1,6 @@
 """Builds the real tools from the settings. Nothing else constructs them."""
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from functools import partial
@@ -10,6 +11,7 @@ from tunegate import ports
 from tunegate.artifacts.artifact_io import digest_of_document
 from tunegate.artifacts.candidates import REFERENCE, Candidates, RuntimeName
 from tunegate.artifacts.tasks import RecordOrigin
+from tunegate.ci.registry import run_address
 from tunegate.config import Config, TargetConfig
 from tunegate.measure.bench_driver import FreshProcesses
 from tunegate.measure.bench_process import Limits
@@ -269,8 +271,17 @@ def _origin(installed: registry.Installed, subject: Subject, context: RunContext
     return RecordOrigin(
         device=context.device.fingerprint(),
         toolchain=installed.tuning.toolchain(),
-        source=Provenance(repository=subject.root.name, commit=subject.commit),
+        source=record_source(subject, os.environ),
         installed=digest_of_document(installed.versions()),
+    )
+
+
+def record_source(subject: Subject, environment: Mapping[str, str]) -> Provenance:
+    """Returns what records say of their origin. The run is the number that its page ends with."""
+    return Provenance(
+        repository=subject.name or subject.root.name,
+        commit=subject.commit,
+        run=run_address(environment).rstrip("/").rpartition("/")[2],
     )
 
 

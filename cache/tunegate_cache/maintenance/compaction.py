@@ -32,7 +32,8 @@ _WINDOW = 64
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """`moved` means that another compaction was faster: what this one gathered is not lost.
-    `recovered` is the number of earlier compactions' archives that no HEAD referred to."""
+    `recovered` is the number of earlier compactions' archives that no HEAD referred to, `hidden`
+    that of the records that its new revocations cover."""
 
     group: Group
     status: Literal["compacted", "nothing new", "moved"]
@@ -41,6 +42,7 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     workloads: int = 0
     recovered: int = 0
+    hidden: int = 0
     problems: tuple[str, ...] = ()
 
 
@@ -98,7 +100,7 @@ class Compactor:
         if not (work.fresh or orphans or is_asked):
             return self._report("nothing new", version)
         is_usable = not rebuild and old is not None and revoked == old.revoked
-        hot = self._records_so_far(work, revoked, is_snapshot_usable=is_usable)
+        hot = self._records_so_far(work, revoked, revoke, is_snapshot_usable=is_usable)
         gathered = self._gather(work.fresh, hot)
         if hot.misdated:
             self._problems.append(MISDATED)
@@ -121,7 +123,12 @@ class Compactor:
         )
 
     def _records_so_far(
-        self, state: _Found, revoked: tuple[Revocation, ...], *, is_snapshot_usable: bool
+        self,
+        state: _Found,
+        revoked: tuple[Revocation, ...],
+        new: Sequence[Revocation],
+        *,
+        is_snapshot_usable: bool,
     ) -> HotRecords:
         """Returns the best records so far: from the snapshot, or from all archives if it must be
         rebuilt. A workload whose best records were revoked needs its next best, which only the
@@ -129,12 +136,12 @@ class Compactor:
         archives = state.old_head.archives if state.old_head is not None else ()
         known = state.old_head.snapshot.at if state.old_head is not None else 0
         latest = max(self._seconds(), known) + SKEW_SECONDS
-        hot = HotRecords(latest, revoked)
+        hot = HotRecords(latest, revoked, new)
         if state.old_head is not None and is_snapshot_usable:
             if self._add_snapshot(hot, state.old_head):
                 archives = ()
             else:
-                hot = HotRecords(latest, revoked)
+                hot = HotRecords(latest, revoked, new)
         for digest in (*archives, *state.orphans):
             self._add_archive(hot, digest)
         return hot
@@ -271,6 +278,7 @@ class Compactor:
             records=hot.added,
             workloads=workloads,
             recovered=recovered,
+            hidden=hot.hidden,
         )
 
     def _readable(self, old: Head | None, new: Sequence[str]) -> tuple[str, ...]:
@@ -299,6 +307,7 @@ class Compactor:
         records: int = 0,
         workloads: int = 0,
         recovered: int = 0,
+        hidden: int = 0,
     ) -> Compaction:
         return Compaction(
             group=self._group,
@@ -308,5 +317,6 @@ class Compactor:
             records=records,
             workloads=workloads,
             recovered=recovered,
+            hidden=hidden,
             problems=tuple(self._problems),
         )

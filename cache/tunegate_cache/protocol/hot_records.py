@@ -1,6 +1,6 @@
 """The best few records of every workload: a view of all records, in bounded memory. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tunegate_cache.format.records import StoredRecord, Toolchain, TuningRecord, WorkloadShape
 from tunegate_cache.format.revocation import Revocation, counted
@@ -27,17 +27,23 @@ class HotRecords:
     additions does not matter, unless a candidate's later measurement was cut already.
     """
 
-    def __init__(self, latest: int, revoked: tuple[Revocation, ...] = ()) -> None:
-        """Starts empty; `revoked` records are never added, and dates after `latest` do not
-        count."""
-        self.latest, self.revoked = latest, revoked
+    def __init__(
+        self,
+        latest: int,
+        revoked: tuple[Revocation, ...] = (),
+        new: Sequence[Revocation] = (),
+    ) -> None:
+        """Starts empty; `revoked` records are never added, and dates after `latest` do not count.
+        `hidden` counts the records that the `new` revocations among them cover."""
+        self.latest, self.revoked, self._new = latest, revoked, new
         self._workloads: dict[str, dict[_Candidate, StoredRecord]] = {}
-        self.added = self.misdated = 0
+        self.added = self.misdated = self.hidden = 0
 
     def add(self, records: Iterable[StoredRecord]) -> None:
         for read in records:
             stored = counted(read, self.revoked, self.latest)
             if stored is None:
+                self.hidden += any(each.covers(read, self.latest) for each in self._new)
                 continue
             self.added += 1
             self.misdated += stored is not read

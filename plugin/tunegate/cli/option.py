@@ -134,6 +134,11 @@ def date(text: str) -> int:
     )
 
 
+def end_of_date(text: str) -> int:
+    """Parses what `date` does, and returns the last second of that day or minute."""
+    return date(text) + (59 if "T" in text else 24 * 3600 - 1)
+
+
 # Options that replace configuration keys, made from the keys' declarations.
 
 

@@ -216,6 +216,10 @@ def test_the_zone_of_a_pull_request_stops_no_work_on_the_others(
     assert [each["segments"] for each in done if each["group"]["zone"] == "rel"] == [1]
     assert len(shell.cache("gc", code=collected)["groups"]) == 3
     assert bool(shell.cache("fsck", code=compacted)["unread"]) == (hostile is None)
+    planned(shell, make_key("a"))
+    explained = shell.cache("why-miss", "conv1")
+    assert explained["now"]["differs"] == "nothing"
+    assert bool(explained["unread"]) == (hostile is None)
 
 
 def test_a_copy_in_a_directory_is_a_cache_and_comes_back(shell: Shell, tmp_path: Path) -> None:
@@ -319,10 +323,16 @@ def test_a_directory_keeps_every_promise_that_is_needed(shell: Shell) -> None:
 
 
 def test_a_revoked_repository_is_served_no_more(shell: Shell) -> None:
+    assert "no tuning results are in" in shell.shown("revoke", "--run", "1", code=2)
     shell.publish("a", "b")
     shell.cache("compact")
-    shell.cache("revoke", "--since", "2020-01-01")
+    assert "no record matches; any that comes later" in shell.shown("revoke", "--run", "1")
+    day = ("--since", "2023-11-14", "--until", "2023-11-14")
+    assert "hidden: 2 records" in shell.shown("revoke", *day)
     assert shell.cache("stats")["contents"][0]["records"] == 0
+    assert "nothing new was revoked" in shell.shown("revoke", *day)
+    late = shell.shown("revoke", "--since", "2023-11-15", "--until", "2023-11-14", code=2)
+    assert "no record can match" in late
     (Path(shell.url) / MAIN.head).write_text('{"head": {"v": 2}}')
     assert "nothing was revoked" in shell.shown("revoke", "--run", "1", code=4)
     assert "nothing to revoke is named" in shell.shown("revoke", code=2)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tunegate.cli.command import Command
-from tunegate.cli.option import Argument, Option, date, hours
+from tunegate.cli.option import Argument, Option, date, end_of_date, hours
 from tunegate.cli.shared_options import CacheAddress, Options
 
 
@@ -157,7 +157,9 @@ class RevokeOptions(Options, frozen=True, kw_only=True):
     of_repository: Annotated[str, Option("records from this repository", "NAME")] = ""
     run: Annotated[str, Option("records from this CI run", "ID")] = ""
     since: Annotated[int | None, Option("records measured from then on", "DATE", date)] = None
-    until: Annotated[int | None, Option("records measured until then", "DATE", date)] = None
+    until: Annotated[
+        int | None, Option("records measured until the end of then", "DATE", end_of_date)
+    ] = None
 
 
 REVOKE = Command(
@@ -166,8 +168,8 @@ REVOKE = Command(
     options=RevokeOptions,
     handler="tunegate.cli.handlers.cache_upkeep:revoke",
     examples=(
-        "tunegate cache revoke --key 3f9a1c",
-        "tunegate cache revoke --of-repository models --since 2026-11-21 --until 2026-11-21T08:30",
+        "tunegate cache revoke --key 3f9a1c0b5d7e2468",
+        "tunegate cache revoke --of-repository acme/models --since 2026-11-21T08:30",
     ),
 )
 

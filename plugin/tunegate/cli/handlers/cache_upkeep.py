@@ -44,9 +44,13 @@ def compact(options: cache.CompactOptions) -> int:
 
 
 def show_compactions(
-    settings: Settings, url: str, compactions: tuple[Compaction, ...], unread: tuple[str, ...]
+    settings: Settings,
+    url: str,
+    compactions: tuple[Compaction, ...],
+    unread: tuple[str, ...],
+    summary: tuple[str, ...] = (),
 ) -> int:
-    """Returns the exit code: 4 if a group could not be read."""
+    """Returns the exit code: 4 if a group could not be read. `summary` is for people."""
     if settings.as_json:
         write_json(Compactions(groups=compactions, unread=unread))
         return UNFIT if unread else PASS
@@ -68,7 +72,11 @@ def show_compactions(
         ),
     )
     show_lines(
-        (*(f"{c.group.zone}: {problem}" for c in compactions for problem in c.problems), *unread)
+        (
+            *(f"{c.group.zone}: {problem}" for c in compactions for problem in c.problems),
+            *unread,
+            *summary,
+        )
     )
     return UNFIT if unread else PASS
 
@@ -214,6 +222,8 @@ def revoke(options: cache.RevokeOptions) -> int:
             "a record must match all of them."
         )
         raise ConfigError(message)
+    if revocation.until and revocation.since > revocation.until:
+        raise ConfigError("no record can match: --since is later than --until.")
     settings = options.settings
     admin = open_cache_admin(settings)
     with answering(admin.config):
@@ -221,9 +231,22 @@ def revoke(options: cache.RevokeOptions) -> int:
             settings.overrides.get("cache.zone"),
             lambda group: revoke_group(admin, group, revocation),
         )
+    if not revocations and not unread:
+        message = f"nothing to revoke: no tuning results are in {admin.location}"
+        raise ConfigError(f"{message}. Name the cache and zone that have the records.")
     compactions = tuple(compaction for compaction, _ in revocations)
     failures = (problem for _, problem in revocations if problem)
-    return show_compactions(settings, admin.location, compactions, (*unread, *failures))
+    summary = _hidden_text(compactions)
+    return show_compactions(settings, admin.location, compactions, (*unread, *failures), (summary,))
+
+
+def _hidden_text(compactions: tuple[Compaction, ...]) -> str:
+    hidden = sum(compaction.hidden for compaction in compactions)
+    if hidden:
+        return f"hidden: {plural(hidden, 'record')}"
+    if any(compaction.status == "compacted" for compaction in compactions):
+        return "no record matches; any that comes later will be hidden"
+    return "nothing new was revoked"
 
 
 def revoke_group(admin: CacheAdmin, group: Group, revocation: Revocation) -> tuple[Compaction, str]:
