@@ -17,7 +17,7 @@ from tunegate.ci.events import zone_of_branch, zone_of_pull_request, zone_of_que
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.gitlab.host import GitLabHost
 from tunegate.ci.host_files import dotenv, write_host_file
-from tunegate.ci.job_results import ConfigPlace, place_of, told_by_agent
+from tunegate.ci.job_results import ConfigPlace, place_of, run_agent
 from tunegate.ci.registry import NoCiHost
 from tunegate.errors import ConfigError, ConfigKey, EnvironmentUnfitError, OutputError
 from tunegate.review import config_file
@@ -342,7 +342,7 @@ def test_the_agent_gets_arguments_text_and_its_own_variables(
 ) -> None:
     monkeypatch.setenv("ANOTHER_SECRET", "y")
     environment = {"PATH": f"{agent.parent}:/usr/bin:/bin", "AGENT_TOKEN": "x"}
-    assert told_by_agent(COMMAND, environment) == ""
+    assert run_agent(COMMAND, environment) == ""
     assert (tmp_path / "arguments").read_text() == "annotate|a b|"
     assert (tmp_path / "text").read_text() == "# é"
     given = (tmp_path / "variables").read_text()
@@ -356,11 +356,11 @@ def test_no_agent_is_found_in_a_place_that_is_relative(
     """The checkout is the working directory: it could hold a program of this name."""
     monkeypatch.chdir(agent.parent)
     for searched in ("", ".", ":", "../bin"):
-        assert told_by_agent(COMMAND, {"PATH": searched}) == "some-agent was not found"
+        assert run_agent(COMMAND, {"PATH": searched}) == "some-agent was not found"
     here = protocol.AgentCommand(program="some-agent", arguments=(), text="", directory=".")
-    assert told_by_agent(here, {"PATH": ""}) == "some-agent was not found"
+    assert run_agent(here, {"PATH": ""}) == "some-agent was not found"
 
 
 def test_what_cannot_be_run_is_said(agent: Path) -> None:
     agent.write_text("#!/nowhere\n")
-    assert "cannot be run" in told_by_agent(COMMAND, {"PATH": str(agent.parent)})
+    assert "cannot be run" in run_agent(COMMAND, {"PATH": str(agent.parent)})

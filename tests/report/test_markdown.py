@@ -69,8 +69,7 @@ def test_tasks_of_which_the_same_is_told_are_one_row() -> None:
     rows = [msgspec.structs.replace(row, name=f"conv{n}") for n in (0, 0, *range(1, 10))]
     other = msgspec.structs.replace(row, name="conv1", trials=row.trials + 1)
     first, second = comment.merge_alike([*rows[:3], other, *rows[3:]])
-    names = ", ".join(f"conv{n}" for n in range(8))
-    assert first.label == f"{names} and 2 more (11 tasks)"
+    assert first.label == "conv0, conv1, conv2, conv3 and 6 more (11 tasks)"
     assert second == other
 
 
@@ -122,11 +121,11 @@ def test_the_rest_is_counted_with_its_plurals(unchanged: tuple[str, ...], said: 
     report = make_report("measured")
     changes = msgspec.structs.replace(report.changes, unchanged=unchanged)
     report = msgspec.structs.replace(report, changes=changes)
-    assert comment.rest_counted(report, (finding(0),)) == said
+    assert comment.rest_sentence(report, (finding(0),)) == said
 
 
 def test_what_did_not_pass_is_not_counted_as_passed() -> None:
     report = make_report("nothing-changed")
-    assert comment.rest_counted(report, (finding(0, "fail"), finding(1))) == (
+    assert comment.rest_sentence(report, (finding(0, "fail"), finding(1))) == (
         "1 more check passed. 1 more check did not pass."
     )

@@ -37,8 +37,8 @@ def run_job(
     request: protocol.JobRequest,
     execute: Callable[[Sequence[str]], Ended],
 ) -> int:
-    """Runs the command line with `execute`, and returns its exit code. A signal may end it
-    anywhere, and the CI is told."""
+    """Runs the command line with `execute`, and returns its exit code. Also a run that a signal
+    ends is reported to the CI."""
     try:
         event = host.event(request.asked)
         revisions = job_revisions(request, event)

@@ -209,7 +209,7 @@ def report_to_host(host: protocol.CiHost, report: protocol.JobReport, out: Path 
         directory = _open_directory(stack, out)
         try:
             command = host.tell(msgspec.structs.replace(report, directory=directory))
-            problem = told_by_agent(command, os.environ) if command else ""
+            problem = run_agent(command, os.environ) if command else ""
             if problem:
                 sys.stderr.write(f"tunegate: the report is not shown beside the job: {problem}\n")
         except errors.OutputError as error:
@@ -346,8 +346,8 @@ _LIMIT_SECONDS = 60.0
 _NOWHERE = "/"
 
 
-def told_by_agent(command: protocol.AgentCommand, environment: Mapping[str, str]) -> str:
-    """Asks the agent. Returns why it failed, without its output; '' if it did not."""
+def run_agent(command: protocol.AgentCommand, environment: Mapping[str, str]) -> str:
+    """Runs the agent. Returns why it failed, without its output; '' if it did not."""
     program = _program(command, environment.get("PATH", ""))
     if program is None:
         return f"{command.program} was not found"

@@ -81,8 +81,8 @@ def _policy(report: Report) -> str:
 def _checks(report: Report, shown: ShownFindings) -> str:
     """Returns the table, what it leaves out, and what its numbers do not say."""
     table = markdown_table(_models(shown.rows)) if shown.rows else ""
-    bounds_line = change_said(shown.rows)
-    counted = rest_counted(report, shown.rest)
+    bounds_line = change_note(shown.rows)
+    counted = rest_sentence(report, shown.rest)
     sections = (table, bounds_line, counted, _remarks(report, shown.rows))
     return "\n\n".join(filter(None, sections))
 
@@ -327,7 +327,7 @@ def shown_findings(verdict: Verdict) -> ShownFindings:
     return ShownFindings(rows=rows, rest=tuple(each for each in worst if each not in rows))
 
 
-def rest_counted(report: Report, unlisted: tuple[Finding, ...]) -> str:
+def rest_sentence(report: Report, unlisted: tuple[Finding, ...]) -> str:
     """Returns a sentence on what the table leaves out, and on models that the change does not
     touch."""
     passed = sum(each.status == "pass" for each in unlisted)
@@ -409,10 +409,10 @@ _APART = 0.2
 """The share of difference from which the layers visibly do not add up to the model."""
 
 
-CHANGE_SAID = "Change compares paired launches, so it is not Head / Base"
+CHANGE_NOTE = "Change compares paired launches, so it is not Head / Base"
 
 
-def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
+def change_note(findings: Sequence[Finding], *, with_bounds: bool = True) -> str:
     """Returns what the change beside two medians means, and the confidence of its bounds; '' if no
     row has all three."""
     if not any(
@@ -423,7 +423,7 @@ def change_said(findings: Sequence[Finding], *, with_bounds: bool = True) -> str
     below = (
         f". Below it are its bounds: the lower one with {low} confidence, the upper one with {high}"
     )
-    return f"{CHANGE_SAID}{below if with_bounds else ''}."
+    return f"{CHANGE_NOTE}{below if with_bounds else ''}."
 
 
 def layer_total(finding: Finding, slower: Sequence[Part]) -> str:

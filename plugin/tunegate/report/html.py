@@ -12,7 +12,7 @@ from tunegate.artifacts.verdicts import Finding, Report
 from tunegate.report import plots, report_tables, sentences, units
 from tunegate.report.accuracy import accuracy_table, drawn_note, error_moves
 from tunegate.report.candidates import candidates_table, latency_by_error
-from tunegate.report.comment import CHANGE_SAID, change_said, rest_counted, shown_findings
+from tunegate.report.comment import CHANGE_NOTE, change_note, rest_sentence, shown_findings
 from tunegate.report.cost_table import audit, audit_words, savings, spending, spending_words
 from tunegate.report.environment import facts
 from tunegate.report.escape import visible
@@ -46,7 +46,7 @@ class CellSection(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[Plot, ...]
     inside: ReportTable
     operators: ReportTable
-    layers_said: str
+    layers_note: str
     builds: ReportTable
     outputs: tuple[ReportTable, ...]
     inputs: ReportTable
@@ -71,9 +71,9 @@ def render(report: Report) -> str:
             verdict=verdict,
             headline=headline(report).removeprefix(f"{STATUS_WORDS[verdict.status]}: "),
             models=report_tables.models_table(shown.rows),
-            change_said=change_said(shown.rows),
+            change_note=change_note(shown.rows),
             more_models=report_tables.models_table(shown.rest),
-            counted=rest_counted(report, shown.rest),
+            counted=rest_sentence(report, shown.rest),
             policy=policy_lines(verdict),
             uncovered=uncovered_line(report.changes.uncovered),
             checks=_checks(report, shown.rows, 0),
@@ -82,7 +82,7 @@ def render(report: Report) -> str:
             tasks=report_tables.tasks_table(tuned_rows(report)),
             spending=report_tables.spending_table(spending(report.outcomes)),
             audit=_audit(report),
-            spending_said=spending_words(report.outcomes),
+            spending_note=spending_words(report.outcomes),
             short_curves=list(_short_curves(report)),
             savings=report_tables.savings_table(savings(report.plan, report.outcomes)),
             cached=_cache_text(report),
@@ -117,7 +117,7 @@ def _environment() -> Environment:
         "words": _keep_spaces,
         "stopped": sentences.stopped_words,
     }
-    environment.globals["CHANGE_SAID"] = CHANGE_SAID
+    environment.globals["CHANGE_NOTE"] = CHANGE_NOTE
     return environment
 
 
@@ -150,7 +150,7 @@ def _check(report: Report, finding: Finding) -> CellSection:
         plots=tuple(_plots(report, finding)),
         inside=report_tables.inside_table(comparison.inside if comparison else ()),
         operators=report_tables.operators_table(layers),
-        layers_said=plots.of_layers(finding, measured, report.verdict.margin_percent),
+        layers_note=plots.of_layers(finding, measured, report.verdict.margin_percent),
         builds=report_tables.builds_table(builds),
         outputs=tuple(
             report_tables.outputs_table(label, build.check.outputs)

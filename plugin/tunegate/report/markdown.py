@@ -118,7 +118,7 @@ def fit_sections(sections: Sequence[Section], limit_chars: int) -> str:
     return text if len(text) <= limit_chars else text[: max(0, limit_chars - 2)] + "…\n"
 
 
-def fitted_text(markdown: str, limit_chars: int) -> str:
+def fit_text(markdown: str, limit_chars: int) -> str:
     """Does the same for an undivided text."""
     if len(markdown) <= limit_chars:
         return markdown

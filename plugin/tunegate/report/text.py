@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tunegate.artifacts.verdicts import Finding, Report, Status, WaiverOffer
 from tunegate.report.accuracy import error_moves, errors_in_words
-from tunegate.report.comment import change_said
+from tunegate.report.comment import change_note
 from tunegate.report.environment import unchanged_names
 from tunegate.report.escape import visible
 from tunegate.report.headline import (
@@ -91,7 +91,7 @@ def render(report: Report, *, width: int = 100, colour: bool = False) -> str:
 def _print_change_said(console: Console, report: Report) -> None:
     """Prints what the table's change means; its bounds have no room there."""
     findings = worst_first(report.verdict)[:TERMINAL_CHECKS]
-    if line := change_said(findings, with_bounds=False):
+    if line := change_note(findings, with_bounds=False):
         console.print(_indent(line))
 
 

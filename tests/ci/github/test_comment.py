@@ -14,7 +14,7 @@ from tunegate.ci.github.api import (
     Comments,
     job_token,
     login_of,
-    opened_api,
+    open_api,
 )
 from tunegate.ci.github.host import GitHubHost
 from tunegate.ci.protocol import Annotation, HostRefusedError, JobProgress, JobReport, Outcome
@@ -35,7 +35,7 @@ def server() -> Iterator[GitHubServer]:
 def publish(server: GitHubServer, name: str, text: str, *, updates_only: bool = False) -> None:
     environment = {**server.variables, "TUNEGATE_GITHUB_TOKEN": "ghs_secret"}
     token = job_token(environment)
-    api = opened_api(environment, token)
+    api = open_api(environment, token)
     comments = Comments(api, "acme/models", 7, name, login_of(environment, token, api))
     comments.publish(text, updates_only=updates_only)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.ci.github.github_server import GitHubServer, github_server
 from tunegate.ci import protocol
 from tunegate.ci.events import JudgedEvent, RefusedEvent
-from tunegate.ci.github.api import job_token, opened_api
+from tunegate.ci.github.api import job_token, open_api
 from tunegate.ci.github.event import GITHUB_EVENTS, finished_run, github_event
 from tunegate.errors import ConfigError
 
@@ -227,7 +227,7 @@ def run_of(server: GitHubServer, event: Any, **more: str) -> protocol.FinishedRu
         "GITHUB_SERVER_URL": "https://github.com",
         **more,
     }
-    api = opened_api(environment, job_token({"TUNEGATE_GITHUB_TOKEN": "t"}))
+    api = open_api(environment, job_token({"TUNEGATE_GITHUB_TOKEN": "t"}))
     return finished_run(environment, event, api)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ci.github.github_server import GitHubServer, github_server
-from tunegate.ci.github.api import job_token, login_of, opened_api
+from tunegate.ci.github.api import job_token, login_of, open_api
 from tunegate.ci.github.host import GitHubHost, command_of, commands_stopped, output
 from tunegate.ci.protocol import Annotation, AskedRevisions, JobEvent, JobReport, Links, Usual
 from tunegate.errors import ConfigError
@@ -64,7 +64,7 @@ ENVIRONMENT = {"TUNEGATE_GITHUB_TOKEN": " ghs_secret\n"}
 def login(server: GitHubServer, **more: str) -> str:
     environment = {**ENVIRONMENT, **server.variables, **more}
     token = job_token(environment)
-    return login_of(environment, token, opened_api(environment, token))
+    return login_of(environment, token, open_api(environment, token))
 
 
 def test_a_server_without_the_other_api_is_asked_for_the_user() -> None:

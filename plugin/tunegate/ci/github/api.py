@@ -8,7 +8,7 @@ from typing import Any
 from tunegate.ci import protocol
 from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.http import Patience, RestApi, RestRefusedError
-from tunegate.report.markdown import fitted_text
+from tunegate.report.markdown import fit_text
 
 _PUBLIC = "https://api.github.com"
 _LOGIN = re.compile(r"[\w.-]{1,100}(\[bot\])?", re.ASCII)
@@ -19,7 +19,7 @@ def job_token(environment: Mapping[str, str]) -> protocol.Secret:
     return protocol.Secret(environment.get("TUNEGATE_GITHUB_TOKEN", "").strip())
 
 
-def opened_api(
+def open_api(
     environment: Mapping[str, str],
     token: protocol.Secret,
     *,
@@ -114,7 +114,7 @@ class Comments:
     def publish(self, text: str, *, updates_only: bool = False) -> None:
         """Replaces our comment, or writes the first one. Raises HostRefusedError."""
         room = MAX_COMMENT_CHARACTERS - len(self._first)
-        body = f"{self._first}\n{fitted_text(text, room)}"
+        body = f"{self._first}\n{fit_text(text, room)}"
         if not self._author and self._find_marked(_is_anybody) and self.find_own_comment() is None:
             self._publish_as_whoever_we_are(body, updates_only=updates_only)
         else:
@@ -183,8 +183,8 @@ def _id_of(comment: dict[str, Any]) -> int:
 
 
 # A check run beside the commit: in progress while a job judges, then its conclusion. It needs
-# `checks: write`. Without that, or if the API does not answer, there is none, and nobody is told:
-# it repeats the job's own result.
+# `checks: write`. Without that, or if the API does not answer, there is no check and no message:
+# it only repeats the job's own result.
 
 MAX_SUMMARY_CHARACTERS = 65_000
 MAX_CHECK_ANNOTATIONS = 50
@@ -240,7 +240,7 @@ class CheckRun:
     def _conclude(
         self, report: protocol.JobReport, progress: protocol.JobProgress, outcome: protocol.Outcome
     ) -> None:
-        summary = fitted_text(report.summary, MAX_SUMMARY_CHARACTERS) or progress.title
+        summary = fit_text(report.summary, MAX_SUMMARY_CHARACTERS) or progress.title
         output = {
             "title": progress.title[:_MAX_TITLE],
             "summary": summary,
@@ -258,7 +258,7 @@ class CheckRun:
         token = job_token(self._environment)
         if not token:
             return None
-        api = opened_api(
+        api = open_api(
             self._environment, token, limit_seconds=limit_seconds, patience=self._patience
         )
         repository = self._environment.get("GITHUB_REPOSITORY", "")

@@ -223,7 +223,7 @@ _PULL_REQUEST = "Use pull_request."
 _USE_INSTEAD = "Use pull_request, push or merge_group, or give the inputs base and head."
 _RIGHTS = "it runs with the rights and the checkout of the default branch, not of the pull request"
 _NOTHING = "it changes no commit"
-_OWN_COMMIT = "it names a commit, and nothing to compare it with"
+_OWN_COMMIT = "it names a commit, but no base"
 _REVIEW = "it changes no commit of the pull request"
 
 GITHUB_EVENTS: events.EventTable = {
@@ -274,15 +274,15 @@ GITHUB_EVENTS: events.EventTable = {
         "a called workflow has the event of its caller", "Call it from one of the events above."
     ),
     "repository_dispatch": events.RefusedEvent(
-        "whoever sends it says what it means", "Use workflow_dispatch, or give base and head."
+        "its meaning is up to the sender", "Use workflow_dispatch, or give base and head."
     ),
     "create": events.RefusedEvent("a new branch or tag is a push too", "Use push."),
-    "delete": events.RefusedEvent("what it is about is gone", "Use push or pull_request."),
+    "delete": events.RefusedEvent("its branch or tag is gone", "Use push or pull_request."),
     "deployment": events.RefusedEvent(
-        "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
+        "it names what is deployed, but no base", _USE_INSTEAD
     ),
     "deployment_status": events.RefusedEvent(
-        "it names what is deployed, and nothing to compare it with", _USE_INSTEAD
+        "it names what is deployed, but no base", _USE_INSTEAD
     ),
     "check_run": events.RefusedEvent(_OWN_COMMIT, _USE_INSTEAD),
     "check_suite": events.RefusedEvent(_OWN_COMMIT, _USE_INSTEAD),

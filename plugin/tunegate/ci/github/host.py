@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tunegate.ci import protocol
-from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, opened_api
+from tunegate.ci.github.api import CheckRun, Comments, job_token, login_of, open_api
 from tunegate.ci.github.event import finished_run, github_event
 from tunegate.ci.http import Patience
 from tunegate.errors import ConfigError, OutputError
@@ -71,9 +71,9 @@ class GitHubHost:
         token = job_token(self._environment)
         if not token or event.pull_request is None:
             return
-        api = opened_api(self._environment, token, patience=self._patience)
+        api = open_api(self._environment, token, patience=self._patience)
         author = login_of(self._environment, token, api, self._patience)
-        api = opened_api(self._environment, token, patience=self._patience)
+        api = open_api(self._environment, token, patience=self._patience)
         repository = self._value("GITHUB_REPOSITORY")
         comments = Comments(api, repository, event.pull_request, name, author)
         comments.publish(markdown, updates_only=updates_only)
@@ -81,7 +81,7 @@ class GitHubHost:
     def finished_run(self) -> protocol.FinishedRun:
         """Returns the finished run of a fork, by the event `workflow_run`."""
         token = job_token(self._environment)
-        api = opened_api(self._environment, token) if token else None
+        api = open_api(self._environment, token) if token else None
         return finished_run(self._environment, self._payload(), api)
 
     def _payload(self) -> Mapping[str, Any]:

@@ -129,13 +129,11 @@ GITLAB_EVENTS: events.EventTable = {
         writes="as the pipeline that started it",
     ),
     "external_pull_request_event": events.RefusedEvent(
-        "its pull request is of another host, which knows whose it is", "Run tunegate there."
+        "its pull request is on another host, which knows its author", "Run tunegate there."
     ),
     "external": events.RefusedEvent("no job of it runs here", _GIVEN),
-    "chat": events.RefusedEvent("whoever writes in the chat says what it means", _GIVEN),
-    "webide": events.RefusedEvent(
-        "it is a terminal, and nothing is merged after it", _MERGE_REQUEST
-    ),
+    "chat": events.RefusedEvent("its meaning is up to the writer", _GIVEN),
+    "webide": events.RefusedEvent("it is a terminal whose changes are not merged", _MERGE_REQUEST),
     "ondemand_dast_scan": events.RefusedEvent("it names no two commits", _GIVEN),
     "ondemand_dast_validation": events.RefusedEvent("it names no two commits", _GIVEN),
     "security_orchestration_policy": events.RefusedEvent("it names no two commits", _GIVEN),

@@ -11,7 +11,7 @@ from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.gitlab.event import gitlab_event
 from tunegate.ci.host_files import log_annotations, report_inside, write_host_json, write_outputs
 from tunegate.ci.http import RestApi
-from tunegate.report.markdown import fitted_text
+from tunegate.report.markdown import fit_text
 
 
 class GitLabHost:
@@ -101,7 +101,7 @@ class Notes:
     def publish(self, markdown: str, *, updates_only: bool = False) -> None:
         """Replaces our note, or writes the first one. Raises HostRefusedError."""
         room = MAX_NOTE_CHARACTERS - len(self._first) - 1
-        body = f"{self._first}\n{fitted_text(note_text(markdown), room)}"
+        body = f"{self._first}\n{fit_text(note_text(markdown), room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
     def find_own_comment(self) -> int | None:

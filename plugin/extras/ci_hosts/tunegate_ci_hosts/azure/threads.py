@@ -9,7 +9,7 @@ from urllib.parse import quote
 from tunegate.ci.comments import KeptComment, report_marker
 from tunegate.ci.http import RestApi
 from tunegate.ci.protocol import HostRefusedError, Secret
-from tunegate.report.markdown import fitted_text
+from tunegate.report.markdown import fit_text
 
 MAX_THREAD_CHARACTERS = 149_000
 _VERSION = "api-version=7.0"
@@ -44,7 +44,7 @@ class Threads:
     def publish(self, markdown: str, *, updates_only: bool = False) -> None:
         """Replaces our thread's report, or writes the first one. Raises HostRefusedError."""
         room = MAX_THREAD_CHARACTERS - len(self._first) - 1
-        body = f"{self._first}\n{thread_text(fitted_text(markdown, room * 9 // 10))}"
+        body = f"{self._first}\n{thread_text(fit_text(markdown, room * 9 // 10))}"
         KeptComment(self).publish(body[:MAX_THREAD_CHARACTERS], updates_only=updates_only)
 
     def find_own_comment(self) -> KnownThread | None:

@@ -11,7 +11,7 @@ from typing import Any
 from tunegate.ci.comments import KeptComment
 from tunegate.ci.http import RestApi, RestRefusedError
 from tunegate.ci.protocol import HostRefusedError, Secret
-from tunegate.report.markdown import fitted_text
+from tunegate.report.markdown import fit_text
 from tunegate_ci_hosts.bitbucket.comment_text import bitbucket_marker, comment_text
 
 API = "https://api.bitbucket.org/2.0"
@@ -35,7 +35,7 @@ class BitbucketComments:
         """Replaces our comment, or writes the first one. Raises HostRefusedError."""
         room = MAX_BITBUCKET_CHARACTERS - len(self._first) - 2
         shown = comment_text(markdown)
-        body = f"{self._first}\n\n{fitted_text(shown, room)}"
+        body = f"{self._first}\n\n{fit_text(shown, room)}"
         KeptComment(self).publish(body, updates_only=updates_only)
 
     def find_own_comment(self) -> tuple[int, ...] | None:

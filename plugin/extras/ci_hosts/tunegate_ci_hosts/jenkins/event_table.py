@@ -31,7 +31,7 @@ JENKINS_EVENTS: EventTable = {
     "single": JudgedEvent(
         base="the merge base with the default branch; on it, its parent",
         head="what is checked out",
-        writes="nothing: a job that is of no branch says of nobody who started it",
+        writes="nothing: a job without a branch does not say who started it",
     ),
 }
 """`change` and `fork` have CHANGE_ID, `tag` has TAG_NAME, `primary` BRANCH_IS_PRIMARY."""
