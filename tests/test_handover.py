@@ -98,7 +98,8 @@ def test_a_plan_of_another_configuration_is_refused(config: Config, out: Path) -
     [
         replace(CONFIG, budget=BudgetConfig(minutes=1.0)),
         replace(CONFIG, cache=CacheConfig(zone="pr/x/1")),
-        replace(CONFIG, gate=GateConfig(margin_percent=1.0)),
+        replace(CONFIG, gate=GateConfig(margin_percent=1.0, release_margin_percent=2.0)),
+        replace(CONFIG, gate=GateConfig(seconds=9.0, min_launches=6, tail_margin_percent=5.0)),
     ],
 )
 def test_each_step_may_have_options_of_its_own(config: Config, out: Path) -> None:

@@ -16,6 +16,7 @@ from tunegate.artifacts.outcomes import TuningOutcome
 from tunegate.artifacts.plans import PlanOrigin, TuningPlan
 from tunegate.artifacts.tasks import TaskSet
 from tunegate.config import BudgetConfig, CacheConfig, Config, GateConfig
+from tunegate.config_key import keys_of
 from tunegate.errors import ArtifactError
 from tunegate.measure.merge_shards import HandedShard
 from tunegate.review.gate_rules import GateRules, Policies, rules_digest
@@ -176,18 +177,16 @@ def _refuse_other(path: Path, kind: type[msgspec.Struct], digest: str) -> None:
 def _digest_of_config(config: Config) -> str:
     """Returns the digest of a configuration, without what each step's command line may set and what
     only tuning reads."""
-    gate, usual = config.gate, GateConfig()
-    margins = {
-        "margin_percent": usual.margin_percent,
-        "release_margin_percent": usual.release_margin_percent,
+    usual = GateConfig()
+    optional = {
+        name: getattr(usual, name)
+        for each in keys_of(GateConfig)
+        if each.key.flag
+        for name in filter(None, (each.field, each.key.also))
     }
+    gate = msgspec.structs.replace(config.gate, **optional)
     return digest_of(
-        msgspec.structs.replace(
-            config,
-            budget=BudgetConfig(),
-            cache=CacheConfig(),
-            gate=msgspec.structs.replace(gate, **margins),
-        )
+        msgspec.structs.replace(config, budget=BudgetConfig(), cache=CacheConfig(), gate=gate)
     )
 
 

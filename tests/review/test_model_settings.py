@@ -22,7 +22,9 @@ from tunegate.models.reader import GitModelReader
 from tunegate.review.base_rules import merged_targets, names, on_known_runners, target_changes
 from tunegate.review.compared_work import replaced_values
 from tunegate.review.config_file import entry_problems, parse_config
+from tunegate.review.covered_model import names_in_head
 from tunegate.review.effective_config import effective, of_head_alone
+from tunegate.review.input_shapes import resolve_shapes
 from tunegate.review.model_settings import stray_symbols
 from tunegate.review.named_files import described_missing, missing_files, replaced_files
 from tunegate.system.git.repository import GitRepository
@@ -281,6 +283,11 @@ def test_thousands_of_entries_and_names_are_read_in_seconds() -> None:
     inputs = {f"{at}-m.onnx": (ModelInput("x", (None,), ("batch",)),) for at in range(300)}
     assert len([*stray_symbols(Config(models=globs), inputs)]) == 300
     assert max(len(problem.text) for problem in entry_problems(Config(models=(named,)))) < 99
+    before, after = (
+        [ModelInput(f"{at}{side}", (None,), (f"n{at}",)) for at in range(20_000)] for side in "ab"
+    )
+    assert len(names_in_head(before, after).renamed) == 20_000
+    assert len(resolve_shapes(before, []).gaps) == 20_000
 
 
 HEAD, BASE, TIP = "head", "base", "tip"

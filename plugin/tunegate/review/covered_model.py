@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -428,26 +428,26 @@ def names_in_head(
 
 
 def _match_inputs(before: Sequence[ModelInput], after: Sequence[ModelInput]) -> dict[str, str]:
-    """Matches inputs of the same type first."""
-    unmatched_inputs, renamed = [*after], dict[str, str]()
-    for is_alike, was in product((_is_same_type, _is_same_rank), before):
-        same = next((each for each in unmatched_inputs if is_alike(was, each)), None)
-        if same is not None and was.name not in renamed:
-            unmatched_inputs.remove(same)
-            renamed[was.name] = same.name
-    return renamed
+    """Matches inputs of the same type first, then those of the same rank."""
+    new_names = dict[str, str]()
+    for kind_of in (_type_of, _rank):
+        matched_names = {*new_names.values()}
+        unmatched_names = defaultdict[object, deque[str]](deque)
+        for value in after:
+            if value.name not in matched_names:
+                unmatched_names[kind_of(value)].append(value.name)
+        for was in before:
+            if was.name not in new_names and (alike := unmatched_names[kind_of(was)]):
+                new_names[was.name] = alike.popleft()
+    return new_names
 
 
 def _rank(value: ModelInput) -> int | None:
     return len(value.dimensions) if value.is_ranked else None
 
 
-def _is_same_rank(was: ModelInput, now: ModelInput) -> bool:
-    return _rank(was) == _rank(now)
-
-
-def _is_same_type(was: ModelInput, now: ModelInput) -> bool:
-    return was.dtype == now.dtype and _is_same_rank(was, now)
+def _type_of(value: ModelInput) -> tuple[str, int | None]:
+    return value.dtype, _rank(value)
 
 
 def _rename_input(value: ModelInput, names: Mapping[str, str]) -> ModelInput:

@@ -529,13 +529,10 @@ def _changes_in_order(before: _Layers, after: _Layers) -> Iterator[LayerChange]:
     for step, first, last, begin, end in steps:
         if step == "equal":
             continue
-        for gone, layer in zip_longest(old[first:last], new[begin:end]):
-            if gone and layer:
-                yield _layer_change(layer[0], _difference(gone[1], layer[1]))
-            elif layer:
-                yield _layer_change(layer[0], f"new: {_layer_words(layer[1])}")
-            elif gone:
-                yield _layer_change(gone[0], f"gone: {_layer_words(gone[1])}")
+        nothing = ("", None)
+        pairs = zip_longest(old[first:last], new[begin:end], fillvalue=nothing)
+        for (old_name, facts_before), (name, facts) in pairs:
+            yield _layer_change(name or old_name, facts_before, facts)
 
 
 def _alike(layers: _Layers, others: _Layers) -> int:
@@ -545,18 +542,17 @@ def _alike(layers: _Layers, others: _Layers) -> int:
 
 
 def _changes(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> Iterator[LayerChange]:
-    for name, facts in after.items():
-        old = before.get(name)
-        if old is None:
-            yield _layer_change(name, f"new: {_layer_words(facts)}")
-        elif old != facts:
-            yield _layer_change(name, _difference(old, facts))
-    for name, facts in before.items():
-        if name not in after:
-            yield _layer_change(name, f"gone: {_layer_words(facts)}")
+    for name in {**after, **before}:
+        if before.get(name) != after.get(name):
+            yield _layer_change(name, before.get(name), after.get(name))
 
 
-def _layer_change(name: str, text: str) -> LayerChange:
+def _layer_change(name: str, old: Facts | None, new: Facts | None) -> LayerChange:
+    """Returns the line on a layer that differs; a side without the layer is None."""
+    if old is None or new is None:
+        text = f"{'new' if old is None else 'gone'}: {_layer_words(new or old or {})}"
+    else:
+        text = _difference(old, new)
     return LayerChange(name[:_MAX_NAME], text[:_MAX_TEXT])
 
 

@@ -8,6 +8,7 @@ nobody gives, is computed.
 import ast
 import math
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -255,27 +256,28 @@ def _gaps(
     """Yields a line for each symbol without a size, and for each input with unnamed open
     dimensions."""
     shaped_inputs = {name for level in levels for name in level.shapes}
-    tensors = {value.name for value in inputs if not value.is_several}
+    tensors = {value.name for value in inputs if not value.is_several} - shaped_inputs
     still_open = [
         dimension
         for dimension in dimensions
-        if dimension.size is None and dimension.input in tensors - shaped_inputs
+        if dimension.size is None and dimension.input in tensors
     ]
-    yield from _named_gaps([each for each in still_open if is_symbol(each.symbol)])
-    unnamed = [each for each in still_open if not is_symbol(each.symbol)]
-    for value in inputs:
-        yield from _without_names(value.name, [e.axis for e in unnamed if e.input == value.name])
-        if not (value.is_ranked or value.is_several) and value.name not in shaped_inputs:
-            yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
-
-
-def _named_gaps(gaps: Sequence[OpenDimension]) -> Iterator[str]:
-    for symbol in dict.fromkeys(gap.symbol for gap in gaps):
-        places = (f"axis {gap.axis} of {gap.input}" for gap in gaps if gap.symbol == symbol)
+    places_of_symbols = defaultdict[str, list[str]](list)
+    unnamed_axes = defaultdict[str, list[int]](list)
+    for gap in still_open:
+        if is_symbol(gap.symbol):
+            places_of_symbols[gap.symbol].append(f"axis {gap.axis} of {gap.input}")
+        else:
+            unnamed_axes[gap.input].append(gap.axis)
+    for symbol, places in places_of_symbols.items():
         yield (
             f'dimension "{symbol}" ({", ".join(places)}) is dynamic. '
             f"Give its size under dims: {symbol}: ... in tunegate.yaml."
         )
+    for value in inputs:
+        yield from _without_names(value.name, unnamed_axes[value.name])
+        if not (value.is_ranked or value.is_several) and value.name not in shaped_inputs:
+            yield f"input {value.name} has no shape in the model. {_whole_shape(value.name)}"
 
 
 def _without_names(name: str, axes: Sequence[int]) -> Iterator[str]:
