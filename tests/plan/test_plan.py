@@ -114,6 +114,11 @@ def test_the_estimate_never_exceeds_the_cap() -> None:
     assert made.budget.seconds == pytest.approx(36)
 
 
+def test_money_pays_for_known_schedules_that_are_measured_again() -> None:
+    made = plan_of([make_task()], [exact()], budget=BudgetConfig(usd=0.05))
+    assert [shard.budget.seconds for shard in made.shards] == [pytest.approx(180)]
+
+
 def test_every_shard_knows_what_its_tasks_may_take_of_the_target() -> None:
     tasks = [make_task(f"t{i}", flops=1e8 * (1 + i)) for i in range(6)]
     budget = BudgetConfig(target_latency_ms=12.0, min_gain_percent_per_minute=2.0)

@@ -160,10 +160,13 @@ def _shard_budgets(
             allocation.paid_trials(share, [tasks[i].resolved for i in group], part.trials)
             for share, group in zip(allocation.divide(planned, part.trials), groups, strict=True)
         ]
-    total = sum(loads)
+    # Without a search, money pays for what is only measured: claims, and schedules of an older
+    # toolchain.
+    shares = loads if any(loads) else [float(len(group)) for group in groups]
+    total = sum(shares)
     return [
-        _shard_budget(part, load / total if total else 0.0, trials[number])
-        for number, load in enumerate(loads)
+        _shard_budget(part, share / total if total else 0.0, trials[number])
+        for number, share in enumerate(shares)
     ]
 
 
