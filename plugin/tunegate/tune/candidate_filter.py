@@ -41,10 +41,10 @@ def picks(
         order = rng.sample(range(len(alike)), len(alike))
         yield from (Pick(index, "random") for index in order)
         return
-    ranked = sorted(range(len(scores)), key=lambda index: -scores[index])
-    best_of_its_kind = {alike[index]: index for index in reversed(ranked)}
+    by_score = sorted(range(len(scores)), key=lambda index: -scores[index])
+    best_of_its_kind = {alike[index]: index for index in reversed(by_score)}
     promising = sorted(best_of_its_kind.values(), key=lambda index: -scores[index])[:count]
-    rejected = sorted(set(ranked) - set(promising))
+    rejected = sorted(set(by_score) - set(promising))
     rng.shuffle(rejected)
     if promising:
         yield Pick(promising.pop(0), "predicted")

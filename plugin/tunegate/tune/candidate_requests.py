@@ -92,9 +92,9 @@ class CandidateMeasurements:
         if batch.at_once == 1:
             self._parallelism.note_alone(workload, batch.results)
         elif batch.held_back:
-            corrected = corrected_batch(batch.held_back, batch.alone or {})
-            self._batches.settle(batch, corrected.results, now)
-            self._parallelism.note_beside(workload, corrected)
+            checked_batch = corrected_batch(batch.held_back, batch.alone or {})
+            self._batches.settle(batch, checked_batch.results, now)
+            self._parallelism.note_beside(workload, checked_batch)
         self._batches.close(batch)
         return batch
 

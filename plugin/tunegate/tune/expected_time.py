@@ -70,9 +70,9 @@ def known_ms(resolved: ResolvedTask, kind: TargetKind) -> float:
     lookup = resolved.lookup
     if isinstance(lookup, ExactHit) or is_resumed(resolved.task.key, lookup):
         records = () if isinstance(lookup, Miss) else lookup.records
-        measured = min((record.shrunk_ms for record in records), default=math.inf)
-        if math.isfinite(measured):
-            return measured
+        best_ms = min((record.shrunk_ms for record in records), default=math.inf)
+        if math.isfinite(best_ms):
+            return best_ms
     return prior_ms(resolved.task, kind)
 
 
@@ -83,8 +83,8 @@ def assumed_headroom(resolved: ResolvedTask, kind: TargetKind) -> float:
         return 0.0
     match resolved.lookup:
         case TransferHit(distance=distance):
-            transferred = TRANSFER_HEADROOM + TRANSFER_HEADROOM_PER_DISTANCE * distance
-            return min(transferred, _untuned_headroom(resolved.task, kind))
+            over_neighbour = TRANSFER_HEADROOM + TRANSFER_HEADROOM_PER_DISTANCE * distance
+            return min(over_neighbour, _untuned_headroom(resolved.task, kind))
         case ExactHit() | Miss():
             return _untuned_headroom(resolved.task, kind)
 
@@ -137,9 +137,9 @@ def operator_class(operator: str) -> OperatorClass:
 def _untuned_headroom(task: TuningTask, kind: TargetKind) -> float:
     """Returns the share of a call that tuning may save. Its fixed part and its memory traffic
     stay."""
-    tuned = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
-    saved = 1 - (CALL_MS[kind] + tuned * 1e3) / prior_ms(task, kind)
-    return max(MIN_HEADROOM, saved)
+    tuned_seconds = max(task.flops / _rates(task, kind).tuned, _moving_seconds(task, kind))
+    saved_share = 1 - (CALL_MS[kind] + tuned_seconds * 1e3) / prior_ms(task, kind)
+    return max(MIN_HEADROOM, saved_share)
 
 
 def _rates(task: TuningTask, kind: TargetKind) -> Rates:
@@ -206,8 +206,8 @@ def _skip_reason(
     known records. A shared task whose models are all far behind waits for nothing."""
     sides = paying_sides(task)
     paying = {model for model, _ in sides if (model, task.target) in at_head}
-    concerned = paying or {use.model for use in task.uses}
-    if all((model, task.target) in far_behind for model in concerned):
+    paying_or_all = paying or {use.model for use in task.uses}
+    if all((model, task.target) in far_behind for model in paying_or_all):
         return "behind"
     return "" if paying else "shared"
 

@@ -277,9 +277,9 @@ def roofline_gaps(works: Sequence[Work]) -> list[float]:
     and the most bytes, per millisecond of any task. Ansor (OSDI 2020, appendix on the task
     scheduler) bounds a task by similar ones to the same end."""
     whole = [_drop_fractions(work) for work in works]
-    timed = [(work, work.best_ms) for work in whole if work.best_ms]
-    flops_per_ms = max((work.flops / ms for work, ms in timed), default=0.0)
-    bytes_per_ms = max((work.bytes_moved / ms for work, ms in timed), default=0.0)
+    with_times = [(work, work.best_ms) for work in whole if work.best_ms]
+    flops_per_ms = max((work.flops / ms for work, ms in with_times), default=0.0)
+    bytes_per_ms = max((work.bytes_moved / ms for work, ms in with_times), default=0.0)
     return [_behind(work, flops_per_ms, bytes_per_ms) for work in whole]
 
 

@@ -43,8 +43,8 @@ def _one_shard(attempts: Sequence[TuningOutcome]) -> TuningOutcome:
 def _one_task(attempts: Sequence[TaskOutcome]) -> TaskOutcome:
     best = min(attempts, key=_order)
     distinct = {msgspec.json.encode(r): r for attempt in attempts for r in attempt.records}
-    ranked = sorted(distinct.items(), key=lambda item: (item[1].shrunk_ms, item[0]))
-    return msgspec.structs.replace(best, records=tuple(record for _, record in ranked))
+    by_time = sorted(distinct.items(), key=lambda item: (item[1].shrunk_ms, item[0]))
+    return msgspec.structs.replace(best, records=tuple(record for _, record in by_time))
 
 
 def _attempt_order(outcome: TuningOutcome) -> tuple[float, bytes]:

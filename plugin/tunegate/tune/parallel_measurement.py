@@ -30,11 +30,11 @@ def to_check(results: Sequence[Measured], rng: random.Random) -> tuple[int, ...]
     """Returns the numbers of candidates to measure again alone: failed ones, a sample with all
     outliers, and the fastest, so that no optimistic time becomes the best."""
     good = [result for result in results if result.status == "ok"]
-    failed = [result.number for result in results if result.status in _BESIDE_OTHERS]
+    failures = [result.number for result in results if result.status in _BESIDE_OTHERS]
     places = pick_results_to_check([_share(result) for result in good], rng)
     fastest = sorted(good, key=_median)[:1]
     again = [good[place].number for place in places] + [result.number for result in fastest]
-    return tuple(dict.fromkeys([*failed, *again]))
+    return tuple(dict.fromkeys([*failures, *again]))
 
 
 def corrected_batch(results: Sequence[Measured], alone: Mapping[int, Measured]) -> CheckedBatch:
