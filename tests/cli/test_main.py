@@ -72,18 +72,11 @@ def test_an_early_error_waits_for_no_compiler_and_no_statistics(tmp_path: Path) 
     assert done.stdout.splitlines() == ["2", "[]"]
 
 
-@pytest.mark.parametrize("code", [0, 1])
+@pytest.mark.parametrize("end", [lambda _: 0, lambda _: 1, lambda _: sys.exit(0)])
 def test_a_command_that_judges_without_a_verdict_is_a_bug(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[object], int]
 ) -> None:
-    monkeypatch.setattr(cli, "_handler", lambda _: lambda _: code)
-    assert cli.main(["run", "--out", str(tmp_path)]) == 70
-
-
-def test_a_command_that_ends_the_process_has_not_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cli, "_handler", lambda _: lambda _: sys.exit(0))
+    monkeypatch.setattr(cli, "_handler", lambda _: end)
     assert cli.main(["run", "--out", str(tmp_path)]) == 70
 
 

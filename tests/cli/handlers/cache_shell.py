@@ -29,7 +29,8 @@ class Shell:
         where = ["--repository", str(self.root), "--out", str(self.root / "out")]
         assert main(["cache", *line, *where, "--json"]) == code, self._capsys.readouterr().err
         printed = self._capsys.readouterr().out
-        return json.loads(printed) if printed.startswith("{") else {}
+        shown: dict[str, Any] = json.loads(printed or "{}")
+        return shown
 
     def shown(self, *line: str, code: int = 0) -> str:
         assert main(["cache", *line, "--repository", str(self.root)]) == code

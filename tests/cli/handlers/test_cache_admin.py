@@ -309,7 +309,7 @@ def test_a_pin_is_written_obeyed_and_removed(shell: Shell) -> None:
     found = cache.lookup([(make_key(name), make_shape()) for name in ("a", "b")])
     assert found[make_key("a")].__class__.__name__ == "ExactHit"
     assert found[make_key("b")].__class__.__name__ != "ExactHit"
-    shell.cache("pin", "--remove")
+    assert shell.cache("pin", "--remove")["pins"] == []
     assert not (shell.root / "tunegate.lock").exists()
 
 

@@ -89,21 +89,27 @@ def test_each_candidate_of_an_election_is_a_line() -> None:
     assert list(demo.election_lines([outcome("TVM", 4.0)])) == []
 
 
-def test_the_demo_starts_with_one_commit_of_a_model(tmp_path: Path) -> None:
+def test_the_demo_starts_with_one_commit_of_a_model_whatever_the_user_ignores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ignored").write_text("*.onnx\n")
+    (tmp_path / "settings").write_text(f"[core]\nexcludesFile = {tmp_path}/ignored\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     model = demo_repository.network()
     policy = demo_repository.DemoPolicy(cache=tmp_path / "c", minutes=2, pairs=6, margin_percent=3)
     repository = demo_repository.create(tmp_path / "r", model, policy)
-    assert repository.text("rev-list", "--count", "HEAD") == "1"
-    assert (tmp_path / "r" / demo_repository.DEMO_MODEL).exists()
+    assert repository.lines("ls-files") == [str(demo_repository.DEMO_MODEL), "tunegate.yaml"]
 
 
 @pytest.mark.parametrize("percent", [None, 5.0])
 def test_the_configuration_of_the_demo_is_one(tmp_path: Path, percent: float | None) -> None:
     policy = demo_repository.DemoPolicy(
-        cache=tmp_path / "c", minutes=2, pairs=6, margin_percent=3, max_error_percent=percent
+        cache=tmp_path / "a: #c", minutes=2, pairs=6, margin_percent=3, max_error_percent=percent
     )
     demo_repository.create(tmp_path / "r", demo_repository.network(is_quick=True), policy)
-    (entry,) = load_config(tmp_path / "r" / "tunegate.yaml").models
+    config = load_config(tmp_path / "r" / "tunegate.yaml")
+    assert config.cache.url == str(tmp_path / "a: #c")
+    (entry,) = config.models
     assert entry.accuracy == ("same" if percent is None else AccuracyConfig(max_error=percent))
 
 

@@ -17,7 +17,7 @@ from tunegate.artifacts.inputs import GivenFor
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers import init
 from tunegate.cli.shared_options import Common
-from tunegate.errors import ConfigError, TunegateError
+from tunegate.errors import ConfigError, OutputError, TunegateError
 from tunegate.models.finder import FoundModel
 from tunegate.models.inputs.given_values import GivenValues, input_readers
 from tunegate.models.model_inputs import inputs_of_file
@@ -83,6 +83,13 @@ def test_it_never_overwrites_unless_told_to(workspace: Workspace) -> None:
     assert (workspace.root / "tunegate.yaml").read_text() == "mine"
     assert not (workspace.root / ".github").exists()
     assert init.run(options(workspace, force=True)) == 0
+
+
+def test_it_writes_both_files_or_none(workspace: Workspace) -> None:
+    workspace.write(".github", "no directory")
+    with pytest.raises(OutputError, match=r"cannot be written .*\. Make it one"):
+        init.run(options(workspace))
+    assert not (workspace.root / "tunegate.yaml").exists()
 
 
 def test_a_repository_without_models_says_what_to_do(workspace: Workspace) -> None:

@@ -164,3 +164,6 @@ def test_a_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / PINS_FILE).symlink_to("elsewhere")
     with pytest.raises(ConfigError, match=PINS_FILE):
         read_pins(tmp_path)
+    (tmp_path / "elsewhere").write_text("other")
+    write_pins(tmp_path, (PIN,))
+    assert (tmp_path / "elsewhere").read_text() == "other"

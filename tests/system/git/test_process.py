@@ -13,7 +13,6 @@ from tunegate.errors import EnvironmentUnfitError, RevisionError
 from tunegate.system.git.fetch import ensure_here, fetch_branch
 from tunegate.system.git.process import GitProcess
 from tunegate.system.git.repository import GitRepository
-from tunegate.system.processes import interpreter
 
 
 @pytest.fixture
@@ -293,9 +292,8 @@ def test_an_interrupt_ends_git_and_what_it_has_started(project: Checkout, tmp_pa
     assert not left & {"git", "sleep", "sleeper", "ssh"}
 
 
-@pytest.mark.parametrize("step", ["mark_process", "alarm"])
 def test_an_interrupt_while_git_starts_leaves_neither_git_nor_its_time_limit(
-    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    project: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A time limit that stays keeps the command from ending, and then kills whoever has git's
     number by then."""
@@ -305,17 +303,11 @@ def test_an_interrupt_while_git_starts_leaves_neither_git_nor_its_time_limit(
             super().start()
             raise KeyboardInterrupt
 
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
     git = GitProcess(project.path)
     (tmp_path / "git").write_text("#!/bin/sh\nsleep 600\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    if step == "alarm":
-        monkeypatch.setattr(threading, "Timer", Alarm)
-    else:
-        monkeypatch.setattr(interpreter, "mark_process", interrupted)
+    monkeypatch.setattr(threading, "Timer", Alarm)
     with pytest.raises(KeyboardInterrupt):
         git.text("version")
     assert not {each.name() for each in psutil.Process().children(recursive=True)} & {"git"}

@@ -27,9 +27,20 @@ def test_without_a_quota_every_core_of_the_mask_is_usable(tmp_path: Path, limit:
     assert cores.usable_cores(tmp_path) == len(ALLOWED)
 
 
-def test_half_a_core_is_one(tmp_path: Path) -> None:
-    (tmp_path / "cpu.max").write_text("50000 100000")
-    assert cores.usable_cores(tmp_path) == 1
+@pytest.mark.parametrize(
+    ("own", "files"),
+    [
+        ("0::/", {"cpu.max": "50000 100000"}),
+        ("0::/job/step", {"job/step/cpu.max": "max 100000", "job/cpu.max": "50000 100000"}),
+        ("4:cpu,cpuacct:/x", {"cpu/x/cpu.cfs_quota_us": "5\n", "cpu/x/cpu.cfs_period_us": "9\n"}),
+    ],
+)
+def test_half_a_core_is_one(tmp_path: Path, own: str, files: dict[str, str]) -> None:
+    (tmp_path / "own").write_text(own)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert cores.usable_cores(tmp_path, tmp_path / "own") == 1
 
 
 def test_each_core_has_its_own_threads(tmp_path: Path) -> None:

@@ -288,7 +288,10 @@ def pin(options: cache.PinOptions) -> int:
     admin = open_cache_admin(settings)
     if options.remove:
         (admin.root / PINS_FILE).unlink(missing_ok=True)
-        show_lines([f"{PINS_FILE} is gone: builds read the cache as it is"])
+        if settings.as_json:
+            write_json(Pinned(pins=()))
+        else:
+            show_lines([f"{PINS_FILE} is gone: builds read the cache as it is"])
         return PASS
     with answering(admin.config):
         pins = tuple(_pins(admin))

@@ -24,6 +24,7 @@ from tunegate.config import TargetConfig
 from tunegate.errors import BUG, INCONCLUSIVE, PASS, UNFIT
 from tunegate.models.light_models import seeded_light
 from tunegate.report.accuracy import error_in_words
+from tunegate.report.escape import yaml_text
 from tunegate.report.sentences import tuning_words
 from tunegate.runtimes.registry import installed_runtimes
 from tunegate.system.git.process import GitProcess, new_repository
@@ -251,6 +252,9 @@ _OWN_SETTINGS = {
     "user.email": "demo@tunegate.invalid",
     "core.hooksPath": "/dev/null",
     "commit.gpgSign": "false",
+    # Files of the user that leave models out of commits, or send them to Git LFS.
+    "core.excludesFile": "/dev/null",
+    "core.attributesFile": "/dev/null",
 }
 _CONFIG = """\
 models:
@@ -295,7 +299,7 @@ def create(root: Path, model: onnx.ModelProto, policy: DemoPolicy) -> GitProcess
         repository.text("config", name, value)
     (root / "tunegate.yaml").write_text(
         _CONFIG.format(
-            cache=policy.cache.resolve(),
+            cache=yaml_text(str(policy.cache.resolve())),
             minutes=policy.minutes,
             margin=policy.margin_percent,
             pairs=policy.pairs,

@@ -5,6 +5,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -17,7 +18,7 @@ from tunegate.artifacts.inputs import Constant, DrawnInput, InputRule, Integers,
 from tunegate.artifacts.measurements import Gpu
 from tunegate.cli.commands.starting import InitOptions
 from tunegate.cli.handlers.reporting import write_json, write_line
-from tunegate.errors import PASS, ConfigError
+from tunegate.errors import PASS, ConfigError, OutputError
 from tunegate.models.finder import FoundModel, find_models
 from tunegate.models.likely_sizes import is_generated
 from tunegate.models.size_trials import milliseconds_in_words, try_models
@@ -158,8 +159,15 @@ def _write(files: Mapping[Path, str], *, force: bool) -> None:
         if os.path.lexists(path) and not force:
             message = f"{path}: exists already. Move it away, or overwrite it with --force."
             raise ConfigError(message)
-    for path, text in files.items():
-        artifact_io.write_text(path, text)
+    new = [path for path in files if not os.path.lexists(path)]
+    try:
+        for path, text in files.items():
+            artifact_io.write_bytes(path, text.encode(), "Make it one that may be written.")
+    except OutputError:
+        for path in new:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 # The globs that `tunegate init` writes, so that later models are gated too.

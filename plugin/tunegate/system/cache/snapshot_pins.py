@@ -9,7 +9,7 @@ import msgspec
 from tunegate.artifacts.artifact_io import NOT_JSON
 from tunegate.artifacts.changes import PolicyChange
 from tunegate.errors import ConfigError
-from tunegate.regular_files import read_regular
+from tunegate.regular_files import read_regular, replace
 from tunegate.system.git.repository import GitRepository
 from tunegate_cache.format.names import Group
 
@@ -93,11 +93,11 @@ def parse_pins(body: bytes, path: str) -> SnapshotPins:
 
 
 def write_pins(root: Path, pins: tuple[Pin, ...]) -> Path:
-    """Writes the pins. Raises ConfigError if the file cannot be written."""
+    """Writes the pins, in place of a link, too. Raises ConfigError if they cannot be written."""
     path = root / PINS_FILE
     body = msgspec.json.format(msgspec.json.encode(PinFile(pins=pins)), indent=2)
     try:
-        path.write_bytes(body + b"\n")
+        replace(path, body + b"\n")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written ({error.strerror}).") from error
     return path

@@ -1,16 +1,18 @@
-"""The number of cores that this process may use: the affinity mask, reduced by the container's
-quota."""
+"""The number of cores that this process may use: the affinity mask, reduced by the quotas of its
+control groups."""
 
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tunegate.system.processes.memory_limit import GROUPS, OWN_GROUPS, own_groups
 
-def usable_cores(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    allowed = len(os.sched_getaffinity(0))
-    quota = _quota(cgroup)
-    return allowed if quota is None else max(1, min(allowed, int(quota)))
+
+def usable_cores(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
+    quotas = filter(None, map(_quota, own_groups("cpu", groups, own)))
+    return max(1, min([len(os.sched_getaffinity(0)), *map(int, quotas)]))
 
 
 def physical_cores(devices: Path = Path("/sys/devices/system/cpu")) -> tuple[tuple[int, ...], ...]:
@@ -32,12 +34,13 @@ def default_threads() -> int:
     return max(1, usable_cores() - 1)
 
 
-def _quota(cgroup: Path) -> float | None:
-    try:
-        limit, period = (cgroup / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return None if limit == "max" else int(limit) / int(period)
+def _quota(group: Path) -> float | None:
+    """Returns the cores that a control group may use, None without a limit."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):  # of version 2, and 1
+        with suppress(OSError, ValueError):  # "max"
+            limit, period = " ".join((group / name).read_text() for name in names).split()
+            return int(limit) / int(period) if int(limit) > 0 else None
+    return None
 
 
 # The processor's features for precisions below float32, by Linux's names.

@@ -120,34 +120,34 @@ def is_of_machine(error: BaseException) -> bool:
 
 # The memory available to us: of the machine, and of the control groups that we run in.
 
-_GROUPS = Path("/sys/fs/cgroup")
-_OWN = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
 
 
-def available_bytes(groups: Path = _GROUPS, own: Path = _OWN) -> int:
+def available_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
     """Returns the bytes that can be taken without swapping, and without being killed by a
     container's limit."""
-    room = [_room(directory) for directory in _own_groups(groups, own)]
+    room = [_room(directory) for directory in own_groups("memory", groups, own)]
     limits = [each for each in room if each is not None]
     return int(min(psutil.virtual_memory().available, *limits, 2**63))
 
 
-def _own_groups(groups: Path, own: Path) -> list[Path]:
+def own_groups(controller: str, groups: Path, own: Path) -> list[Path]:
     """Returns our control groups and those above: every limit counts. Version 1 has one directory
     per controller."""
     try:
         lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     except OSError:
         return []
-    own_groups = []
+    directories = []
     for number, controllers, name in (line for line in lines if len(line) == 3):  # noqa: PLR2004
-        if number != "0" and "memory" not in controllers.split(","):
+        if number != "0" and controller not in controllers.split(","):
             continue
-        root = groups if number == "0" else groups / "memory"
+        root = groups if number == "0" else groups / controller
         below = root / name.lstrip("/")
-        own_groups += [each for each in (below, *below.parents) if each.is_relative_to(root)]
-        own_groups.append(root)
-    return own_groups
+        directories += [each for each in (below, *below.parents) if each.is_relative_to(root)]
+        directories.append(root)
+    return directories
 
 
 def _room(group: Path) -> int | None:
