@@ -108,28 +108,23 @@ def test_an_unknown_key_is_named_with_what_it_may_mean(lines: str, message: str)
 
 
 @pytest.mark.parametrize(
+    ("section", "key", "value", "number"),
+    [
+        ("budget", "minutes", "10m", "a number of minutes"),
+        ("budget", "minutes", "1:30", "a number of minutes"),
+        ("budget", "usd", "$3", "a number of US dollars"),
+        ("gate", "margin-percent", "3%", "a number of percent"),
+        ("budget", "trials", "2k", "a whole number of trials"),
+    ],
+)
+def test_a_number_has_no_unit(section: str, key: str, value: str, number: str) -> None:
+    message = f'{section}.{key} must be {number} without a unit, not "{value}".'
+    assert refusal(f"{MODELS}{section}: {{{key}: {value}}}") == message
+
+
+@pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (
-            "budget: {minutes: 10m}",
-            'budget.minutes must be a number of minutes without a unit, not "10m".',
-        ),
-        (
-            "budget: {minutes: 1:30}",
-            'budget.minutes must be a number of minutes without a unit, not "1:30".',
-        ),
-        (
-            "budget: {usd: $3}",
-            'budget.usd must be a number of US dollars without a unit, not "$3".',
-        ),
-        (
-            "gate: {margin-percent: 3%}",
-            'gate.margin-percent must be a number of percent without a unit, not "3%".',
-        ),
-        (
-            "budget: {trials: 2k}",
-            'budget.trials must be a whole number of trials without a unit, not "2k".',
-        ),
         (
             "gate: {seconds: 1e3}",
             (
