@@ -389,23 +389,6 @@ def test_a_declared_length_does_not_hide_that_a_result_depends_on_data() -> None
     assert said.startswith('operator NonZero (node "odd") is not supported')
 
 
-@pytest.mark.parametrize(
-    ("options", "is_told"),
-    [
-        ({}, True),
-        ({"pads": [0, 0, 1, 0]}, False),
-        ({"auto_pad": "SAME_UPPER"}, False),
-        ({"pads": [0, 0, 1, 0], "dilations": [2, 1]}, True),
-    ],
-)
-def test_a_window_over_its_input_is_named(options: dict[str, Any], is_told: bool) -> None:
-    pool = {"kernel_shape": [2, 2], "strides": [2, 2]} | options
-    node = helper.make_node("MaxPool", ["x"], ["y"], name="pool", **pool)
-    model = model_of([node], {"x": [1, 2, 1, 4]}, {"y": [1, 2, 1, 2]})
-    said = fault_of_shapes(model.graph, GraphView(model))
-    assert said.endswith("its window is larger than its input") == is_told
-
-
 def test_the_length_of_a_split_is_known() -> None:
     nodes = [
         helper.make_node("SplitToSequence", ["x"], ["parts"]),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import onnx
 
 from tunegate.compiler.importing.control_flow import BRANCHED
-from tunegate.compiler.importing.graph_view import GraphView, attribute
+from tunegate.compiler.importing.graph_view import GraphView
 from tunegate.errors import UnsupportedModelError
 from tunegate.system.onnx_scan import nodes_within
 
@@ -53,40 +53,19 @@ def importing(node: onnx.NodeProto) -> Iterator[None]:
 
 def fault_of_shapes(graph: onnx.GraphProto, view: GraphView) -> str:
     """Returns which operator has a result that is empty, or whose shape is not known before it
-    runs, or a window that is larger than its input; '' if all are as they should be. It is the end
-    of a sentence that begins with the model."""
+    runs; '' if there is none. It is the end of a sentence that begins with the model."""
     for node in graph.node:
         for kind in (view.type_of(name) for name in node.output if name):
             if kind is None:
                 why = "the shape of its result depends on data"
             elif 0 in kind.shape:
                 why = "its result is empty"
-            elif _is_wider_than_input(node, view):
-                why = "its window is larger than its input"
             else:
                 continue
             return f"{_subject(node)} is not supported by the compiler: {why}"
     by_data = next((each for each in nodes_within(graph.node) if each.op_type in _BY_DATA), None)
     why = "is not supported by the compiler: the shape of its result depends on data"
     return f"{_subject(by_data)} {why}" if by_data else ""
-
-
-def _is_wider_than_input(node: onnx.NodeProto, view: GraphView) -> bool:
-    """Returns whether it pools with a window that fits in nowhere: of less than a stride, ONNX
-    makes one place of it, and the compiler none."""
-    window = attribute(node, "kernel_shape")
-    source = view.type_of(node.input[0]) if node.op_type.endswith("Pool") and window else None
-    if source is None or attribute(node, "auto_pad", "NOTSET").startswith("SAME"):
-        return False
-    pads = attribute(node, "pads", [0] * 2 * len(window))
-    dilations = attribute(node, "dilations", [1] * len(window))
-    around = zip(pads[: len(window)], pads[len(window) :], strict=True)
-    return any(
-        extent + sum(padded) <= (size - 1) * dilation
-        for extent, padded, size, dilation in zip(
-            source.shape[2:], around, window, dilations, strict=True
-        )
-    )
 
 
 def _subject(node: onnx.NodeProto) -> str:
