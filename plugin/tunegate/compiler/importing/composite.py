@@ -161,12 +161,12 @@ def over_rows(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | N
 def _with_whole_operands(node: onnx.NodeProto, shape: tuple[int, ...]) -> list[onnx.NodeProto]:
     """The norm with a scale and a bias for each element of a row: ONNX's definition and TVM take no
     others."""
-    new, changed = Replacement(node), onnx.NodeProto()
-    changed.CopyFrom(node)
+    new, norm = Replacement(node), onnx.NodeProto()
+    norm.CopyFrom(node)
     for place, name in enumerate(node.input):
         if place and name:
-            changed.input[place] = new.add("Expand", [name, new.constant(shape, np.int64)])
-    return [*new.nodes, changed]
+            norm.input[place] = new.add("Expand", [name, new.constant(shape, np.int64)])
+    return [*new.nodes, norm]
 
 
 def _in_simple_operators(
@@ -266,10 +266,10 @@ def quantize_in_float32(node: onnx.NodeProto, view: GraphView) -> list[onnx.Node
         raise UnsupportedModelError("its scale is 0")
     if data is None or data.dtype != np.float16:
         return None
-    new, changed = Replacement(node), onnx.NodeProto()
-    changed.CopyFrom(node)
-    changed.input[:2] = [new.cast(name, onnx.TensorProto.FLOAT) for name in node.input[:2]]
-    return [*new.nodes, changed]
+    new, in_float32 = Replacement(node), onnx.NodeProto()
+    in_float32.CopyFrom(node)
+    in_float32.input[:2] = [new.cast(name, onnx.TensorProto.FLOAT) for name in node.input[:2]]
+    return [*new.nodes, in_float32]
 
 
 def scattered_bits(node: onnx.NodeProto, view: GraphView) -> list[onnx.NodeProto] | None:

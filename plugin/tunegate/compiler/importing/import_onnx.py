@@ -216,8 +216,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
     def _sanitize_name(self, name: str) -> str:
         """Returns a name that CUDA C accepts. Kernel parameters are named after the model's inputs,
         for example `gpu_0/data_0`."""
-        renamed: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
-        return renamed
+        c_name: str = super()._sanitize_name(re.sub(r"\W", "_", name, flags=re.ASCII))
+        return c_name
 
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         node = self.node
@@ -348,15 +348,15 @@ def _shape_words(kind: Any) -> str:
 
 def convert_concat(builder: Any, operands: Operands, attributes: Attributes) -> Any:
     """Converts a Concat with constants of no numbers, which a build would save and never load."""
-    filled = [
+    parts = [
         operand
         for operand in operands
         if not isinstance(operand, tvm.ir.GenericConst) or 0 not in operand.value.shape
     ]
-    is_plain = all(isinstance(each.ty, relax.TensorType) for each in filled)
-    if not filled or len(filled) == len(operands) or not is_plain:
+    is_plain = all(isinstance(each.ty, relax.TensorType) for each in parts)
+    if not parts or len(parts) == len(operands) or not is_plain:
         return None
-    return relax.op.concat(filled, axis=attributes["axis"])
+    return relax.op.concat(parts, axis=attributes["axis"])
 
 
 def pairwise(take: Callable[[Any, Any], Any]) -> Operator:
@@ -405,8 +405,8 @@ def convert_batch_norm(builder: Any, operands: Operands, attributes: Attributes)
     if not attributes.get("training_mode", 0):
         return None
     given_share = attributes.get("momentum", 0.9)
-    changed = {**attributes, "momentum": 1 - given_share}
-    return BatchNormalization.get_converter(_CONVERTERS_OPSET)(builder, operands, changed, [])
+    options = {**attributes, "momentum": 1 - given_share}
+    return BatchNormalization.get_converter(_CONVERTERS_OPSET)(builder, operands, options, [])
 
 
 def convert_instance_norm(builder: Any, operands: Operands, attributes: Attributes) -> Any:

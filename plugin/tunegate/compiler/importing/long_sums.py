@@ -112,14 +112,14 @@ def _split_matmul(place: _Place) -> list[onnx.NodeProto] | None:
 
 def _split_gemm(place: _Place) -> list[onnx.NodeProto] | None:
     node, view, data, result = place
-    turned = [graph_view.attribute(node, name, 0) for name in ("transA", "transB")]
-    (m, n), k = result, data[0 if turned[0] else 1]
+    transposes = [graph_view.attribute(node, name, 0) for name in ("transA", "transB")]
+    (m, n), k = result, data[0 if transposes[0] else 1]
     if k <= _MOST:
         return None
     new = graph_view.Replacement(node)
     one, other = (
         new.add("Transpose", [name], perm=[1, 0]) if is_turned else name
-        for name, is_turned in zip(node.input[:2], turned, strict=True)
+        for name, is_turned in zip(node.input[:2], transposes, strict=True)
     )
     sums = new.add_reshape(_sum_products(new, (one, (m, k)), (other, (k, n)), view), [m, n])
     alpha, beta = (
@@ -174,13 +174,13 @@ def _axes_of(node: onnx.NodeProto, view: graph_view.GraphView, rank: int) -> Seq
     rewritten."""
     if node.op_type == "GlobalAveragePool":
         return range(2, rank)
-    named = graph_view.attribute(node, "axes")
-    if named is None and graph_view.operand(node, 1):
+    numbers = graph_view.attribute(node, "axes")
+    if numbers is None and graph_view.operand(node, 1):
         constant = view.constant(node.input[1])
-        named = [] if constant is None else constant.ravel().tolist()
-    if not named and graph_view.attribute(node, "noop_with_empty_axes", 0):
+        numbers = [] if constant is None else constant.ravel().tolist()
+    if not numbers and graph_view.attribute(node, "noop_with_empty_axes", 0):
         return ()
-    return sorted(int(axis) % rank for axis in named) if named else range(rank)
+    return sorted(int(axis) % rank for axis in numbers) if numbers else range(rank)
 
 
 def _largest(

@@ -37,8 +37,8 @@ def _within(extents: Callable[[Any], Sequence[int]]) -> Legalize:
         is_inside = isinstance(indices, GenericConst) and _are_inside(indices.value.numpy(), most)
         if not is_inside and getattr(call.attrs, "mode", _AS_THEY_ARE) == _AS_THEY_ARE:
             indices = builder.emit(builder.call_te(_clamp, indices, most))
-        changed = relax.Call(call.op, [data, indices, *others], call.attrs, call.ty_args)
-        return call.op.get_attr("FLegalize")(builder, builder.normalize(changed))
+        safe_call = relax.Call(call.op, [data, indices, *others], call.attrs, call.ty_args)
+        return call.op.get_attr("FLegalize")(builder, builder.normalize(safe_call))
 
     return legalize
 
@@ -64,8 +64,8 @@ def _of_images(builder: Any, call: Any) -> Any:
     what it should write as it was."""
     image, regions = call.args
     regions = builder.emit(builder.call_te(_of_nearest_image, regions, image.ty.shape[0]))
-    changed = relax.Call(call.op, [image, regions], call.attrs, call.ty_args)
-    pooled = call.op.get_attr("FLegalize")(builder, builder.normalize(changed))
+    safe_call = relax.Call(call.op, [image, regions], call.attrs, call.ty_args)
+    pooled = call.op.get_attr("FLegalize")(builder, builder.normalize(safe_call))
     if not getattr(call.attrs, "aligned", False) or call.attrs.sample_ratio > 0:
         return pooled
     return builder.call_te(_zero_where_empty, builder.emit(pooled), regions)
@@ -140,31 +140,31 @@ def with_nan_and_infinity(module: Any) -> Any:
     """Returns the legalized module, changed where NaN would be lost in a maximum or minimum with
     another number, and a window of minus infinity in a pooling. For CUDA the text of a kernel keeps
     NaN (cuda_text.py). Whole numbers are divided so that no processor stops."""
-    changed, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
+    clone, is_of_llvm = module.clone(), Target.current().kind.name == "llvm"
     for variable, legalized in module.functions.items():
         if not isinstance(legalized, PrimFunc):
             continue
         function = structural_map(legalized, [(_DIVISIONS, _without_trap)])
-        changed.update_func(variable, function)
+        clone.update_func(variable, function)
         if variable.name_hint.startswith("max_pool"):
-            changed.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
+            clone.update_func(variable, structural_map(function, [(FloatImm, _infinite)]))
         elif is_of_llvm and not _reduces(function):
-            changed.update_func(
+            clone.update_func(
                 variable, structural_map(function, [((tirx.Max, tirx.Min), _keep_nan)])
             )
-    return changed
+    return clone
 
 
 def with_infinite_extremes(module: Any) -> Any:
     """Returns the scheduled module, in which a maximum begins with minus infinity and a minimum
     with infinity. TVM begins with the last finite number, and schedules know a maximum by that."""
-    changed = module.clone()
+    clone = module.clone()
     for variable, function in module.functions.items():
         buffers = _extremes(function) if isinstance(function, PrimFunc) else []
         if buffers:
             initialize = partial(_begun_with_infinity, buffers)
-            changed.update_func(variable, structural_map(function, [(BufferStore, initialize)]))
-    return changed
+            clone.update_func(variable, structural_map(function, [(BufferStore, initialize)]))
+    return clone
 
 
 def _extremes(function: Any) -> list[Any]:
@@ -256,12 +256,12 @@ def _keep_nan(number: Any) -> Any:
 def without_empty_tensors(module: Any) -> Any:
     """Returns the module of kernels without what computes or reads a tensor without a number, where
     a kernel computes others, too."""
-    changed = module.clone()
+    clone = module.clone()
     for variable, function in module.functions.items():
         is_kernel = isinstance(function, PrimFunc) and loops_over_nothing(function)
         if is_kernel and not does_nothing(function):
-            changed.update_func(variable, structural_map(function, _OF_NOTHING))
-    return changed
+            clone.update_func(variable, structural_map(function, _OF_NOTHING))
+    return clone
 
 
 def _is_empty(buffer: Any) -> bool:
@@ -312,10 +312,10 @@ def with_running_sums_in_steps(module: Any) -> Any:
     """Returns the module, a copy where it has running sums."""
     main = module.get_global_var("main")
     steps = _Steps(module)
-    changed = steps.visit_expr(module[main])
-    if changed.same_as(module[main]):
+    stepwise_main = steps.visit_expr(module[main])
+    if stepwise_main.same_as(module[main]):
         return module
-    steps.builder_.update_func(main, changed)
+    steps.builder_.update_func(main, stepwise_main)
     return steps.builder_.get()
 
 

@@ -44,11 +44,11 @@ def pooling_converter(converter: Any) -> Callable[[Any, Sequence[Any], Mapping[s
         pads = _pads(list(_axes(operands[0], attributes)), attributes)
         if pads is None:
             return None
-        changed = {**attributes, "auto_pad": b"NOTSET", "ceil_mode": 0}
+        options = {**attributes, "auto_pad": b"NOTSET", "ceil_mode": 0}
         if attributes.get("ceil_mode", 0) and attributes.get("auto_pad") not in _SAME:
-            changed["count_include_pad"] = 0  # there are none but those that make windows whole
-        changed["pads"] = tuple(ends[side] for side in (0, 1) for ends in pads)
-        return converter.get_converter(1)(builder, operands, changed, [])
+            options["count_include_pad"] = 0  # there are none but those that make windows whole
+        options["pads"] = tuple(ends[side] for side in (0, 1) for ends in pads)
+        return converter.get_converter(1)(builder, operands, options, [])
 
     return convert
 

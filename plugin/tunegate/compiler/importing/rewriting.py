@@ -45,10 +45,10 @@ def importable(model: onnx.ModelProto) -> onnx.ModelProto:
         _refuse_older_bodies(model)
         model = _upgrade_opset(_rewrite(model, _RULES_BEFORE) or model)
     for _ in range(_ROUNDS):
-        changed = _rewrite(model, RULES) or composite.with_definitions(model)
-        if changed is None:
+        replacement = _rewrite(model, RULES) or composite.with_definitions(model)
+        if replacement is None:
             break
-        model = _fold_constants(changed)
+        model = _fold_constants(replacement)
     return _rewrite(model, long_sums.LONG_SUMS) or model
 
 
@@ -72,16 +72,16 @@ def _refuse_older_bodies(model: onnx.ModelProto) -> None:
 def _upgrade_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns the model in the operator set that the rules write, or the model itself if ONNX
     cannot convert it. In an older set, Clip takes no bounds as inputs and would lose them."""
-    upgraded = model
+    newer = model
     with suppress(Exception):  # onnx raises many kinds
-        upgraded = onnx.version_converter.convert_version(model, _RULES_OPSET)
-    if upgraded is not model and graph_view.GraphView.opset_of(model) < _RESIZE_SAYS_HOW:
-        view = graph_view.GraphView(upgraded)
-        for node in nodes_of(upgraded):
+        newer = onnx.version_converter.convert_version(model, _RULES_OPSET)
+    if newer is not model and graph_view.GraphView.opset_of(model) < _RESIZE_SAYS_HOW:
+        view = graph_view.GraphView(newer)
+        for node in nodes_of(newer):
             if operator_of(node) == "Resize":
                 with importing(node):
                     resizing.as_written_before(node, view)
-    return upgraded
+    return newer
 
 
 def _rewrite(
@@ -102,11 +102,11 @@ def _rewrite(
 
 
 def _replace_nodes(model: onnx.ModelProto, nodes: list[onnx.NodeProto]) -> onnx.ModelProto:
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    del changed.graph.node[:]
-    changed.graph.node.extend(nodes)
-    return changed
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:]
+    copy.graph.node.extend(nodes)
+    return copy
 
 
 def _fold_constants(model: onnx.ModelProto) -> onnx.ModelProto:

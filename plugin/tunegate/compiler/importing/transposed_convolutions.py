@@ -80,9 +80,9 @@ def _at(node: onnx.NodeProto, name: str, axis: int, default: int) -> int:
 
 
 def _replace_pads(node: onnx.NodeProto, pads: list[int], rests: list[int]) -> onnx.NodeProto:
-    changed = graph_view.without_attributes(
+    with_pads = graph_view.without_attributes(
         node, {"output_shape", "auto_pad", "pads", "output_padding"}
     )
-    changed.attribute.append(onnx.helper.make_attribute("pads", pads))
-    changed.attribute.append(onnx.helper.make_attribute("output_padding", rests))
-    return changed
+    with_pads.attribute.append(onnx.helper.make_attribute("pads", pads))
+    with_pads.attribute.append(onnx.helper.make_attribute("output_padding", rests))
+    return with_pads
