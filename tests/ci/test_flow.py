@@ -78,8 +78,12 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> protocol.JobReq
 @pytest.fixture
 def host(request_: protocol.JobRequest) -> RecordingHost:
     made = RecordingHost({})
-    made.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip="a" * 40)
+    made.found = pull_request("a" * 40)
     return made
+
+
+def pull_request(tip: str) -> protocol.JobEvent:
+    return protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=tip)
 
 
 def ending(
@@ -159,12 +163,12 @@ def test_a_comment_is_written_only_where_its_own_commit_was_judged_and_somebody_
 ) -> None:
     carried_out = ending(request_.out, "pass", 0)
     head = verdict("pass", 0).revisions.head
-    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
+    host.found = pull_request(head)
     assert run_job(host, {}, msgspec.structs.replace(request_, comment="never"), carried_out) == 0
     assert host.comments == []
     assert run_job(host, {}, request_, carried_out) == 0
     assert host.comments == ["pass\n\n[This run](https://ci/1)\n"]
-    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip="b" * 40)
+    host.found = pull_request("b" * 40)
     run_job(host, {}, request_, carried_out)
     assert len(host.comments) == 1
 
@@ -177,9 +181,7 @@ def test_a_pull_request_without_a_model_only_updates_an_earlier_comment(
         artifact_io.write_text(request_.out / "report.md", "Pass: 0 models")
         return 0, "", None, ()
 
-    host.found = protocol.JobEvent(
-        revisions=protocol.Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head
-    )
+    host.found = pull_request(verdict("pass", 0).revisions.head)
     on_change = msgspec.structs.replace(request_, comment="on-change")
     assert run_job(host, {}, on_change, carried_out) == 0
     (text,) = host.comments
@@ -193,9 +195,7 @@ def test_a_refused_comment_is_a_notice_and_changes_no_verdict(
     host: RecordingHost, request_: protocol.JobRequest
 ) -> None:
     host.refuses = "comment"
-    host.found = protocol.JobEvent(
-        revisions=protocol.Usual(), pull_request=7, tip=verdict("fail", 1).revisions.head
-    )
+    host.found = pull_request(verdict("fail", 1).revisions.head)
     assert run_job(host, SECRET, request_, ending(request_.out, "fail", 1)) == 1
     (notice,) = host.told[-1].annotations
     assert notice.level == "notice"
@@ -216,9 +216,7 @@ def test_a_host_that_fails_changes_no_verdict(
     host: RecordingHost, request_: protocol.JobRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.refuses = "fails"
-    host.found = protocol.JobEvent(
-        revisions=protocol.Usual(), pull_request=7, tip=verdict("pass", 0).revisions.head
-    )
+    host.found = pull_request(verdict("pass", 0).revisions.head)
     assert run_job(host, {}, request_, ending(request_.out, "pass", 0)) == 0
     assert "the CI was not told (ZeroDivisionError: " in capsys.readouterr().err
     assert "the CI host failed" in host.told[-1].annotations[0].text
@@ -237,7 +235,7 @@ def test_a_judging_job_says_that_it_begins_and_how_it_ends(
     outcome: str,
 ) -> None:
     head = commit_of(Checkout(Path.cwd()), "main")
-    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
+    host.found = pull_request(head)
     run_job(host, {}, request_, ending(request_.out, status, code, problem))
     begun, ended = host.progress
     assert (begun.commit, begun.outcome) == (head, None)
@@ -254,7 +252,7 @@ def test_what_has_begun_ends_whatever_happens(
         raise raised
 
     head = commit_of(Checkout(Path.cwd()), "main")
-    host.found = protocol.JobEvent(revisions=protocol.Usual(), pull_request=7, tip=head)
+    host.found = pull_request(head)
     if raised is KeyboardInterrupt:
         assert run_job(host, {}, request_, carried_out) == 130
         assert not (request_.out / "verdict.json").exists()

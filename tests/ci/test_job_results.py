@@ -228,12 +228,6 @@ def test_no_value_of_a_variable_that_is_named_like_a_secret_is_shown(text: str) 
     assert "***" in shown.lines[0]
 
 
-def test_what_stands_before_an_addresss_host_is_not_shown() -> None:
-    assert job_results.job_problem(["s3 at https://me:word@host/p"], 4, {}).lines == (
-        "s3 at https://***@host/p",
-    )
-
-
 def test_a_name_in_no_encoding_can_be_written_to_every_file() -> None:
     assert job_results.job_problem(["m\udcff.onnx"], 2, {}).lines == ("m\\udcff.onnx",)
 

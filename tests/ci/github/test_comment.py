@@ -67,28 +67,23 @@ def of_nobody(server: GitHubServer) -> GitHubServer:
 
 
 @pytest.mark.parametrize(
-    ("login", "number"),
-    [("gitea-actions", -2), ("forgejo-actions", -2), ("github-actions[bot]", 4)],
+    ("login", "number", "other", "writes"),
+    [
+        ("gitea-actions", -2, "gitea-actions", 1),
+        ("forgejo-actions", -2, "forgejo-actions", 1),
+        ("github-actions[bot]", 4, "github-actions", 1),
+        ("octocat", 5, "gitea-actions", 3),
+    ],
 )
-def test_a_job_that_may_not_ask_who_it_is_keeps_one_comment(
-    of_nobody: GitHubServer, login: str, number: int
+def test_a_job_that_may_not_ask_who_it_is_keeps_one_comment_beside_a_planted_marker(
+    of_nobody: GitHubServer, login: str, number: int, other: str, writes: int
 ) -> None:
     of_nobody.login, of_nobody.user_id = login, number
-    of_nobody.planted(f"{FIRST}\nplanted", login.removesuffix("[bot]"), 17)
+    of_nobody.planted(f"{FIRST}\nplanted", other, 17)
     for text in ("first", "second", "third"):
         publish(of_nobody, "o", text)
     assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted", f"{FIRST}\nthird"]
-    assert of_nobody.made("POST").count(f"POST {COMMENTS}") == 1
-
-
-def test_a_person_whom_nobody_names_keeps_one_comment_beside_a_planted_marker(
-    of_nobody: GitHubServer,
-) -> None:
-    of_nobody.login, of_nobody.user_id = "octocat", 5
-    of_nobody.planted(f"{FIRST}\nplanted", "gitea-actions", 17)
-    for text in ("first", "second", "third"):
-        publish(of_nobody, "o", text)
-    assert [each["body"] for each in of_nobody.comments] == [f"{FIRST}\nplanted", f"{FIRST}\nthird"]
+    assert of_nobody.made("POST").count(f"POST {COMMENTS}") == writes
 
 
 def test_nobodys_comment_is_only_updated_where_that_is_asked(of_nobody: GitHubServer) -> None:
