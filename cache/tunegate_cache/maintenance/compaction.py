@@ -26,9 +26,6 @@ from tunegate_cache.protocol.snapshots import snapshot_records, write_content, w
 from tunegate_cache.protocol.target_requests import MISDATED
 from tunegate_cache.stores.store import MaintainedStore, ObjectNotFoundError, PointerMovedError
 
-_WINDOW = 64
-"""The number of segments in memory at once."""
-
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """`moved` means that another compaction was faster: what this one gathered is not lost.
@@ -69,7 +66,7 @@ class _Gathered(msgspec.Struct, frozen=True):
 
 class Compactor:
     """Compacts one group. `seconds` is the clock (since 1970), `at_once` the number of segments
-    read concurrently."""
+    in memory: whoever may write a zone may write large ones."""
 
     def __init__(
         self,
@@ -228,8 +225,8 @@ class Compactor:
             yield from (pair for pair in map(self._body, fresh) if pair is not None)
             return
         with ThreadPoolExecutor(self._at_once) as pool:
-            for first in range(0, len(fresh), _WINDOW):
-                bodies = pool.map(self._body, fresh[first : first + _WINDOW])
+            for first in range(0, len(fresh), self._at_once):
+                bodies = pool.map(self._body, fresh[first : first + self._at_once])
                 yield from (pair for pair in bodies if pair is not None)
 
     def _body(self, name: SegmentName) -> tuple[SegmentName, bytes] | None:
@@ -269,15 +266,13 @@ class Compactor:
             self._store.move_pointer(self._group.head, body, state.current.tag)
         except PointerMovedError:
             return self._report("moved", version)
-        recovered = len(set(state.orphans) - self._lost)
-        files = len(gathered.files)
         return self._report(
             "compacted",
             version,
-            segments=files,
+            segments=len(gathered.files),
             records=hot.added,
             workloads=workloads,
-            recovered=recovered,
+            recovered=len(set(state.orphans) - self._lost),
             hidden=hot.hidden,
         )
 
@@ -302,21 +297,12 @@ class Compactor:
         self,
         status: Literal["compacted", "nothing new", "moved"],
         version: int,
-        *,
-        segments: int = 0,
-        records: int = 0,
-        workloads: int = 0,
-        recovered: int = 0,
-        hidden: int = 0,
+        **counts: int,
     ) -> Compaction:
         return Compaction(
             group=self._group,
             status=status,
             version=version,
-            segments=segments,
-            records=records,
-            workloads=workloads,
-            recovered=recovered,
-            hidden=hidden,
             problems=tuple(self._problems),
+            **counts,
         )

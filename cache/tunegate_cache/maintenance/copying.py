@@ -76,17 +76,14 @@ def _to_copy(
 def _copy(source: ObjectStore, destination: MaintainedStore, object_names: Iterable[str]) -> Copied:
     copied = Copied()
     for name in object_names:
-        try:
+        with suppress(ObjectNotFoundError):
             body = source.read(name)
-        except ObjectNotFoundError:
-            copied = copied.plus(Copied(problems=(f"{name} is missing; run tunegate cache fsck",)))
-            continue
-        if not segment.is_proven(name, body):
-            # Once in the copy, it would be in the way of the whole one for ever.
-            copied = copied.plus(Copied(problems=(f"{name} is damaged; run tunegate cache fsck",)))
-            continue
-        destination.write(name, body)
-        copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
+            if segment.is_proven(name, body):  # else it would bar the whole one from the copy
+                destination.write(name, body)
+                copied = copied.plus(Copied(objects=1, size_bytes=len(body)))
+                continue
+        problem = f"{name} is missing or damaged; run tunegate cache fsck"
+        copied = copied.plus(Copied(problems=(problem,)))
     return copied
 
 

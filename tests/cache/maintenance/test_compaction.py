@@ -479,7 +479,7 @@ def test_what_the_head_refers_to_and_is_missing_is_told(source: Place, destinati
     pack = listing(source.store, MAIN).packs[0]
     source.store.delete(pack)
     copied = pull(source.store, destination.store, MAIN, NOBODY)
-    assert copied.problems == (f"{pack} is missing; run tunegate cache fsck",)
+    assert copied.problems == (f"{pack} is missing or damaged; run tunegate cache fsck",)
     assert copied.objects == 3
 
 
@@ -490,7 +490,7 @@ def test_a_damaged_object_is_told_and_copied_once_it_is_whole(
     body = source.store.read(pack)
     source.store._objects[pack] = body[:-1]
     copied = pull(source.store, destination.store, MAIN, NOBODY)
-    assert copied.problems == (f"{pack} is damaged; run tunegate cache fsck",)
+    assert copied.problems == (f"{pack} is missing or damaged; run tunegate cache fsck",)
     source.store._objects[pack] = body
     assert pull(source.store, destination.store, MAIN, NOBODY).problems == ()
     assert destination.best("w0") == make_record("w0")
