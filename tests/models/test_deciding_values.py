@@ -73,6 +73,17 @@ def test_a_node_of_thousands_of_inputs_and_outputs_costs_no_product_of_both() ->
     assert peak_bytes < 20 * 2**20
 
 
+def test_a_function_with_the_name_of_an_operator_is_what_it_computes() -> None:
+    body = [node("ReduceMax", ["v"], "m"), node("Cast", ["m"], "c", to=TensorProto.BOOL)]
+    chain = model(
+        helper.make_node("Shape", ["x"], ["n"], domain="ai.onnx.ml"), node("If", ["n"], "y")
+    )
+    opset = [helper.make_opsetid("", 17)]
+    chain.functions.append(helper.make_function("ai.onnx.ml", "Shape", ["v"], ["c"], body, opset))
+    chain.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1]))
+    assert chosen_by_inputs(chain, ()) == ("If",)
+
+
 def test_what_inputs_choose_costs_no_product_of_nodes() -> None:
     """ONNX Runtime runs nodes in any order, and a pass finds one more text where the last is
     first."""

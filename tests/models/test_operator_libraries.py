@@ -10,6 +10,7 @@ from tests.support.custom_operators import custom_model
 from tests.support.small_onnx import save
 from tunegate.config import OperatorLibraryConfig
 from tunegate.errors import ConfigError, ModelError, UnsupportedModelError
+from tunegate.models.graph import custom_operators
 from tunegate.models.operator_libraries import library_files, require_outside, select_by_digest
 from tunegate.models.preparation import prepare
 
@@ -45,6 +46,14 @@ def test_what_was_hashed_is_loaded_whatever_the_file_is_now(place: Path) -> None
     assert copy.read_bytes() == CODE
     assert [*copy.parent.iterdir()] == [copy]
     assert copy.parent.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_domain_of_the_extensions_that_begins_as_microsofts_own_is_of_a_library() -> None:
+    model = custom_model(1)
+    for domain in ("com.microsoft", "com.microsoft.extensions"):
+        model.graph.node.add(op_type="DecodeImage", domain=domain)
+    names = ("ai.onnx.contrib:Inverse", "com.microsoft.extensions:DecodeImage")
+    assert custom_operators(model) == names
 
 
 @pytest.mark.parametrize("library", ["operators", "/no/such/library.so", "no_such_package"])

@@ -217,9 +217,10 @@ def _sources_of(model: onnx.ModelProto, cut: Collection[str] = _OF_SHAPES_ONLY) 
     sources: Sources = {}
     functions = _functions_of(model)
     for node in nodes_of(model):
-        if node.op_type in cut and node.domain in _SPECIFIED:
+        overloads = functions.get(_called(node.domain, node.op_type), ())
+        if not overloads and node.op_type in cut and node.domain in _SPECIFIED:
             continue
-        _add_sources(sources, node, functions.get(_called(node.domain, node.op_type), ()))
+        _add_sources(sources, node, overloads)
     return sources
 
 

@@ -25,8 +25,8 @@ def operator_of(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in STANDARD_DOMAINS else f"{node.domain}.{node.op_type}"
 
 
-_CONTRIB = "ai.onnx.contrib"
-"""The domain of onnxruntime-extensions, which is among ONNX's own."""
+_OF_EXTENSIONS = {"ai.onnx.contrib", "com.microsoft.extensions"}
+"""The domains of onnxruntime-extensions, which are among ONNX's and Microsoft's own."""
 _KNOWN_DOMAINS = ("ai.onnx", "com.microsoft", "com.ms.internal", "org.pytorch.aten")
 
 
@@ -44,7 +44,7 @@ def custom_operators(model: onnx.ModelProto) -> tuple[str, ...]:
 
 def _is_custom(domain: str) -> bool:
     is_known = not domain or domain.startswith(_KNOWN_DOMAINS)
-    return domain == _CONTRIB or not is_known
+    return domain in _OF_EXTENSIONS or not is_known
 
 
 # The digest of an ONNX graph without its weights, computed without compiling.
@@ -269,19 +269,24 @@ def _attribute_text(attribute: onnx.AttributeProto) -> str:
 
 def _seeded_names(model: onnx.ModelProto) -> tuple[str, ...]:
     """Returns each random operator that has a seed, with it: `RandomUniform 1.5`. A seed that a
-    function gets from its callers is any of theirs."""
+    function gets from its callers is any of theirs: `RandomUniform 1.5 or 2.0`."""
     nodes = list(nodes_of(model))
+    seeded = [
+        (node.op_type, each) for node in nodes for each in node.attribute if each.name == "seed"
+    ]
     defaults = (each for function in model.functions for each in function.attribute_proto)
-    attributes = [*defaults, *(each for node in nodes for each in node.attribute)]
-    seeds = []
-    for node in nodes:
-        for seed in (each for each in node.attribute if each.name == "seed"):
-            name = seed.ref_attr_name
-            values = [attribute for attribute in attributes if name and attribute.name == name] or [
-                seed
-            ]
-            seeds += [f"{node.op_type} {value.f or value.i}" for value in values]
-    return tuple(sorted(seeds))
+    names = {seed.ref_attr_name for _, seed in seeded} - {""}
+    seeds_by_name = {name: dict[str, None]() for name in names}
+    for each in (*defaults, *(each for node in nodes for each in node.attribute)):
+        if each.name in seeds_by_name:
+            seeds_by_name[each.name][str(each.f or each.i)] = None
+    texts = {name: " or ".join(seeds) for name, seeds in seeds_by_name.items()}
+    texts = {name: _shorten(text, text.encode()) for name, text in texts.items()}
+    return tuple(
+        sorted(
+            f"{kind} {texts.get(seed.ref_attr_name) or seed.f or seed.i}" for kind, seed in seeded
+        )
+    )
 
 
 # The weights of trees, linear models, scalers and support vectors, which are attributes of one
