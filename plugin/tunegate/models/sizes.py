@@ -4,8 +4,10 @@ order a person would send them. Pure; `size_trials.py` asks ONNX Runtime."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 
 import msgspec
 import onnx
@@ -152,11 +154,14 @@ def likeliest_keys(
     free = [each for each in guesses if (each.input, each.axis) in open_places]
     dims = {each.symbol: each.size for each in free if is_symbol(each.symbol) and not each.is_sum}
     unnamed = {each.input for each in free if not is_symbol(each.symbol)}
+    sizes_of: dict[str, dict[int, int]] = defaultdict(dict)
+    for each in guesses:
+        sizes_of[each.input][each.axis] = each.size
     shapes = {
         value.name: [size if size is not None else sizes[axis] for axis, size in enumerate(axes)]
         for value in graph_inputs(model.graph)
         if value.name in unnamed
-        for sizes in [{each.axis: each.size for each in guesses if each.input == value.name}]
+        for sizes in [sizes_of[value.name]]
         for axes in [value.dimensions or (None,) * len(sizes)]
     }
     keys = (("dims", dims), ("inputs", shapes))
@@ -188,7 +193,7 @@ def _likely_places(model: onnx.ModelProto, evidence: Evidence) -> tuple[_Places,
     """Returns the likely sizes of each open dimension, and its symbol."""
     inputs = _integer_inputs(_fill_ranks(graph_inputs(model.graph), model.graph), model.graph)
     likely = _likely_sizes(inputs, model.graph, evidence)
-    return likely, {place: _symbol(inputs, *place) for place in likely}
+    return likely, _symbols(inputs, likely)
 
 
 def _guesses(likely: _Places, choice: _ChoiceByKind, symbols: Mapping[Place, str]) -> Guesses:
@@ -256,7 +261,7 @@ def _likely_sizes(
                 by_symbol[value.symbol(axis)] = size_of_axis
             likely[value.name, axis] = size_of_axis
             by_symbol.setdefault(value.symbol(axis), size_of_axis)
-    symbols = {place: _symbol(inputs, *place) for place in likely}
+    symbols = _symbols(inputs, likely)
     found_for = {
         place: by_symbol[symbols[place]] if is_symbol(symbols[place]) else size_of_axis
         for place, size_of_axis in likely.items()
@@ -264,8 +269,9 @@ def _likely_sizes(
     return of_protein(found_for)
 
 
-def _symbol(inputs: Sequence[ModelInput], name: str, axis: int) -> str:
-    return next(value.symbol(axis) for value in inputs if value.name == name)
+def _symbols(inputs: Sequence[ModelInput], places: Iterable[Place]) -> dict[Place, str]:
+    input_of = {value.name: value for value in inputs}
+    return {(name, axis): input_of[name].symbol(axis) for name, axis in places}
 
 
 def _sizes(
@@ -289,11 +295,10 @@ def _chosen_size(likely: LikelySize, choice: _ChoiceByKind) -> int:
 def _others(lengths: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Yields guesses to try: one kind at a time first, then all together, index by index."""
     usual = dict.fromkeys(lengths, 0)
-    tries = [usual | {kind: at} for kind, many in lengths.items() for at in range(1, many)]
-    if len(lengths) > 1:
-        longest = max(lengths.values(), default=0)
-        tries += [dict.fromkeys(lengths, at) for at in range(1, longest)]
-    yield from tries[:_MAX_TRIES]
+    each_alone = (usual | {kind: at} for kind, many in lengths.items() for at in range(1, many))
+    longest = max(lengths.values(), default=0) if len(lengths) > 1 else 0
+    together = (dict.fromkeys(lengths, at) for at in range(1, longest))
+    yield from islice(chain(each_alone, together), _MAX_TRIES)
 
 
 def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
@@ -301,10 +306,10 @@ def _fits(model: onnx.ModelProto, sizes: Mapping[Place, int]) -> bool:
     nothing."""
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
+    ranks = Counter(name for name, _ in sizes)
     for value in real_inputs(fixed.graph):
         shape = kind_of_input(value).tensor.shape
-        rank = sum(name == value.name for name, _ in sizes)
-        shape.dim.extend(_Dimension() for _ in range(rank if not shape.dim else 0))
+        shape.dim.extend(_Dimension() for _ in range(ranks[value.name] if not shape.dim else 0))
         for axis, dim in enumerate(shape.dim):
             if (value.name, axis) in sizes:
                 dim.CopyFrom(_Dimension(dim_value=sizes[value.name, axis]))

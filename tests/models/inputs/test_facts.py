@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from tests.support.graphs import GraphInput, graph_of, node
+from tunegate.models.inputs import trace
 from tunegate.models.inputs.constants import evaluate_node, tensor_values
 from tunegate.models.inputs.dataflow import Dataflow
 from tunegate.models.inputs.facts import Fact, facts_of
@@ -149,6 +150,18 @@ def test_after_a_reshape_no_columns_are_told_apart() -> None:
 def test_a_part_of_a_concatenation_has_its_place() -> None:
     weights = {"first": np.zeros((4, 2), np.int64)}
     assert _last([node("Concat", "first x", "end", axis=-1)], weights).component == 2
+
+
+def test_a_chain_that_all_inputs_lead_to_is_followed_for_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thousands of inputs and thousands of steps are millions of meetings."""
+    monkeypatch.setattr(trace, "_MAX_FOLLOWED_OF_ALL", 6)
+    inputs = [GraphInput(name, (1, 2), "int64") for name in "abc"]
+    nodes = [node("Concat", "a b c", "d", axis=1), node("Neg", "d", "y")]
+    flow = Dataflow(graph_of(nodes, inputs), inputs)
+    assert [len(list(meetings_of(each, flow))) for each in inputs] == [2, 2, 2]
+    assert list(meetings_of(inputs[0], flow)) == []
 
 
 def test_a_part_of_a_long_concatenation_begins_where_the_parts_before_it_end() -> None:

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.support.graphs import GraphInput, graph_of, node
+from tests.support.graphs import GraphInput, graph_of, node, values_of_inputs
 from tests.support.present import present
 from tunegate.artifacts.inputs import Columns, Constant, Integers
 from tunegate.models.inputs.inferred_rules import inferred_rules
@@ -45,6 +45,14 @@ def _drawn(model: onnx.ModelProto, inputs: Sequence[GraphInput], name: str) -> l
         return [values.value] * (count[0] if count else 1)  # type: ignore[list-item]
     assert isinstance(values, Columns)
     return [part.value for part in values.parts]  # type: ignore[union-attr, misc]
+
+
+def test_axes_of_a_tensor_of_very_many_are_not_all_tried() -> None:
+    """Fifteen of thirty axes are 155 million choices."""
+    data, axes = GraphInput("x", (1,) * 30, "float32"), GraphInput("axes", (15,), "int64")
+    model = graph_of([node("ReduceSum", "x axes", "y")], [data, axes])
+    values = values_of_inputs(model, [data, axes])["axes"]
+    assert values == Columns(0, tuple(Constant(axis) for axis in range(15, 30)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_NUMBERS = 4
 """An input with more numbers is data; a caller sets only a few by hand."""
+_MAX_OTHERS = 128
+"""A length or a count refers to one of the first inputs."""
 _SAMPLE_RATE = 16000
 _IMAGE_RANK = 4
 _MATRIX_RANK = 2
@@ -150,7 +152,7 @@ def _size_rule(
     name: str, tensor: TensorLike, every: Sequence[TensorLike], open_axes: OpenAxes
 ) -> InputRule | None:
     """Returns the rule of a length, count or extent of another input."""
-    others = [each for each in every if each.name != tensor.name]
+    others = [each for each in every[:_MAX_OTHERS] if each.name != tensor.name]
     if re.fullmatch(_LENGTHS, name) and kind_of(dtype_named(tensor.dtype)) in "iu":
         return _length(name, others, open_axes)
     if re.fullmatch(_IMAGE_SIZES, name) and tensor.shape[-1:] == (_MATRIX_RANK,):

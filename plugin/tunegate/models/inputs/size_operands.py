@@ -4,7 +4,7 @@ the work depends on them."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ _MAX_NUMBERS = 16
 """Twice the largest rank: pads are a pair for each axis."""
 _USUAL = 16
 _MOST_RESULTS = 50
+_MOST_CHOICES = 1000
+"""The most choices of axes to look at; a tensor of eight axes has at most 70."""
 _KEEP_SHAPE = {"Identity", "Cast", "Relu", "Sigmoid", "Tanh", "Softmax", "Neg", "Abs", "Not"}
 _DECLARED = "a size: the model declares the shape that it gives"
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
@@ -324,7 +326,7 @@ def _axes_of(use: Use, flow: Dataflow) -> Sizes | None:
     rank = len(data) + count if step.op == "Unsqueeze" else len(data)
     fitting = [
         (declared == shape, axes)
-        for axes in combinations(reversed(range(rank)), count)
+        for axes in islice(combinations(reversed(range(rank)), count), _MOST_CHOICES)
         if (shape := _shape_with(use, data, axes)) is not None
     ]
     if not fitting:

@@ -13,6 +13,8 @@ from tunegate.models.seeded_inputs import TensorLike
 
 _MAX_FOLLOWED = 20_000
 """The most values to follow for one input."""
+_MAX_FOLLOWED_OF_ALL = 200_000
+"""The most for all inputs of a model; thousands of inputs may all lead to the same values."""
 _ONNX_MOVES = (
     "Identity Cast Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Slice Concat Dropout "
     "Gather GatherElements GatherND Split Pad Abs Floor Ceil Round Relu Where Compress StringSplit"
@@ -67,11 +69,12 @@ def meetings_of(tensor: TensorLike, flow: Dataflow) -> Iterator[Meeting]:
     first."""
     waiting = deque([Trace(tensor.name)])
     traces: set[Trace] = set()
-    while waiting and len(traces) < _MAX_FOLLOWED:
+    while waiting and len(traces) < _MAX_FOLLOWED and flow.followed < _MAX_FOLLOWED_OF_ALL:
         trace = waiting.popleft()
         if trace in traces:
             continue
         traces.add(trace)
+        flow.followed += 1
         for use in flow.uses(trace.name):
             meeting = Meeting(trace, use)
             yield meeting
