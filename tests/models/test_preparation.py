@@ -145,6 +145,24 @@ def test_weights_in_files_beside_the_model_reach_the_compiler(tmp_path: Path) ->
     )
 
 
+@pytest.mark.parametrize("length", [{}, {"length": "0"}])
+def test_a_tensor_without_a_length_ends_where_its_shape_does(
+    tmp_path: Path, length: dict[str, str]
+) -> None:
+    """ONNX Runtime reads it so, whatever follows in the data file."""
+    tensor = onnx.TensorProto(
+        name="w", data_type=TensorProto.INT4, dims=[3], data_location=TensorProto.EXTERNAL
+    )
+    for key, value in {"location": "w.bin", "offset": "1", **length}.items():
+        tensor.external_data.add(key=key, value=value)
+    proto = model_of([helper.make_node("Shape", ["w"], ["y"])], {}, {"y": [1]})
+    proto.graph.initializer.append(tensor)
+    (tmp_path / "w.bin").write_bytes(bytes(range(9)))
+    file = save(proto, tmp_path / "m.onnx")
+    prepared = prepare(file, shapes={}, into=tmp_path / "p", path="m.onnx")
+    assert onnx.load(prepared.original).graph.initializer[0].raw_data == b"\1\2"
+
+
 def test_a_map_cannot_be_given(tmp_path: Path) -> None:
     tensor = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [])
     kind = onnx.TypeProto(map_type={"key_type": onnx.TensorProto.STRING, "value_type": tensor})

@@ -41,14 +41,15 @@ def test_data_of_a_function_and_of_a_list_of_tensors_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "location", ["../w", "/etc/passwd", "a/../../w", "", ".", "..", "w/", "w/."]
+    "location", ["../w", "/etc/passwd", "a/../../w", "a/../w", "", ".", "..", "w/", "w/."]
 )
 def test_a_path_out_of_the_models_directory_is_refused(location: str) -> None:
     with pytest.raises(ModelError) as raised:
         data_files(model_with_data(location))
-    assert str(raised.value) == (
-        f"its external data file {location!r} lies outside the model's directory"
-    )
+    wrong = "lies outside the model's directory"
+    if location.startswith("a"):
+        wrong = "is named by a path with '..' in it"
+    assert str(raised.value) == f"its external data file {location!r} {wrong}"
 
 
 def in_an_initializer(model: onnx.ModelProto, tensor: TensorProto) -> None:

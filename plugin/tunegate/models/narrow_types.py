@@ -22,7 +22,7 @@ _NUMBERS: Final[Mapping[str, int]] = {
 }
 """ONNX's number of each type, by its name in `ml_dtypes`."""
 _NAMES: Final = {number: name for name, number in _NUMBERS.items()}
-_BITS: Final = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}
+BITS: Final = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}
 """The bits of types that share a byte; the first number is in the lowest bits."""
 _AS_ONNX_RUNTIME_SAYS = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
 
@@ -60,10 +60,10 @@ def stands_for(dtype: Any, declared: Any) -> bool:
 def limits_of(dtype: Any) -> tuple[int, int]:
     """Returns the least and the largest value of an integer type."""
     name = str(dtype)
-    if name not in _BITS:
+    if name not in BITS:
         limits = np.iinfo(dtype)
         return int(limits.min), int(limits.max)
-    size = 1 << _BITS[name]
+    size = 1 << BITS[name]
     return (0, size - 1) if name.startswith("u") else (-size // 2, size // 2 - 1)
 
 
@@ -98,7 +98,7 @@ def array_of(value: Any) -> Any:
     dtype, shape = dtype_named(name), value.shape()
     count = int(np.prod(shape, dtype=np.int64))
     stored = np.frombuffer(_bytes_of(value), np.uint8)
-    if name not in _BITS:
+    if name not in BITS:
         return stored.view(dtype).reshape(shape)
     return _unpack(stored, name, count).reshape(shape)
 
@@ -114,7 +114,7 @@ def value_of(array: Any) -> Any:
     if name not in _NUMBERS:
         return make_value.ortvalue_from_numpy(np.asarray(array, order="C"))
     value = make_value.ortvalue_from_shape_and_type(list(array.shape), _NUMBERS[name])
-    content = (_pack(array, name) if name in _BITS else array).tobytes()
+    content = (_pack(array, name) if name in BITS else array).tobytes()
     ctypes.memmove(value.data_ptr(), content, len(content))
     return value
 
@@ -136,7 +136,7 @@ def _bytes_of(value: Any) -> bytes:
 
 
 def _unpack(stored: Any, name: str, count: int) -> Any:
-    bits = _BITS[name]
+    bits = BITS[name]
     mask = (1 << bits) - 1
     parts = [stored >> shift & mask for shift in range(0, 8, bits)]
     numbers = np.stack(parts, axis=-1).reshape(-1)[:count]
@@ -149,7 +149,7 @@ def _unpack(stored: Any, name: str, count: int) -> Any:
 
 
 def _pack(array: Any, name: str) -> Any:
-    bits = _BITS[name]
+    bits = BITS[name]
     flat = np.ravel(array)
     whole = flat if name.startswith("float") else flat.astype(np.int8)
     numbers = whole.view(np.uint8)

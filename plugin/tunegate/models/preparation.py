@@ -4,6 +4,7 @@ ONNX Runtime gets the model as it is, with its dynamic dimensions; `compilable.p
 compilers on demand.
 """
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,7 @@ from tunegate.models.model_inputs import (
     real_inputs,
     stated_size,
 )
+from tunegate.models.narrow_types import BITS
 from tunegate.models.prepared import OPEN, Compilable, PreparedModel, Tensor
 from tunegate.models.saved_model import PROTOBUF_LIMIT_BYTES, save, save_beside, weights_of
 from tunegate.ports import Shapes
@@ -215,18 +217,23 @@ def _bytes_in(proto: onnx.ModelProto, data: _Data) -> int:
 
 
 def _place(tensor: onnx.TensorProto, data: _Data) -> tuple[str, int, int]:
-    """Returns the file of a tensor's numbers, their offset and their size in bytes. Raises
-    ModelError if the file is too short."""
+    """Returns the file of a tensor's numbers, their offset and their size in bytes, which follows
+    from the shape where none is stated. Raises ModelError if the file is too short."""
     entries = _entries(tensor)
     name = entries.get("location", "")
     size_bytes = os.fstat(data[name].fileno()).st_size
     offset = int(entries.get("offset") or 0)
-    length_text = entries.get("length")
-    length = int(length_text) if length_text else max(0, size_bytes - offset)
+    length = int(entries.get("length") or 0) or _bytes_of_numbers(tensor)
     if offset + length > size_bytes:
         message = f"its data file {name!r} ends before tensor {tensor.name[:100]!r} does"
         raise ModelError(message)
     return name, offset, length
+
+
+def _bytes_of_numbers(tensor: onnx.TensorProto) -> int:
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    bits = BITS.get(str(dtype), 8 * dtype.itemsize)
+    return max(0, int(-(-math.prod(tensor.dims) * bits // 8)))
 
 
 def _entries(tensor: onnx.TensorProto) -> dict[str, str]:

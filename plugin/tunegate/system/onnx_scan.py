@@ -102,8 +102,10 @@ def data_files(model: bytes) -> tuple[str, ...]:
         is_file = name.rpartition("/")[2] not in {"", "."}  # ONNX Runtime opens no w.bin/
         is_inside = is_file and not path.is_absolute() and ".." not in path.parts
         if not is_inside or "\0" in name or len(name) > _MAX_PATH:
-            message = f"its external data file {name[:200]!r} lies outside the model's directory"
-            raise ModelError(message)
+            wrong = "lies outside the model's directory"
+            if ".." in path.parts[1:]:  # behind a link it may lead anywhere
+                wrong = "is named by a path with '..' in it"
+            raise ModelError(f"its external data file {name[:200]!r} {wrong}")
     return tuple(names)
 
 
