@@ -93,6 +93,8 @@ def test_a_head_that_asks_for_one_number_gives_it_to_its_base() -> None:
     [
         (("int64", Integers(0, 30_000)), ("float32", Normal()), Integers(0, 30_000)),
         (("int64", Integers(0, 300)), ("int8", None), Integers(0, 1)),
+        (("int64", Integers(0, 300)), ("int64", None), Integers(0, 1)),
+        (("bool", None), ("bool", Constant(1)), Constant(1)),
         (("int64", Integers(0, 300)), ("int8", Integers(0, 300)), Integers(0, 127)),
         (("float32", Uniform(-0.5, 9.5)), ("uint8", Integers(0, 255)), Integers(0, 9)),
         (("bool", None), ("float32", Normal()), Integers(0, 1)),

@@ -17,6 +17,7 @@ _NUMBERS = frozenset("fiub")
 """NumPy's kinds that share one draw: numbers are drawn in the widest type, and cast."""
 _BITS = inputs.Integers(0, 1)
 """The default range of integers and booleans."""
+_TEXT = inputs.OneOf(("a",))
 _NOTHING_IN_COMMON = (
     "input {0}: base and head take no equal values, and on different ones they do different work. "
     "Give values for it under inputs"
@@ -76,8 +77,6 @@ def _share_rule(
 ) -> tuple[ArtifactTensor, ArtifactTensor]:
     """Returns both with the shared rule; each keeps values that a user gave."""
     are_alike = is_alike(base.dtype, head.dtype)
-    if are_alike and (base.rule is None or head.rule is None):
-        return base, head
     ours, theirs = _values(base), _values(head)
     if ours == theirs and are_alike:
         return base, head
@@ -104,7 +103,10 @@ def _are_floats(base: ArtifactTensor, head: ArtifactTensor) -> bool:
 def _values(tensor: ArtifactTensor) -> inputs.Drawn:
     if tensor.rule is not None:
         return tensor.rule.values
-    return inputs.Normal() if kind_of(dtype_named(tensor.dtype)) == "f" else _BITS
+    kind = kind_of(dtype_named(tensor.dtype))
+    if kind == "f":
+        return inputs.Normal()
+    return _TEXT if kind == "O" else _BITS
 
 
 def _representable(values: inputs.Integers | None, dtype: str) -> inputs.Integers | None:
