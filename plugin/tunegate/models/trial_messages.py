@@ -8,13 +8,14 @@ from tunegate.artifacts.inputs import DrawnInput, InputRule
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a run. `problem` is why ONNX Runtime rejects the inputs, `dull` why the
     outputs tell nothing; both '' if all is well. It `is_late` if the time limit passed first.
-    `shapes` are the outputs' shapes."""
+    `shapes` are the outputs' shapes, `size_bytes` what all outputs take."""
 
     problem: str = ""
     dull: str = ""
     seconds: float = 0.0
     is_late: bool = False
     shapes: tuple[tuple[int, ...], ...] = ()
+    size_bytes: int = 0
 
     @property
     def runs(self) -> bool:

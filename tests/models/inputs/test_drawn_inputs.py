@@ -340,3 +340,13 @@ def test_inputs_that_fill_the_memory_are_not_drawn(tmp_path: Path, size: str | i
         drawn_inputs(prepared, KnownInputs(), "m.onnx")
     said = f"m.onnx: its inputs take 1,024 MiB at {where}, and at most 512 MiB are drawn. {remedy}"
     assert str(caught.value).startswith(said)
+
+
+def test_outputs_that_fill_the_memory_are_not_compared(tmp_path: Path) -> None:
+    inputs, wide = [GraphInput("x", (1,), "float32")], {"wide": np.array([2**28 + 2**18])}
+    file = tmp_path / "m.onnx"
+    onnx.save(graph_of([node("Expand", "x wide", "y")], inputs, weights=wide), file)
+    prepared = prepare(file, shapes={}, into=tmp_path / "m", path=file.name)
+    said = "m.onnx: its outputs take 1,025 MiB at the sizes that it states, and at most 1,024 MiB"
+    with pytest.raises(ModelError, match=said):
+        drawn_inputs(prepared, KnownInputs(), "m.onnx")

@@ -92,6 +92,11 @@ def test_what_is_no_array_is_told_in_a_few_words(
     assert capsys.readouterr().out == ""
 
 
+def test_an_archive_of_very_many_files_is_not_listed() -> None:
+    with pytest.raises(ModelError, match="it lists 20,000 files, more than 16,384"):
+        read_array(20_000 * b"PK\1\2", "x.npz", "x")
+
+
 def test_an_archive_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_files, "MAX_ARRAY_BYTES", 10_000)
     stream = io.BytesIO()

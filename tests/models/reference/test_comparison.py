@@ -15,7 +15,7 @@ from tests.support.present import present
 from tests.support.small_onnx import matmul_model, model_of, one_node_model, save, typed
 from tunegate.artifacts.builds import NumericCheck, SampledErrors
 from tunegate.artifacts.inputs import Files, InputRule, Uniform
-from tunegate.models.reference import error_samples
+from tunegate.models.reference import error_samples, tolerance
 from tunegate.models.reference.beside_base import lines_beside_base
 from tunegate.models.reference.comparison import DidNotRun, compare_outputs
 from tunegate.models.reference.error_samples import (
@@ -266,10 +266,16 @@ def test_integers_must_be_equal() -> None:
     assert differs(ids + np.array([0, 1]), ids) != ""
 
 
-def test_errors_are_absolute_and_relative_to_the_largest_magnitude() -> None:
+def test_errors_are_absolute_and_relative_to_the_largest_magnitude(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert errors(EXPECTED + 1, EXPECTED) == (1.0, 0.01)
     assert errors(np.zeros(0), np.zeros(0)) == (0.0, 0.0)
     assert errors(np.array([0.25]), np.array([0.0])) == (0.25, 0.25)
+    monkeypatch.setattr(tolerance, "_PIECE", 2)
+    numbers = np.arange(5.0)
+    assert errors(numbers + np.array([0, 0, 2, 0, 1]), numbers) == (2.0, 0.5)
+    assert "not a number" in differs(np.append(numbers[:4], np.nan), numbers)
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])

@@ -27,7 +27,7 @@ from tunegate.artifacts.inputs import (
 from tunegate.errors import ModelError
 from tunegate.models.inputs.agreement import intersect_rules, is_alike
 from tunegate.models.inputs.inferred_rules import inferred_rules
-from tunegate.models.inputs.trial import Trial
+from tunegate.models.inputs.trial import MOST_OUTPUT_BYTES, Trial
 from tunegate.models.model_inputs import dtype_of, graph_inputs, kind_of_input, stated_size
 from tunegate.models.narrow_types import dtype_named, kind_of
 from tunegate.models.prepared import PreparedModel, Tensor
@@ -158,11 +158,15 @@ class _Runs:
         self.has_loop = any(node.op_type == "Loop" for node in nodes_of(model))
 
     def run(self, trial: Trial, tensors: Sequence[ArtifactTensor]) -> Outcome:
-        """Runs the trial. Raises ModelError if it takes too much time or memory."""
-        if not self._seconds:
-            return trial.run(tensors)
+        """Runs the trial. Raises ModelError if it takes too much time or memory, and
+        RefusedInputsError if its outputs do."""
         with self._bounded_memory():
             outcome = trial.run(tensors, self._seconds)
+        if outcome.size_bytes > MOST_OUTPUT_BYTES:
+            sizes = _open_sizes(self._model, self._prepared.inputs)
+            raise _too_large("outputs", outcome.size_bytes, MOST_OUTPUT_BYTES, sizes, self._path)
+        if not self._seconds:
+            return outcome
         if outcome.is_late and outcome.seconds >= self._seconds:
             opened = _open_sizes(self._model, self._prepared.inputs)
             problem = too_slow(self._seconds, has_sizes=bool(opened))
@@ -171,7 +175,7 @@ class _Runs:
 
     @contextmanager
     def _bounded_memory(self) -> Iterator[None]:
-        if not self.has_loop:
+        if not (self.has_loop and self._seconds):
             yield
             return
         files = filter(None, (self._prepared.original, self._prepared.weights))
@@ -384,17 +388,21 @@ def _require_bounded(
         for tensor in tensors
         if not _is_in_files(given_rules, tensor)
     )
-    if size_bytes <= _MOST_DRAWN_BYTES:
-        return
+    if size_bytes > _MOST_DRAWN_BYTES:
+        raise _too_large("inputs", size_bytes, _MOST_DRAWN_BYTES, sizes, path)
+
+
+def _too_large(what: str, size_bytes: int, most: int, sizes: str, path: str) -> RefusedInputsError:
     shown = min(size_bytes, _MOST_SHOWN_BYTES) / 2**20
-    problem = f"its inputs take {shown:,.0f} MiB at {sizes or 'the sizes that it states'}"
+    problem = f"its {what} take {shown:,.0f} MiB at {sizes or 'the sizes that it states'}"
+    verb = "drawn" if what == "inputs" else "compared"
     remedy = (
         "Give the sizes that you deploy with under dims: or inputs: in tunegate.yaml."
         if sizes
         else "Export it with the sizes that you deploy with."
     )
-    message = f"{path}: {problem}, and at most {_MOST_DRAWN_BYTES >> 20} MiB are drawn. {remedy}"
-    raise RefusedInputsError(message, problem)
+    message = f"{path}: {problem}, and at most {most >> 20:,} MiB are {verb}. {remedy}"
+    return RefusedInputsError(message, problem)
 
 
 def _open_sizes(model: onnx.ModelProto, tensors: Sequence[Tensor]) -> str:

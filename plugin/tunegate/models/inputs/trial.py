@@ -23,6 +23,8 @@ from tunegate.system.processes.memory_limit import lacked_memory
 SEEDS = (0, 1)
 MAX_SECONDS = 20.0
 """The time limit of all runs of one model together."""
+MOST_OUTPUT_BYTES = 2**30
+"""Whoever checks outputs holds those of two inputs, of a build and of the reference."""
 _LOOK_SECONDS = 0.1
 _SLOW_SECONDS = 2.0
 """A slower model is run once: a second run is not worth its time."""
@@ -47,7 +49,7 @@ class Trial:
         """Runs the model on the inputs of two seeds, and on all given cases. With `seed_seconds`
         each seed has these, whatever time is left."""
         outputs: list[Sequence[Any]] = []
-        seconds = 0.0
+        seconds, size_bytes = 0.0, 0
         for number, feed in enumerate(checked_feeds(tensors, SEEDS)):
             seconds_left = min(RUN_SECONDS, self._deadline - time.monotonic())
             seconds_left = seed_seconds if seed_seconds and number < len(SEEDS) else seconds_left
@@ -64,11 +66,13 @@ class Trial:
                 return Outcome(problem=error_line(error))
             took = _seconds_used(began, worked)
             seconds = min(seconds, took) if seconds else took
-            if took > _SLOW_SECONDS:
+            size_bytes = sum(getattr(each, "nbytes", 0) for each in outputs[0])
+            if took > _SLOW_SECONDS or size_bytes > MOST_OUTPUT_BYTES:
                 break
         differ = len(outputs) > 1 and any(map(_is_drawn, tensors))
         shapes = tuple(getattr(each, "shape", ()) for each in outputs[0])
-        return Outcome(dull=_dull(outputs, differ=differ), seconds=seconds, shapes=shapes)
+        dull = _dull(outputs, differ=differ)
+        return Outcome(dull=dull, seconds=seconds, shapes=shapes, size_bytes=size_bytes)
 
     def refuses(self, tensors: Sequence[ArtifactTensor]) -> bool:
         """Returns whether ONNX Runtime rejects values drawn by these rules, or their bounds."""

@@ -18,6 +18,9 @@ from tunegate.system.onnx_scan import is_external
 MAX_ARRAY_BYTES = 256 * 2**20
 """The largest file in bytes, and the largest array in one."""
 SUFFIXES = (".npy", ".npz", ".pb")
+_LISTED_FILE = b"PK\1\2"
+"""The mark before each file in the list of an archive."""
+_MOST_FILES = 2**14
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods that unpack only as much as is read; with others a few bytes unpack to
 gigabytes at once."""
@@ -72,8 +75,16 @@ def of_npy(content: bytes) -> Any:
     return np.load(BytesIO(content), allow_pickle=False)
 
 
+def _archive(content: bytes) -> zipfile.ZipFile:
+    """Opens an archive. Raises ModelError for one of very many files: to list five million takes
+    minutes, and gigabytes of memory."""
+    if (count := content.count(_LISTED_FILE)) > _MOST_FILES:
+        raise ModelError(f"it lists {count:,} files, more than {_MOST_FILES:,}")
+    return zipfile.ZipFile(BytesIO(content))
+
+
 def _member(content: bytes, key: str) -> bytes:
-    with zipfile.ZipFile(BytesIO(content)) as archive:
+    with _archive(content) as archive:
         names = [each.filename for each in archive.infolist()]
         member = f"{key}.npy" if f"{key}.npy" in names else names[0] if len(names) == 1 else ""
         if not member:
@@ -144,7 +155,7 @@ def read_value(content: bytes, name: str, key: str, form: InputForm) -> Any:
 
 def _read_archive(content: bytes) -> list[Any]:
     """Returns all arrays, ordered by the numbers in their names."""
-    with zipfile.ZipFile(BytesIO(content)) as archive:
+    with _archive(content) as archive:
         _require_count(len(archive.infolist()))
         bytes_left, arrays = MAX_ARRAY_BYTES, []
         for name in sorted({*archive.namelist()}, key=_numeric_order):

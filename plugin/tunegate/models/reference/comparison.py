@@ -263,7 +263,7 @@ def _join_places(places: Sequence[str]) -> str:
 def _errors(actual: Any, expected: Any) -> tuple[float, float]:
     if actual.shape != expected.shape or not (is_numeric(actual) and is_numeric(expected)):
         return 0.0, 0.0
-    return errors(actual.astype("float64"), expected.astype("float64"))
+    return errors(actual, expected)
 
 
 def _worst_of(
@@ -390,7 +390,7 @@ def _relative_error(actual: Any, expected: Any) -> float:
     numbers."""
     if not (_is_inexact(actual) and _is_inexact(expected)) or actual.shape != expected.shape:
         return 0.0
-    return errors(actual.astype("float64"), expected.astype("float64"))[1]
+    return errors(actual, expected)[1]
 
 
 def _is_inexact(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """Tolerances between two results of one computation, by dtype."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,10 @@ def differs(actual: Any, expected: Any, allowed: float = 0.0) -> str:
         return f"shape {actual.shape} instead of {expected.shape}"
     if not is_numeric(expected) or not is_numeric(actual):
         return _other_texts(actual, expected)
-    wide_got, wide = actual.astype("float64"), expected.astype("float64")
-    misplaced = _nonfinite_mismatch(wide_got, wide)
-    if misplaced:
-        return misplaced
-    absolute, relative = errors(wide_got, wide)
+    misplaced = (_nonfinite_mismatch(*pieces) for pieces in _wide_pieces(actual, expected))
+    if problem := next(filter(None, misplaced), ""):
+        return problem
+    absolute, relative = errors(actual, expected)
     if relative > max(allowed, tolerance(str(expected.dtype))):
         return f"off by {absolute:.3g}, {relative:.2g} of the largest output"
     return ""
@@ -80,11 +80,26 @@ def _nonfinite_mismatch(actual: Any, expected: Any) -> str:
 def errors(actual: Any, expected: Any) -> tuple[float, float]:
     """Returns the largest absolute error, and the same relative to the largest expected
     magnitude."""
-    if expected.size == 0:
-        return 0.0, 0.0
-    with np.errstate(invalid="ignore"):
-        difference = np.abs(actual - expected)
-    absolute = float(np.max(np.where(np.isfinite(difference), difference, 0.0)))
-    finite = expected[np.isfinite(expected)]
-    scale = float(np.max(np.abs(finite))) if finite.size else 0.0
+    absolute = scale = 0.0
+    for ours, theirs in _wide_pieces(actual, expected):
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(ours - theirs)
+        absolute = max(absolute, _largest_finite(difference))
+        scale = max(scale, _largest_finite(np.abs(theirs)))
     return absolute, absolute / scale if scale else absolute
+
+
+def _largest_finite(numbers: Any) -> float:
+    return float(np.max(numbers, initial=0.0, where=np.isfinite(numbers)))
+
+
+_PIECE = 2**20
+
+
+def _wide_pieces(actual: Any, expected: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields the numbers of both in float64, piece by piece: whole outputs of a gigabyte would take
+    ten in that type."""
+    ours, theirs = actual.reshape(-1), expected.reshape(-1)
+    for start in range(0, theirs.size, _PIECE):
+        piece = slice(start, start + _PIECE)
+        yield ours[piece].astype("float64"), theirs[piece].astype("float64")
