@@ -3,7 +3,6 @@
 import math
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +51,8 @@ budgets = st.builds(
     trials=st.none() | st.integers(0, 2000),
 )
 shard_counts = st.none() | st.integers(1, 300)
+CLAIMS = Claims((make_record(milliseconds=0.5),), is_searched=True)
+UNFINISHED_CLAIMS = Claims(CLAIMS.records, is_searched=False)
 
 
 def planned_case(
@@ -61,7 +62,8 @@ def planned_case(
         make_task(f"task{i}", target=target, operator=operator, flops=flops, weight=weight)
         for i, (target, operator, flops, weight, _) in enumerate(case)
     ]
-    return plan_of(tasks, [row[4] for row in case], budget=budget, shards=shards), tasks
+    lookups, claims = [row[4] for row in case], UNFINISHED_CLAIMS
+    return plan_of(tasks, lookups, budget=budget, shards=shards, claims=claims), tasks
 
 
 @given(cases, budgets, shard_counts)
@@ -202,15 +204,8 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     assert artifact_io.read(file, TuningPlan) == made
 
 
-CLAIMS = Claims((make_record(milliseconds=0.5),), is_searched=True)
-
-
 def plan_with_claims(lookup: Lookup, sides: tuple[Side, ...], budget: BudgetConfig) -> TuningPlan:
-    task = make_task(sides=sides)
-    resolution = make_resolution([task], [lookup])
-    claimed = tuple(msgspec.structs.replace(each, claims=CLAIMS) for each in resolution.tasks)
-    resolution = msgspec.structs.replace(resolution, tasks=claimed)
-    return plan(make_task_set([task]), resolution, config_of(budget))
+    return plan_of([make_task(sides=sides)], [lookup], budget=budget, claims=CLAIMS)
 
 
 def test_claims_take_no_trial_from_what_the_base_uses() -> None:
@@ -219,6 +214,14 @@ def test_claims_take_no_trial_from_what_the_base_uses() -> None:
     plain = plan_of([make_task(sides=("base",))], budget=budget)
     assert claimed.shards[0].tasks[0].trials == plain.shards[0].tasks[0].trials > 0
     assert claimed.estimate == plain.estimate
+
+
+def test_claims_get_the_trials_they_need_and_at_most_half_of_those_of_a_search() -> None:
+    tasks = [make_task("a"), make_task("b", target="gpu")]
+    for trials, of_shards in ((8, [6, 2]), (3, [2, 1]), (1, [1, 0])):
+        budget = BudgetConfig(trials=trials)
+        made = plan_of(tasks, [MISS, exact("b")], budget=budget, claims=UNFINISHED_CLAIMS)
+        assert [shard.budget.trials for shard in made.shards] == of_shards
 
 
 def test_what_only_the_head_has_and_an_earlier_push_searched_is_not_searched_again() -> None:

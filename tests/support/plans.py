@@ -2,7 +2,7 @@
 
 from tests.support.tuning_tasks import make_resolution, make_task_set
 from tunegate.artifacts.plans import TuningPlan
-from tunegate.artifacts.tasks import TuningTask
+from tunegate.artifacts.tasks import Claims, TuningTask
 from tunegate.config import BudgetConfig, Config, ModelConfig, TargetConfig
 from tunegate.plan.plan import plan
 from tunegate_cache.format.records import Lookup, Miss
@@ -26,6 +26,7 @@ def plan_of(
     *,
     budget: BudgetConfig | None = None,
     shards: int | None = None,
+    claims: Claims | None = None,
 ) -> TuningPlan:
-    resolution = make_resolution(tasks, lookups)
+    resolution = make_resolution(tasks, lookups, claims)
     return plan(make_task_set(tasks), resolution, config_of(budget), shards=shards)

@@ -8,6 +8,7 @@ from tunegate.artifacts.outcomes import TaskOutcome, TuningOutcome
 from tunegate.artifacts.plans import Budget, Cost, PlannedTask, Shard, TuningPlan
 from tunegate.artifacts.tasks import (
     CacheUse,
+    Claims,
     Resolution,
     ResolvedTask,
     TaskSet,
@@ -143,8 +144,12 @@ def make_task_set(tasks: Sequence[TuningTask]) -> TaskSet:
 
 
 def make_resolution(
-    tasks: Sequence[TuningTask], lookups: Sequence[records.Lookup] | None = None
+    tasks: Sequence[TuningTask],
+    lookups: Sequence[records.Lookup] | None = None,
+    claims: Claims | None = None,
 ) -> Resolution:
     found = lookups or [records.Miss("absent")] * len(tasks)
-    resolved = tuple(ResolvedTask(task, hit) for task, hit in zip(tasks, found, strict=True))
+    resolved = tuple(
+        ResolvedTask(task, hit, claims) for task, hit in zip(tasks, found, strict=True)
+    )
     return Resolution(tasks=resolved, cache=CacheUse(location="memory", zone="main", mode="rw"))

@@ -344,7 +344,6 @@ def test_one_that_the_default_was_not_timed_beside_is_not_asked_yet_and_costs_it
     assert left.outcome(left.reason_stopped("finished")).stopped == "budget"
 
 
-def test_the_largest_share_of_the_model_is_asked_first_as_far_as_trials_go() -> None:
+def test_the_largest_share_of_the_model_is_asked_first() -> None:
     tasks = [reelected(1, 3.0), reelected(9, 1.0), reelected(2, 4.0)]
-    assert heaviest_first(tasks, None) == [tasks[1], tasks[2], tasks[0]]
-    assert heaviest_first(tasks, 2) == [tasks[1], tasks[2]]
+    assert heaviest_first(tasks) == [tasks[1], tasks[2], tasks[0]]

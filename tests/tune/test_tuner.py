@@ -13,8 +13,8 @@ from tests.support.small_onnx import conv_model, save
 from tests.support.tuning_tasks import make_planned, make_shard
 from tunegate.artifacts.inputs import ShapedModel
 from tunegate.artifacts.outcomes import TaskOutcome
-from tunegate.artifacts.plans import Budget
-from tunegate.artifacts.tasks import RecordOrigin, TuningTask
+from tunegate.artifacts.plans import Budget, PlannedTask
+from tunegate.artifacts.tasks import Claims, RecordOrigin, ResolvedTask, TuningTask
 from tunegate.compiler.versions import toolchain
 from tunegate.config import Config, ModelConfig, TargetConfig
 from tunegate.errors import ModelError
@@ -190,6 +190,25 @@ def test_a_schedule_of_an_older_toolchain_is_a_candidate_and_what_it_claims_coun
     assert present(last.best_ms) > 1e-6
     (left,) = workshop.tune(Budget(seconds=0, trials=0), ExactHit(theirs), trials=0)
     assert (left.older, left.source, left.best_ms) == ("not-asked", "older", None)
+
+
+@pytest.mark.parametrize(("schedules", "trials", "measured"), [("", 1, 0), ("", 2, 2), ("1", 1, 1)])
+def test_a_claim_is_measured_as_far_as_trials_are_left_for_it_and_what_it_must_beat(
+    workshop: Workshop, tuned: TaskOutcome, schedules: str, trials: int, measured: int
+) -> None:
+    today = toolchain()
+    older = msgspec.structs.replace(today, schedules=schedules or today.schedules)
+    trusted = msgspec.structs.replace(tuned.records[0], toolchain=older)
+    ran = [record for record in workshop.published if record.template and record.status == "ok"]
+    claim = next(record for record in ran if record.decisions != trusted.decisions)
+    task = next(each for each in workshop.tasks() if each.key == tuned.key)
+    resolved = ResolvedTask(task, ExactHit((trusted,)), Claims((claim,), is_searched=True))
+    planned = PlannedTask(resolved=resolved, trials=0, gain_ms=0.0)
+    shard = make_shard(planned, budget=Budget(seconds=None, trials=trials))
+    model = ShapedModel(workshop.model, {})
+    *_, outcome = workshop.tuner.tune(shard, {("m.onnx", "head"): model}, lambda _: True)
+    assert outcome.trials == measured
+    assert outcome.trials or outcome.records == (trusted,)
 
 
 def test_what_failed_before_with_this_compiler_is_not_tried_again(

@@ -46,6 +46,10 @@ class TuningTask(msgspec.Struct, frozen=True, kw_only=True):
     def is_of_base(self) -> bool:
         return any(use.side == "base" for use in self.uses)
 
+    @property
+    def is_of_base_alone(self) -> bool:
+        return all(use.side == "base" for use in self.uses)
+
     def calls_on(self, side: Side) -> int:
         """Returns the calls per inference of that side over all models."""
         return sum(use.weight for use in self.uses if use.side == side)

@@ -9,8 +9,9 @@ import msgspec
 from tunegate.artifacts.plans import SECONDS_PER_HOUR
 from tunegate.artifacts.tasks import ResolvedTask
 from tunegate.config import Config, TargetConfig
-from tunegate.tune.budget import least_gain, resolve_budget
+from tunegate.tune.budget import least_gain, resolve_budget, trials_kept
 from tunegate.tune.expected_time import seconds_per_trial
+from tunegate.tune.next_task import sides_in_turn
 from tunegate_cache.format.records import ExactHit
 
 
@@ -103,9 +104,10 @@ def left_to_tune(tasks: Sequence[ResolvedTask]) -> int:
 
 
 def asked_at_most(tasks: Sequence[ResolvedTask]) -> int:
-    """Returns the number of tasks that may be re-elected: only the tuning machine knows whether
-    their records are of its toolchain."""
-    return sum(isinstance(task.lookup, ExactHit) and not task.skipped for task in tasks)
+    """Returns the number of known schedules that may be measured without a search: claims, and the
+    best of trusted zones. Only the tuning machine knows whether those are of its toolchain."""
+    claims = sum(len(task.claims.records) for task in tasks if task.claims is not None)
+    return claims + sum(isinstance(t.lookup, ExactHit) and not t.skipped for t in tasks)
 
 
 def _load(tasks: Sequence[ResolvedTask], target: TargetConfig) -> float:
@@ -145,9 +147,9 @@ def _seconds_parts(
         return [math.inf] * len(loads)
     if in_turn:
         first = _before_new(loads, is_new)
-        return [minutes * 60 * _fraction(first, i) for i in range(len(loads))]
+        return [minutes * 60 * fraction(first, i) for i in range(len(loads))]
     loads = [load if new else 0.0 for load, new in zip(loads, is_new, strict=True)]
-    return [minutes * 60 * (_fraction(loads, i) if new else 1) for i, new in enumerate(is_new)]
+    return [minutes * 60 * (fraction(loads, i) if new else 1) for i, new in enumerate(is_new)]
 
 
 def _money_parts(
@@ -158,34 +160,44 @@ def _money_parts(
     if usd is None:
         return [None] * len(bills)
     first = _before_new(bills, is_new)
-    parts = [usd * _fraction(first, i) for i in range(len(bills))]
+    parts = [usd * fraction(first, i) for i in range(len(bills))]
     if first == bills:
         return parts
     parts = [min(each) for each in zip(parts, most, strict=True)]
     left = usd - sum(parts)
     bills = [bill if new else 0.0 for bill, new in zip(bills, is_new, strict=True)]
-    return [left * _fraction(bills, i) if new else parts[i] for i, new in enumerate(is_new)]
+    return [left * fraction(bills, i) if new else parts[i] for i, new in enumerate(is_new)]
 
 
 def _trial_parts(
     by_target: Sequence[Sequence[ResolvedTask]], trials: int | None, is_new: Sequence[bool]
 ) -> Sequence[int | None]:
+    work = [left_to_tune(tasks) + len(_with_claims(tasks)) for tasks in by_target]
+    first = _before_new(work if any(work) else [asked_at_most(x) for x in by_target], is_new)
+    paid = [tasks if part else () for tasks, part in zip(by_target, first, strict=True)]
+    return divide_trials([left_to_tune(tasks) for tasks in paid], paid, trials)
+
+
+def divide_trials(
+    searched: Sequence[float], parts: Sequence[Sequence[ResolvedTask]], trials: int | None
+) -> Sequence[int | None]:
+    """Returns the trials of each part. Claims of tasks without a search get what they need, at most
+    half of all, and searches the rest. Without a search known schedules get all."""
     if trials is None:
-        return [None] * len(by_target)
-    needs = [left_to_tune(tasks) for tasks in by_target]
-    wanted = needs if any(needs) else [asked_at_most(tasks) for tasks in by_target]
-    parts = divide(_before_new(wanted, is_new), trials)
-    return [paid_trials(part, tasks, trials) for part, tasks in zip(parts, by_target, strict=True)]
+        return [None] * len(parts)
+    if not any(searched):
+        return divide([asked_at_most(tasks) for tasks in parts], trials)
+    claimed = [asked_at_most(_with_claims(tasks)) for tasks in parts]
+    kept = divide(claimed, trials_kept(sum(claimed), trials))
+    return [sum(x) for x in zip(kept, divide(searched, trials - sum(kept)), strict=True)]
 
 
-def paid_trials(planned: int, tasks: Sequence[ResolvedTask], trials: int) -> int:
-    """Returns the number of trials to pay for: at least one if there is a claim to measure and
-    nothing to search, because 0 would mean that nothing is paid for."""
-    has_claims = any(task.claims is not None for task in tasks)
-    return max(planned, min(1, trials)) if has_claims else planned
+def _with_claims(tasks: Sequence[ResolvedTask]) -> list[ResolvedTask]:
+    """Returns the tasks whose claims are measured without a search."""
+    return [task for task in tasks if task.is_settled and task.claims is not None]
 
 
-def _fraction(parts: Sequence[float], index: int) -> float:
+def fraction(parts: Sequence[float], index: int) -> float:
     """Returns one share of the parts. All shares are equal if every part is 0."""
     total = sum(parts)
     return parts[index] / total if total else 1 / len(parts)
@@ -292,19 +304,9 @@ def _first_batches(demands: Sequence[Demand], trials: int) -> list[int]:
     """Returns equal first batches for all that matter. If they do not suffice, the biggest gains of
     base and head take turns, so neither side is served before the other."""
     batches = [0] * len(demands)
-    served = _in_turn(demands, mattering(demands))
-    if not served:
-        return batches
-    each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // len(served)))
+    by_gain = sorted(mattering(demands), key=lambda i: -demands[i].gain_ms)
+    served = sides_in_turn(by_gain, lambda i: demands[i].is_of_base_alone)
+    each = min(FIRST_BATCH, max(MIN_FIRST_BATCH, trials // max(1, len(served))))
     for index in served:
         batches[index] = min(each, trials - sum(batches))
     return batches
-
-
-def _in_turn(demands: Sequence[Demand], indices: Sequence[int]) -> list[int]:
-    """Yields the biggest gain of each side, then the second of each."""
-    by_gain = sorted(indices, key=lambda i: -demands[i].gain_ms)
-    of_base = [i for i in by_gain if demands[i].is_of_base_alone]
-    others = [i for i in by_gain if not demands[i].is_of_base_alone]
-    place = {i: rank for side in (of_base, others) for rank, i in enumerate(side)}
-    return sorted(by_gain, key=lambda i: place[i])

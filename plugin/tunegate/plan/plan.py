@@ -112,7 +112,7 @@ def _planned_tasks(part: allocation.TargetPart) -> tuple[PlannedTask, ...]:
             weight=expected_time.weight_of(task.task),
             now_ms=expected_time.known_ms(task, kind),
             headroom=expected_time.assumed_headroom(task, kind),
-            is_of_base_alone=all(use.side == "base" for use in task.task.uses),
+            is_of_base_alone=task.task.is_of_base_alone,
         )
         for task in part.tasks
     ]
@@ -152,31 +152,19 @@ def _shard_budgets(
     planned for it."""
     loads = [sum(seconds[i] for i in group) for group in groups]
     planned = [sum(tasks[i].trials for i in group) for group in groups]
-    if not any(planned):
-        planned = [allocation.asked_at_most([tasks[i].resolved for i in group]) for group in groups]
-    trials: Sequence[int | None] = [None] * len(groups)
-    if part.trials is not None:
-        trials = [
-            allocation.paid_trials(share, [tasks[i].resolved for i in group], part.trials)
-            for share, group in zip(allocation.divide(planned, part.trials), groups, strict=True)
-        ]
+    resolved = [[tasks[i].resolved for i in group] for group in groups]
+    trials = allocation.divide_trials(planned, resolved, part.trials)
     # Without a search, money pays for what is only measured: claims, and schedules of an older
     # toolchain.
-    shares = loads if any(loads) else [float(len(group)) for group in groups]
-    total = sum(shares)
     return [
-        _shard_budget(part, share / total if total else 0.0, trials[number])
-        for number, share in enumerate(shares)
+        budget_of(
+            part.seconds,
+            trials=trials[number],
+            usd=None if part.usd is None else part.usd * allocation.fraction(loads, number),
+            usd_per_hour=part.usd_per_hour,
+        )
+        for number in range(len(groups))
     ]
-
-
-def _shard_budget(part: allocation.TargetPart, share: float, trials: int | None) -> Budget:
-    return budget_of(
-        part.seconds,
-        trials=trials,
-        usd=None if part.usd is None else part.usd * share,
-        usd_per_hour=part.usd_per_hour,
-    )
 
 
 def _with_objectives(

@@ -66,6 +66,12 @@ def budget_of(
     )
 
 
+def trials_kept(known: int, trials: int) -> int:
+    """Returns the trials that a search leaves for so many known schedules to be measured, at most
+    half: claims of one side must not end the search of the other."""
+    return min(known, trials // 2)
+
+
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """The spent part of a budget so far. Failed candidates count as trials."""
 

@@ -6,8 +6,8 @@ weights and an improvement curve in place of its round-robin.
 """
 
 import math
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -227,6 +227,16 @@ def _usual_seconds(states: Sequence[TaskState]) -> float:
 _ROUNDING = 1e-6
 """The care of a side is a mean of whole numbers."""
 _OTHER: dict[Side, Side] = {"base": "head", "head": "base"}
+_Item = TypeVar("_Item")
+
+
+def sides_in_turn(items: Sequence[_Item], is_of_base_alone: Callable[[_Item], bool]) -> list[_Item]:
+    """Returns the items with the first of the base alone beside the first of the others, then the
+    second of each."""
+    of_base = [item for item in items if is_of_base_alone(item)]
+    others = [item for item in items if not is_of_base_alone(item)]
+    place = {item: rank for side in (of_base, others) for rank, item in enumerate(side)}
+    return sorted(items, key=lambda item: place[item])
 
 
 def evenly_served(

@@ -199,7 +199,9 @@ class SearchChild:
     def requested_count(self, workload: str) -> int:
         """Returns the number of candidates of this task requested and not proposed yet."""
         request = self._asked
-        return request.count if request is not None and request.workload == workload else 0
+        if request is None or request.workload != workload:
+            return 0
+        return request.count or len(request.seeds)
 
     def fileno(self) -> int:
         return self._child.fileno()

@@ -14,6 +14,7 @@ from tunegate.tune.candidate_filter import rank_correlation
 from tunegate.tune.claims import MIN_SAMPLES_BESIDE
 from tunegate.tune.expected_time import starting_state
 from tunegate.tune.improvement import MeasuredBatch, TaskState
+from tunegate.tune.next_task import sides_in_turn
 from tunegate.tune.prior_results import KEPT_IN_OUTCOME, PriorResults, schedule_of
 from tunegate.tune.protocol import DEFAULT, Candidate, Measured, Schedule
 from tunegate_cache.format.records import (
@@ -295,9 +296,10 @@ class TaskHistory:
         )
 
 
-def heaviest_first(histories: Sequence[TaskHistory], limit: int | None) -> list[TaskHistory]:
-    """Returns at most `limit` tasks, those with the largest share of the model's time first."""
-    return sorted(histories, key=lambda history: -history.state().model_ms)[:limit]
+def heaviest_first(histories: Sequence[TaskHistory]) -> list[TaskHistory]:
+    """Returns the tasks, the largest share of a side's time first, the sides in turn."""
+    by_share = sorted(histories, key=lambda history: -history.state().model_ms)
+    return sides_in_turn(by_share, lambda history: history.task.is_of_base_alone)
 
 
 # The cost of one measured candidate, and the time limits of the next ones.

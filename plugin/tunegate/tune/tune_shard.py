@@ -72,9 +72,7 @@ class _Run:
         self._shard = shard
         self._side: Side = _side_of(shard)
         self._of_base = {
-            task.resolved.task.key
-            for task in shard.tasks
-            if all(use.side == "base" for use in task.resolved.task.uses)
+            task.resolved.task.key for task in shard.tasks if task.resolved.task.is_of_base_alone
         }
         self._clock, self._progress = context.clock, context.progress
         self._started = self._clock.monotonic()

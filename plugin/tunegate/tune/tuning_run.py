@@ -17,7 +17,7 @@ from tunegate.ports import Publish
 from tunegate.system.machine.cores import default_threads, usable_cores
 from tunegate.system.nvidia.device_errors import is_device_lost
 from tunegate.tune.batches import Batch, BudgetMeter, OpenBatches
-from tunegate.tune.budget import is_reached, model_ms
+from tunegate.tune.budget import is_reached, model_ms, trials_kept
 from tunegate.tune.candidate_requests import CandidateMeasurements
 from tunegate.tune.headroom import end_to_end_ms
 from tunegate.tune.improvement import TaskState
@@ -57,6 +57,9 @@ class TuningRun:
         self._histories = [history for history in histories if not history.before.is_served]
         self._served = [history for history in histories if history.before.is_served]
         self._confirms_at_once = False
+        only_measured = (h.before for h in self._histories if h.before.is_measured_only)
+        known = sum(len(before.seeds()) for before in only_measured)
+        self._trials_kept = trials_kept(known, spending.budget.trials or 0)
         self._batches = OpenBatches([history.workload for history in self._histories])
         self._watch = BrokenMachineWatch(self._directory / WORKERS_LOG)
         self._pool = executor.pool()
@@ -84,13 +87,12 @@ class TuningRun:
 
     def reelections(self) -> Iterator[TaskOutcome]:
         """Yields the outcomes of measuring the best schedule of each task, known from an older
-        toolchain, beside the default schedule, largest share of the model first. Both are confirmed
+        toolchain, beside the default schedule, as far as trials are left. Both are confirmed
         at once, as there is nothing to choose from; tasks without a time for both, or disturbed
         from outside, wait for the next run."""
         self._confirms_at_once = True
         self._use_confirming_pool()
-        histories = heaviest_first(self._histories, self._spending.trials_left(0))
-        yield from self._measure_defaults(histories)
+        yield from self._measure_defaults(self._histories)
         self._search.close()
         yield from (
             history.outcome(history.reason_stopped("finished")) for history in self._histories
@@ -124,8 +126,8 @@ class TuningRun:
                 if not self._ask_for_candidates(reserve):
                     break
             if self._search.are_idle and not self._pool.pending:
-                is_spent = self._spending.trials_left(self._used_trials()) == 0
-                return "budget" if is_spent else "converged"
+                used = self._used_trials() + self._trials_kept
+                return "budget" if self._spending.trials_left(used) == 0 else "converged"
             self._pool.dispatch()
             self._wait_in_search()
             self._take_proposal()
@@ -177,20 +179,28 @@ class TuningRun:
     def _measure_defaults(
         self, histories: Sequence[TaskHistory], *, seeded: bool = False
     ) -> Iterator[TaskOutcome]:
-        waiting = list(histories)
+        waiting = heaviest_first(histories)
         while not self._spending.is_out():
             history = next((x for x in waiting if self._search.is_idle(x.workload)), None)
             if history is not None and self._pool.waiting < self._throughput.look_ahead():
                 waiting.remove(history)
-                history.is_started = True
-                seeds = history.before.seeds() if seeded or history.before.is_measured_only else ()
-                self._search.propose(Propose(workload=history.workload, count=0, seeds=seeds))
+                self._measure_known(history, seeded=seeded)
+                continue
             if self._search.are_idle and not self._pool.pending:
                 return
             self._pool.dispatch()
             self._wait([*self._search.children, *self._pool.children])
             self._take_proposal()
             yield from self._take_results()
+
+    def _measure_known(self, history: TaskHistory, *, seeded: bool) -> None:
+        """Measures the default schedule of a task beside known ones, as far as trials are left."""
+        known = history.before.seeds() if seeded or history.before.is_measured_only else ()
+        seeds = known[: self._spending.trials_left(self._used_trials())] if known else ()
+        if known and {schedule for _, schedule in seeds} <= {history.before.incumbent}:
+            return  # The default schedule alone would replace the task's answer.
+        history.is_started = True
+        self._search.propose(Propose(workload=history.workload, count=0, seeds=seeds))
 
     def _without_default(self, *, of_all: bool) -> list[TaskHistory]:
         """Returns the tasks whose defaults are measured for the next run: those too small to
@@ -200,7 +210,8 @@ class TuningRun:
     def _ask_for_candidates(self, reserve: float) -> bool:
         """Asks for a batch. Returns whether one is worth it, and its child is free."""
         states = [self._searchable(history) for history in self._histories]
-        remaining = self._spending.remaining(self._used_trials(), reserve)
+        used = self._used_trials() + self._trials_kept
+        remaining = self._spending.remaining(used, reserve)
         choice = choose(states, remaining, self._policy)
         if choice is None:
             return False
@@ -277,7 +288,7 @@ class TuningRun:
         self._search.close()
         if not self._use_confirming_pool():
             self._pool.keep_one_each()
-        by_share = heaviest_first(self._histories, None)
+        by_share = heaviest_first(self._histories)
         records: dict[tuple[str, int], TuningRecord] = {}
         for again in (TaskHistory.finalists, TaskHistory.ties):
             requests = self._measuring.confirm_in_turn([(x, again(x)) for x in by_share])
