@@ -75,6 +75,13 @@ def test_a_celu_of_a_number_is_a_number_and_a_constant_is_a_tensor() -> None:
     assert [each.name for each in listed.graph.initializer] == ["y"]
 
 
+@pytest.mark.parametrize(("axis", "kept"), [(None, 5), (0, 2), (-1, 3)])
+def test_a_compress_by_a_constant_picks_its_places(axis: int | None, kept: int) -> None:
+    feed, condition = {"x": np.arange(6.0).reshape(2, 3)}, {"c": np.arange(kept) % 2 == 0}
+    node = helper.make_node("Compress", ["x", "c"], ["y"], axis=axis)
+    assert "Gather" in rewritten(operator_model(node, feed, condition), feed)
+
+
 # Normalizations over several axes, and by length.
 
 DATA = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)

@@ -307,3 +307,20 @@ def picked_features(
     picked = new.add("Gather", [node.input[0], places], axis=data.rank - 1)
     new.add_reshape(picked, result.shape, to=node.output[0])
     return new.nodes
+
+
+def kept_slices(node: onnx.NodeProto, view: graph_view.GraphView) -> list[onnx.NodeProto] | None:
+    """Rewrites Compress by a constant, which may end before the axis does."""
+    data, condition = view.type_of(node.input[0]), view.constant(node.input[1])
+    if data is None or condition is None:
+        return None
+    new, axis, x = graph_view.Replacement(node), graph_view.attribute(node, "axis"), node.input[0]
+    if axis is None:
+        x = new.add_reshape(x, [-1])
+    places = np.flatnonzero(
+        condition[: math.prod(data.shape) if axis is None else data.shape[axis]]
+    )
+    if not places.size:
+        raise UnsupportedModelError("its result is empty")
+    new.add("Gather", [x, new.constant(places, np.int64)], axis=axis or 0, to=node.output[0])
+    return new.nodes

@@ -154,16 +154,20 @@ def refuse_insert_from_end(
     return None
 
 
-def refuse_nearest_reflection(
+def refuse_reflection(
     node: onnx.NodeProto, view: graph_view.GraphView
 ) -> list[onnx.NodeProto] | None:
-    """Raises UnsupportedModelError for the nearest pixel of an image that is reflected in the edge
-    of its pixels: TVM rounds after it reflects, and takes the other of two at equal distances."""
-    mode = graph_view.attribute(node, "mode", "")
-    padding = graph_view.attribute(node, "padding_mode", "")
-    between = not graph_view.attribute(node, "align_corners", 0)
-    if (mode, padding) == ("nearest", "reflection") and between:
-        raise UnsupportedModelError("it takes the nearest pixel of a reflected image")
+    """Raises UnsupportedModelError for two reflected images. In the edge of its pixels TVM rounds
+    after it reflects, and takes the other of two nearest pixels at equal distances. Between the
+    pixels of one row or column it divides by zero."""
+    if graph_view.attribute(node, "padding_mode", "") != "reflection":
+        return None
+    image = view.type_of(node.input[0])
+    if not graph_view.attribute(node, "align_corners", 0):
+        if graph_view.attribute(node, "mode", "") == "nearest":
+            raise UnsupportedModelError("it takes the nearest pixel of a reflected image")
+    elif image is not None and 1 in image.shape[2:]:
+        raise UnsupportedModelError("it reflects an image of one row or column")
     return None
 
 
@@ -219,6 +223,7 @@ RULES: Mapping[str, RewritingRule] = {
     "EyeLike": reductions.diagonal_of_ones,
     "Trilu": reductions.triangle,
     "ai.onnx.ml.ArrayFeatureExtractor": reductions.picked_features,
+    "Compress": reductions.kept_slices,
     "IsInf": composite.infinite,
     "Celu": composite.exponential_unit,
     "Constant": composite.numbers_as_tensor,
@@ -234,7 +239,7 @@ RULES: Mapping[str, RewritingRule] = {
     "DequantizeLinear": quantized_products.unpack_weights,
     "QuantizeLinear": composite.quantize_in_float32,
     **dict.fromkeys(("ScatterElements", "ScatterND"), composite.scattered_bits),
-    "GridSample": refuse_nearest_reflection,
+    "GridSample": refuse_reflection,
     "SequenceInsert": refuse_insert_from_end,
     "SplitToSequence": known_extents.rewrite_split_to_sequence,
 }
